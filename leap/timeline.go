@@ -1,0 +1,220 @@
+package leap
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How a Timeline follows the wall clock. See [Timeline].
+const (
+	// step is the difference from which the wall clock counts as stepped rather than drifting.
+	step = time.Second
+	// slew is the most by which one second is made shorter or longer.
+	slew = 10 * time.Millisecond
+	// quiet is the difference that is left alone.
+	quiet = time.Millisecond
+	// refused is how far names may be ahead of the wall clock: Prometheus refuses samples from beyond it.
+	refused = 5 * time.Minute
+	// named is how many seconds back the names of seconds are kept.
+	named = 2 * 3600
+	// lastReading and firstIndex, lastIndex keep every sum of times within an int64 of nanoseconds.
+	lastReading = time.Duration(1) << 62
+	lastIndex   = int64(1) << 32
+	firstIndex  = -lastIndex
+)
+
+// Clock is what a Timeline reads.
+type Clock struct {
+	// Mono is the monotonic clock, as the time since a moment of its choice. It must never go back.
+	Mono func() time.Duration
+	// Wall is the wall clock. It may do anything.
+	Wall func() time.Time
+}
+
+// Timeline is a line of seconds on which all the rings of a process run together.
+//
+// Seconds are numbered and timed by the monotonic clock, so that time on the line only goes forward and a second
+// keeps its length. Each second has a name, a second of the wall clock, given when the second opens and never
+// changed. Names start aligned with the wall clock, and whenever a second opens they are compared with it:
+//
+//   - A difference below a second is slewed: seconds are up to 1% shorter or longer until it is gone. Below a
+//     millisecond it is left alone.
+//   - A wall clock that is ahead by a second or more was stepped, or the machine slept: names skip the seconds
+//     between, which do not exist.
+//   - A wall clock that is behind by a second or more was stepped back: names go on and come back by slewing. Only
+//     if they are more than five minutes ahead, where servers refuse samples from the future, are they taken from
+//     the wall clock again. Seconds that get a name for the second time are marked [Second.Repeat].
+//
+// Timeline is safe for concurrent use. Within a second, At costs one atomic load; once a second one caller reads the
+// wall clock under a lock. Limitation: a difference of several minutes takes hours to slew away, and the seconds
+// that were skipped or repeated have no rows of their own; [Health] counts both.
+type Timeline struct {
+	anchor time.Time // of the real clock; a Clock given by the caller is used instead
+	clock  Clock
+
+	open atomic.Pointer[Second]
+
+	mu     sync.Mutex // guards what follows and changes of open
+	runs   []run
+	latest int64 // highest name given so far
+	health Health
+}
+
+// Second is one second of a Timeline.
+type Second struct {
+	// Index numbers the second on the line: the next one has Index+1, whatever the wall clock does.
+	Index int64
+	// Name is the Unix time of the wall-clock second that this one stands for.
+	Name int64
+	// Repeat says that Name was given to an earlier second already, before the wall clock was set back.
+	Repeat bool
+	// Start and End are the readings of the monotonic clock between which the second is open: [Start, End).
+	Start, End time.Duration
+}
+
+// Health is what a Timeline knows about the wall clock.
+type Health struct {
+	// Steps counts how often the wall clock was found a second or more away from where it should have been.
+	Steps int64
+	// Repeated counts the seconds whose name had been given before.
+	Repeated int64
+	// Offset is how far the wall clock was ahead of the names when the last second opened, skipped names aside.
+	Offset time.Duration
+}
+
+// run is a stretch of seconds with consecutive names.
+type run struct {
+	index, name int64
+	floor       int64 // names up to here had been given before the run began
+}
+
+// NewTimeline makes a line that starts in the present second. The zero Clock stands for the machine's clocks; of a
+// Clock that is given, both functions are needed.
+func NewTimeline(clock Clock) *Timeline {
+	t := &Timeline{anchor: time.Now(), clock: clock}
+	mono, wall := t.read()
+	name := wall.Unix()
+	start := mono - time.Duration(wall.Nanosecond())
+	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Start: start, End: start + time.Second}
+	t.runs = []run{{index: first.Index, name: name, floor: name - 1}}
+	t.latest = name
+	t.open.Store(&first)
+	return t
+}
+
+// Now reads the monotonic clock. It costs one clock reading, half of time.Now.
+func (t *Timeline) Now() time.Duration {
+	if t.clock.Mono != nil {
+		return t.clock.Mono()
+	}
+	return time.Since(t.anchor)
+}
+
+// At returns the second that is open at the reading now, and opens it if nobody has. A reading from before the
+// second that is open already gets that one: time only goes forward.
+func (t *Timeline) At(now time.Duration) Second {
+	if s := t.open.Load(); now < s.End {
+		return *s
+	}
+	return t.turn(now)
+}
+
+// Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
+// whose name was given before: its events are counted in totals, but no record of that name may be handed out a
+// second time, and for one from before the line began. Names are kept for two hours.
+func (t *Timeline) Name(index int64) (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := len(t.runs) - 1
+	for i > 0 && t.runs[i].index > index {
+		i--
+	}
+	r := t.runs[i]
+	name := r.name + index - r.index
+	return time.Unix(name, 0).UTC(), name > r.floor
+}
+
+// Health tells how the line and the wall clock get on.
+func (t *Timeline) Health() Health {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.health
+}
+
+func (t *Timeline) turn(now time.Duration) Second {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := *t.open.Load()
+	now = min(now, lastReading)
+	if now < s.End {
+		return s
+	}
+	// Seconds that nobody asked for passed at their usual length.
+	idle := int64((now - s.End) / time.Second)
+	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End + time.Duration(idle)*time.Second}
+	floor := t.runs[len(t.runs)-1].floor
+	t.health.Repeated += min(max(floor-s.Name, 0), idle)
+	t.latest = max(t.latest, next.Name-1)
+	t.follow(&next)
+	t.open.Store(&next)
+	return next
+}
+
+// follow compares the wall clock with the second that is about to open, renames it if they are too far apart, and
+// decides its length.
+func (t *Timeline) follow(s *Second) {
+	mono, wall := t.read()
+	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono - s.Start))
+	if d := ahead - t.health.Offset; d >= step || d <= -step {
+		t.health.Steps++
+	}
+	if ahead >= step || ahead < -refused {
+		shift := floorDiv(int64(ahead), int64(time.Second))
+		s.Name += shift
+		ahead -= time.Duration(shift) * time.Second
+		t.rename(run{index: s.Index, name: s.Name, floor: t.latest})
+	}
+	s.Repeat = s.Name <= t.runs[len(t.runs)-1].floor
+	if s.Repeat {
+		t.health.Repeated++
+	}
+	t.latest = max(t.latest, s.Name)
+	t.health.Offset = ahead
+	s.End = s.Start + time.Second
+	if ahead > quiet || ahead < -quiet {
+		s.End -= min(max(ahead, -slew), slew)
+	}
+}
+
+func (t *Timeline) rename(r run) {
+	t.runs = append(t.runs, r)
+	for len(t.runs) > 1 && t.runs[1].index < r.index-named {
+		t.runs = t.runs[1:]
+	}
+}
+
+// read reads both clocks as nearly at once as can be.
+func (t *Timeline) read() (mono time.Duration, wall time.Time) {
+	if t.clock.Mono != nil {
+		return t.clock.Mono(), t.clock.Wall().Round(0)
+	}
+	now := time.Now()
+	return now.Sub(t.anchor), now.Round(0)
+}
+
+// Line is the time on the line at the reading now, since 1970: Index seconds and the part of this second that has
+// passed. A reading outside of the second gets its nearer end.
+func (s Second) Line(now time.Duration) time.Duration {
+	length := s.End - s.Start
+	part := min(max(now-s.Start, 0), length-1)
+	return time.Duration(s.Index)*time.Second + part*time.Second/length
+}
+
+// Reading is the first reading of the monotonic clock at which the line has reached the time line, which must lie
+// within the second or at its end.
+func (s Second) Reading(line time.Duration) time.Duration {
+	length := s.End - s.Start
+	part := line - time.Duration(s.Index)*time.Second
+	return s.Start + (part*length+time.Second-1)/time.Second
+}

@@ -1,0 +1,251 @@
+package leap_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// clocks is a pair of clocks that a test sets by hand.
+type clocks struct {
+	mono time.Duration
+	wall time.Time
+}
+
+func (c *clocks) pass(d time.Duration) { c.mono += d; c.wall = c.wall.Add(d) }
+func (c *clocks) step(d time.Duration) { c.wall = c.wall.Add(d) }
+
+// start is 300 ms after a full second.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
+
+func newLine(c *clocks) *leap.Timeline {
+	if c.wall.IsZero() {
+		c.wall = start
+	}
+	return leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return c.mono },
+		Wall: func() time.Time { return c.wall },
+	})
+}
+
+// nameAt is the name of the second that is open now, relative to the first.
+func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.mono).Name - start.Unix() }
+
+func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
+	c := &clocks{mono: time.Hour}
+	l := newLine(c)
+	for _, tc := range []struct {
+		after time.Duration
+		name  int64
+	}{{0, 0}, {699 * ms, 0}, {700 * ms, 1}, {1699 * ms, 1}, {1700 * ms, 2}, {10 * time.Second, 10}} {
+		c.mono, c.wall = time.Hour+tc.after, start.Add(tc.after)
+		if got := nameAt(l, c); got != tc.name {
+			t.Errorf("after %v the second is %d, want %d", tc.after, got, tc.name)
+		}
+	}
+	if h := l.Health(); h != (leap.Health{}) {
+		t.Errorf("health of a good clock: %+v", h)
+	}
+}
+
+func TestTheRealClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leap.NewTimeline(leap.Clock{})
+		for range 200 {
+			time.Sleep(333 * ms)
+			s := l.At(l.Now())
+			if want := time.Now().Unix(); s.Name != want || s.Index != want {
+				t.Fatalf("at %v the second is %+v", time.Now(), s)
+			}
+		}
+	})
+}
+
+func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	c.pass(10 * time.Second)
+	open := l.At(c.mono)
+	for _, now := range []time.Duration{c.mono - 5*time.Second, 0, -time.Hour, math.MinInt64} {
+		if got := l.At(now); got != open {
+			t.Errorf("At(%v) = %+v, want the open second %+v", now, got, open)
+		}
+	}
+}
+
+func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	s := l.At(math.MaxInt64)
+	if s.End <= s.Start || s.Line(math.MaxInt64) < 0 || s.Line(s.Start) < 0 {
+		t.Errorf("the last second is %+v", s)
+	}
+	for _, year := range []int{1, 1960, 2300, 9999} {
+		c := &clocks{wall: time.Date(year, 6, 1, 0, 0, 0, 5e8, time.UTC)}
+		l := newLine(c)
+		c.pass(3 * time.Second)
+		s := l.At(c.mono)
+		if name, ok := l.Name(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
+			t.Errorf("year %d: the second at %v is named %v, %t", year, c.wall, name, ok)
+		}
+	}
+}
+
+// A small difference is slewed away without a second being skipped, repeated, or off by more than 1%.
+func TestSmallDifferencesAreSlewed(t *testing.T) {
+	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
+		c := &clocks{}
+		l := newLine(c)
+		last := l.At(c.mono)
+		c.step(diff)
+		for range 200 * 20 {
+			c.pass(50 * ms)
+			s := l.At(c.mono)
+			if s.Index == last.Index {
+				continue
+			}
+			if s.Index != last.Index+1 || s.Name != last.Name+1 || s.Start != last.End {
+				t.Fatalf("diff %v: second %+v follows %+v", diff, s, last)
+			}
+			if d := s.End - s.Start - time.Second; d > 10*ms || d < -10*ms {
+				t.Fatalf("diff %v: a second is %v long", diff, d+time.Second)
+			}
+			last = s
+		}
+		h := l.Health()
+		if h.Steps != 0 || h.Repeated != 0 || h.Offset > ms || h.Offset < -ms {
+			t.Errorf("diff %v: health after 200 s: %+v", diff, h)
+		}
+	}
+}
+
+func TestStepForwardSkipsNames(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	c.pass(time.Second)
+	before := l.At(c.mono)
+	c.step(time.Hour)
+	c.pass(time.Second)
+	after := l.At(c.mono)
+	if after.Index != before.Index+1 || after.Name != before.Name+3601 || after.End-after.Start != time.Second {
+		t.Errorf("%+v follows %+v", after, before)
+	}
+	for i, want := range map[int64]int64{0: 0, 1: 1, 2: 3602, 5: 3605} {
+		name, ok := l.Name(before.Index - 1 + i)
+		if !ok || name.Unix() != start.Unix()+want {
+			t.Errorf("second %d is named %v (%t), want +%d", i, name, ok, want)
+		}
+	}
+	if h := l.Health(); h.Steps != 1 || h.Repeated != 0 {
+		t.Errorf("health %+v", h)
+	}
+}
+
+// Names go on ahead of a clock that was set back, and come back a hundredth of a second at a time.
+func TestSmallStepBackIsNotFollowed(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	first := l.At(c.mono)
+	c.step(-3 * time.Second)
+	for range 400 {
+		c.pass(time.Second)
+		l.At(c.mono)
+	}
+	s := l.At(c.mono)
+	if s.Name-first.Name != s.Index-first.Index {
+		t.Errorf("names were skipped or repeated: %+v", s)
+	}
+	if d := c.wall.Sub(time.Unix(s.Name, 0)); d < 0 || d > 1100*ms {
+		t.Errorf("after 400 s names are still %v away", d)
+	}
+	if h := l.Health(); h.Steps != 1 || h.Repeated != 0 {
+		t.Errorf("health %+v", h)
+	}
+}
+
+func TestLargeStepBackRepeatsNames(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	first := l.At(c.mono)
+	c.step(-10 * time.Minute)
+	for i := range int64(700) {
+		c.pass(time.Second)
+		s := l.At(c.mono)
+		if s.Index != first.Index+1+i {
+			t.Fatalf("time on the line went from %d to %d", first.Index+i, s.Index)
+		}
+		if want := c.wall.Unix(); s.Name != want {
+			t.Fatalf("after %d s the name is %d, the wall clock says %d", i, s.Name, want)
+		}
+		if want := s.Name <= first.Name; s.Repeat != want {
+			t.Fatalf("after %d s: %+v, the first was %d", i, s, first.Name)
+		}
+		if _, ok := l.Name(s.Index); ok == s.Repeat {
+			t.Fatalf("after %d s the name may be handed out: %t", i, ok)
+		}
+	}
+	if h := l.Health(); h.Steps != 1 || h.Repeated != 600 {
+		t.Errorf("health %+v, want 1 step and 600 repeated seconds", h)
+	}
+}
+
+// The same, when nobody asked for the seconds between.
+func TestLargeStepBackWhileIdle(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	l.At(c.mono)
+	c.step(-10 * time.Minute)
+	c.pass(time.Second)
+	l.At(c.mono)
+	c.pass(700 * time.Second)
+	if s := l.At(c.mono); s.Repeat || s.Name != c.wall.Unix() {
+		t.Errorf("%+v at %v", s, c.wall)
+	}
+	if h := l.Health(); h.Repeated != 600 {
+		t.Errorf("health %+v, want 600 repeated seconds", h)
+	}
+}
+
+// A thousand steps in one life must not cost more and more memory or wrong names.
+func TestManySteps(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	type second struct{ index, name int64 }
+	var seconds []second
+	for i := range 3000 {
+		if i%3 == 0 {
+			c.step(5 * time.Second)
+		}
+		c.pass(time.Second)
+		s := l.At(c.mono)
+		seconds = append(seconds, second{s.Index, s.Name})
+	}
+	for _, s := range seconds {
+		if name, ok := l.Name(s.index); !ok || name.Unix() != s.name {
+			t.Fatalf("second %d was named %d and is now %v, %t", s.index, s.name, name, ok)
+		}
+	}
+}
+
+// Line and Reading are inverse, for seconds of every length.
+func TestLineAndReading(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
+		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: 12345 + length}
+		base := time.Duration(s.Index) * time.Second
+		for part := time.Duration(0); part <= time.Second; part += 12_345_678 {
+			now := s.Reading(base + part)
+			if part < time.Second && s.Line(now) < base+part {
+				t.Fatalf("length %v: Line(Reading(%v)) = %v", length, part, s.Line(now)-base)
+			}
+			if part > 0 && s.Line(now-1) >= base+part {
+				t.Fatalf("length %v: Reading(%v) is not the first", length, part)
+			}
+		}
+		if s.Reading(base+time.Second) != s.End || s.Line(s.End) >= base+time.Second || s.Line(0) != base {
+			t.Errorf("length %v: the ends are wrong", length)
+		}
+	}
+}

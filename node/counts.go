@@ -1,0 +1,117 @@
+package node
+
+import (
+	"math"
+	"time"
+)
+
+// Counts is what happened in some span of time. It is a plain value: comparable, and the sum of two spans or of two
+// statistics is [Counts.Add]. The zero value is an idle span.
+type Counts struct {
+	// Pass counts the calls that were admitted, in the second in which they began.
+	Pass int64
+	// Block counts the calls that were refused.
+	Block int64
+	// Complete counts the calls that ended, failed ones included: Sentinel's success.
+	Complete int64
+	// Exception counts the calls that ended with an error. It is a part of Complete.
+	Exception int64
+	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket. It is a part of Pass.
+	OccupiedPass int64
+	// RTSum is the response time of all completed calls together; a batch of n counts n times.
+	RTSum time.Duration
+	// RTMin and RTMax are the shortest and the longest response time; both 0 where Complete is 0.
+	RTMin, RTMax time.Duration
+}
+
+// Add returns the counts of c's span and o's span together. Sums stop at the largest int64.
+func (c Counts) Add(o Counts) Counts {
+	c.add(&o)
+	return c
+}
+
+func (c *Counts) add(o *Counts) {
+	if o.Complete > 0 {
+		c.rt(o.RTMin, o.RTMax)
+	}
+	c.Pass = saturate(c.Pass, o.Pass)
+	c.Block = saturate(c.Block, o.Block)
+	c.Complete = saturate(c.Complete, o.Complete)
+	c.Exception = saturate(c.Exception, o.Exception)
+	c.OccupiedPass = saturate(c.OccupiedPass, o.OccupiedPass)
+	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
+}
+
+// rt widens the range of response times. It must run before Complete is raised.
+func (c *Counts) rt(lo, hi time.Duration) {
+	if c.Complete == 0 || lo < c.RTMin {
+		c.RTMin = lo
+	}
+	if hi > c.RTMax {
+		c.RTMax = hi
+	}
+}
+
+// complete counts n calls that took rt each.
+func (c *Counts) complete(rt time.Duration, n int64, failed bool) {
+	c.rt(rt, rt)
+	sum := int64(rt)
+	if n != 1 {
+		sum = times(sum, n)
+	}
+	c.RTSum = time.Duration(saturate(int64(c.RTSum), sum))
+	c.Complete = saturate(c.Complete, n)
+	if failed {
+		c.Exception = saturate(c.Exception, n)
+	}
+}
+
+// AvgRT is the average response time: RTSum / Complete, 0 for an idle span.
+func (c Counts) AvgRT() time.Duration {
+	if c.Complete == 0 {
+		return 0
+	}
+	return c.RTSum / time.Duration(c.Complete)
+}
+
+// Total is how many calls were made, admitted or not: Pass + Block.
+func (c Counts) Total() int64 { return saturate(c.Pass, c.Block) }
+
+// Idle reports whether nothing at all happened.
+func (c Counts) Idle() bool { return c == Counts{} }
+
+// saturate adds two numbers that are not negative and stops at the largest int64.
+func saturate(a, b int64) int64 {
+	if sum := a + b; sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// times multiplies two numbers that are not negative and stops at the largest int64.
+func times(a, b int64) int64 {
+	if a != 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// MetricNode is the record of one sealed second: what happened between Start and a second later. It is a plain value
+// and never changes.
+type MetricNode struct {
+	// Start is the wall-clock second, in UTC.
+	Start time.Time
+	Counts
+	// InFlight is how many calls were in flight when the second ended: all that had entered less all that had left.
+	InFlight int64
+	// InFlightMax is the most that were in flight at any moment of the second. On a statistic that was recorded to
+	// from several processors at once it may be higher than the truth, by no more than the calls that moved between
+	// their parts within the second, but never lower.
+	InFlightMax int64
+	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
+	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here.
+	PassPeak int64
+}
+
+// Idle reports whether nothing happened in the second and nothing was in flight.
+func (m MetricNode) Idle() bool { return m.Counts.Idle() && m.InFlight == 0 && m.InFlightMax == 0 }

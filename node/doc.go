@@ -1,0 +1,27 @@
+// Package node counts what a resource does, second by second, and never loses a count.
+//
+// A [Statistic] is Sentinel's StatisticNode: calls that passed, were blocked, completed, failed, how long they took
+// and how many are in flight, in a window of a second, a window of a minute and in total, with a histogram of
+// response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight.
+//
+// Time is an argument everywhere: a reading of the [leap.Timeline] that the statistics of a process share. The SDK,
+// package collector, reads the clock and hands it down; so a call costs two readings, one at each end.
+//
+// # Promises
+//
+// One stamp: an event is recorded with one reading, in one place, and all windows, totals and the histogram are
+// derived from there. The completion of a call is one change; no reader sees half of it.
+//
+// Conservation: the sealed seconds and the open one add up to the totals at every moment, and the totals to the
+// calls recorded.
+//
+// Finality: a second is sealed when the statistic has moved past it. From then on its record never changes. A caller
+// that read the clock before the boundary and records after it lands in the second that is open then.
+//
+// Idle is zero: an idle window has no calls, an average of 0 and no minimum, never a made-up number.
+//
+// # Caveats
+//
+// Statistics are lost when the process ends, unless somebody took them out. Counts and sums of response time stop at
+// the largest int64 instead of wrapping, about 292 years of response time.
+package node

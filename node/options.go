@@ -1,0 +1,81 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Options shape a [Statistic]. The zero value is Sentinel's: a second in 2 buckets, a minute in 60.
+type Options struct {
+	// SampleCount is the number of buckets in the second window; 2 if zero. Their length must divide one second.
+	// More buckets find a sliding peak more exactly, and cost memory: 80 bytes each.
+	SampleCount int
+	// Interval is the span of the second window; one second if zero.
+	Interval time.Duration
+	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long sealed
+	// seconds can be read; its buckets are one second each, 96 bytes.
+	Minute time.Duration
+	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
+	Bounds []time.Duration
+}
+
+// Shape is a validated Options, shared by all statistics of one kind. The zero value is not usable.
+type Shape struct {
+	second  leap.Array[Counts] // empty rings to copy
+	minute  leap.Array[sealed]
+	perSec  int64 // second-window buckets in one second
+	span    time.Duration
+	horizon time.Duration
+	layout  *Layout
+}
+
+// NewShape checks the options. The error names everything that is wrong with them.
+func NewShape(o Options) (*Shape, error) {
+	if o.SampleCount == 0 {
+		o.SampleCount = 2
+	}
+	if o.Interval == 0 {
+		o.Interval = time.Second
+	}
+	if o.Minute == 0 {
+		o.Minute = time.Minute
+	}
+	if o.Bounds == nil {
+		o.Bounds = DefaultBounds()
+	}
+	s := &Shape{span: o.Interval, horizon: o.Minute}
+	var errs []error
+
+	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("node: second window: %w", err))
+	} else if length := window.Length(); time.Second%length != 0 {
+		errs = append(errs, fmt.Errorf("node: second window: buckets of %v (%v in %d) do not divide one second evenly", length, o.Interval, o.SampleCount))
+	} else {
+		// The highest sliding second of a second needs the buckets of the one before it, too.
+		s.perSec = int64(time.Second / length)
+		span := max(o.Interval, 2*time.Second)
+		s.second, err = leap.NewArray[Counts](span, int(span/length))
+		errs = append(errs, err)
+	}
+	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
+		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
+	} else if s.minute, err = leap.NewArray[sealed](o.Minute, int(o.Minute/time.Second)); err != nil {
+		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
+	}
+	s.layout, err = NewLayout(o.Bounds)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Layout is the layout of the histograms.
+func (s *Shape) Layout() *Layout { return s.layout }
+
+// Horizon is for how long a sealed second is certain to be kept: the span of the minute window.
+func (s *Shape) Horizon() time.Duration { return s.horizon }
