@@ -96,6 +96,9 @@ func (s *Statistic) Enter(now time.Duration, n int64) Call {
 	return Call{st: st, entered: now, n: n}
 }
 
+// Entered is the reading at which the call entered.
+func (c *Call) Entered() time.Duration { return c.entered }
+
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
 // in flight, as one change. Only the first Exit of a Call counts; it may come from any goroutine.
 func (c *Call) Exit(now time.Duration, failed bool) {

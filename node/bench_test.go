@@ -1,0 +1,66 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+func newReal(b *testing.B) (*leap.Timeline, *node.Statistic) {
+	shape, err := node.NewShape(node.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	line := leap.NewTimeline(leap.Clock{})
+	return line, node.New(line, shape, line.Now())
+}
+
+// BenchmarkTwoClockReadings is the floor of timing a call.
+func BenchmarkTwoClockReadings(b *testing.B) {
+	line, _ := newReal(b)
+	var sum time.Duration
+	for b.Loop() {
+		sum += line.Now() - line.Now()
+	}
+	_ = sum
+}
+
+// BenchmarkCall is a whole call, both clock readings included.
+func BenchmarkCall(b *testing.B) {
+	line, s := newReal(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		c := s.Enter(line.Now(), 1)
+		c.Exit(line.Now(), false)
+	}
+}
+
+func BenchmarkCallParallel(b *testing.B) {
+	line, s := newReal(b)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c := s.Enter(line.Now(), 1)
+			c.Exit(line.Now(), false)
+		}
+	})
+}
+
+func BenchmarkWindow(b *testing.B) {
+	line, s := newReal(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Window(line.Now())
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	line, s := newReal(b)
+	var h node.Histogram
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Snapshot(line.Now(), &h)
+	}
+}

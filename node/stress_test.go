@@ -1,0 +1,166 @@
+package node_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// TestNothingIsLostAcrossTurns is the conservation hammer: writers as fast as they can, a clock that turns a bucket
+// every few microseconds, collections, and a reader that seals and reads every second as it ends. Sentinel's ring
+// loses events here: it publishes a bucket before it is clear, and clears it twice.
+func TestNothingIsLostAcrossTurns(t *testing.T) {
+	const writers = 8
+	turns := int64(600) // seconds that pass, each of ten buckets
+	if testing.Short() {
+		turns = 60
+	}
+	const rt = 3 * ms // of every call, so that a half-seen completion shows
+	var clock atomic.Int64
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return time.Duration(clock.Load()) },
+		Wall: func() time.Time { return epoch.Add(time.Duration(clock.Load())) },
+	})
+	shape, err := node.NewShape(node.Options{SampleCount: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := node.New(line, shape, 0)
+
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	var recorded [writers]node.Counts
+	for w := range writers {
+		wg.Go(func() {
+			mine := &recorded[w]
+			for i := 0; !stop.Load(); i++ {
+				c := s.Enter(line.Now(), 1)
+				mine.Pass++
+				if i%5 == 0 {
+					s.Block(line.Now(), 2)
+					mine.Block += 2
+				}
+				if i%64 == 0 {
+					runtime.Gosched()
+				}
+				// The stamp of the exit is made up, so that every call takes rt exactly.
+				c.Exit(c.Entered()+rt, i%3 == 0)
+				mine.Complete++
+				if i%3 == 0 {
+					mine.Exception++
+				}
+			}
+		})
+	}
+
+	check := func(what string, c node.Counts) {
+		if c.RTSum != rt*time.Duration(c.Complete) || (c.Complete > 0 && (c.RTMin != rt || c.RTMax != rt)) || c.Exception > c.Complete {
+			t.Errorf("%s holds half a completion: %+v", what, c)
+		}
+	}
+	first := line.At(0).Index
+	records := map[int64]node.MetricNode{}
+	var sum node.Counts
+	next := first
+	read := func() {
+		now := line.Now()
+		s.Seal(now)
+		open := line.At(now).Index
+		for ; next < open; next++ {
+			m, ok := s.Second(next)
+			if !ok {
+				t.Fatalf("second %d cannot be read", next-first)
+			}
+			check("a second", m.Counts)
+			records[next] = m
+			sum = sum.Add(m.Counts)
+		}
+		for i := max(first, next-50); i < next; i++ {
+			if m, ok := s.Second(i); !ok || m != records[i] {
+				t.Fatalf("second %d was %+v and is %+v (%t)", i-first, records[i], m, ok)
+			}
+		}
+		check("the window", s.Window(now))
+		check("the minute", s.Minute(now))
+		var h node.Histogram
+		snap := s.Snapshot(now, &h)
+		check("the total", snap.Total)
+		if snap.InFlight < 0 || snap.InFlight > writers || snap.Total.Pass-snap.Total.Complete != snap.InFlight {
+			t.Errorf("in flight %d of %+v", snap.InFlight, snap.Total)
+		}
+		var n int64
+		for _, c := range h.Native() {
+			n += c
+		}
+		if n != snap.Total.Complete {
+			t.Errorf("histogram has %d of %d", n, snap.Total.Complete)
+		}
+	}
+	for next < first+turns {
+		for range 7 {
+			clock.Add(int64(43 * ms))
+			runtime.Gosched()
+		}
+		read()
+		if next%64 == 0 {
+			runtime.GC()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	clock.Add(int64(2 * time.Second))
+	read()
+
+	var want node.Counts
+	for _, c := range recorded {
+		want = want.Add(c)
+	}
+	want.RTSum, want.RTMin, want.RTMax = rt*time.Duration(want.Complete), rt, rt
+	if sum != want {
+		t.Errorf("sealed seconds add up to\n     %+v,\nwant %+v", sum, want)
+	}
+	if total := s.Snapshot(line.Now(), nil).Total; total != want {
+		t.Errorf("totals are\n     %+v,\nwant %+v", total, want)
+	}
+	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
+}
+
+// Growth happens while calls are in flight through the old stripes: each must leave by the stripe it entered by.
+func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
+	for range 20 {
+		r := newRig(t, node.Options{})
+		const goroutines, held = 16, 50
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range goroutines {
+			wg.Go(func() {
+				var calls [held]*node.Call
+				<-start
+				for range 200 {
+					for i := range calls {
+						c := r.Enter(0, 1)
+						calls[i] = &c
+					}
+					for _, c := range calls {
+						c.Exit(0, false)
+					}
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		r.Seal(time.Second)
+		m := r.second(t, 0)
+		if want := int64(goroutines * held * 200); m.Pass != want || m.Complete != want || m.InFlight != 0 {
+			t.Fatalf("%+v, want %d calls and none in flight", m, want)
+		}
+		if m.InFlightMax < held || m.InFlightMax > goroutines*held {
+			t.Fatalf("at most %d in flight is not possible", m.InFlightMax)
+		}
+	}
+}
