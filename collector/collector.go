@@ -1,0 +1,202 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// DefaultMaxResources is how many resources a Collector keeps apart if Options do not say.
+const DefaultMaxResources = 10_000
+
+// Options configure a [Collector]. The zero value is sensible.
+type Options struct {
+	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. Calls of any further name
+	// are counted for the resource [Other].
+	MaxResources int
+	// Windows shape the windows and the histogram of every resource.
+	Windows node.Options
+	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
+	// called from several goroutines. Where it goes back, time stands still until it has caught up.
+	Now func() time.Time
+}
+
+// Collector holds the statistics of a process, by resource.
+//
+// A Collector must be made with [New]. A nil *Collector is a switch that is off: its resources are nil, and record
+// nothing. It is safe for concurrent use, and starts no goroutine.
+type Collector struct {
+	line  *leap.Timeline
+	shape *node.Shape
+	max   int
+
+	byName sync.Map // name as it was given: *Resource
+	other  atomic.Pointer[Resource]
+
+	mu   sync.Mutex
+	list []*Resource // in order of registration; append only
+}
+
+// New makes a Collector. The error names every option that is out of range.
+func New(o Options) (*Collector, error) {
+	if o.MaxResources == 0 {
+		o.MaxResources = DefaultMaxResources
+	}
+	var errs []error
+	if o.MaxResources < 1 {
+		errs = append(errs, fmt.Errorf("collector: MaxResources is %d; at least 1 is needed", o.MaxResources))
+	}
+	shape, err := node.NewShape(o.Windows)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("collector: Windows: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var clock leap.Clock
+	if o.Now != nil {
+		clock = clockOf(o.Now)
+	}
+	return &Collector{line: leap.NewTimeline(clock), shape: shape, max: o.MaxResources}, nil
+}
+
+// clockOf makes a pair of clocks of one that may go back.
+func clockOf(now func() time.Time) leap.Clock {
+	anchor := now()
+	var latest atomic.Int64
+	return leap.Clock{
+		Wall: now,
+		Mono: func() time.Duration {
+			since := int64(now().Sub(anchor))
+			for {
+				last := latest.Load()
+				if since <= last {
+					return time.Duration(last)
+				}
+				if latest.CompareAndSwap(last, since) {
+					return time.Duration(since)
+				}
+			}
+		},
+	}
+}
+
+// Resource returns the resource with this name, and makes it if need be. Keep the handle where you can: looking up
+// a name costs about as much as recording a call.
+//
+// Any name is allowed. One that cannot be shown as it is (empty, longer than [MaxNameLength], not UTF-8) is changed as
+// [CleanName] says. Once there are MaxResources resources, a new name gets the resource [Other].
+func (c *Collector) Resource(name string) *Resource {
+	if c == nil {
+		return nil
+	}
+	if r, ok := c.byName.Load(name); ok {
+		return r.(*Resource)
+	}
+	return c.register(name)
+}
+
+func (c *Collector) register(name string) *Resource {
+	clean := CleanName(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.byName.Load(clean); ok {
+		return r.(*Resource)
+	}
+	if clean == Other || len(c.list) >= c.max {
+		return c.overflow()
+	}
+	r := c.add(clean)
+	c.byName.Store(clean, r)
+	return r
+}
+
+// overflow returns the resource for all names beyond the limit. Holds mu.
+func (c *Collector) overflow() *Resource {
+	if r := c.other.Load(); r != nil {
+		return r
+	}
+	r := c.add(Other)
+	c.other.Store(r)
+	return r
+}
+
+// add makes a resource that begins in the second that is open. Holds mu, under which Seal reads the clock and the
+// list: so a resource is either sealed with the others, or begins after the seconds that were.
+func (c *Collector) add(name string) *Resource {
+	r := &Resource{name: name, line: c.line, stat: node.New(c.line, c.shape, c.line.Now())}
+	c.list = append(c.list, r)
+	return r
+}
+
+// Moment is one reading of the clock, with the resources there were.
+type Moment struct {
+	// Now is the reading of the timeline's monotonic clock.
+	Now time.Duration
+	// Open is the index of the second that was open. Every second before it is sealed, for every resource, and its
+	// records never change again.
+	Open int64
+	// Resources are all resources there were, oldest first. The caller must not change the slice.
+	Resources []*Resource
+}
+
+// Seal ends every second before the present one, for all resources at once, and returns the moment it did so.
+func (c *Collector) Seal() Moment {
+	if c == nil {
+		return Moment{}
+	}
+	c.mu.Lock()
+	now := c.line.Now()
+	m := Moment{Now: now, Open: c.line.At(now).Index, Resources: c.list[:len(c.list):len(c.list)]}
+	c.mu.Unlock()
+	for _, r := range m.Resources {
+		r.stat.Seal(now)
+	}
+	return m
+}
+
+// Timeline is the line of seconds that all resources share. It is nil for a nil Collector.
+func (c *Collector) Timeline() *leap.Timeline {
+	if c == nil {
+		return nil
+	}
+	return c.line
+}
+
+// Horizon is for how long a sealed second can be read for certain: Options.Windows.Minute.
+func (c *Collector) Horizon() time.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.shape.Horizon()
+}
+
+// Health is what a Collector knows about itself.
+type Health struct {
+	// Resources is how many resources there are, [Other] included once it is needed.
+	Resources int
+	// Overflow counts the calls that were recorded for [Other].
+	Overflow int64
+	// Clock is what the timeline knows about the wall clock.
+	Clock leap.Health
+}
+
+// Health tells how the Collector is. All is zero for a nil Collector.
+func (c *Collector) Health() Health {
+	if c == nil {
+		return Health{}
+	}
+	h := Health{Clock: c.line.Health()}
+	c.mu.Lock()
+	h.Resources = len(c.list)
+	c.mu.Unlock()
+	if r := c.other.Load(); r != nil {
+		h.Overflow = r.stat.Snapshot(c.line.Now(), nil).Total.Total()
+	}
+	return h
+}

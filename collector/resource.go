@@ -1,0 +1,97 @@
+package collector
+
+import (
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and
+// keep it. A nil *Resource records nothing and reads as idle. It is safe for concurrent use.
+type Resource struct {
+	name string
+	line *leap.Timeline
+	stat *node.Statistic
+}
+
+// Name is the name under which the resource is kept, see [CleanName].
+func (r *Resource) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.name
+}
+
+// Enter records that a call begins: it passed, and is in flight until [Entry.Exit]. It costs one reading of the
+// monotonic clock and an uncontended lock, and allocates nothing.
+//
+//	e := r.Enter()
+//	…
+//	e.Exit(err)
+func (r *Resource) Enter() Entry {
+	if r == nil {
+		return Entry{}
+	}
+	return Entry{line: r.line, call: r.stat.Enter(r.line.Now(), 1)}
+}
+
+// Do records f as one call. An error that f returns is returned, and counts as an exception; so does a panic, which
+// goes on, and a runtime.Goexit.
+func (r *Resource) Do(f func() error) (err error) {
+	e := r.Enter()
+	returned := false
+	defer func() { e.exit(!returned || err != nil) }()
+	err = f()
+	returned = true
+	return err
+}
+
+// Block records a call that was refused, and so never began.
+func (r *Resource) Block() {
+	if r != nil {
+		r.stat.Block(r.line.Now(), 1)
+	}
+}
+
+// Since is the index of the second in which the resource was registered.
+func (r *Resource) Since() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.stat.Since()
+}
+
+// Second returns the record of a sealed second, by its index on the timeline. It reports false if the second is not
+// sealed for this resource, not known any more, or not to be handed out; see [node.Statistic.Second].
+func (r *Resource) Second(index int64) (node.MetricNode, bool) {
+	if r == nil {
+		return node.MetricNode{}, false
+	}
+	return r.stat.Second(index)
+}
+
+// Snapshot reads the resource at the present moment. If h is not nil it is set to the histogram of all response times
+// as of the same moment.
+func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot {
+	if r == nil {
+		return node.Snapshot{}
+	}
+	return r.stat.Snapshot(r.line.Now(), h)
+}
+
+// Entry is a call in flight. It must not be copied. Its zero value is no call.
+type Entry struct {
+	line *leap.Timeline
+	call node.Call
+}
+
+// Exit records that the call ended: its response time, whether it failed (err is not nil), and one less in flight,
+// as one change. It may be called from another goroutine than Enter. A second Exit counts nothing.
+//
+// Deferred as it stands it does not see a panic and counts the call as good; [Resource.Do] does see it.
+func (e *Entry) Exit(err error) { e.exit(err != nil) }
+
+func (e *Entry) exit(failed bool) {
+	if e.line != nil {
+		e.call.Exit(e.line.Now(), failed)
+	}
+}
