@@ -1,0 +1,300 @@
+package collector_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+const ms = time.Millisecond
+
+var errBad = errors.New("bad")
+
+func newCollector(t testing.TB, o collector.Options) *collector.Collector {
+	t.Helper()
+	c, err := collector.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// last reads the last complete second of a resource.
+func last(t testing.TB, c *collector.Collector, r *collector.Resource) node.MetricNode {
+	t.Helper()
+	m, ok := r.Second(c.Seal().Open - 1)
+	if !ok {
+		t.Fatal("the last complete second cannot be read")
+	}
+	return m
+}
+
+func TestCallsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{})
+		r := c.Resource("a")
+		e := r.Enter()
+		time.Sleep(20 * ms)
+		e.Exit(nil)
+		e.Exit(errBad) // a second exit counts nothing
+		for _, err := range []error{nil, errBad} {
+			got := r.Do(func() error { time.Sleep(30 * ms); return err })
+			if !errors.Is(got, err) {
+				t.Errorf("Do returned %v, want %v", got, err)
+			}
+		}
+		r.Block()
+		start := time.Now().UTC().Truncate(time.Second)
+		time.Sleep(time.Second)
+		want := node.MetricNode{
+			Start:       start,
+			Counts:      node.Counts{Pass: 3, Block: 1, Complete: 3, Exception: 1, RTSum: 80 * ms, RTMin: 20 * ms, RTMax: 30 * ms},
+			InFlightMax: 1, PassPeak: 3,
+		}
+		if m := last(t, c, r); m != want {
+			t.Errorf("got  %+v\nwant %+v", m, want)
+		}
+	})
+}
+
+// A panic in the caller's function is an exception, leaves nothing in flight, and goes on.
+func TestDoCountsPanicsAndGoexit(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	r := c.Resource("a")
+	func() {
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("the panic that came out is %v", v)
+			}
+		}()
+		_ = r.Do(func() error { panic("boom") })
+	}()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = r.Do(func() error { runtime.Goexit(); return nil })
+	})
+	wg.Wait()
+	s := r.Snapshot(nil)
+	if s.Total.Complete != 2 || s.Total.Exception != 2 || s.InFlight != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestExitFromAnotherGoroutineAndTwice(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	r := c.Resource("a")
+	for range 1000 {
+		e := r.Enter()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { e.Exit(nil) })
+		}
+		wg.Wait()
+	}
+	if s := r.Snapshot(nil); s.Total.Complete != 1000 || s.InFlight != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Instrumentation can be off: everything on nil does nothing.
+func TestNilIsOff(t *testing.T) {
+	var c *collector.Collector
+	r := c.Resource("a")
+	if r != nil {
+		t.Fatal("a nil Collector has a resource")
+	}
+	e := r.Enter()
+	e.Exit(errBad)
+	r.Block()
+	if err := r.Do(func() error { return errBad }); !errors.Is(err, errBad) {
+		t.Errorf("Do returned %v", err)
+	}
+	if _, ok := r.Second(0); ok || r.Name() != "" || r.Since() != 0 || (r.Snapshot(nil) != node.Snapshot{}) {
+		t.Error("a nil Resource has something to read")
+	}
+	m := c.Seal()
+	if m.Open != 0 || len(m.Resources) != 0 || (c.Health() != collector.Health{}) || c.Timeline() != nil || c.Horizon() != 0 {
+		t.Error("a nil Collector has something to read")
+	}
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("ü", 5000)
+	for name, want := range map[string]string{
+		"GET /users/{id}": "GET /users/{id}",
+		"":                collector.Unnamed,
+		"a|b\n\"c\"{}\\":  "a|b\n\"c\"{}\\",
+		"bad\xff\xfe":     "bad\uFFFD",
+		strings.Repeat("x", collector.MaxNameLength): strings.Repeat("x", collector.MaxNameLength),
+	} {
+		if got := collector.CleanName(name); got != want {
+			t.Errorf("CleanName(%q) = %q, want %q", name, got, want)
+		}
+	}
+	a, b := collector.CleanName(long+"a"), collector.CleanName(long+"b")
+	if a == b {
+		t.Error("two long names became one")
+	}
+	for _, name := range []string{a, b, collector.CleanName(strings.Repeat("\xff", 10000))} {
+		if len(name) > collector.MaxNameLength || !utf8.ValidString(name) {
+			t.Errorf("%q is %d bytes", name, len(name))
+		}
+	}
+	c := newCollector(t, collector.Options{})
+	if c.Resource(long) != c.Resource(long) || c.Resource("") != c.Resource(collector.Unnamed) {
+		t.Error("one name, two resources")
+	}
+}
+
+// A million names cannot take more than the bounded memory, nor lose a count.
+func TestOverflowIsCounted(t *testing.T) {
+	c := newCollector(t, collector.Options{MaxResources: 3})
+	for i := range 10_000 {
+		r := c.Resource(fmt.Sprint("name ", i))
+		if want := i >= 3; (r.Name() == collector.Other) != want {
+			t.Fatalf("name %d is counted for %q", i, r.Name())
+		}
+		e := r.Enter()
+		e.Exit(nil)
+		r.Block()
+	}
+	var calls int64
+	m := c.Seal()
+	for _, r := range m.Resources {
+		calls += r.Snapshot(nil).Total.Total()
+	}
+	h := c.Health()
+	if calls != 20_000 || len(m.Resources) != 4 || h.Resources != 4 || h.Overflow != 2*9997 {
+		t.Errorf("%d calls in %d resources, health %+v", calls, len(m.Resources), h)
+	}
+	if c.Resource(collector.Other) != c.Resource("one more") {
+		t.Error("two overflow resources")
+	}
+}
+
+func TestOptionsNameAllThatIsWrong(t *testing.T) {
+	_, err := collector.New(collector.Options{MaxResources: -1, Windows: node.Options{SampleCount: 3, Minute: -1}})
+	for _, part := range []string{"MaxResources is -1", "3 buckets do not divide", "minute window: -1ns"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v does not say %q", err, part)
+		}
+	}
+}
+
+// A resource that is registered while others are sealed begins after the seconds that were sealed, or is sealed with
+// them: no second that was read gets a row later.
+func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
+	var clock atomic.Int64
+	c := newCollector(t, collector.Options{
+		MaxResources: 300,
+		Now:          func() time.Time { return time.Unix(1_700_000_000, clock.Load()) },
+	})
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				e := c.Resource(fmt.Sprint(w, i)).Enter()
+				e.Exit(nil)
+				time.Sleep(time.Microsecond)
+			}
+		})
+	}
+	type row struct {
+		name   string
+		second int64
+	}
+	rows := map[row]node.MetricNode{}
+	next := c.Seal().Open
+	for range 300 {
+		clock.Add(int64(130 * ms))
+		runtime.Gosched()
+		m := c.Seal()
+		for i := next - 10; i < next; i++ { // read before, and read again
+			for _, r := range m.Resources {
+				rec, ok := r.Second(i)
+				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
+					t.Fatalf("%s, second %d: was %+v (%t), is %+v (%t)", r.Name(), i, before, known, rec, ok)
+				}
+			}
+		}
+		for ; next < m.Open; next++ {
+			for _, r := range m.Resources {
+				if rec, ok := r.Second(next); ok {
+					rows[row{r.Name(), next}] = rec
+				}
+			}
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// With a Now that goes back, time stands still and nothing is lost.
+func TestNowThatGoesBack(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
+	c := newCollector(t, collector.Options{Now: func() time.Time { return now }})
+	r := c.Resource("a")
+	e := r.Enter()
+	now = now.Add(-5 * time.Second)
+	e.Exit(nil)
+	now = now.Add(7 * time.Second)
+	s := r.Snapshot(nil)
+	if s.Total.Pass != 1 || s.Total.Complete != 1 || s.Total.RTSum != 0 || s.InFlight != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func BenchmarkEnterExit(b *testing.B) {
+	r := newCollector(b, collector.Options{}).Resource("a")
+	b.ReportAllocs()
+	for b.Loop() {
+		e := r.Enter()
+		e.Exit(nil)
+	}
+}
+
+func BenchmarkDo(b *testing.B) {
+	r := newCollector(b, collector.Options{}).Resource("a")
+	f := func() error { return nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = r.Do(f)
+	}
+}
+
+func BenchmarkResource(b *testing.B) {
+	c := newCollector(b, collector.Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Resource("GET /users/{id}")
+	}
+}
+
+func TestRecordingAllocatesNothing(t *testing.T) {
+	r := newCollector(t, collector.Options{}).Resource("a")
+	f := func() error { return nil }
+	if n := testing.AllocsPerRun(1000, func() {
+		e := r.Enter()
+		e.Exit(nil)
+		_ = r.Do(f)
+		r.Block()
+	}); n >= 1 { // less than one in a thousand rounds: the rings are made when the first bucket turns
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,48 @@
+// Package httpstat counts the requests of HTTP services: net/http middleware on package collector.
+//
+//	mux := http.NewServeMux()
+//	mux.HandleFunc("GET /users/{id}", user)
+//	http.ListenAndServe(addr, httpstat.Mux(c, mux))
+//
+// The resource of a request is the route it matches, never its raw path: names must be few. It must be known before
+// the handler runs, because a call passes when it enters. There are three ways to know it: [Mux] looks it up in an
+// http.ServeMux; [Route] wraps one route's handler and is told; [Handler] takes a function. Requests that match no
+// route share the name [Unmatched].
+//
+// A status of 500 or more is an exception, and so is a handler that panicked (http.ErrAbortHandler included, which
+// is how net/http aborts a response). The panic goes on. The response time is the handler's: it ends when the handler
+// returns, for a hijacked connection, too.
+//
+// # Other routers
+//
+// chi, with a name function, on a router r made by chi.NewRouter:
+//
+//	httpstat.Handler(c, func(req *http.Request) string {
+//		rctx := chi.NewRouteContext()
+//		if !r.Match(rctx, req.Method, req.URL.Path) {
+//			return httpstat.Unmatched
+//		}
+//		return req.Method + " " + rctx.RoutePattern()
+//	}, r)
+//
+// gin and echo route before they run middleware, so a middleware of theirs knows the route. In gin:
+//
+//	engine.Use(func(g *gin.Context) {
+//		e := c.Resource(g.Request.Method + " " + g.FullPath()).Enter()
+//		failed := errors.New("failed")
+//		defer func() { e.Exit(failed) }()
+//		g.Next()
+//		if g.Writer.Status() < 500 {
+//			failed = nil
+//		}
+//	})
+//
+// and in echo the same with ec.Path() and ec.Response().Status, where the name of an unmatched request is empty; give
+// it Unmatched.
+//
+// # Caveats
+//
+// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.Pusher and io.ReaderFrom where
+// net/http's own does, and Unwrap for http.ResponseController. Any other interface of the wrapped writer is reached
+// through Unwrap only.
+package httpstat

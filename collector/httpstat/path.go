@@ -1,0 +1,98 @@
+package httpstat
+
+import (
+	"net/http"
+	"strings"
+)
+
+// DefaultDepth is how many segments of a path a name keeps if nobody says.
+const DefaultDepth = 4
+
+// PathName returns a name function for services whose routes are not known: the method and the path, without what
+// identifies a single thing. See [CollapsePath]. A method that HTTP does not define is OTHER.
+//
+// Such names are a guess: a path with words in place of identifiers makes a resource for each word, up to the
+// Collector's limit.
+func PathName(depth int) func(*http.Request) string {
+	return func(r *http.Request) string {
+		return method(r.Method) + " " + CollapsePath(r.URL.Path, depth)
+	}
+}
+
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return m
+	case "":
+		return http.MethodGet
+	default:
+		return "OTHER"
+	}
+}
+
+// CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, and
+// replaces all beyond the depth by "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or more
+// characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at
+// most one separator, and anything longer than 48 bytes. A depth below 1 is [DefaultDepth].
+//
+//	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
+func CollapsePath(path string, depth int) string {
+	if depth < 1 {
+		depth = DefaultDepth
+	}
+	var b strings.Builder
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "" {
+			continue
+		}
+		b.WriteByte('/')
+		if depth == 0 {
+			b.WriteByte('*')
+			break
+		}
+		depth--
+		if identifies(segment) {
+			segment = ":id"
+		}
+		b.WriteString(segment)
+	}
+	if b.Len() == 0 {
+		return "/"
+	}
+	return b.String()
+}
+
+// longestWord is the length from which a segment is no word.
+const longestWord = 48
+
+func identifies(s string) bool {
+	if len(s) > longestWord {
+		return true
+	}
+	var digits, hex, letters, dashes int
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F':
+			hex++
+		case 'g' <= c && c <= 'z' || 'G' <= c && c <= 'Z':
+			letters++
+		case c == '-' || c == '_':
+			dashes++
+		default:
+			return false
+		}
+	}
+	switch {
+	case digits == len(s):
+		return true
+	case letters == 0 && digits > 0 && dashes == 0:
+		return len(s) >= 8 // a hash
+	case letters == 0 && len(s) == 36 && dashes == 4:
+		return s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' // a UUID
+	default:
+		return len(s) >= 16 && digits >= 2 && dashes <= 1 // a random token
+	}
+}
