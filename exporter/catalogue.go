@@ -1,0 +1,170 @@
+package exporter
+
+import (
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Namespace is the prefix of all names unless an exporter is told otherwise.
+const Namespace = "windowstat"
+
+// Type is the type of a metric, in Prometheus's words.
+type Type string
+
+// The types that the catalogue uses.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// Metric is one row of the catalogue. Where its value comes from is told by the one of Resource and Self that is
+// set; a metric with neither is the histogram, or comes from a [Source].
+type Metric struct {
+	// Name without namespace.
+	Name string
+	Type Type
+	// Unit is the base unit that the name ends with, before _total; empty for plain numbers.
+	Unit string
+	Help string
+	// Labels are the label names, in order.
+	Labels []string
+	// Resource reads a metric of each resource.
+	Resource func(*node.Snapshot) float64
+	// Self reads a metric of the Collector itself.
+	Self func(collector.Health) float64
+}
+
+// Source is a part of windowstat that has metrics about itself, such as the metric log. Their names must be in the
+// catalogue. Self may be called from several goroutines.
+type Source interface {
+	Self(yield func(name string, value float64))
+}
+
+// Names that code refers to.
+const (
+	RT        = "rt_seconds"
+	BuildInfo = "build_info"
+
+	LogSeconds     = "metriclog_seconds_total"
+	LogRows        = "metriclog_rows_total"
+	LogErrors      = "metriclog_errors_total"
+	LogLostSeconds = "metriclog_lost_seconds_total"
+	LogLastSecond  = "metriclog_last_second_timestamp_seconds"
+)
+
+var resource = []string{"resource"}
+
+// Catalogue returns all metrics, in the order in which they are documented. The caller owns the slice.
+func Catalogue() []Metric {
+	return []Metric{
+		{
+			Name: "pass_total", Type: Counter, Labels: resource,
+			Help:     "Calls that were admitted, counted when they began.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
+		},
+		{
+			Name: "block_total", Type: Counter, Labels: resource,
+			Help:     "Calls that were refused.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Block) },
+		},
+		{
+			Name: "complete_total", Type: Counter, Labels: resource,
+			Help:     "Calls that ended, failed ones included; Sentinel's success.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
+		},
+		{
+			Name: "exception_total", Type: Counter, Labels: resource,
+			Help:     "Calls that ended with an error; part of complete.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
+		},
+		{
+			Name: "occupied_pass_total", Type: Counter, Labels: resource,
+			Help:     "Calls that passed on quota borrowed from a later bucket; part of pass.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
+		},
+		{
+			Name: RT, Type: Histogram, Unit: "seconds", Labels: resource,
+			Help: "Response times of calls that ended.",
+		},
+		{
+			Name: "in_flight", Type: Gauge, Labels: resource,
+			Help:     "Calls that have begun and not ended.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.InFlight) },
+		},
+		{
+			Name: "pass_qps", Type: Gauge, Labels: resource,
+			Help:     "Calls admitted in the last complete second.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
+		},
+		{
+			Name: "block_qps", Type: Gauge, Labels: resource,
+			Help:     "Calls refused in the last complete second.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
+		},
+		{
+			Name: "complete_qps", Type: Gauge, Labels: resource,
+			Help:     "Calls that ended in the last complete second.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
+		},
+		{
+			Name: "exception_qps", Type: Gauge, Labels: resource,
+			Help:     "Calls that ended with an error in the last complete second.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
+		},
+		{
+			Name: "pass_qps_peak", Type: Gauge, Labels: resource,
+			Help:     "Most calls admitted in any sliding second that ended in the last minute.",
+			Resource: func(s *node.Snapshot) float64 { return float64(s.Peak) },
+		},
+		{
+			Name: "resources", Type: Gauge,
+			Help: "Resources that are kept apart, the one for overflow included.",
+			Self: func(h collector.Health) float64 { return float64(h.Resources) },
+		},
+		{
+			Name: "overflow_events_total", Type: Counter,
+			Help: "Calls counted for the resource _other, because there were too many names.",
+			Self: func(h collector.Health) float64 { return float64(h.Overflow) },
+		},
+		{
+			Name: "clock_steps_total", Type: Counter,
+			Help: "Times that the wall clock was found a second or more away from where it should have been.",
+			Self: func(h collector.Health) float64 { return float64(h.Clock.Steps) },
+		},
+		{
+			Name: "clock_offset_seconds", Type: Gauge, Unit: "seconds",
+			Help: "How far the wall clock is ahead of the names of the seconds; slewed away by 1%.",
+			Self: func(h collector.Health) float64 { return h.Clock.Offset.Seconds() },
+		},
+		{
+			Name: "clock_repeated_seconds_total", Type: Counter, Unit: "seconds",
+			Help: "Seconds whose name had been used before the wall clock was set back; counted in totals, not handed out.",
+			Self: func(h collector.Health) float64 { return float64(h.Clock.Repeated) },
+		},
+		{
+			Name: LogSeconds, Type: Counter, Unit: "seconds",
+			Help: "Sealed seconds that the metric log has dealt with, idle ones included.",
+		},
+		{
+			Name: LogRows, Type: Counter,
+			Help: "Rows written to the metric log.",
+		},
+		{
+			Name: LogErrors, Type: Counter,
+			Help: "Attempts to write to the metric log that failed; they are repeated.",
+		},
+		{
+			Name: LogLostSeconds, Type: Counter, Unit: "seconds",
+			Help: "Seconds of which rows are missing in the metric log, because it could not be written for too long or already held a later second.",
+		},
+		{
+			Name: LogLastSecond, Type: Gauge, Unit: "seconds",
+			Help: "Unix time of the last second in the metric log; 0 while there is none.",
+		},
+		{
+			Name: BuildInfo, Type: Gauge, Labels: []string{"version", "goversion"},
+			Help: "Always 1; the labels tell the build.",
+		},
+	}
+}

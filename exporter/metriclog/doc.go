@@ -1,0 +1,30 @@
+// Package metriclog writes every sealed second to disk, in Sentinel's metric log format, so that Sentinel's readers
+// can read it and an incident can be looked at when there is no database.
+//
+//	w, err := metriclog.New(c, metriclog.Options{Dir: "/var/log/shop", App: "shop"})
+//	go w.Run(ctx)
+//
+// There is one line for each resource and second in which something happened or was in flight, eleven fields:
+//
+//	timestamp|date and time|resource|pass|block|success|exception|rt|occupiedPass|concurrency|classification
+//	1767323045000|2026-01-02 03:04:05|checkout|100|0|100|10|5|0|1|0
+//
+// The timestamp is the start of the second in Unix milliseconds; the date is local. success counts all calls that
+// ended, failed ones included. rt is their average in whole milliseconds, rounded down, as in Sentinel.
+// concurrency is the most that were in flight in the second. classification is always 0. There are no rows for the
+// whole process, so sums over resources are right.
+//
+// Files are named app-metrics.log.2026-01-02, then .1, .2 and so on of the same day; dots in the application's name
+// become dashes. Each has an index beside it, named with .idx after it: 16 bytes for each second, its Unix time and
+// the offset of its first line, both big-endian int64.
+//
+// A second is appended with one write, after it was sealed; so every row is final, seconds ascend, and a second is in
+// the file as a whole or not at all. If that fails, the file is cut back to where it was and the second is tried
+// again for as long as it can be read, by default a minute.
+//
+// # Caveats
+//
+// Nothing is synced to the disk; what the operating system had not written is lost in a power cut. In a name, | and
+// control characters become _. Two processes must not write to one directory under one application name. After the
+// wall clock was set back, seconds that the log already holds are not written again, and counted as lost.
+package metriclog

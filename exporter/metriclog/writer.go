@@ -1,0 +1,241 @@
+package metriclog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+)
+
+// Defaults of [Options], Sentinel's.
+const (
+	DefaultMaxFileSize = 50 << 20
+	DefaultMaxFiles    = 8
+)
+
+// Options configure a [Writer].
+type Options struct {
+	// Dir is the directory. It is made if it does not exist.
+	Dir string
+	// App is the application's name, the first part of the files' names.
+	App string
+	// MaxFileSize is the size in bytes from which on a file is not appended to, [DefaultMaxFileSize] if zero.
+	MaxFileSize int64
+	// MaxFiles is how many files are kept, the one being written included, [DefaultMaxFiles] if zero.
+	MaxFiles int
+	// Location is the time zone of dates and of the day on which a new file begins, time.Local if nil.
+	Location *time.Location
+	// Logger is told when writing begins to fail and when it works again; slog.Default if nil.
+	Logger *slog.Logger
+}
+
+// Writer writes the sealed seconds of a Collector. It must be made with [New]. It is safe for concurrent use. Writing
+// costs one system call a second, one more for the index, and no memory but a buffer for one second.
+type Writer struct {
+	stats  *collector.Collector
+	loc    *time.Location
+	logger *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	files   files
+	next    int64 // index of the first second that is not dealt with
+	buf     []byte
+	failing bool
+	stat    stats
+}
+
+type stats struct{ seconds, rows, errors, lost, last int64 }
+
+// lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
+const lookBack = 3600
+
+// New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
+// has room, it will be appended to, after a line that was cut off by a crash is removed.
+//
+// The error names everything that is wrong with the options, the directory included: it must be one, and writable.
+func New(c *collector.Collector, o Options) (*Writer, error) {
+	if o.MaxFileSize == 0 {
+		o.MaxFileSize = DefaultMaxFileSize
+	}
+	if o.MaxFiles == 0 {
+		o.MaxFiles = DefaultMaxFiles
+	}
+	if o.Location == nil {
+		o.Location = time.Local
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	var errs []error
+	if c == nil {
+		errs = append(errs, errors.New("metriclog: no Collector"))
+	}
+	if o.App == "" || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
+		errs = append(errs, fmt.Errorf("metriclog: App %q: a name without slashes and control characters is needed", o.App))
+	}
+	if o.MaxFileSize < 1 {
+		errs = append(errs, fmt.Errorf("metriclog: MaxFileSize is %d; at least 1 is needed", o.MaxFileSize))
+	}
+	if o.MaxFiles < 1 {
+		errs = append(errs, fmt.Errorf("metriclog: MaxFiles is %d; at least 1 is needed", o.MaxFiles))
+	}
+	if o.Dir == "" {
+		errs = append(errs, errors.New("metriclog: Dir is empty"))
+	} else if err := writable(o.Dir); err != nil {
+		errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, next: c.Seal().Open}
+	w.files = files{
+		dir: o.Dir, base: strings.ReplaceAll(o.App, ".", "-") + "-metrics.log",
+		maxSize: o.MaxFileSize, maxFiles: o.MaxFiles,
+	}
+	last, err := w.files.resume()
+	if err != nil {
+		return nil, fmt.Errorf("metriclog: %w", err)
+	}
+	w.stat.last = last
+	return w, nil
+}
+
+// writable makes the directory if need be, and a file in it for a try.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Run writes each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about
+// a second, writes that one too, and closes the files. It returns the error of that last write.
+func (w *Writer) Run(ctx context.Context) error {
+	line := w.stats.Timeline()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	done := ctx.Done()
+	for last := false; ; {
+		select {
+		case <-timer.C:
+		case <-done:
+			done, last = nil, true
+			timer.Reset(line.At(line.Now()).End - line.Now())
+			continue
+		}
+		err := w.Flush()
+		if last {
+			return errors.Join(err, w.Close())
+		}
+		timer.Reset(line.At(line.Now()).End - line.Now())
+	}
+}
+
+// Flush writes all sealed seconds that were not written yet. If one cannot be written, it and those after it are left
+// for the next Flush.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.stats.Seal()
+	if skipped := m.Open - lookBack - w.next; skipped > 0 {
+		w.next += skipped
+		w.stat.lost += skipped
+	}
+	for ; w.next < m.Open; w.next++ {
+		if err := w.second(w.next, m.Resources); err != nil {
+			w.stat.errors++
+			if !w.failing {
+				w.logger.Error("metric log cannot be written; trying again each second", "dir", w.files.dir, "err", err)
+			}
+			w.failing = true
+			return fmt.Errorf("metriclog: %w", err)
+		}
+		if w.failing {
+			w.logger.Info("metric log is written again", "dir", w.files.dir, "lost_seconds", w.stat.lost)
+			w.failing = false
+		}
+	}
+	return nil
+}
+
+// second writes the rows of one second.
+func (w *Writer) second(index int64, resources []*collector.Resource) error {
+	name, ok := w.stats.Timeline().Name(index)
+	if !ok {
+		return nil // its name was used before; the timeline counts it
+	}
+	w.buf = w.buf[:0]
+	rows, lost := int64(0), false
+	head := head(name.In(w.loc))
+	for _, r := range resources {
+		if index < r.Since() {
+			continue
+		}
+		m, ok := r.Second(index)
+		if !ok {
+			lost = true
+			continue
+		}
+		if m.Idle() {
+			continue
+		}
+		w.buf = appendLine(w.buf, head, r.Name(), &m)
+		rows++
+	}
+	if rows > 0 && name.Unix() <= w.stat.last {
+		lost, rows = true, 0
+	}
+	if rows > 0 {
+		if err := w.files.append(name.In(w.loc), w.buf); err != nil {
+			return err
+		}
+		w.stat.last = name.Unix()
+	}
+	w.stat.seconds++
+	w.stat.rows += rows
+	if lost {
+		w.stat.lost++
+	}
+	return nil
+}
+
+// Close closes the files. A later Flush opens them again.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files.close()
+}
+
+// Path is the file that is being written, or was last; empty while there is none.
+func (w *Writer) Path() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.files.current.n < 0 {
+		return ""
+	}
+	return filepath.Join(w.files.dir, w.files.name(w.files.current))
+}
+
+// Self implements [exporter.Source].
+func (w *Writer) Self(yield func(name string, value float64)) {
+	w.mu.Lock()
+	s := w.stat
+	w.mu.Unlock()
+	yield(exporter.LogSeconds, float64(s.seconds))
+	yield(exporter.LogRows, float64(s.rows))
+	yield(exporter.LogErrors, float64(s.errors))
+	yield(exporter.LogLostSeconds, float64(s.lost))
+	yield(exporter.LogLastSecond, float64(s.last))
+}

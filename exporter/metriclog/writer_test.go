@@ -1,0 +1,433 @@
+package metriclog_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+const ms = time.Millisecond
+
+// rig is a service with a clock that the test sets, and its log.
+type rig struct {
+	*collector.Collector
+	*metriclog.Writer
+	now time.Time
+	dir string
+	log strings.Builder
+}
+
+func newRig(t *testing.T, start time.Time, o metriclog.Options) *rig {
+	t.Helper()
+	r := &rig{now: start, dir: o.Dir}
+	var err error
+	if r.Collector, err = collector.New(collector.Options{Now: func() time.Time { return r.now }}); err != nil {
+		t.Fatal(err)
+	}
+	if r.dir == "" {
+		r.dir = filepath.Join(t.TempDir(), "new", "dir")
+		o.Dir = r.dir
+	}
+	if o.App == "" {
+		o.App = "shop"
+	}
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
+	if r.Writer, err = metriclog.New(r.Collector, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Writer.Close() })
+	return r
+}
+
+func (r *rig) calls(resource string, n int, rt time.Duration) {
+	for range n {
+		e := r.Resource(resource).Enter()
+		r.now = r.now.Add(rt)
+		e.Exit(nil)
+	}
+}
+
+func (r *rig) flush(t *testing.T) {
+	t.Helper()
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files returns the names in the directory, sorted.
+func (r *rig) files(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func (r *rig) read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// self reads the log's metrics about itself.
+func (r *rig) self() map[string]float64 {
+	m := map[string]float64{}
+	r.Self(func(name string, v float64) { m[name] = v })
+	return m
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 100e6, time.UTC)
+
+const today = "shop-metrics.log.2026-01-02"
+
+func TestLines(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	r.calls("checkout", 3, 7*ms)
+	r.Resource("checkout").Block()
+	_ = r.Resource("cart").Do(func() error { r.now = r.now.Add(2500 * time.Microsecond); return errors.New("x") })
+	r.Resource("idle")
+	long := r.Resource("long|\n\x00name").Enter()
+	if r.flush(t); len(r.files(t)) != 0 {
+		t.Errorf("an open second was written: %v", r.files(t))
+	}
+	r.now = r.now.Add(time.Second)
+	r.flush(t)
+	r.now = r.now.Add(2 * time.Second)
+	long.Exit(nil)
+	r.now = r.now.Add(time.Second)
+	r.flush(t)
+	r.flush(t)
+	want := `1767323045000|2026-01-02 03:04:05|checkout|3|1|3|0|7|0|1|0
+1767323045000|2026-01-02 03:04:05|cart|1|0|1|1|2|0|1|0
+1767323045000|2026-01-02 03:04:05|long___name|1|0|0|0|0|0|1|0
+1767323046000|2026-01-02 03:04:06|long___name|0|0|0|0|0|0|1|0
+1767323047000|2026-01-02 03:04:07|long___name|0|0|0|0|0|0|1|0
+1767323048000|2026-01-02 03:04:08|long___name|0|0|1|0|3000|0|1|0
+`
+	if got := r.read(t, today); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	self := r.self()
+	if self[exporter.LogRows] != 6 || self[exporter.LogSeconds] != 4 || self[exporter.LogErrors] != 0 || self[exporter.LogLostSeconds] != 0 || self[exporter.LogLastSecond] != 1767323048 {
+		t.Errorf("self-metrics %v", self)
+	}
+}
+
+// index reads an index: second -> offset.
+func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
+	t.Helper()
+	b := r.read(t, name+".idx")
+	if len(b)%16 != 0 {
+		t.Fatalf("index of %d bytes", len(b))
+	}
+	for ; b != ""; b = b[16:] {
+		seconds = append(seconds, int64(binary.BigEndian.Uint64([]byte(b[:8]))))
+		offsets = append(offsets, int64(binary.BigEndian.Uint64([]byte(b[8:16]))))
+	}
+	return seconds, offsets
+}
+
+// Each record of each index must point at the first line of its second.
+func (r *rig) checkIndexes(t *testing.T) (rows int) {
+	t.Helper()
+	for _, name := range r.files(t) {
+		if strings.HasSuffix(name, ".idx") {
+			continue
+		}
+		data := r.read(t, name)
+		var firsts []string
+		last := ""
+		for line := range strings.Lines(data) {
+			rows++
+			stamp, _, _ := strings.Cut(line, "|")
+			if stamp < last {
+				t.Errorf("%s: %s follows %s", name, stamp, last)
+			}
+			if stamp != last {
+				firsts = append(firsts, stamp)
+			}
+			if fields := strings.Count(line, "|") + 1; fields != 11 || !strings.HasSuffix(line, "|0\n") {
+				t.Errorf("%s: %d fields in %q", name, fields, line)
+			}
+			last = stamp
+		}
+		seconds, offsets := r.index(t, name)
+		if len(seconds) != len(firsts) {
+			t.Errorf("%s: %d seconds and %d index records", name, len(firsts), len(seconds))
+			continue
+		}
+		for i, s := range seconds {
+			stamp := strconv.FormatInt(s*1000, 10)
+			at := data[offsets[i]:]
+			if stamp != firsts[i] || !strings.HasPrefix(at, stamp+"|") || offsets[i] > 0 && data[offsets[i]-1] != '\n' {
+				t.Errorf("%s: record %d (%d, %d) points at %.40q", name, i, s, offsets[i], at)
+			}
+		}
+	}
+	return rows
+}
+
+func TestIndexRollAndRetention(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{MaxFileSize: 200, MaxFiles: 3})
+	os.WriteFile(filepath.Join(r.dir, "othershop-metrics.log.2025-01-01"), nil, 0o644)
+	os.WriteFile(filepath.Join(r.dir, "shop-metrics.log.2025-01-01.x"), nil, 0o644)
+	for range 60 { // four lines to a file
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(time.Second)
+		r.flush(t)
+	}
+	want := []string{
+		"othershop-metrics.log.2025-01-01", "shop-metrics.log.2025-01-01.x",
+		today + ".12", today + ".12.idx", today + ".13", today + ".13.idx", today + ".14", today + ".14.idx",
+	}
+	if got := r.files(t); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	for _, name := range want[:2] {
+		os.Remove(filepath.Join(r.dir, name))
+	}
+	if rows := r.checkIndexes(t); rows != 12 {
+		t.Errorf("%d rows kept, want 12", rows)
+	}
+}
+
+// Sentinel indexes the first second of a day in yesterday's file. The day is the local one.
+func TestMidnight(t *testing.T) {
+	zone := time.FixedZone("x", 5*3600+1800)
+	midnight := time.Date(2026, 3, 1, 0, 0, 0, 0, zone)
+	r := newRig(t, midnight.Add(-3*time.Second), metriclog.Options{Location: zone})
+	for range 6 {
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(999 * ms)
+	}
+	r.flush(t)
+	if rows := r.checkIndexes(t); rows != 6 {
+		t.Errorf("%d rows", rows)
+	}
+	for name, first := range map[string]int64{"shop-metrics.log.2026-02-28": -3, "shop-metrics.log.2026-03-01": 0} {
+		seconds, offsets := r.index(t, name)
+		if len(seconds) != 3 || seconds[0] != midnight.Unix()+first || offsets[0] != 0 {
+			t.Errorf("%s begins with %d at %d", name, seconds[0]-midnight.Unix(), offsets[0])
+		}
+	}
+}
+
+// A restart goes on in the same file. What a crash cut off is removed; nothing before it is.
+func TestRestart(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	for range 3 {
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(time.Second)
+		r.flush(t)
+	}
+	whole := r.read(t, today)
+	path := filepath.Join(r.dir, today)
+	os.WriteFile(path, []byte(whole+"17673230480"), 0o644)
+	idx := r.read(t, today+".idx")
+	os.WriteFile(path+".idx", []byte(idx+"torn"), 0o644)
+
+	for range 8 { // more restarts than files are kept
+		again := newRig(t, r.now, metriclog.Options{Dir: r.dir})
+		if got := again.read(t, today); got != whole {
+			t.Fatalf("after the restart:\n%swant\n%s", got, whole)
+		}
+		if got := again.self()[exporter.LogLastSecond]; got != 1767323047 {
+			t.Errorf("last second %v", got)
+		}
+	}
+	again := newRig(t, r.now, metriclog.Options{Dir: r.dir})
+	again.calls("b", 1, ms)
+	again.now = again.now.Add(time.Second)
+	again.flush(t)
+	if rows := again.checkIndexes(t); rows != 4 || len(again.files(t)) != 2 {
+		t.Errorf("%d rows in %v", rows, again.files(t))
+	}
+}
+
+// After a restart with the clock set back, no second gets a second row.
+func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	r.calls("a", 1, ms)
+	r.now = r.now.Add(time.Second)
+	r.flush(t)
+	again := newRig(t, start.Add(-2*time.Second), metriclog.Options{Dir: r.dir})
+	for range 4 {
+		again.calls("a", 1, ms)
+		again.now = again.now.Add(999 * ms)
+	}
+	again.flush(t)
+	if rows := again.checkIndexes(t); rows != 2 || again.self()[exporter.LogLostSeconds] != 3 {
+		t.Errorf("%d rows, %v", rows, again.self())
+	}
+}
+
+// A file in the way makes every write fail. Rows wait; when it is gone they are written, none is lost, and the log
+// has one message for the beginning and one for the end.
+func TestFailureCostsNothingWithinAMinute(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	if err := os.Mkdir(filepath.Join(r.dir, today+".idx"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(999 * ms)
+		if err := r.Flush(); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	if err := os.Remove(filepath.Join(r.dir, today+".idx")); err != nil {
+		t.Fatal(err)
+	}
+	r.flush(t)
+	if rows, self := r.checkIndexes(t), r.self(); rows != 20 || self[exporter.LogErrors] != 20 || self[exporter.LogLostSeconds] != 0 {
+		t.Errorf("%d rows, %v", rows, self)
+	}
+	if n := strings.Count(r.log.String(), "\n"); n != 2 {
+		t.Errorf("%d messages:\n%s", n, r.log.String())
+	}
+}
+
+// Rows that could not be written before the statistics forgot them are counted as lost.
+func TestLossIsCounted(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	for range 100 {
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(999 * ms)
+	}
+	r.flush(t)
+	if rows, self := r.checkIndexes(t), r.self(); rows != 60 || self[exporter.LogLostSeconds] != 40 {
+		t.Errorf("%d rows, %v", rows, self)
+	}
+}
+
+// Run writes every second as it ends, and the one that is open when it is told to stop.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		w, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop", Location: time.UTC})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		time.Sleep(250 * ms)
+		sent := 0
+		for i := range 35 { // 7 seconds
+			for range i + 1 {
+				e := c.Resource("a").Enter()
+				e.Exit(nil)
+				sent++
+			}
+			time.Sleep(200 * ms)
+		}
+		if b, err := os.ReadFile(w.Path()); err != nil || strings.Count(string(b), "\n") != 7 {
+			t.Errorf("after 7 s the log holds\n%s%v", b, err)
+		}
+		e := c.Resource("a").Enter()
+		e.Exit(nil)
+		sent++
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(w.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := 0
+		for line := range strings.Lines(string(b)) {
+			n, _ := strconv.Atoi(strings.Split(line, "|")[3])
+			logged += n
+		}
+		if logged != sent {
+			t.Errorf("%d sent, %d logged:\n%s", sent, logged, b)
+		}
+	})
+}
+
+func TestOptionsNameAllThatIsWrong(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	os.WriteFile(file, nil, 0o644)
+	for _, tc := range []struct {
+		o    metriclog.Options
+		want []string
+	}{
+		{metriclog.Options{}, []string{`App ""`, "Dir is empty"}},
+		{metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1}, []string{`App "../x"`, "MaxFiles is -1", "MaxFileSize is -1"}},
+		{metriclog.Options{App: "a\nb", Dir: t.TempDir()}, []string{`App "a\nb"`}},
+		{metriclog.Options{App: "a", Dir: file}, []string{"file: not a directory"}},
+		{metriclog.Options{App: "a", Dir: filepath.Join(file, "sub")}, []string{"not a directory"}},
+		{metriclog.Options{App: "a", Dir: "/proc/self"}, []string{"/proc/self"}}, // read-only for everybody
+	} {
+		_, err := metriclog.New(c, tc.o)
+		for _, part := range tc.want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%+v: error %v does not say %q", tc.o, err, part)
+			}
+		}
+	}
+	if _, err := metriclog.New(nil, metriclog.Options{App: "a", Dir: t.TempDir()}); err == nil {
+		t.Error("no Collector, no error")
+	}
+}
+
+func BenchmarkFlush(b *testing.B) {
+	now := start
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w, err := metriclog.New(c, metriclog.Options{Dir: b.TempDir(), App: "shop"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 10_000 {
+		c.Resource(fmt.Sprint("resource number ", i))
+	}
+	resources := c.Seal().Resources
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, r := range resources {
+			e := r.Enter()
+			e.Exit(nil)
+		}
+		now = now.Add(time.Second)
+		if err := w.Flush(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
