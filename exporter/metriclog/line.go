@@ -1,7 +1,9 @@
 package metriclog
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/node"
@@ -38,4 +40,39 @@ func appendName(b []byte, name string) []byte {
 		}
 	}
 	return b
+}
+
+// Row is one line of the log. Counts are as in [node.MetricNode].
+type Row struct {
+	Start                                         time.Time // in UTC
+	Resource                                      string    // as it was written: | and control characters are _
+	Pass, Block, Success, Exception, OccupiedPass int64
+	RT                                            time.Duration // average, in whole milliseconds
+	Concurrency                                   int64
+}
+
+// Parse reads a line, with or without its newline. The error says which field is wrong.
+func Parse(line string) (Row, error) {
+	fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+	const want = 11
+	if len(fields) != want {
+		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want %d", len(fields), line, want)
+	}
+	row := Row{Resource: fields[2]}
+	var ms, rt int64
+	for i, to := range []*int64{
+		0: &ms, 3: &row.Pass, 4: &row.Block, 5: &row.Success, 6: &row.Exception, 7: &rt, 8: &row.OccupiedPass, 9: &row.Concurrency,
+	} {
+		if to == nil {
+			continue
+		}
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return Row{}, fmt.Errorf("metriclog: field %d of line %.80q: %w", i+1, line, err)
+		}
+		*to = n
+	}
+	row.Start = time.UnixMilli(ms).UTC()
+	row.RT = time.Duration(rt) * time.Millisecond
+	return row, nil
 }

@@ -138,6 +138,28 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestParse(t *testing.T) {
+	row, err := metriclog.Parse("1767323045000|2026-01-02 03:04:05|GET /a|3|1|2|1|7|4|5|0\n")
+	want := metriclog.Row{
+		Start: time.Unix(1767323045, 0).UTC(), Resource: "GET /a",
+		Pass: 3, Block: 1, Success: 2, Exception: 1, RT: 7 * ms, OccupiedPass: 4, Concurrency: 5,
+	}
+	if err != nil || row != want {
+		t.Errorf("%+v, %v", row, err)
+	}
+	for line, part := range map[string]string{
+		"":                        "1 fields",
+		"1|d|r|1|1|1|1|1|1|1|0|0": "12 fields",
+		"x|d|r|1|1|1|1|1|1|1|0":   "field 1 ",
+		"1|d|r|1|1|1|1|1|1|99999999999999999999|0": "field 10",
+		"1|d|r|1||1|1|1|1|1|0":                     "field 5",
+	} {
+		if _, err := metriclog.Parse(line); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("Parse(%q): error %v does not say %q", line, err, part)
+		}
+	}
+}
+
 // index reads an index: second -> offset.
 func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
 	t.Helper()

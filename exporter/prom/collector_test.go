@@ -1,0 +1,401 @@
+package prom_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
+)
+
+const ms = time.Millisecond
+
+// service is a collector with a clock that the test sets.
+func service(t testing.TB, o collector.Options) (*collector.Collector, *time.Time) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	o.Now = func() time.Time { return now }
+	c, err := collector.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &now
+}
+
+func register(t testing.TB, c *collector.Collector, o prom.Options) *prometheus.Registry {
+	t.Helper()
+	p, err := prom.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(p); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var buildInfo = regexp.MustCompile(`(?m)^x_build_info\{.*$`)
+
+func TestPage(t *testing.T) {
+	c, now := service(t, collector.Options{MaxResources: 1, Windows: node.Options{Bounds: []time.Duration{5 * ms, 100 * ms}}})
+	r := c.Resource(`hos"ti` + "\n" + `le{|}\`)
+	for i, rt := range []time.Duration{0, 5 * ms, 6 * ms, 300 * ms} {
+		var err error
+		if i == 3 {
+			err = errors.New("x")
+		}
+		e := r.Enter()
+		*now = now.Add(rt)
+		e.Exit(err)
+	}
+	r.Block()
+	r.Block()
+	*now = now.Add(time.Second)
+	r.Enter()
+	e := c.Resource("one too many").Enter()
+	e.Exit(nil)
+
+	rec := httptest.NewRecorder()
+	h, err := prom.Handler(c, prom.Options{Namespace: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	if rec.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", rec.Code, rec.Body)
+	}
+	var page strings.Builder
+	for line := range strings.Lines(rec.Body.String()) {
+		if strings.HasPrefix(line, "x_") {
+			page.WriteString(buildInfo.ReplaceAllString(line, "x_build_info{…} 1"))
+		}
+	}
+	want := `x_block_qps{resource="R"} 2
+x_block_qps{resource="_other"} 0
+x_block_total{resource="R"} 2
+x_block_total{resource="_other"} 0
+x_build_info{…} 1
+x_clock_offset_seconds 0
+x_clock_repeated_seconds_total 0
+x_clock_steps_total 0
+x_complete_qps{resource="R"} 4
+x_complete_qps{resource="_other"} 0
+x_complete_total{resource="R"} 4
+x_complete_total{resource="_other"} 1
+x_exception_qps{resource="R"} 1
+x_exception_qps{resource="_other"} 0
+x_exception_total{resource="R"} 1
+x_exception_total{resource="_other"} 0
+x_in_flight{resource="R"} 1
+x_in_flight{resource="_other"} 0
+x_metriclog_errors_total 0
+x_metriclog_last_second_timestamp_seconds 0
+x_metriclog_lost_seconds_total 0
+x_metriclog_rows_total 0
+x_metriclog_seconds_total 0
+x_occupied_pass_total{resource="R"} 0
+x_occupied_pass_total{resource="_other"} 0
+x_overflow_events_total 1
+x_pass_qps_peak{resource="R"} 4
+x_pass_qps_peak{resource="_other"} 0
+x_pass_qps{resource="R"} 4
+x_pass_qps{resource="_other"} 0
+x_pass_total{resource="R"} 5
+x_pass_total{resource="_other"} 1
+x_resources 2
+x_rt_seconds_bucket{resource="R",le="0.005"} 2
+x_rt_seconds_bucket{resource="R",le="0.1"} 3
+x_rt_seconds_bucket{resource="R",le="+Inf"} 4
+x_rt_seconds_sum{resource="R"} 0.311
+x_rt_seconds_count{resource="R"} 4
+x_rt_seconds_bucket{resource="_other",le="0.005"} 1
+x_rt_seconds_bucket{resource="_other",le="0.1"} 1
+x_rt_seconds_bucket{resource="_other",le="+Inf"} 1
+x_rt_seconds_sum{resource="_other"} 0
+x_rt_seconds_count{resource="_other"} 1
+`
+	got := strings.ReplaceAll(page.String(), `hos\"ti\nle{|}\\`, "R")
+	if got := sorted(got); got != sorted(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// sorted puts the lines in an order that does not depend on the resources' names.
+func sorted(page string) string {
+	return strings.Join(slices.Sorted(strings.Lines(page)), "")
+}
+
+// The classic and the native histogram are one metric, and both hold every response time.
+func TestHistogramIsClassicAndNative(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	r := c.Resource("a")
+	rts := []time.Duration{0, 1, 3 * ms, 3 * ms, 250 * ms, 9 * time.Second, 20 * time.Second}
+	for _, rt := range rts {
+		e := r.Enter()
+		*now = now.Add(rt)
+		e.Exit(nil)
+	}
+	families, err := register(t, c, prom.Options{}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same observations in client_golang's own histogram.
+	own := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "windowstat_rt_seconds", NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 500,
+		Buckets: bounds(node.DefaultBounds()),
+	})
+	for _, rt := range rts {
+		own.Observe(rt.Seconds())
+	}
+	var want dto.Metric
+	if err := own.Write(&want); err != nil {
+		t.Fatal(err)
+	}
+	want.Histogram.CreatedTimestamp = nil
+	for _, f := range families {
+		if f.GetName() == "windowstat_rt_seconds" {
+			got := f.Metric[0].Histogram
+			if created := got.CreatedTimestamp.AsTime(); !created.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
+				t.Errorf("created %v", created)
+			}
+			got.CreatedTimestamp = nil
+			if got.String() != want.Histogram.String() {
+				t.Errorf("got  %v\nwant %v", got, want.Histogram)
+			}
+			return
+		}
+	}
+	t.Error("no histogram")
+}
+
+func bounds(ds []time.Duration) (fs []float64) {
+	for _, d := range ds {
+		fs = append(fs, d.Seconds())
+	}
+	return fs
+}
+
+// Every boundary that this package's native histogram has is client_golang's, to the nanosecond.
+func TestBoundariesAreClientGolangs(t *testing.T) {
+	shape, err := node.NewShape(node.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shape.Layout() == nil {
+		t.Fatal("no layout")
+	}
+	native := func(v float64) int {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
+		h.Observe(v)
+		var m dto.Metric
+		if err := h.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return int(m.Histogram.PositiveSpan[0].GetOffset())
+	}
+	c, now := service(t, collector.Options{})
+	var h node.Histogram
+	// Up to a week. Beyond it the test's own clock would go too far.
+	for i := -239; i < 150; i++ {
+		edge := time.Duration(node.NativeBound(i) * 1e9)
+		for _, rt := range []time.Duration{edge - 1, edge, edge + 1} {
+			if rt <= 0 {
+				continue
+			}
+			r := c.Resource(fmt.Sprint(i, rt))
+			e := r.Enter()
+			*now = now.Add(rt)
+			e.Exit(nil)
+			r.Snapshot(&h)
+			for got := range h.Native() {
+				if want := native(rt.Seconds()); got != want {
+					t.Fatalf("%v is in bucket %d, client_golang's is %d", rt, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The page is lint-clean in every format, and each can be parsed.
+func TestLintInAllFormats(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	e := c.Resource("a").Enter()
+	*now = now.Add(time.Second)
+	e.Exit(nil)
+	h, err := prom.Handler(c, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	for format, accept := range map[string]string{
+		"text":        "text/plain;version=0.0.4",
+		"openmetrics": "application/openmetrics-text;version=1.0.0",
+		"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", accept)
+		resp, err := srv.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); !strings.HasPrefix(accept, got) {
+			t.Errorf("%s: Content-Type %s", format, got)
+		}
+		var families []*dto.MetricFamily
+		if format == "openmetrics" {
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.HasSuffix(string(body), "# EOF\n") {
+				t.Errorf("OpenMetrics does not end: %v", err)
+			}
+			for _, line := range []string{`windowstat_pass_total{resource="a"} 1.0`, "# TYPE windowstat_pass counter", `windowstat_rt_seconds_bucket{resource="a",le="1.0"} 1`} {
+				if !strings.Contains(string(body), line+"\n") {
+					t.Errorf("OpenMetrics has no line %q", line)
+				}
+			}
+			continue
+		}
+		dec := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
+		for {
+			f := new(dto.MetricFamily)
+			if err := dec.Decode(f); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", format, err)
+			}
+			families = append(families, f)
+		}
+		resp.Body.Close()
+		problems, err := promlint.NewWithMetricFamilies(families).Lint()
+		if err != nil || len(problems) != 0 || len(families) < 30 {
+			t.Errorf("%s: %d families, %v, %v", format, len(families), problems, err)
+		}
+	}
+	problems, err := testutil.GatherAndLint(register(t, c, prom.Options{}))
+	if err != nil || len(problems) != 0 {
+		t.Error(problems, err)
+	}
+}
+
+// Everything on the page is in the catalogue, and everything in the catalogue is on the page, from the start.
+func TestPageIsTheCatalogue(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	c.Resource("a")
+	families, err := register(t, c, prom.Options{}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		got[f.GetName()] = f
+	}
+	for _, m := range exporter.Catalogue() {
+		name := exporter.Namespace + "_" + m.Name
+		f := got[name]
+		if f == nil {
+			t.Errorf("%s is missing", name)
+			continue
+		}
+		var labels []string
+		for _, l := range f.Metric[0].Label {
+			labels = append(labels, l.GetName())
+		}
+		if len(labels) != len(m.Labels) || f.GetHelp() != m.Help || !strings.EqualFold(f.GetType().String(), string(m.Type)) {
+			t.Errorf("%s: %v", name, f)
+		}
+		delete(got, name)
+	}
+	if len(got) != 0 {
+		t.Errorf("not in the catalogue: %v", got)
+	}
+}
+
+type source map[string]float64
+
+func (s source) Self(yield func(string, float64)) {
+	for name, v := range s {
+		yield(name, v)
+	}
+}
+
+func TestSources(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	reg := register(t, c, prom.Options{Sources: []exporter.Source{source{exporter.LogRows: 3}, source{exporter.LogErrors: 1}}})
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP windowstat_metriclog_errors_total Attempts to write to the metric log that failed; they are repeated.
+# TYPE windowstat_metriclog_errors_total counter
+windowstat_metriclog_errors_total 1
+# HELP windowstat_metriclog_rows_total Rows written to the metric log.
+# TYPE windowstat_metriclog_rows_total counter
+windowstat_metriclog_rows_total 3
+`), "windowstat_metriclog_errors_total", "windowstat_metriclog_rows_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamespace(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	for _, ns := range []string{"1a", "a-b", "a_", "ü", "a b", "a:b", "_"} {
+		if _, err := prom.Handler(c, prom.Options{Namespace: ns}); err == nil != (ns == "_") {
+			t.Errorf("namespace %q: %v", ns, err)
+		}
+	}
+}
+
+// Two collectors with different namespaces fit in one registry, next to anybody's own metrics.
+func TestInSomeonesOwnRegistry(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	c.Resource("a")
+	reg := register(t, c, prom.Options{Namespace: "one"})
+	p, err := prom.New(c, prom.Options{Namespace: "two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*len(exporter.Catalogue())+1 {
+		t.Errorf("%d metrics, %v", n, err)
+	}
+}
+
+// No value is ever NaN or infinite, in an idle service, too.
+func TestNoNaN(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	c.Resource("a")
+	families, err := register(t, c, prom.Options{}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.Now()}, families...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range samples {
+		if v := float64(s.Value); math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Error(s)
+		}
+	}
+}
