@@ -218,14 +218,16 @@ func (w *Writer) Close() error {
 	return w.files.close()
 }
 
-// Path is the file that is being written, or was last; empty while there is none.
-func (w *Writer) Path() string {
+// Files are the paths of the log's files, oldest first, without their indexes.
+func (w *Writer) Files() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.files.current.n < 0 {
-		return ""
+	all, err := w.files.list()
+	var paths []string
+	for _, x := range all {
+		paths = append(paths, filepath.Join(w.files.dir, w.files.name(x)))
 	}
-	return filepath.Join(w.files.dir, w.files.name(w.files.current))
+	return paths, err
 }
 
 // Self implements [exporter.Source].

@@ -372,8 +372,19 @@ func TestRun(t *testing.T) {
 			}
 			time.Sleep(200 * ms)
 		}
-		if b, err := os.ReadFile(w.Path()); err != nil || strings.Count(string(b), "\n") != 7 {
-			t.Errorf("after 7 s the log holds\n%s%v", b, err)
+		read := func() string {
+			files, err := w.Files()
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files %v, %v", files, err)
+			}
+			b, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		if got := read(); strings.Count(got, "\n") != 7 {
+			t.Errorf("after 7 s the log holds\n%s", got)
 		}
 		e := c.Resource("a").Enter()
 		e.Exit(nil)
@@ -382,17 +393,14 @@ func TestRun(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		b, err := os.ReadFile(w.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := read()
 		logged := 0
-		for line := range strings.Lines(string(b)) {
+		for line := range strings.Lines(got) {
 			n, _ := strconv.Atoi(strings.Split(line, "|")[3])
 			logged += n
 		}
 		if logged != sent {
-			t.Errorf("%d sent, %d logged:\n%s", sent, logged, b)
+			t.Errorf("%d sent, %d logged:\n%s", sent, logged, got)
 		}
 	})
 }

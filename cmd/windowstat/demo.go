@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+func demoCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "demo",
+		Usage: "run a small HTTP service under load, count its calls, and check that nothing was lost on the way out",
+		Description: `A service with routes of different character listens on loopback, instrumented with the SDK, and a generator
+sends it real HTTP requests. At the end the command scrapes its own metrics page and reads its own metric log,
+and compares, for each resource, what was sent, counted, scraped and logged. Exit status 1 means a difference.`,
+		Flags: append([]cli.Flag{
+			&cli.Float64Flag{Name: "rate", Value: 500, Usage: "requests a second, over all routes"},
+			&cli.DurationFlag{Name: "duration", Usage: "how long to run; 0 is until interrupted"},
+		}, telemetryFlags()...),
+		Action: func(c *cli.Context) error {
+			d, err := newDemo(c)
+			if err != nil {
+				return usage(err)
+			}
+			return d.run(c)
+		},
+	}
+}
+
+// maxRate is more than one machine can send itself.
+const maxRate = 100_000
+
+type demo struct {
+	settings
+	rate     float64
+	duration time.Duration
+}
+
+func newDemo(c *cli.Context) (demo, error) {
+	s, err := parseSettings(c, c.App.ErrWriter)
+	d := demo{settings: s, rate: c.Float64("rate"), duration: c.Duration("duration")}
+	errs := []error{noArguments(c), err}
+	if !(d.rate > 0 && d.rate <= maxRate) {
+		errs = append(errs, fmt.Errorf("--rate: %v is not above 0 and at most %d", d.rate, maxRate))
+	}
+	if d.duration < 0 {
+		errs = append(errs, fmt.Errorf("--duration: %v is negative", d.duration))
+	}
+	return d, errors.Join(errs...)
+}
+
+// errDifferent is the verdict that makes the exit status 1.
+var errDifferent = errors.New("the counts differ")
+
+func (d demo) run(c *cli.Context) (err error) {
+	out := c.App.Writer
+	stats, err := collector.New(collector.Options{})
+	if err != nil {
+		return err
+	}
+	temporary := ""
+	if d.logDir == "" {
+		if temporary, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
+			return err
+		}
+		d.logDir = temporary
+	}
+	tele, err := startTelemetry(stats, "demo", d.settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tele.stop()) }()
+	line := stats.Timeline()
+	from, _ := line.Name(line.At(line.Now()).Index)
+
+	routes := shop()
+	service, err := start("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes)), d.logger, (*http.Server).Serve)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "service     http://%s  under %g requests a second\nmetrics     %s\nmetric log  %s\n",
+		service.address(), d.rate, tele.url(), d.logDir)
+	if d.duration == 0 {
+		fmt.Fprintln(out, "running until interrupted (Ctrl-C)")
+	} else {
+		fmt.Fprintf(out, "running for %v\n", d.duration)
+	}
+
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	if d.duration > 0 {
+		ctx, cancel = context.WithTimeout(ctx, d.duration)
+		defer cancel()
+	}
+	go func() { // whichever server ends by itself ends the demo
+		select {
+		case <-tele.ended:
+		case <-service.ended:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	l := newLoad("http://"+service.address(), routes, d.rate)
+	l.run(ctx)
+
+	// A client has its answer a little before the handler has returned; stop waits for the handlers.
+	if err := service.stop(); err != nil {
+		return fmt.Errorf("service: %w", err)
+	}
+	if err := tele.finishLog(); err != nil {
+		return err
+	}
+	b := books{sent: l.sent, counted: counted(stats)}
+	if b.scraped, err = d.scrape(tele); err != nil {
+		return err
+	}
+	files, err := tele.log.Files()
+	if err != nil {
+		return err
+	}
+	if b.logged, err = logged(files, from); err != nil {
+		return err
+	}
+	if l.unanswered > 0 {
+		fmt.Fprintf(out, "%d requests got no answer\n", l.unanswered)
+	}
+	if !b.print(out) {
+		return errDifferent
+	}
+	if temporary != "" {
+		return os.RemoveAll(temporary)
+	}
+	return nil
+}
+
+// scrape reads the page over HTTP. If the page is behind TLS or a password, the same handler is asked on a listener
+// of its own.
+func (d demo) scrape(t *telemetry) (map[string]tally, error) {
+	if d.webConfig == "" {
+		return scraped(t.url())
+	}
+	own, err := start("127.0.0.1:0", t.page, d.logger, (*http.Server).Serve)
+	if err != nil {
+		return nil, err
+	}
+	all, err := scraped("http://" + own.address())
+	return all, errors.Join(err, own.stop())
+}

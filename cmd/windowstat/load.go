@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// load sends real HTTP requests to the demo service, at a rate that does not depend on how fast it answers, and
+// counts its answers for each resource.
+type load struct {
+	base   string // http://host:port
+	routes []route
+	rate   float64 // requests a second over all routes
+	client *http.Client
+
+	wg   sync.WaitGroup
+	room chan struct{} // bounds the requests in flight
+
+	mu         sync.Mutex
+	sent       map[string]tally
+	unanswered int64
+}
+
+// maxInFlight is how many requests the generator has in flight at most; beyond it, it waits.
+const maxInFlight = 1000
+
+// tick is how often requests are sent. In a burst, all of a tick's go out at once.
+const tick = 10 * time.Millisecond
+
+func newLoad(base string, routes []route, rate float64) *load {
+	return &load{
+		base: base, routes: routes, rate: rate,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
+		room:   make(chan struct{}, maxInFlight),
+		sent:   map[string]tally{},
+	}
+}
+
+// run sends requests until ctx ends, and returns when every one was answered.
+func (l *load) run(ctx context.Context) {
+	defer l.client.CloseIdleConnections()
+	defer l.wg.Wait()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	begin := time.Now()
+	last := begin
+	due := make([]float64, len(l.routes))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now()
+		for i, r := range l.routes {
+			due[i] += l.share(r, now.Sub(begin)) * now.Sub(last).Seconds()
+			for ; due[i] >= 1; due[i]-- {
+				l.room <- struct{}{}
+				l.wg.Go(func() { l.send(r); <-l.room })
+			}
+		}
+		last = now
+	}
+}
+
+// share is the rate of a route at a time since the beginning. Bursts come every ten seconds, for one second.
+func (l *load) share(r route, since time.Duration) float64 {
+	const every = 10 * time.Second
+	switch {
+	case !r.burst:
+		return l.rate * r.share
+	case since%every >= 4*time.Second && since%every < 5*time.Second:
+		return l.rate * r.share * every.Seconds()
+	default:
+		return 0
+	}
+}
+
+func (l *load) send(r route) {
+	failed, err := l.request(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.unanswered++ // whether the service counted it, nobody knows
+		return
+	}
+	name := r.pattern
+	if name == "" {
+		name = httpstat.Unmatched
+	}
+	t := l.sent[name]
+	t.pass++
+	t.complete++
+	if failed {
+		t.exception++
+	}
+	l.sent[name] = t
+}
+
+func (l *load) request(r route) (failed bool, err error) {
+	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return false, err
+	}
+	return resp.StatusCode >= http.StatusInternalServerError, nil
+}

@@ -1,0 +1,80 @@
+// Command windowstat runs the demo service, a reverse proxy that counts, and the tools around them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the program at once
+	}()
+	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// run is main with everything given; it returns the exit status: 0, 1 if the command failed, 2 if its arguments are
+// wrong.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	app := &cli.App{
+		Name:                 "windowstat",
+		Usage:                "exact, second-by-second statistics of what a service does",
+		Commands:             []*cli.Command{demoCommand(), proxyCommand()},
+		Writer:               stdout,
+		ErrWriter:            stderr,
+		HideVersion:          true,
+		EnableBashCompletion: true,
+		ExitErrHandler:       func(*cli.Context, error) {}, // the status is decided below
+		OnUsageError:         usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage(fmt.Errorf("there is no command %q; see windowstat --help", c.Args().First()))
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, command := range app.Commands {
+		command.OnUsageError = usageError
+	}
+	err := app.RunContext(ctx, args)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "windowstat: %v\n", err)
+	if errors.As(err, new(errUsage)) {
+		return 2
+	}
+	return 1
+}
+
+// errUsage is a mistake in the arguments.
+type errUsage struct{ error }
+
+func (e errUsage) Unwrap() error { return e.error }
+
+// usage marks an error as a mistake in the arguments; nil stays nil.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errUsage{err}
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error { return usage(err) }
+
+// noArguments is the error for arguments after the flags of a command that takes none.
+func noArguments(c *cli.Context) error {
+	if c.Args().Present() {
+		return fmt.Errorf("%s takes no arguments, got %q", c.Command.Name, c.Args().Slice())
+	}
+	return nil
+}

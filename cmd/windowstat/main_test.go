@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// process is the program, run within the test.
+type process struct {
+	cancel context.CancelFunc
+	status chan int
+	mu     sync.Mutex
+	out    bytes.Buffer
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *process) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+func launch(t *testing.T, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &process{cancel: cancel, status: make(chan int, 1)}
+	go func() { p.status <- run(ctx, append([]string{"windowstat"}, args...), p, p) }()
+	return p
+}
+
+// find waits until the output matches, and returns the first group.
+func (p *process) find(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if m := re.FindStringSubmatch(p.output()); m != nil {
+			return m[1]
+		}
+	}
+	t.Fatalf("no %s in the output:\n%s", pattern, p.output())
+	return ""
+}
+
+// end tells the program to stop, and returns its exit status.
+func (p *process) end(t *testing.T) int {
+	t.Helper()
+	p.cancel()
+	return p.wait(t)
+}
+
+func (p *process) wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case status := <-p.status:
+		return status
+	case <-time.After(40 * time.Second):
+		t.Fatalf("it does not end:\n%s", p.output())
+		return -1
+	}
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+const anyPort = "--web.listen-address=127.0.0.1:0"
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "demo", anyPort, "--duration=3s", "--rate=300")
+	page := p.find(t, `metrics +(http\S+)`)
+	dir := p.find(t, `metric log +(\S+)`)
+	if status, body := get(t, strings.TrimSuffix(page, "/metrics")); status != http.StatusOK || !strings.Contains(body, `href="metrics"`) && !strings.Contains(body, `href="/metrics"`) {
+		t.Errorf("landing page: %d\n%s", status, body)
+	}
+	if status, _ := get(t, page+"/nothing"); status != http.StatusNotFound {
+		t.Errorf("a path that is not there: %d", status)
+	}
+	if status := p.wait(t); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	out := p.output()
+	if strings.Count(out, "  equal\n") != 6 || strings.Contains(out, "DIFFERENT") {
+		t.Errorf("output:\n%s", out)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the temporary directory is still there: %v", err)
+	}
+}
+
+// One request that the generator does not know of must be noticed.
+func TestDemoNoticesADifference(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := launch(t, "demo", anyPort, "--rate=100", "--metric-log.dir", dir)
+	service := p.find(t, `service +(http\S+)`)
+	get(t, service+"/search")
+	if status := p.end(t); status != 1 {
+		t.Errorf("status %d", status)
+	}
+	out := p.output()
+	if strings.Count(out, "DIFFERENT") != 1 || !strings.Contains(out, "the counts differ") {
+		t.Errorf("output:\n%s", out)
+	}
+}
+
+// A second run into the same directory must not count the first one's rows.
+func TestDemoTwiceInOneDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	for range 2 {
+		p := launch(t, "demo", anyPort, "--duration=1s", "--rate=100", "--metric-log.dir", dir)
+		if status := p.wait(t); status != 0 {
+			t.Errorf("status %d:\n%s", status, p.output())
+		}
+	}
+}
+
+// With a password on the page, the demo checks itself all the same.
+func TestDemoWithAPassword(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "web.yml")
+	// Any bcrypt hash will do: nobody logs in here.
+	yml := "basic_auth_users:\n  admin: $2y$10$FZLlPt9ZDgHXSOXkGqUGT.HBaqUQXbX2W8gSTXjBwDxhBIkTbkfUS\n"
+	if err := os.WriteFile(config, []byte(yml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "demo", anyPort, "--web.config.file", config, "--duration=1s", "--rate=100")
+	page := strings.Replace(p.find(t, `metrics +(http\S+)`), "http(s)", "http", 1)
+	if status, _ := get(t, page); status != http.StatusUnauthorized {
+		t.Errorf("without the password: %d", status)
+	}
+	if status := p.wait(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	slow := make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/slow"):
+			<-slow
+		case r.URL.Path == "/fail":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/cut":
+			fmt.Fprint(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		default:
+			fmt.Fprintf(w, "%s %s %s", r.Host, r.URL, r.Header.Get("X-Forwarded-For"))
+		}
+	}))
+	defer upstream.Close()
+	defer close(slow)
+	dir := t.TempDir()
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL+"/base", "--proxy.listen-address=127.0.0.1:0",
+		"--proxy.upstream-timeout=300ms", "--metric-log.dir", dir, "--max-resources=6")
+	front := p.find(t, `proxy +(http\S+)`)
+	page := p.find(t, `metrics +(http\S+)`)
+
+	host := strings.TrimPrefix(front, "http://")
+	if status, body := get(t, front+"/users/17?q=1"); status != 200 || body != host+" /base/users/17?q=1 127.0.0.1" {
+		t.Errorf("%d %q", status, body)
+	}
+	get(t, front+"/users/18")
+	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=300ms")
+	front2 := p2.find(t, `proxy +(http\S+)`)
+	for path, want := range map[string]int{"/slow": 502, "/fail": 503, "/ok": 200} {
+		if status, _ := get(t, front2+path); status != want {
+			t.Errorf("%s: status %d, want %d", path, status, want)
+		}
+	}
+	if resp, err := http.Get(front2 + "/cut"); err == nil {
+		if _, err := io.ReadAll(resp.Body); err == nil {
+			t.Error("a body that was cut off upstream ends well")
+		}
+		resp.Body.Close()
+	}
+	_, metrics := get(t, p2.find(t, `metrics +(http\S+)`))
+	for resource, exceptions := range map[string]int{"GET /slow": 1, "GET /fail": 1, "GET /cut": 1, "GET /ok": 0} {
+		for name, n := range map[string]int{"pass": 1, "complete": 1, "exception": exceptions} {
+			if line := fmt.Sprintf("windowstat_%s_total{resource=%q} %d\n", name, resource, n); !strings.Contains(metrics, line) {
+				t.Errorf("no %q on the page", line)
+			}
+		}
+	}
+	if status := p2.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p2.output())
+	}
+
+	// A stranger's paths take no more than the limit.
+	for i := range 40 {
+		get(t, front+"/x"+strings.Repeat("y", i))
+	}
+	_, metrics = get(t, page)
+	if n := strings.Count(metrics, "windowstat_pass_total{"); n != 7 {
+		t.Errorf("%d resources", n)
+	}
+	for _, line := range []string{`windowstat_pass_total{resource="GET /users/:id"} 2`, `windowstat_pass_total{resource="_other"} 35`} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("no %q on the page", line)
+		}
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+	rows, err := filepath.Glob(filepath.Join(dir, "proxy-metrics.log.*"))
+	if err != nil || len(rows) < 2 {
+		t.Errorf("log files %v, %v", rows, err)
+	}
+}
+
+// With nobody upstream, clients get a 502, counted as an exception.
+func TestProxyUpstreamDown(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	p := launch(t, "proxy", anyPort, "--upstream", "http://"+l.Addr().String(), "--proxy.listen-address=127.0.0.1:0")
+	front := p.find(t, `proxy +(http\S+)`)
+	if status, _ := get(t, front+"/a"); status != http.StatusBadGateway {
+		t.Errorf("status %d", status)
+	}
+	_, metrics := get(t, p.find(t, `metrics +(http\S+)`))
+	if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 1`+"\n") {
+		t.Error("not counted as an exception")
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// A client that does not wait is no exception of the service's.
+func TestProxyClientGone(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(entered)
+		<-leave
+	}))
+	defer upstream.Close()
+	defer close(leave)
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0")
+	front := p.find(t, `proxy +(http\S+)`)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-entered; cancel() }()
+	req, _ := http.NewRequestWithContext(ctx, "GET", front+"/a", nil)
+	if _, err := http.DefaultClient.Do(req); err == nil {
+		t.Error("it got an answer")
+	}
+	page := p.find(t, `metrics +(http\S+)`)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, metrics := get(t, page)
+		if strings.Contains(metrics, `windowstat_complete_total{resource="GET /a"} 1`+"\n") {
+			if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 0`+"\n") {
+				t.Error("counted as an exception")
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the call does not complete")
+		}
+	}
+	p.end(t)
+}
+
+func TestBadArguments(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("nonsense: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args   string
+		status int
+		want   []string
+	}{
+		{"--help", 0, []string{"demo", "proxy"}},
+		{"", 0, []string{"USAGE"}},
+		{"nonsense", 2, []string{`no command "nonsense"`}},
+		{"demo --nonsense", 2, []string{"-nonsense"}},
+		{"demo extra", 2, []string{`"extra"`}},
+		{"demo --rate=x", 2, []string{"rate"}},
+		{
+			"demo --rate=0 --duration=-1s --log.level=loud --log.format=xml --web.telemetry-path=/ --web.listen-address=9719", 2,
+			[]string{"--rate: 0", "--duration: -1s", "--log.level:", "--log.format:", "--web.telemetry-path:", `--web.listen-address: "9719"`},
+		},
+		{"demo --rate=NaN", 2, []string{"--rate: NaN"}},
+		{"demo --rate=1e9", 2, []string{"--rate: 1e+09"}},
+		{"demo --web.listen-address=127.0.0.1:99999", 2, []string{`port "99999"`}},
+		{"demo --web.config.file=" + file, 2, []string{"--web.config.file:", "nonsense"}},
+		{"demo --web.config.file=" + file + ".missing", 2, []string{"--web.config.file:"}},
+		{"demo --duration=1s --web.listen-address=" + taken.Addr().String(), 1, []string{"--web.listen-address:", "in use"}},
+		{"demo --duration=1s --metric-log.dir=" + file, 1, []string{"--metric-log.dir:", "not a directory"}},
+		{"demo --duration=1s --metric-log.dir=/proc/self", 1, []string{"--metric-log.dir:"}},
+		{"proxy", 2, []string{"--upstream: is required"}},
+		{
+			"proxy --upstream=ftp://x --max-resources=0 --proxy.path-depth=0 --proxy.upstream-timeout=0s --proxy.listen-address=x", 2,
+			[]string{"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:", "--proxy.listen-address:"},
+		},
+		{"proxy --upstream=http://x:1 --web.listen-address=127.0.0.1:0 --proxy.listen-address=" + taken.Addr().String(), 1, []string{"--proxy.listen-address:"}},
+		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
+		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
+	} {
+		p := launch(t, strings.Fields(tc.args)...)
+		if status := p.wait(t); status != tc.status {
+			t.Errorf("%s: status %d, want %d", tc.args, status, tc.status)
+		}
+		for _, part := range tc.want {
+			if !strings.Contains(p.output(), part) {
+				t.Errorf("%s: no %q in\n%s", tc.args, part, p.output())
+			}
+		}
+	}
+}

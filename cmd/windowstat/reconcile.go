@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// tally is what one observer counted for one resource.
+type tally struct{ pass, complete, exception int64 }
+
+// books are the counts of all observers, by resource.
+type books struct {
+	sent, counted, scraped, logged map[string]tally
+}
+
+// counted asks the SDK.
+func counted(c *collector.Collector) map[string]tally {
+	all := map[string]tally{}
+	for _, r := range c.Seal().Resources {
+		t := r.Snapshot(nil).Total
+		all[r.Name()] = tally{t.Pass, t.Complete, t.Exception}
+	}
+	return all
+}
+
+// scraped reads a metrics page over HTTP, as a server would.
+func scraped(url string) (map[string]tally, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	all := map[string]tally{}
+	for name, add := range map[string]func(*tally, int64){
+		"pass_total":      func(t *tally, n int64) { t.pass += n },
+		"complete_total":  func(t *tally, n int64) { t.complete += n },
+		"exception_total": func(t *tally, n int64) { t.exception += n },
+	} {
+		for _, m := range families[exporter.Namespace+"_"+name].GetMetric() {
+			resource := m.Label[0].GetValue()
+			t := all[resource]
+			add(&t, int64(m.Counter.GetValue()))
+			all[resource] = t
+		}
+	}
+	return all, nil
+}
+
+// logged sums the rows of the metric log's files from a second on.
+func logged(files []string, from time.Time) (map[string]tally, error) {
+	all := map[string]tally{}
+	for _, path := range files {
+		if err := sum(all, path, from); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func sum(all map[string]tally, path string, from time.Time) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		row, err := metriclog.Parse(lines.Text())
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if row.Start.Before(from) {
+			continue
+		}
+		t := all[row.Resource]
+		t.pass += row.Pass
+		t.complete += row.Success
+		t.exception += row.Exception
+		all[row.Resource] = t
+	}
+	return lines.Err()
+}
+
+// print shows the books, and reports whether they agree.
+func (b books) print(w io.Writer) bool {
+	seen := map[string]bool{}
+	width := len("resource")
+	for _, book := range []map[string]tally{b.sent, b.counted, b.scraped, b.logged} {
+		for name := range book {
+			seen[name] = true
+			width = max(width, len(name))
+		}
+	}
+	agree := true
+	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged", "failed")
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		sent, counted, scraped, logged := b.sent[name], b.counted[name], b.scraped[name], b.logged[name]
+		verdict := "equal"
+		if counted != sent || scraped != sent || logged != sent {
+			verdict = fmt.Sprintf("DIFFERENT: sent %v, counted %v, scraped %v, logged %v", sent, counted, scraped, logged)
+			agree = false
+		}
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d  %s\n",
+			width, name, sent.complete, counted.complete, scraped.complete, logged.complete, sent.exception, verdict)
+	}
+	return agree
+}
+
+// String names all three counts, for the case that they differ where the table does not show it.
+func (t tally) String() string {
+	return fmt.Sprintf("%d pass %d complete %d exception", t.pass, t.complete, t.exception)
+}

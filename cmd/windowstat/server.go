@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// server is a running HTTP server.
+type server struct {
+	http     *http.Server
+	listener net.Listener
+	ended    chan struct{} // closed when it serves no more, for whatever reason
+	err      error         // why, if that was not stop; read it after ended
+}
+
+// grace is how long requests may take to finish when a server stops.
+const grace = 10 * time.Second
+
+// start listens on the address and serves. The function serve is http.Server.Serve or does the same.
+func start(address string, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) (*server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		// No deadline for a whole answer: answers may stream.
+		http: &http.Server{
+			Handler:           h,
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
+			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		},
+		listener: listener,
+		ended:    make(chan struct{}),
+	}
+	go func() {
+		defer close(s.ended)
+		if err := serve(s.http, listener); !errors.Is(err, http.ErrServerClosed) {
+			s.err = err
+		}
+	}()
+	return s, nil
+}
+
+// address is where it listens.
+func (s *server) address() string { return s.listener.Addr().String() }
+
+// stop waits for the requests that are running, and ends the server. The error is also that of a server that ended by
+// itself.
+func (s *server) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", grace), s.http.Close())
+	}
+	<-s.ended
+	return errors.Join(err, s.err)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// telemetryFlags are the flags of every command that serves statistics.
+func telemetryFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
+		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
+		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
+		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
+		&cli.StringFlag{Name: "log.level", Value: "info", Usage: "`LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")},
+		&cli.StringFlag{Name: "log.format", Value: "logfmt", Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")},
+	}
+}
+
+// settings are the values of the flags, checked.
+type settings struct {
+	listen, webConfig, path, logDir string
+	logger                          *slog.Logger
+}
+
+func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
+	s := settings{
+		listen:    c.String("web.listen-address"),
+		webConfig: c.String("web.config.file"),
+		path:      c.String("web.telemetry-path"),
+		logDir:    c.String("metric-log.dir"),
+	}
+	var errs []error
+	wrong := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	wrong("web.listen-address", checkAddress(s.listen))
+	if s.webConfig != "" {
+		wrong("web.config.file", web.Validate(s.webConfig))
+	}
+	if !strings.HasPrefix(s.path, "/") || s.path == "/" || strings.ContainsAny(s.path, "?#{} ") {
+		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below /, such as /metrics", s.path))
+	}
+	level, format := promslog.NewLevel(), promslog.NewFormat()
+	wrong("log.level", level.Set(c.String("log.level")))
+	wrong("log.format", format.Set(c.String("log.format")))
+	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
+	return s, errors.Join(errs...)
+}
+
+// checkAddress looks at an address without listening on it.
+func checkAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return fmt.Errorf("%q: port %q is not a number from 0 to 65535", address, port)
+	}
+	return nil
+}
+
+// telemetry is what a serving command runs beside its own work: the metrics page, and the metric log if there is a
+// directory for it.
+type telemetry struct {
+	settings
+	*server
+	page    http.Handler
+	log     *metriclog.Writer // nil without a directory
+	logged  chan error
+	stopLog context.CancelFunc
+}
+
+// startTelemetry listens, and starts the page and the log. On an error nothing is left running.
+func startTelemetry(c *collector.Collector, app string, s settings) (*telemetry, error) {
+	t := &telemetry{settings: s, logged: make(chan error, 1)}
+	var sources []exporter.Source
+	var err error
+	if s.logDir != "" {
+		t.log, err = metriclog.New(c, metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger})
+		if err != nil {
+			return nil, fmt.Errorf("--metric-log.dir: %w", err)
+		}
+		sources = append(sources, t.log)
+	}
+	if t.page, err = prom.Handler(c, prom.Options{Sources: sources}); err != nil {
+		return nil, err
+	}
+	landing, err := web.NewLandingPage(web.LandingConfig{
+		Name:        "windowstat",
+		Description: "Exact statistics, second by second: " + app,
+		Version:     version(),
+		Links:       []web.LandingLinks{{Address: s.path, Text: "Metrics"}},
+		Profiling:   "false",
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+s.path, t.page)
+	mux.Handle("GET /{$}", landing)
+	serving := s.logger
+	if s.webConfig == "" {
+		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
+	}
+	t.server, err = start(s.listen, mux, s.logger, func(h *http.Server, l net.Listener) error {
+		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--web.listen-address: %w", err)
+	}
+	if t.log != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		t.stopLog = cancel
+		go func() { t.logged <- t.log.Run(ctx) }()
+	}
+	return t, nil
+}
+
+// url is where the metrics page is.
+func (t *telemetry) url() string {
+	scheme := "http"
+	if t.webConfig != "" {
+		scheme = "http(s)" // the file decides
+	}
+	return scheme + "://" + t.address() + t.path
+}
+
+// finishLog writes the log to the end of the second that is open.
+func (t *telemetry) finishLog() error {
+	if t.stopLog == nil {
+		return nil
+	}
+	t.stopLog()
+	t.stopLog = nil
+	return <-t.logged
+}
+
+// stop ends the log, with the last second in it, and then the page.
+func (t *telemetry) stop() error { return errors.Join(t.finishLog(), t.server.stop()) }
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
