@@ -151,7 +151,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	c := newCollector(t, collector.Options{})
-	if c.Resource(long) != c.Resource(long) || c.Resource("") != c.Resource(collector.Unnamed) {
+	first := c.Resource(long)
+	if again := c.Resource(long); again != first || c.Resource("") != c.Resource(collector.Unnamed) {
 		t.Error("one name, two resources")
 	}
 }

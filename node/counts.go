@@ -104,9 +104,9 @@ type MetricNode struct {
 	Counts
 	// InFlight is how many calls were in flight when the second ended: all that had entered less all that had left.
 	InFlight int64
-	// InFlightMax is the most that were in flight at any moment of the second. On a statistic that was recorded to
-	// from several processors at once it may be higher than the truth, by no more than the calls that moved between
-	// their parts within the second, but never lower.
+	// InFlightMax is the most that were in flight at any moment of the second. It is exact for a statistic that has
+	// one stripe. With several it is the sum of the most that each saw, which may have been at different moments: an
+	// upper bound, never below the truth.
 	InFlightMax int64
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
 	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here.

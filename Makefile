@@ -1,0 +1,45 @@
+# Tools are pinned in tools/go.mod, out of the way of whoever imports the SDK.
+TOOL = go tool -modfile=tools/go.mod
+
+# The packages that several goroutines run through.
+CONCURRENT = ./leap ./node ./collector/... ./exporter/...
+
+FUZZTIME ?= 1m
+
+.PHONY: help run test unit race 386 lint fmt bench fuzz
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.1:9719/metrics
+	go run ./cmd/windowstat demo
+
+test: lint unit race 386 ## everything that must pass before a change lands
+
+unit: ## the tests
+	go test ./...
+
+race: ## the tests of the concurrent packages under the race detector (needs gcc)
+	CGO_ENABLED=1 go test -race -short $(CONCURRENT)
+
+386: ## the tests of the engine on 32 bits
+	CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node
+
+lint: ## gofumpt, go vet, staticcheck, go mod tidy
+	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	go vet ./...
+	$(TOOL) staticcheck ./...
+
+fmt: ## format the code
+	$(TOOL) gofumpt -w .
+
+bench: ## the engine's benchmarks
+	go test -run '^$$' -bench . -benchmem ./node ./collector/...
+
+fuzz: ## every fuzz target for FUZZTIME (default 1m)
+	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | sed 's/^func //' | while read -r target; do \
+			echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
+		done; \
+	done
