@@ -60,8 +60,12 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below /, such as /metrics", s.path))
 	}
 	level, format := promslog.NewLevel(), promslog.NewFormat()
-	wrong("log.level", level.Set(c.String("log.level")))
-	wrong("log.format", format.Set(c.String("log.format")))
+	if err := level.Set(c.String("log.level")); err != nil {
+		wrong("log.level", fmt.Errorf("%q is not one of %s", c.String("log.level"), strings.Join(promslog.LevelFlagOptions, ", ")))
+	}
+	if err := format.Set(c.String("log.format")); err != nil {
+		wrong("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
+	}
 	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
 	return s, errors.Join(errs...)
 }
