@@ -116,7 +116,10 @@ func (a *Array[B]) At(t time.Duration) *B {
 
 // After returns the oldest bucket that the ring holds and that starts after t's bucket, nil if there is none.
 func (a *Array[B]) After(t time.Duration) *B {
-	index := a.Index(t)
+	return a.after(a.Index(t))
+}
+
+func (a *Array[B]) after(index int64) *B {
 	var next *slot[B]
 	for i := range a.slots {
 		if s := &a.slots[i]; s.index > index && (next == nil || s.index < next.index) {
@@ -127,6 +130,14 @@ func (a *Array[B]) After(t time.Duration) *B {
 		return nil
 	}
 	return &next.bucket
+}
+
+// Oldest returns the oldest bucket that the ring holds of those after which none was replaced, nil if there is none.
+func (a *Array[B]) Oldest() *B {
+	if a.slots == nil {
+		return nil
+	}
+	return a.after(a.replaced)
 }
 
 // Replaced reports whether the bucket that covers t, or a later one, has lost its slot to a newer bucket. The ring

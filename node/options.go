@@ -16,7 +16,8 @@ type Options struct {
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
 	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long sealed
-	// seconds can be read; its buckets are one second each, 96 bytes.
+	// seconds can be read. Its buckets are one second each; one takes some 45 bytes, and a byte or two more for each
+	// bucket of the histogram that is not empty in it.
 	Minute time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
@@ -25,7 +26,7 @@ type Options struct {
 // Shape is a validated Options, shared by all statistics of one kind. The zero value is not usable.
 type Shape struct {
 	second  leap.Array[Counts] // empty rings to copy
-	minute  leap.Array[sealed]
+	minute  leap.Array[packed]
 	perSec  int64 // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
@@ -63,7 +64,7 @@ func NewShape(o Options) (*Shape, error) {
 	}
 	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
 		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
-	} else if s.minute, err = leap.NewArray[sealed](o.Minute, int(o.Minute/time.Second)); err != nil {
+	} else if s.minute, err = leap.NewArray[packed](o.Minute, int(o.Minute/time.Second)); err != nil {
 		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
 	}
 	s.layout, err = NewLayout(o.Bounds)

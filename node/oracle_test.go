@@ -152,11 +152,11 @@ func schedule(t *testing.T, random *rand.Rand, buckets int) {
 				records[i] = m
 			}
 			end := now/length*length + length
-			if got, want := r.Window(now), o.counts(end-time.Second, end); got != want {
+			if got, want := r.Window(now).Counts, o.counts(end-time.Second, end); got != want {
 				t.Fatalf("window at %v:\n got %+v\nwant %+v", now, got, want)
 			}
 			end = now/time.Second*time.Second + time.Second
-			if got, want := r.Minute(now), o.counts(end-time.Minute, end); got != want {
+			if got, want := r.Minute(now).Counts, o.counts(end-time.Minute, end); got != want {
 				t.Fatalf("minute at %v:\n got %+v\nwant %+v", now, got, want)
 			}
 			var h node.Histogram

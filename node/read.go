@@ -2,85 +2,139 @@ package node
 
 import "time"
 
-// Seal moves the statistic to the reading now, so that every second before now's can be read with Second.
-func (s *Statistic) Seal(now time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
+// Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
+// its last bucket is not complete. It is a plain value, and comparable.
+type Window struct {
+	Counts
+	// Span is how long the window is, the open bucket taken as a whole one.
+	Span time.Duration
+	// Length is how long one of its buckets is.
+	Length time.Duration
+	// MaxComplete is the most calls that ended in any one of its buckets.
+	MaxComplete int64
 }
 
-// Since is the index of the second in which the statistic began.
-func (s *Statistic) Since() int64 { return s.since }
+// PassQPS is Pass per second.
+func (w Window) PassQPS() float64 { return w.rate(w.Pass) }
 
-// Second returns the record of the sealed second with this index on the line. It reports false for a second from
-// before the statistic began, one that is not sealed yet (see [Statistic.Seal]), one whose record was replaced by a
-// newer one, and one whose wall-clock name was given before (see [leap.Timeline.Name]).
-func (s *Statistic) Second(index int64) (MetricNode, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.second(index)
+// BlockQPS is Block per second.
+func (w Window) BlockQPS() float64 { return w.rate(w.Block) }
+
+// CompleteQPS is Complete per second: Sentinel's successQps.
+func (w Window) CompleteQPS() float64 { return w.rate(w.Complete) }
+
+// ExceptionQPS is Exception per second.
+func (w Window) ExceptionQPS() float64 { return w.rate(w.Exception) }
+
+// OccupiedPassQPS is OccupiedPass per second.
+func (w Window) OccupiedPassQPS() float64 { return w.rate(w.OccupiedPass) }
+
+// TotalQPS is Pass and Block together, per second.
+func (w Window) TotalQPS() float64 { return w.rate(w.Total()) }
+
+// MaxCompleteQPS is the rate of the bucket in which most calls ended: Sentinel's maxSuccessQps, but 0 when idle.
+func (w Window) MaxCompleteQPS() float64 {
+	if w.Length == 0 {
+		return 0
+	}
+	return float64(w.MaxComplete) / w.Length.Seconds()
 }
 
-func (s *Statistic) second(index int64) (MetricNode, bool) {
-	at := secondAt(index)
-	if index < s.since || index >= s.now.Index || s.minute.Replaced(at) {
-		return MetricNode{}, false
+func (w Window) rate(n int64) float64 {
+	if w.Span == 0 {
+		return 0
 	}
-	name, ok := s.line.Name(index)
-	if !ok {
-		return MetricNode{}, false
-	}
-	if rec := s.minute.At(at); rec != nil {
-		return MetricNode{
-			Start: name, Counts: rec.Counts,
-			InFlight: rec.inFlight, InFlightMax: rec.most, PassPeak: rec.peak,
-		}, true
-	}
-	// Nothing happened: what was in flight is what the next recorded second began with.
-	began := s.began
-	if next := s.minute.After(at); next != nil {
-		began = next.began
-	}
-	return MetricNode{Start: name, InFlight: began, InFlightMax: began}, true
+	return float64(n) / w.Span.Seconds()
 }
 
-// Window returns the counts of the second window that ends with the bucket of the reading now: that bucket, which
-// is still open, and the ones before it, together Options.Interval long.
-func (s *Statistic) Window(now time.Duration) Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-	sum := s.openCounts()
-	for _, b := range s.window.Window(s.at, s.shape.span) {
-		sum.add(b)
+// PassQPS is the passes of the second window at the reading now, per second: [Statistic.Window] for the one number
+// that is asked for most.
+func (s *Statistic) PassQPS(now time.Duration) float64 {
+	s.lockAt(now)
+	var sum int64
+	for st := range s.stripes {
+		sum = saturate(sum, st.open.Pass)
 	}
-	return sum
+	if s.rings != nil {
+		for _, b := range s.rings.window.Window(s.at, s.shape.span) {
+			sum = saturate(sum, b.Pass)
+		}
+	}
+	s.unlockStripes()
+	return float64(sum) / s.shape.span.Seconds()
 }
 
-// Minute returns the counts of the minute window that ends with the second of the reading now: that second, which is
-// still open, and the ones before it, together Options.Minute long.
-func (s *Statistic) Minute(now time.Duration) Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-	sum := s.openCounts()
-	start := secondAt(s.now.Index)
-	for _, b := range s.window.Window(s.at, s.at-start+s.window.Length()) {
-		sum.add(b)
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
+// Options.Interval long.
+func (s *Statistic) Window(now time.Duration) Window {
+	s.lockAt(now)
+	defer s.unlockStripes()
+	w := Window{Counts: s.openCounts(), Span: s.shape.span, Length: s.shape.second.Length()}
+	w.MaxComplete = w.Complete
+	if s.rings != nil {
+		for _, b := range s.rings.window.Window(s.at, s.shape.span) {
+			w.add(b)
+			w.MaxComplete = max(w.MaxComplete, b.Complete)
+		}
 	}
-	for _, rec := range s.minute.Window(start, s.shape.horizon) {
-		sum.add(&rec.Counts)
-	}
-	return sum
+	return w
 }
 
-// Snapshot is a statistic at one moment.
+// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
+// Options.Minute long.
+func (s *Statistic) Minute(now time.Duration) Window {
+	s.lockAt(now)
+	defer s.unlockStripes()
+	w := Window{Counts: s.openCounts(), Span: s.shape.horizon, Length: time.Second}
+	if s.rings == nil {
+		return w
+	}
+	start := secondAt(s.index)
+	for _, b := range s.rings.window.Window(s.at, s.at-start+s.shape.second.Length()) {
+		w.add(b)
+	}
+	w.MaxComplete = w.Complete
+	for _, p := range s.rings.minute.Window(start, s.shape.horizon) {
+		var rec sealed
+		rec.unpack(s.rings.store.get(*p))
+		w.add(&rec.Counts)
+		w.MaxComplete = max(w.MaxComplete, rec.Complete)
+	}
+	return w
+}
+
+// Bucket returns the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the
+// previous one, Options.SampleCount - 1 the oldest. A bucket outside of the window has nothing.
+func (s *Statistic) Bucket(now time.Duration, back int) Counts {
+	s.lockAt(now)
+	defer s.unlockStripes()
+	length := s.shape.second.Length()
+	switch {
+	case back == 0:
+		return s.openCounts()
+	case back < 0 || back >= int(s.shape.span/length) || s.rings == nil:
+		return Counts{}
+	}
+	if b := s.rings.window.At(s.at - time.Duration(back)*length); b != nil {
+		return *b
+	}
+	return Counts{}
+}
+
+// InFlight is how many calls are in flight.
+func (s *Statistic) InFlight() int64 {
+	s.lockStripes()
+	defer s.unlockStripes()
+	return s.inFlight()
+}
+
+// Snapshot is a statistic at one moment. It is a plain value, and comparable.
 type Snapshot struct {
 	// Total is everything since the statistic began, up to the moment.
 	Total Counts
 	// InFlight is what was in flight at the moment.
 	InFlight int64
-	// Last is the last complete second.
+	// Last is the last complete second, which no open bucket blurs.
 	Last MetricNode
 	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
 	Peak int64
@@ -93,36 +147,57 @@ func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
 	defer s.mu.Unlock()
 	s.advance(now)
 	var snap Snapshot
-	snap.Last, _ = s.second(s.now.Index - 1)
-	for _, rec := range s.minute.Window(secondAt(s.now.Index-1), s.shape.horizon) {
-		snap.Peak = max(snap.Peak, rec.peak)
+	snap.Last, _ = s.second(s.index - 1)
+	if s.rings != nil {
+		snap.Total = s.rings.total
+		for _, p := range s.rings.minute.Window(secondAt(s.index-1), s.shape.horizon) {
+			snap.Peak = max(snap.Peak, peakOf(s.rings.store.get(*p)))
+		}
 	}
 	if h != nil {
 		h.reset(s.shape.layout)
 	}
-	snap.Total = s.total
-	all := s.lockStripes()
-	defer unlockStripes(all)
-	for _, st := range all {
-		snap.Total.add(&st.open)
-		snap.InFlight += st.inFlight
-		if h != nil {
-			h.add(&st.rt)
-		}
-	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	open := s.openCounts()
+	snap.Total.add(&open)
+	snap.InFlight = s.inFlight()
 	if h != nil {
-		h.count, h.sum = snap.Total.Complete, snap.Total.RTSum
+		s.eachCell(func(cell int, n int64) { h.cells[cell] = n })
+		if s.rings != nil {
+			s.rings.rt.addTo(h.cells)
+		}
+		h.measure(&snap.Total)
 	}
 	return snap
 }
 
-// openCounts sums the open bucket over the stripes. Holds mu, so that the bucket stays the open one.
+// lockAt locks all stripes, at the reading now or later.
+func (s *Statistic) lockAt(now time.Duration) {
+	s.first.mu.Lock()
+	if now >= s.first.end {
+		s.first.turn(now)
+	}
+	if more := s.more.Load(); more != nil {
+		for _, st := range (*more)[1:] {
+			st.mu.Lock()
+		}
+	}
+}
+
+// openCounts sums the open bucket over the stripes. Holds their locks.
 func (s *Statistic) openCounts() Counts {
-	all := s.lockStripes()
-	defer unlockStripes(all)
 	var sum Counts
-	for _, st := range all {
+	for st := range s.stripes {
 		sum.add(&st.open)
 	}
 	return sum
+}
+
+// inFlight sums what is in flight over the stripes. Holds their locks.
+func (s *Statistic) inFlight() (n int64) {
+	for st := range s.stripes {
+		n += st.inFlight
+	}
+	return n
 }

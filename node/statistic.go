@@ -13,57 +13,58 @@ import (
 // Protocol. The bucket that is open is spread over stripes, each behind its own lock. A writer takes the lock of one
 // stripe, adds, and releases it. Everything that concerns all stripes is done by whoever comes first, under the
 // locks of all of them: when a bucket is over, its counts are moved from the stripes into the ring of the second
-// window, and when a second is over, the seconds that ended are sealed into the ring of the minute. So all stripes
-// are always in the same bucket, and a count is either in an open stripe or in the rings, never in both or neither.
-// A reader of the open bucket takes all locks, too, and sees one moment.
+// window, and when a second is over, it is sealed into the ring of the minute. So all stripes are always in the same
+// bucket, and a count is either in an open stripe or in the rings, never in both or neither. Whoever reads the clock
+// before a boundary and records after somebody has crossed it counts into the bucket that is open then.
 //
-// Locks are taken in the order mu, first stripe, other stripes. A writer holds one stripe's lock and nothing else.
-// The list of stripes changes under mu and the first stripe's lock, and is read under either.
+// Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
+// nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
+// mu and all stripes' locks together, so either is enough to read it: readers of sealed seconds take mu and keep no
+// writer waiting, readers of the open bucket take the stripes' locks and see one moment.
 //
-// Cost. Recording takes one lock that is almost never contended: a statistic begins with one stripe and gets more,
-// up to twice the processors, when goroutines meet at it. A reading takes all stripes' locks for the time of a short
-// sum. Reading sealed seconds keeps no writer waiting, but for one that has to turn a bucket.
+// Cost. Recording takes one lock that is almost never contended: a statistic begins with one stripe and gets more, up
+// to twice the processors, when goroutines meet at it. A reading of a window takes all stripes' locks for the time of
+// a short sum. Turning costs some hundred nanoseconds for each second in which something happened, and nothing for
+// idle ones; statistics turn when somebody records or reads, not by themselves. Memory: some 200 bytes until
+// something is counted.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
-// processor away in that moment, writers of this resource wait for it. Which of several goroutines' in-flight
-// maxima coincided is not known, see [MetricNode].
+// processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
+// coincided is not known, see [MetricNode].
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
 	first stripe
 	more  atomic.Pointer[[]*stripe] // all stripes, first included, once there are several
-	alone [1]*stripe                // &first: all stripes, while there is one
 
 	line  *leap.Timeline
 	shape *Shape
 	since int64 // index of the second in which the statistic began
 
-	mu     sync.Mutex // guards what follows; turning takes all stripes' locks besides
-	now    leap.Second
-	at     time.Duration // line time at which the open bucket starts
-	end    time.Duration // reading at which it ends
-	began  int64         // what was in flight when the present second began
-	total  Counts        // of all buckets before the open one
-	window leap.Array[Counts]
-	minute leap.Array[sealed]
+	mu    sync.Mutex    // with all stripes' locks, guards what follows
+	index int64         // of the second that is open
+	at    time.Duration // line time at which the open bucket starts
+	end   time.Duration // reading at which it ends
+	began int64         // what was in flight when the open second began
+	rings *rings        // nil while nothing was counted before the open bucket
 }
 
-// sealed is what is kept of a second that has ended.
-type sealed struct {
-	Counts
-	began, inFlight int64 // what was in flight when the second began and ended
-	most            int64
-	peak            int64
+// rings is what a statistic remembers.
+type rings struct {
+	total  Counts // of all buckets before the open one
+	window leap.Array[Counts]
+	minute leap.Array[packed]
+	store  store
+	rt     totals // of all seconds before the open one
 }
 
 // New makes a statistic that begins in the second of the reading now.
 func New(line *leap.Timeline, shape *Shape, now time.Duration) *Statistic {
-	s := &Statistic{line: line, shape: shape, window: shape.second, minute: shape.minute}
+	s := &Statistic{line: line, shape: shape}
 	s.first.owner = s
-	s.alone[0] = &s.first
-	s.now = line.At(now)
-	s.since = s.now.Index
-	s.open(now)
+	second := line.At(now)
+	s.since = second.Index
+	s.open(second, now)
 	return s
 }
 
@@ -100,7 +101,8 @@ func (s *Statistic) Enter(now time.Duration, n int64) Call {
 func (c *Call) Entered() time.Duration { return c.entered }
 
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
-// in flight, as one change. Only the first Exit of a Call counts; it may come from any goroutine.
+// in flight, as one change. Only the first Exit of a Call counts; it may come from any goroutine. An end before the
+// beginning is a response time of 0.
 func (c *Call) Exit(now time.Duration, failed bool) {
 	st := c.st
 	if st == nil {
@@ -118,6 +120,9 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 		st.turn(now)
 	}
 	st.open.complete(rt, c.n, failed)
+	if st.rt == nil {
+		st.rt = new(cells)
+	}
 	st.rt.count(cell, c.n)
 	st.inFlight--
 	st.mu.Unlock()

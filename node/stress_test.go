@@ -85,8 +85,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 				t.Fatalf("second %d was %+v and is %+v (%t)", i-first, records[i], m, ok)
 			}
 		}
-		check("the window", s.Window(now))
-		check("the minute", s.Minute(now))
+		check("the window", s.Window(now).Counts)
+		check("the minute", s.Minute(now).Counts)
 		var h node.Histogram
 		snap := s.Snapshot(now, &h)
 		check("the total", snap.Total)

@@ -8,8 +8,8 @@ import (
 )
 
 // stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
-// flight through this stripe, and the histogram. Everything in it is guarded by mu, and nothing is atomic: ten
-// additions under a lock cost what one atomic addition costs.
+// flight through this stripe, and the response times of the open second. Everything in it is guarded by mu, and
+// nothing is atomic: ten additions under a lock cost what one atomic addition costs.
 type stripe struct {
 	mu   sync.Mutex
 	end  time.Duration // reading at which the open bucket ends; the same in all stripes of a statistic
@@ -17,18 +17,24 @@ type stripe struct {
 
 	inFlight int64
 	most     int64 // highest inFlight of the open second
-	waits    int   // how often a goroutine found the lock taken
 
+	rt    *cells // of the open second; nil until a call ends
 	owner *Statistic
-	rt    pages // since the statistic began
+	waits int // how often a goroutine found the lock taken
+}
 
-	_ [64]byte // a stripe's writers share no cache line with the next one's
+// apart is a stripe with room around it: its writers share no cache line with another stripe's.
+type apart struct {
+	_ [64]byte
+	stripe
+	_ [64]byte
 }
 
 // A statistic starts with one stripe and gets more when goroutines have met at a lock this often.
 const growAfter = 32
 
-// maxStripes is how many stripes a statistic may have: the power of two from the number of processors up.
+// maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up,
+// because goroutines choose by hashing and two processors should rarely meet.
 func maxStripes() int {
 	n := 1
 	for n < runtime.GOMAXPROCS(0) && n < 64 {
@@ -84,39 +90,59 @@ func (s *Statistic) contended(st *stripe) *stripe {
 	return st
 }
 
-// grow doubles the stripes. Old stripes stay, with what they hold and whoever is in flight through them.
+// grow doubles the stripes. Old stripes stay, with what they hold and whoever is in flight through them; new ones
+// begin in the open bucket.
 func (s *Statistic) grow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.lockStripes()
-	defer unlockStripes(all)
-	if len(all) >= maxStripes() {
+	s.lockStripes()
+	defer s.unlockStripes()
+	n := 0
+	for range s.stripes {
+		n++
+	}
+	if n >= maxStripes() {
 		return
 	}
-	more := make([]*stripe, 2*len(all))
-	copy(more, all)
-	for i := len(all); i < len(more); i++ {
-		more[i] = &stripe{owner: s, end: s.first.end}
+	more := make([]*stripe, 0, 2*n)
+	for st := range s.stripes {
+		more = append(more, st)
+	}
+	for len(more) < 2*n {
+		st := new(apart)
+		st.owner, st.end = s, s.end
+		more = append(more, &st.stripe)
 	}
 	s.more.Store(&more)
+	for _, st := range more[n:] {
+		st.mu.Lock() // unlocked with the others
+	}
 }
 
-// lockStripes locks all stripes, in order. While they are held nothing is recorded, no bucket turns and no stripe
-// is added.
-func (s *Statistic) lockStripes() []*stripe {
-	s.first.mu.Lock()
-	more := s.more.Load()
-	if more == nil {
-		return s.alone[:]
+// stripes iterates over all stripes, in the order in which they are locked. The list changes under mu and the locks
+// of all stripes; whoever holds any of these may use it.
+func (s *Statistic) stripes(yield func(*stripe) bool) {
+	if !yield(&s.first) {
+		return
 	}
-	for _, st := range (*more)[1:] {
+	if more := s.more.Load(); more != nil {
+		for _, st := range (*more)[1:] {
+			if !yield(st) {
+				return
+			}
+		}
+	}
+}
+
+// lockStripes locks all stripes. While they are held nothing is recorded, no bucket turns and no stripe is added.
+func (s *Statistic) lockStripes() {
+	for st := range s.stripes {
 		st.mu.Lock()
 	}
-	return *more
 }
 
-func unlockStripes(all []*stripe) {
-	for _, st := range all {
+func (s *Statistic) unlockStripes() {
+	for st := range s.stripes {
 		st.mu.Unlock()
 	}
 }

@@ -1,9 +1,13 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
 
 // turn moves the statistic to the reading now, if it is not there yet: the open bucket goes into the window, the
-// seconds that have ended are sealed, and the bucket of now is opened.
+// second that has ended is sealed, and the bucket of now is opened.
 func (s *Statistic) turn(now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,24 +19,32 @@ func (s *Statistic) advance(now time.Duration) {
 	if now < s.end {
 		return
 	}
-	all := s.lockStripes()
-	defer unlockStripes(all)
-	s.fold(all)
-	if next := s.line.At(now); next.Index > s.now.Index {
-		s.seal(all, next.Index)
-		s.now = next
+	s.lockStripes()
+	defer s.unlockStripes()
+	s.fold()
+	next := s.line.At(now)
+	if next.Index > s.index {
+		s.seal(next.Index)
 	}
-	s.open(now)
-	for _, st := range all[1:] {
+	s.open(next, now)
+}
+
+// open opens the bucket of the reading now, in the given second.
+func (s *Statistic) open(second leap.Second, now time.Duration) {
+	length := s.shape.second.Length()
+	s.index = second.Index
+	s.at = s.shape.second.Start(second.Line(now))
+	s.end = second.Reading(s.at + length)
+	for st := range s.stripes {
 		st.end = s.end
 	}
 }
 
 // fold moves the counts of the open bucket from the stripes into the window. An idle bucket is not even opened, so
 // that an idle statistic costs nothing.
-func (s *Statistic) fold(all []*stripe) {
+func (s *Statistic) fold() {
 	var sum Counts
-	for _, st := range all {
+	for st := range s.stripes {
 		if !st.open.Idle() {
 			sum.add(&st.open)
 			st.open = Counts{}
@@ -41,57 +53,78 @@ func (s *Statistic) fold(all []*stripe) {
 	if sum.Idle() {
 		return
 	}
-	s.window.Open(s.at).add(&sum)
-	s.total.add(&sum)
+	if s.rings == nil {
+		s.rings = &rings{window: s.shape.second, minute: s.shape.minute}
+	}
+	s.rings.window.Open(s.at).add(&sum)
+	s.rings.total.add(&sum)
 }
 
-// open opens the bucket of the reading now in the present second.
-func (s *Statistic) open(now time.Duration) {
-	length := s.window.Length()
-	s.at = s.window.Start(s.now.Line(now))
-	s.end = s.now.Reading(s.at + length)
-	s.first.end = s.end
-}
-
-// seal makes the records of the seconds from the one that is open to the one before next. Only seconds in which
-// something happened get a record; the others are known to be idle.
-func (s *Statistic) seal(all []*stripe, next int64) {
+// seal makes the record of the second that is open; next is the index of the one that will be. Only seconds in which
+// something happened get a record; the others are known to be idle. Holds all locks.
+func (s *Statistic) seal(next int64) {
+	r := s.rings
+	if r == nil {
+		return // nothing was counted yet, and so nothing is in flight
+	}
 	rec := sealed{began: s.began}
-	for _, st := range all {
+	for st := range s.stripes {
 		rec.most += st.most
 		rec.inFlight += st.inFlight
 		st.most = st.inFlight
 	}
 	s.began = rec.inFlight
-	start := secondAt(s.now.Index)
-	for _, b := range s.window.Window(start+time.Second-1, time.Second) {
+	start := secondAt(s.index)
+	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
 		rec.Counts.add(b)
 	}
-	rec.peak = s.peak(start)
+	rec.peak = r.peak(start, s.shape.perSec)
 	if rec != (sealed{}) {
-		*s.minute.Open(start) = rec
+		s.keep(start, &rec)
 	}
-	// The second after it may have been idle and yet windows that end in it hold passes from before its start.
-	if after := s.now.Index + 1; after < next {
-		if peak := s.peak(secondAt(after)); peak > 0 {
-			*s.minute.Open(secondAt(after)) = sealed{began: s.began, inFlight: s.began, most: s.began, peak: peak}
+	// The second after it may have been idle, and yet windows that end in it hold passes from before its start.
+	if after := secondAt(s.index + 1); s.index+1 < next {
+		if peak := r.peak(after, s.shape.perSec); peak > 0 {
+			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, peak: peak})
 		}
 	}
 }
 
+// keep packs the record of the second that starts at start, with the response times that the stripes hold.
+func (s *Statistic) keep(start time.Duration, rec *sealed) {
+	var room [256]byte
+	b := rec.append(room[:0])
+	if rec.Complete > 0 {
+		last := -1
+		s.eachCell(func(cell int, n int64) {
+			b = appendCell(b, cell-last, n)
+			last = cell
+			s.rings.rt.count(cell, n)
+		})
+		for st := range s.stripes {
+			if st.rt != nil {
+				st.rt.reset()
+			}
+		}
+	}
+	r := s.rings
+	oldest := r.store.base + uint32(len(r.store.buf))
+	if p := r.minute.Oldest(); p != nil {
+		oldest = p.at
+	}
+	*r.minute.Open(start) = r.store.add(b, oldest)
+}
+
 // peak is the highest number of passes in any window of one second that ends at the end of one of the buckets of
 // the second that starts at start.
-func (s *Statistic) peak(start time.Duration) int64 {
-	length := s.window.Length()
+func (r *rings) peak(start time.Duration, buckets int64) int64 {
 	var highest int64
-	for i := range s.shape.perSec {
+	for i := range buckets {
 		var sum int64
-		for _, b := range s.window.Window(start+time.Duration(i)*length, time.Second) {
+		for _, b := range r.window.Window(start+time.Duration(i)*r.window.Length(), time.Second) {
 			sum = saturate(sum, b.Pass)
 		}
 		highest = max(highest, sum)
 	}
 	return highest
 }
-
-func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// sealed is what is kept of a second that has ended.
+type sealed struct {
+	peak int64
+	Counts
+	began, inFlight int64 // what was in flight when the second began and ended
+	most            int64
+}
+
+// packed says where the record of a second lies in the store.
+type packed struct {
+	at   uint32
+	size uint32
+}
+
+// append packs the record: varints, the peak first because it is asked for alone. A histogram may follow it.
+func (r *sealed) append(b []byte) []byte {
+	for _, v := range [...]int64{
+		r.peak, r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
+		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most,
+	} {
+		b = binary.AppendUvarint(b, uint64(v))
+	}
+	return b
+}
+
+// unpack reads the record from b and returns what follows it, the histogram.
+func (r *sealed) unpack(b []byte) []byte {
+	for _, to := range [...]*int64{
+		&r.peak, &r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
+		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most,
+	} {
+		v, size := binary.Uvarint(b)
+		*to, b = int64(v), b[size:]
+	}
+	return b
+}
+
+// peakOf reads the peak of a packed record.
+func peakOf(b []byte) int64 {
+	v, _ := binary.Uvarint(b)
+	return int64(v)
+}
+
+// store keeps packed records one after the other. Records are dropped from the front, when room is needed.
+type store struct {
+	buf  []byte
+	base uint32 // position of buf[0]; positions wrap around, and only differences count
+}
+
+// add keeps a record. Those before the position oldest are not needed any more.
+func (s *store) add(record []byte, oldest uint32) packed {
+	if len(s.buf)+len(record) > cap(s.buf) {
+		s.makeRoom(len(record), int(oldest-s.base))
+	}
+	p := packed{at: s.base + uint32(len(s.buf)), size: uint32(len(record))}
+	s.buf = append(s.buf, record...)
+	return p
+}
+
+// makeRoom drops the first dead bytes, and takes more memory if that does not make a quarter of room: the more there
+// is, the less often the records are moved.
+func (s *store) makeRoom(need, dead int) {
+	live := s.buf[dead:]
+	size := len(live) + need
+	to := s.buf[:0]
+	if size+size/4 > cap(s.buf) {
+		to = make([]byte, 0, size+size/3)
+	}
+	s.buf = append(to, live...)
+	s.base += uint32(dead)
+}
+
+func (s *store) get(p packed) []byte {
+	from := p.at - s.base
+	return s.buf[from : from+p.size]
+}
+
+func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

@@ -1,0 +1,98 @@
+package node
+
+import "time"
+
+// Seal moves the statistic to the reading now, so that every second before now's can be read with Second. It costs a
+// lock and a comparison where there is nothing to do.
+func (s *Statistic) Seal(now time.Duration) { s.turn(now) }
+
+// Since is the index of the second in which the statistic began.
+func (s *Statistic) Since() int64 { return s.since }
+
+// Second returns the record of the sealed second with this index on the line. It reports false for a second from
+// before the statistic began, one that is not sealed yet (see [Statistic.Seal]), one whose record was replaced by a
+// newer one, and one whose wall-clock name was given before (see [leap.Timeline.Name]).
+func (s *Statistic) Second(index int64) (MetricNode, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.second(index)
+}
+
+// AppendSeconds appends the records of the sealed seconds with indexes from from to before to, ascending, idle ones
+// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out.
+func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := max(from, s.since); i < min(to, s.index); i++ {
+		if m, ok := s.second(i); ok {
+			dst = append(dst, m)
+		}
+	}
+	return dst
+}
+
+// Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
+// It reports false if one of them is not sealed, or its record was replaced by a newer one; h then has the others.
+func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.reset(s.shape.layout)
+	from = max(from, s.since) // before that there was nothing
+	whole := to <= s.index && (from >= to || s.known(from))
+	if s.rings == nil {
+		return whole
+	}
+	var sum Counts
+	for i := from; i < min(to, s.index); i++ {
+		p := s.rings.minute.At(secondAt(i))
+		if p == nil || !s.known(i) {
+			continue
+		}
+		var rec sealed
+		addCells(h.cells, rec.unpack(s.rings.store.get(*p)))
+		sum.add(&rec.Counts)
+	}
+	h.measure(&sum)
+	return whole
+}
+
+// known reports whether the record of a second, if there was one, was not replaced.
+func (s *Statistic) known(index int64) bool {
+	return s.rings == nil || !s.rings.minute.Replaced(secondAt(index))
+}
+
+func (s *Statistic) second(index int64) (MetricNode, bool) {
+	if index < s.since || index >= s.index || !s.known(index) {
+		return MetricNode{}, false
+	}
+	name, ok := s.line.Name(index)
+	if !ok {
+		return MetricNode{}, false
+	}
+	m := MetricNode{Start: name}
+	if s.rings == nil {
+		return m, true
+	}
+	at := secondAt(index)
+	if p := s.rings.minute.At(at); p != nil {
+		var rec sealed
+		rec.unpack(s.rings.store.get(*p))
+		m.Counts, m.InFlight, m.InFlightMax, m.PassPeak = rec.Counts, rec.inFlight, rec.most, rec.peak
+		return m, true
+	}
+	// Nothing happened: what was in flight is what the next recorded second began with.
+	m.InFlight = s.inFlightAfter(at)
+	m.InFlightMax = m.InFlight
+	return m, true
+}
+
+// inFlightAfter is what the first recorded second after at began with.
+func (s *Statistic) inFlightAfter(at time.Duration) int64 {
+	p := s.rings.minute.After(at)
+	if p == nil {
+		return s.began
+	}
+	var rec sealed
+	rec.unpack(s.rings.store.get(*p))
+	return rec.began
+}
