@@ -22,7 +22,8 @@ type Options struct {
 	// Windows shape the windows and the histogram of every resource.
 	Windows node.Options
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
-	// called from several goroutines. Where it goes back, time stands still until it has caught up.
+	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
+	// locks, so it must not use the Collector.
 	Now func() time.Time
 }
 
@@ -35,7 +36,8 @@ type Collector struct {
 	shape *node.Shape
 	max   int
 
-	byName sync.Map // name as it was given: *Resource
+	byName sync.Map     // name, clean: *Resource
+	count  atomic.Int64 // of the resources in byName; changes under mu
 	other  atomic.Pointer[Resource]
 
 	mu   sync.Mutex
@@ -98,21 +100,31 @@ func (c *Collector) Resource(name string) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
-	return c.register(name)
+	clean := CleanName(name)
+	if clean != name {
+		if r, ok := c.byName.Load(clean); ok {
+			return r.(*Resource)
+		}
+	}
+	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
+	if other := c.other.Load(); other != nil && (clean == Other || c.count.Load() >= int64(c.max)) {
+		return other
+	}
+	return c.register(clean)
 }
 
 func (c *Collector) register(name string) *Resource {
-	clean := CleanName(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r, ok := c.byName.Load(clean); ok {
+	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
-	if clean == Other || len(c.list) >= c.max {
+	if name == Other || c.count.Load() >= int64(c.max) {
 		return c.overflow()
 	}
-	r := c.add(clean)
-	c.byName.Store(clean, r)
+	r := c.add(name)
+	c.count.Add(1)
+	c.byName.Store(name, r)
 	return r
 }
 

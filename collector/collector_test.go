@@ -119,7 +119,8 @@ func TestNilIsOff(t *testing.T) {
 	if err := r.Do(func() error { return errBad }); !errors.Is(err, errBad) {
 		t.Errorf("Do returned %v", err)
 	}
-	if _, ok := r.Second(0); ok || r.Name() != "" || r.Since() != 0 || (r.Snapshot(nil) != node.Snapshot{}) {
+	if _, ok := r.Second(0); ok || r.Name() != "" || r.Since() != 0 || (r.Snapshot(nil) != node.Snapshot{}) ||
+		r.PassQPS() != 0 || (r.Window() != node.Window{}) || (r.Minute() != node.Window{}) || r.InFlight() != 0 || r.Histogram(0, 1, new(node.Histogram)) {
 		t.Error("a nil Resource has something to read")
 	}
 	m := c.Seal()
@@ -180,6 +181,12 @@ func TestOverflowIsCounted(t *testing.T) {
 	}
 	if c.Resource(collector.Other) != c.Resource("one more") {
 		t.Error("two overflow resources")
+	}
+	// Asking for the overflow resource takes nobody's place.
+	c = newCollector(t, collector.Options{MaxResources: 2})
+	c.Resource(collector.Other)
+	if a, b := c.Resource("a"), c.Resource("b"); a.Name() != "a" || b.Name() != "b" {
+		t.Errorf("a is %s, b is %s", a.Name(), b.Name())
 	}
 }
 

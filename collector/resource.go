@@ -22,7 +22,7 @@ func (r *Resource) Name() string {
 }
 
 // Enter records that a call begins: it passed, and is in flight until [Entry.Exit]. It costs one reading of the
-// monotonic clock and an uncontended lock, and allocates nothing.
+// monotonic clock and an uncontended lock. It allocates only what the resource keeps, when it is first needed.
 //
 //	e := r.Enter()
 //	…
@@ -52,6 +52,39 @@ func (r *Resource) Block() {
 	}
 }
 
+// PassQPS is how many calls passed in the second window, per second: the reading to decide on. The window slides by
+// one bucket and ends with the one that is open. It costs one clock reading and a lock, and allocates nothing.
+func (r *Resource) PassQPS() float64 {
+	if r == nil {
+		return 0
+	}
+	return r.stat.PassQPS(r.line.Now())
+}
+
+// Window reads the second window: everything that PassQPS says of passes, of all counts.
+func (r *Resource) Window() node.Window {
+	if r == nil {
+		return node.Window{}
+	}
+	return r.stat.Window(r.line.Now())
+}
+
+// Minute reads the minute window, which ends with the second that is open.
+func (r *Resource) Minute() node.Window {
+	if r == nil {
+		return node.Window{}
+	}
+	return r.stat.Minute(r.line.Now())
+}
+
+// InFlight is how many calls are in flight.
+func (r *Resource) InFlight() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.stat.InFlight()
+}
+
 // Since is the index of the second in which the resource was registered.
 func (r *Resource) Since() int64 {
 	if r == nil {
@@ -67,6 +100,16 @@ func (r *Resource) Second(index int64) (node.MetricNode, bool) {
 		return node.MetricNode{}, false
 	}
 	return r.stat.Second(index)
+}
+
+// Histogram sets h to the response times of the sealed seconds with indexes from from to before to. It reports false
+// if one of them is not known; see [node.Statistic.Histogram].
+func (r *Resource) Histogram(from, to int64, h *node.Histogram) bool {
+	if r == nil {
+		*h = node.Histogram{}
+		return false
+	}
+	return r.stat.Histogram(from, to, h)
 }
 
 // Snapshot reads the resource at the present moment. If h is not nil it is set to the histogram of all response times

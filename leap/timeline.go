@@ -122,7 +122,7 @@ func (t *Timeline) At(now time.Duration) Second {
 
 // Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
 // whose name was given before: its events are counted in totals, but no record of that name may be handed out a
-// second time, and for one from before the line began. Names are kept for two hours.
+// second time, and for one from before the line began or more than two hours ago.
 func (t *Timeline) Name(index int64) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	}
 	r := t.runs[i]
 	name := r.name + index - r.index
-	return time.Unix(name, 0).UTC(), name > r.floor
+	return time.Unix(name, 0).UTC(), name > r.floor && index >= r.index
 }
 
 // Health tells how the line and the wall clock get on.

@@ -49,6 +49,14 @@ func BenchmarkCallParallel(b *testing.B) {
 	})
 }
 
+func BenchmarkPassQPS(b *testing.B) {
+	line, s := newReal(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.PassQPS(line.Now())
+	}
+}
+
 func BenchmarkWindow(b *testing.B) {
 	line, s := newReal(b)
 	b.ReportAllocs()

@@ -109,7 +109,8 @@ type MetricNode struct {
 	// upper bound, never below the truth.
 	InFlightMax int64
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
-	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here.
+	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here. The
+	// passes of a bucket count up to 2^53.
 	PassPeak int64
 }
 

@@ -178,8 +178,8 @@ func (s *Statistic) lockAt(now time.Duration) {
 	if now >= s.first.end {
 		s.first.turn(now)
 	}
-	if more := s.more.Load(); more != nil {
-		for _, st := range (*more)[1:] {
+	for st := range s.stripes {
+		if st != &s.first {
 			st.mu.Lock()
 		}
 	}

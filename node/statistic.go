@@ -35,7 +35,7 @@ import (
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
 	first stripe
-	more  atomic.Pointer[[]*stripe] // all stripes, first included, once there are several
+	more  atomic.Pointer[spread] // the other stripes; nil while there is one
 
 	line  *leap.Timeline
 	shape *Shape
@@ -110,7 +110,10 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 	}
 	rt := max(now-c.entered, 0)
 	cell := st.owner.shape.layout.cell(rt)
-	st.mu.Lock()
+	if !st.mu.TryLock() {
+		st.mu.Lock()
+		st.waits++
+	}
 	if c.ended {
 		st.mu.Unlock()
 		return

@@ -2,6 +2,7 @@ package node
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -20,7 +21,16 @@ type stripe struct {
 
 	rt    *cells // of the open second; nil until a call ends
 	owner *Statistic
-	waits int // how often a goroutine found the lock taken
+	waits int // how often a goroutine found the lock taken, since something was done about it
+}
+
+// spread is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
+// is never changed, only replaced. The first stripe is not picked any more, because it shares its cache lines with
+// what every writer reads; calls that entered by it still leave by it.
+type spread struct {
+	list []*stripe // the length is a power of two
+	salt uint64
+	mend int // how often the salt was changed
 }
 
 // apart is a stripe with room around it: its writers share no cache line with another stripe's.
@@ -51,8 +61,8 @@ func (s *Statistic) pick() *stripe {
 		return &s.first
 	}
 	var here byte
-	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15
-	return (*more)[hash>>32&uint64(len(*more)-1)]
+	hash := (uint64(uintptr(unsafe.Pointer(&here))>>11) ^ more.salt) * 0x9e3779b97f4a7c15
+	return more.list[hash>>32&uint64(len(more.list)-1)]
 }
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
@@ -75,58 +85,63 @@ func (st *stripe) turn(now time.Duration) {
 	st.mu.Lock()
 }
 
-// contended waits for the lock of st, or of another stripe once there are enough of them.
+// contended waits for the lock of st, or of another stripe once that has happened often enough to do something about
+// it: there are more stripes then, or goroutines are spread over them in another way.
 func (s *Statistic) contended(st *stripe) *stripe {
 	st.mu.Lock()
 	st.waits++
-	if st.waits < growAfter {
+	more := s.more.Load()
+	if st.waits < growAfter || more != nil && st.waits < growAfter<<more.mend {
 		return st
 	}
 	st.waits = 0
 	st.mu.Unlock()
-	s.grow()
+	if more == nil || len(more.list) < maxStripes() {
+		s.grow()
+	} else {
+		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
+		// salt helps; so this becomes rarer each time, and ends.
+		const often = 12
+		next := &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5, mend: min(more.mend+1, often)}
+		s.more.CompareAndSwap(more, next)
+	}
 	st = s.pick()
 	st.mu.Lock()
 	return st
 }
 
-// grow doubles the stripes. Old stripes stay, with what they hold and whoever is in flight through them; new ones
-// begin in the open bucket.
+// grow doubles the stripes, from one to two at first. Old stripes stay, with what they hold and whoever is in flight
+// through them; new ones begin in the open bucket.
 func (s *Statistic) grow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lockStripes()
 	defer s.unlockStripes()
-	n := 0
-	for range s.stripes {
-		n++
+	var list []*stripe
+	if more := s.more.Load(); more != nil {
+		list = more.list
 	}
-	if n >= maxStripes() {
+	if len(list) >= maxStripes() {
 		return
 	}
-	more := make([]*stripe, 0, 2*n)
-	for st := range s.stripes {
-		more = append(more, st)
-	}
-	for len(more) < 2*n {
+	list = slices.Clone(list)
+	for range max(len(list), 2) {
 		st := new(apart)
 		st.owner, st.end = s, s.end
-		more = append(more, &st.stripe)
-	}
-	s.more.Store(&more)
-	for _, st := range more[n:] {
 		st.mu.Lock() // unlocked with the others
+		list = append(list, &st.stripe)
 	}
+	s.more.Store(&spread{list: list})
 }
 
-// stripes iterates over all stripes, in the order in which they are locked. The list changes under mu and the locks
-// of all stripes; whoever holds any of these may use it.
+// stripes iterates over all stripes, in the order in which they are locked. The list grows under mu and the locks of
+// all stripes; whoever holds mu or the first stripe's lock may use it.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
 	}
 	if more := s.more.Load(); more != nil {
-		for _, st := range (*more)[1:] {
+		for _, st := range more.list {
 			if !yield(st) {
 				return
 			}

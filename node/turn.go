@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -115,16 +116,28 @@ func (s *Statistic) keep(start time.Duration, rec *sealed) {
 	*r.minute.Open(start) = r.store.add(b, oldest)
 }
 
+// mostPasses is where the passes of a bucket stop to count for the peak, so that no sum of them overflows.
+const mostPasses = math.MaxInt64 / 1024
+
 // peak is the highest number of passes in any window of one second that ends at the end of one of the buckets of
 // the second that starts at start.
 func (r *rings) peak(start time.Duration, buckets int64) int64 {
-	var highest int64
-	for i := range buckets {
-		var sum int64
-		for _, b := range r.window.Window(start+time.Duration(i)*r.window.Length(), time.Second) {
-			sum = saturate(sum, b.Pass)
+	length := r.window.Length()
+	passes := func(at time.Duration) int64 {
+		if b := r.window.At(at); b != nil {
+			return min(b.Pass, mostPasses)
+		}
+		return 0
+	}
+	var sum, highest int64
+	for i := 1 - buckets; i < buckets; i++ {
+		at := start + time.Duration(i)*length
+		sum += passes(at)
+		if i < 0 {
+			continue
 		}
 		highest = max(highest, sum)
+		sum -= passes(at - time.Duration(buckets-1)*length)
 	}
 	return highest
 }
