@@ -73,3 +73,15 @@ func BenchmarkSnapshot(b *testing.B) {
 		_ = s.Snapshot(line.Now(), &h)
 	}
 }
+
+func BenchmarkTwoClockReadingsParallel(b *testing.B) {
+	line, _ := newReal(b)
+	b.RunParallel(func(pb *testing.PB) {
+		var sum time.Duration
+		for pb.Next() {
+			begin := line.Now()
+			sum += line.Now() - begin
+		}
+		_ = sum
+	})
+}

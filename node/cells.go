@@ -3,115 +3,135 @@ package node
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
 )
 
-// pageCells is how many cells of a [Layout] a page has: one for each bit of its map.
+// pageCells is how many cells of a [Layout] a page has.
 const pageCells = 64
 
 // pages is enough for every native boundary and every classic one.
 const pages = (nativeMax - nativeMin + 2 + maxBounds + pageCells - 1) / pageCells
 
-// cells counts the response times of one second in one stripe, by cell of the layout. Response times of one resource
-// lie close together, so one or two pages of 264 bytes are all that is needed.
+// cells counts response times by cell of the layout. Those of one resource lie close together, so one or two pages of
+// 256 bytes are all that is needed. The zero value is empty.
 type cells struct {
 	page  [pages]*page
 	spill []spill
 }
 
-type page struct {
-	used  uint64 // bit c is set where cell c is not empty
-	count [pageCells]uint32
-}
+type page [pageCells]uint32
 
-// spill is what did not fit into a page's count: only batches of billions get here.
+// spill is what did not fit into a page's count, for its cell: after four billion response times, or for batches of
+// as many.
 type spill struct {
 	cell int
 	n    int64
 }
 
-func (p *cells) count(cell int, n int64) {
-	q := p.page[cell/pageCells]
-	if q == nil {
-		q = new(page)
-		p.page[cell/pageCells] = q
+func (p *cells) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
+
+// countIn is count where the cell's page is known.
+func (p *cells) countIn(q *page, cell int, n int64) {
+	at := &q[cell%pageCells]
+	if sum := int64(*at) + n; sum >= 0 && sum <= math.MaxUint32 {
+		*at = uint32(sum)
+		return
 	}
-	c := cell % pageCells
-	q.used |= 1 << c
-	if sum := int64(q.count[c]) + n; sum >= 0 && sum <= math.MaxUint32 {
-		q.count[c] = uint32(sum)
-	} else {
-		p.spill = append(p.spill, spill{cell, n})
+	for i := range p.spill {
+		if s := &p.spill[i]; s.cell == cell {
+			s.n = saturate(s.n, n)
+			return
+		}
 	}
+	p.spill = append(p.spill, spill{cell, n})
+}
+
+// open returns a page, and makes it if need be.
+func (p *cells) open(no int) *page {
+	if p.page[no] == nil {
+		p.page[no] = new(page)
+	}
+	return p.page[no]
+}
+
+// count counts n response times of one cell in the open second. Holds the stripe's lock.
+func (st *stripe) count(cell int, n int64) {
+	if no := int32(cell / pageCells); st.recent == nil || no != st.recentNo {
+		st.turnTo(no)
+	}
+	st.rt.countIn(st.recent, cell, n)
+}
+
+// turnTo makes a page the recent one.
+func (st *stripe) turnTo(no int32) {
+	if st.rt == nil {
+		st.rt = new(cells)
+	}
+	st.recent, st.recentNo = st.rt.open(int(no)), no
 }
 
 // eachCell calls f for every cell of the open second that is not empty, ascending, with its count over all stripes.
 // Holds all stripes' locks.
 func (s *Statistic) eachCell(f func(cell int, n int64)) {
-	for i := range pages {
-		var used uint64
+	for no := range pages {
+		var sum [pageCells]int64
+		there := false
 		for st := range s.stripes {
-			if st.rt != nil && st.rt.page[i] != nil {
-				used |= st.rt.page[i].used
+			if st.rt != nil {
+				there = st.rt.addPage(no, &sum) || there
 			}
 		}
-		for ; used != 0; used &= used - 1 {
-			c := bits.TrailingZeros64(used)
-			var n int64
-			for st := range s.stripes {
-				if st.rt != nil && st.rt.page[i] != nil {
-					n = saturate(n, st.rt.get(i, c))
-				}
+		if !there {
+			continue
+		}
+		for c, n := range sum {
+			if n != 0 {
+				f(no*pageCells+c, n)
 			}
-			f(i*pageCells+c, n)
 		}
 	}
 }
 
-// get is the count of cell c of page i, which exists.
-func (p *cells) get(i, c int) int64 {
-	n := int64(p.page[i].count[c])
+// addPage adds the counts of a page, and reports whether there is one.
+func (p *cells) addPage(no int, sum *[pageCells]int64) bool {
+	q := p.page[no]
+	if q == nil {
+		return false
+	}
+	for c, n := range q {
+		sum[c] = saturate(sum[c], int64(n))
+	}
 	for _, s := range p.spill {
-		if s.cell == i*pageCells+c {
-			n = saturate(n, s.n)
+		if s.cell/pageCells == no {
+			sum[s.cell%pageCells] = saturate(sum[s.cell%pageCells], s.n)
 		}
 	}
-	return n
+	return true
 }
 
 // reset empties the cells and keeps their memory.
 func (p *cells) reset() {
 	for _, q := range p.page {
-		if q != nil && q.used != 0 {
+		if q != nil {
 			*q = page{}
 		}
 	}
 	p.spill = nil
 }
 
-// totals counts the response times since the beginning, by cell.
-type totals [pages]*[pageCells]int64
-
-func (t *totals) count(cell int, n int64) {
-	q := t[cell/pageCells]
-	if q == nil {
-		q = new([pageCells]int64)
-		t[cell/pageCells] = q
-	}
-	c := cell % pageCells
-	q[c] = saturate(q[c], n)
-}
-
-func (t *totals) addTo(counts []int64) {
-	for i, q := range t {
+// addTo adds all counts to counts by cell.
+func (p *cells) addTo(counts []int64) {
+	for no, q := range p.page {
 		if q == nil {
 			continue
 		}
 		for c, n := range q {
-			if n != 0 {
-				counts[i*pageCells+c] = saturate(counts[i*pageCells+c], n)
+			if n != 0 { // cells beyond the layout's last are never counted
+				counts[no*pageCells+c] = saturate(counts[no*pageCells+c], int64(n))
 			}
 		}
+	}
+	for _, s := range p.spill {
+		counts[s.cell] = saturate(counts[s.cell], s.n)
 	}
 }
 

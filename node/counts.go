@@ -74,6 +74,22 @@ func (c Counts) AvgRT() time.Duration {
 	return c.RTSum / time.Duration(c.Complete)
 }
 
+// MinRT is the shortest response time. It reports false for an idle span, which has none.
+func (c Counts) MinRT() (time.Duration, bool) { return c.RTMin, c.Complete > 0 }
+
+// ExceptionRatio is the share of the calls that ended which failed, from 0 to 1; 0 for an idle span.
+func (c Counts) ExceptionRatio() float64 { return ratio(c.Exception, c.Complete) }
+
+// BlockRatio is the share of all calls that were refused, from 0 to 1; 0 for an idle span.
+func (c Counts) BlockRatio() float64 { return ratio(c.Block, c.Total()) }
+
+func ratio(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
 // Total is how many calls were made, admitted or not: Pass + Block.
 func (c Counts) Total() int64 { return saturate(c.Pass, c.Block) }
 

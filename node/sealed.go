@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 )
 
@@ -64,14 +65,15 @@ func (s *store) add(record []byte, oldest uint32) packed {
 	return p
 }
 
-// makeRoom drops the first dead bytes, and takes more memory if that does not make a quarter of room: the more there
+// makeRoom drops the first dead bytes, and takes more memory if that does not make an eighth of room: the more there
 // is, the less often the records are moved.
 func (s *store) makeRoom(need, dead int) {
 	live := s.buf[dead:]
 	size := len(live) + need
+	size += size / 8
 	to := s.buf[:0]
-	if size+size/4 > cap(s.buf) {
-		to = make([]byte, 0, size+size/3)
+	if size > cap(s.buf) {
+		to = slices.Grow([]byte(nil), size) // all of the allocator's size class
 	}
 	s.buf = append(to, live...)
 	s.base += uint32(dead)

@@ -31,28 +31,46 @@ func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode
 	return dst
 }
 
+// Sum returns the counts of the sealed seconds with indexes from from to before to together, such as those of the last
+// ten complete seconds. It reports false if one of them is not sealed, or its record was replaced by a newer one; the
+// sum is of the others then.
+func (s *Statistic) Sum(from, to int64) (Counts, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sum Counts
+	whole := s.records(from, to, func(rec *sealed, _ []byte) { sum.add(&rec.Counts) })
+	return sum, whole
+}
+
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
 // It reports false if one of them is not sealed, or its record was replaced by a newer one; h then has the others.
 func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.reset(s.shape.layout)
+	var sum Counts
+	whole := s.records(from, to, func(rec *sealed, cells []byte) {
+		addCells(h.cells, cells)
+		sum.add(&rec.Counts)
+	})
+	h.measure(&sum)
+	return whole
+}
+
+// records calls f for the records of the sealed seconds with indexes from from to before to, with their histograms.
+// It reports whether all of these seconds are known.
+func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
 	from = max(from, s.since) // before that there was nothing
 	whole := to <= s.index && (from >= to || s.known(from))
 	if s.rings == nil {
 		return whole
 	}
-	var sum Counts
 	for i := from; i < min(to, s.index); i++ {
-		p := s.rings.minute.At(secondAt(i))
-		if p == nil || !s.known(i) {
-			continue
+		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
+			var rec sealed
+			f(&rec, rec.unpack(s.rings.store.get(*p)))
 		}
-		var rec sealed
-		addCells(h.cells, rec.unpack(s.rings.store.get(*p)))
-		sum.add(&rec.Counts)
 	}
-	h.measure(&sum)
 	return whole
 }
 

@@ -34,8 +34,8 @@ import (
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
-	first stripe
 	more  atomic.Pointer[spread] // the other stripes; nil while there is one
+	first stripe
 
 	line  *leap.Timeline
 	shape *Shape
@@ -47,6 +47,8 @@ type Statistic struct {
 	end   time.Duration // reading at which it ends
 	began int64         // what was in flight when the open second began
 	rings *rings        // nil while nothing was counted before the open bucket
+
+	_ [48]byte // fills four cache lines, see apart
 }
 
 // rings is what a statistic remembers.
@@ -55,7 +57,7 @@ type rings struct {
 	window leap.Array[Counts]
 	minute leap.Array[packed]
 	store  store
-	rt     totals // of all seconds before the open one
+	rt     cells // of all seconds before the open one
 }
 
 // New makes a statistic that begins in the second of the reading now.
@@ -123,10 +125,7 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 		st.turn(now)
 	}
 	st.open.complete(rt, c.n, failed)
-	if st.rt == nil {
-		st.rt = new(cells)
-	}
-	st.rt.count(cell, c.n)
+	st.count(cell, c.n)
 	st.inFlight--
 	st.mu.Unlock()
 }

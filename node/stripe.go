@@ -11,17 +11,30 @@ import (
 // stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
 // flight through this stripe, and the response times of the open second. Everything in it is guarded by mu, and
 // nothing is atomic: ten additions under a lock cost what one atomic addition costs.
+//
+// The order of the fields is that of use. A call touches two cache lines here, what stands before open and open, and
+// one of a page; for a resource that is not in the cache, that is what it costs.
 type stripe struct {
-	mu   sync.Mutex
-	end  time.Duration // reading at which the open bucket ends; the same in all stripes of a statistic
-	open Counts        // of the open bucket
-
+	mu       sync.Mutex
+	end      time.Duration // reading at which the open bucket ends; the same in all stripes of a statistic
 	inFlight int64
 	most     int64 // highest inFlight of the open second
+	owner    *Statistic
+	recent   *page // the page of rt that was counted into last
+	recentNo int32 // its number; see cells
+	waits    int32 // how often a goroutine found the lock taken, since something was done about it
 
-	rt    *cells // of the open second; nil until a call ends
-	owner *Statistic
-	waits int // how often a goroutine found the lock taken, since something was done about it
+	open Counts // of the open bucket
+
+	rt *cells // of the open second; nil until a call ends
+}
+
+// apart is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
+// lines, so that the allocator puts it at the start of one, and the two that matter begin where lines do.
+type apart struct {
+	_ [72]byte
+	stripe
+	_ [56]byte
 }
 
 // spread is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
@@ -31,13 +44,6 @@ type spread struct {
 	list []*stripe // the length is a power of two
 	salt uint64
 	mend int // how often the salt was changed
-}
-
-// apart is a stripe with room around it: its writers share no cache line with another stripe's.
-type apart struct {
-	_ [64]byte
-	stripe
-	_ [64]byte
 }
 
 // A statistic starts with one stripe and gets more when goroutines have met at a lock this often.
