@@ -147,17 +147,21 @@ func (t *Timeline) turn(now time.Duration) Second {
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, lastReading)
-	if now < s.End {
-		return s
+	for now >= s.End { // twice, if the second that now fell into is made so short that it is over
+		s = t.next(s, now)
 	}
-	// Seconds that nobody asked for passed at their usual length.
+	t.open.Store(&s)
+	return s
+}
+
+// next opens the second that now falls into if seconds have their usual length, as those that nobody asked for had.
+func (t *Timeline) next(s Second, now time.Duration) Second {
 	idle := int64((now - s.End) / time.Second)
 	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End + time.Duration(idle)*time.Second}
 	floor := t.runs[len(t.runs)-1].floor
 	t.health.Repeated += min(max(floor-s.Name, 0), idle)
 	t.latest = max(t.latest, next.Name-1)
 	t.follow(&next)
-	t.open.Store(&next)
 	return next
 }
 

@@ -209,6 +209,23 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
+// A second that is made shorter when it opens may be over by then; a reading must never get a second that it is
+// not in.
+func TestASecondHoldsItsReading(t *testing.T) {
+	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
+		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
+			c := &clocks{}
+			l := newLine(c)
+			c.pass(700*ms + gap - early) // early before the second's usual end
+			c.step(500 * ms)
+			s := l.At(c.mono)
+			if c.mono < s.Start || c.mono >= s.End {
+				t.Fatalf("gap %v: the reading %v got [%v, %v)", gap, c.mono, s.Start, s.End)
+			}
+		}
+	}
+}
+
 // A thousand steps in one life must not cost more and more memory or wrong names.
 func TestManySteps(t *testing.T) {
 	c := &clocks{}

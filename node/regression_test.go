@@ -1,0 +1,259 @@
+package node_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// One story for each way in which Sentinel's rings lose or blur counts, in Java or in Go. Each begins with what
+// happens there.
+
+// A bucket's new start was published before its counters were cleared: a reader saw what the slot held a round ago
+// as the present, and a writer's count was wiped.
+func TestRegressionSlotUsedAgainIsEmpty(t *testing.T) {
+	r := newRig(t, node.Options{})
+	for i := range int64(200) {
+		at := time.Duration(i) * 500 * ms
+		r.pass(at, 7)
+		if got := r.Bucket(at, 0).Pass; got != 7 {
+			t.Fatalf("bucket %d holds %d, want its own 7", i, got)
+		}
+		if got, want := r.Window(at).Pass, min(7*(i+1), 14); got != want {
+			t.Fatalf("window at bucket %d holds %d, want %d", i, got, want)
+		}
+		if got, want := r.Minute(at).Pass, min(7*(i+1), 7*(119+i%2)); got != want {
+			t.Fatalf("minute at bucket %d holds %d, want %d", i, got, want)
+		}
+	}
+}
+
+// Two writers who both saw that a bucket was over reset it one after the other, and the first one's count was gone:
+// the second did not look again once it had the lock.
+func TestRegressionManyWritersMeetAtABoundary(t *testing.T) {
+	const writers, turns = 8, 2000
+	r := newRig(t, node.Options{})
+	for turn := range turns {
+		at := time.Duration(turn) * 500 * ms
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range writers {
+			wg.Go(func() {
+				<-start
+				r.Block(at, 1)
+			})
+		}
+		close(start)
+		wg.Wait()
+		if got := r.Bucket(at, 0).Block; got != writers {
+			t.Fatalf("turn %d: %d of %d were counted", turn, got, writers)
+		}
+	}
+	if got := r.Snapshot(0, nil).Total.Block; got != writers*turns {
+		t.Errorf("%d of %d were counted", got, writers*turns)
+	}
+}
+
+// A writer that held on to its bucket while the ring went round added to whatever the slot had become, and a writer
+// whose time was behind the ring added to nothing.
+func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
+	r := newRig(t, node.Options{})
+	late := r.Enter(100*ms, 1)
+	r.pass(90*time.Second, 1)
+	r.Seal(95 * time.Second)
+	before := r.second(t, 90)
+	late.Exit(900*ms, true) // stamped in second 0, long sealed
+	r.Block(50*ms, 1)
+	if got := r.second(t, 90); got != before {
+		t.Errorf("second 90 changed from %+v to %+v", before, got)
+	}
+	r.Seal(96 * time.Second)
+	m := r.second(t, 95)
+	if m.Complete != 1 || m.Exception != 1 || m.Block != 1 || m.RTSum != 800*ms {
+		t.Errorf("second 95 holds %+v", m)
+	}
+}
+
+// One completion read the clock up to four times, so that its rt, its success and its exception could land in
+// different seconds; and sums were read one after the other, at different times.
+func TestRegressionACompletionIsInOneSecond(t *testing.T) {
+	r := newRig(t, node.Options{})
+	for i := range 400 {
+		at := time.Duration(i) * 333 * ms
+		c := r.Enter(at, 3)
+		c.Exit(at+5*time.Second-1, true)
+		r.Seal(at + 5*time.Second)
+		var h node.Histogram
+		for s := r.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
+			m, ok := r.Second(s)
+			if !ok {
+				continue
+			}
+			r.Histogram(s, s+1, &h)
+			if m.Complete != m.Exception || m.RTSum != time.Duration(m.Complete)*(5*time.Second-1) || h.Count() != m.Complete {
+				t.Fatalf("second %d holds %+v and a histogram of %d", s, m, h.Count())
+			}
+		}
+	}
+}
+
+// A window of two half seconds covers 0.5 to 1 s of real time, so the rate just after a boundary was up to half of
+// the truth. The last complete second does not waver.
+func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
+	r := newRig(t, node.Options{})
+	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms { // a steady 100 a second
+		r.pass(at, 1)
+		if at < time.Second {
+			continue
+		}
+		if got := r.Snapshot(at, nil).Last.Pass; got != 100 {
+			t.Fatalf("at %v the last complete second holds %d, want 100", at, got)
+		}
+	}
+}
+
+// With the clock set back, everything was lost until it had caught up: Java wrote into buckets that nobody holds, Go
+// logged an error for each event. Java went on counting the future as the present.
+func TestRegressionClockSetBack(t *testing.T) {
+	for _, back := range []time.Duration{10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour} {
+		r := newRig(t, node.Options{})
+		for i := range 100 {
+			if i == 50 {
+				r.wall -= back
+			}
+			r.now = time.Duration(i) * 250 * ms
+			r.call(r.now, ms, i%2 == 0)
+			// 3 or 4; while seconds are slewed, buckets do not begin where the events are.
+			if got := r.Window(r.now).Pass; got < min(int64(i), 3) || got > 5 {
+				t.Fatalf("back %v, event %d: the window holds %d", back, i, got)
+			}
+		}
+		s := r.Snapshot(r.now, nil)
+		if s.Total.Pass != 100 || s.Total.Complete != 100 || s.Total.RTSum != 100*ms || s.InFlight != 0 {
+			t.Errorf("back %v: %+v", back, s)
+		}
+		r.now += 2 * time.Second
+		r.Seal(r.now)
+		sum, whole := r.Sum(r.zero, r.line.At(r.now).Index)
+		if sum != s.Total || !whole {
+			t.Errorf("back %v: the sealed seconds hold %+v (%t)", back, sum, whole)
+		}
+		if steps := r.line.Health().Steps; (steps == 1) != (back >= time.Second) {
+			t.Errorf("back %v: %d steps", back, steps)
+		}
+	}
+}
+
+// After a jump forward, or when the machine had slept, all buckets were stale at once. The seconds that the clock
+// jumped over do not exist; those before it are still there, and the window is as it was.
+func TestRegressionClockSetForward(t *testing.T) {
+	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
+		r := newRig(t, node.Options{})
+		for i := range 40 {
+			if i == 20 {
+				r.wall += forward
+			}
+			r.now = time.Duration(i) * 250 * ms
+			r.pass(r.now, 1)
+			if got := r.Window(r.now).Pass; got < min(int64(i), 3) || got > 5 {
+				t.Fatalf("forward %v, event %d: the window holds %d", forward, i, got)
+			}
+		}
+		r.now = 12 * time.Second
+		r.Seal(r.now)
+		var pass int64
+		last := time.Time{}
+		for i := range int64(12) {
+			m, ok := r.Second(r.zero + i)
+			if !ok || !m.Start.After(last) {
+				t.Fatalf("forward %v: second %d is %+v (%t) after %v", forward, i, m, ok, last)
+			}
+			pass += m.Pass
+			last = m.Start
+		}
+		if pass != 40 {
+			t.Errorf("forward %v: the sealed seconds hold %d", forward, pass)
+		}
+	}
+}
+
+// The shortest response time and the most in flight were compared and then stored, so that a worse value could
+// overwrite a better one.
+func TestRegressionExtremesAreExact(t *testing.T) {
+	r := newRig(t, node.Options{})
+	const goroutines, each = 8, 5000
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				c := r.Enter(0, 1)
+				c.Exit(time.Duration(1000+g+goroutines*((i*7919)%each)), false)
+			}
+		})
+	}
+	wg.Wait()
+	total := r.Snapshot(0, nil).Total
+	if total.RTMin != 1000 || total.RTMax != 1000+goroutines*each-1 {
+		t.Errorf("from %d to %d, want from 1000 to %d", total.RTMin, total.RTMax, 1000+goroutines*each-1)
+	}
+	if low, ok := total.MinRT(); low != 1000 || !ok {
+		t.Errorf("MinRT is %d, %t", low, ok)
+	}
+}
+
+// Idle readings were made up: a maximum of 2 completions a second, a minimum of 5 s or 60 s, an average that is not
+// a number.
+func TestRegressionIdleReadingsAreZero(t *testing.T) {
+	r := newRig(t, node.Options{})
+	for _, w := range []node.Window{{}, r.Window(0), r.Minute(0), r.Window(time.Hour), r.Minute(time.Hour)} {
+		for name, got := range map[string]float64{
+			"PassQPS": w.PassQPS(), "BlockQPS": w.BlockQPS(), "CompleteQPS": w.CompleteQPS(), "ExceptionQPS": w.ExceptionQPS(),
+			"OccupiedPassQPS": w.OccupiedPassQPS(), "TotalQPS": w.TotalQPS(), "MaxCompleteQPS": w.MaxCompleteQPS(),
+			"AvgRT": float64(w.AvgRT()), "ExceptionRatio": w.ExceptionRatio(), "BlockRatio": w.BlockRatio(),
+			"Statistic.PassQPS": r.PassQPS(time.Hour),
+		} {
+			if got != 0 {
+				t.Errorf("%s is %v", name, got)
+			}
+		}
+		if low, ok := w.MinRT(); ok || low != 0 {
+			t.Errorf("MinRT is %v, %t", low, ok)
+		}
+	}
+	var h node.Histogram
+	for _, q := range []float64{-1, 0, 0.5, 1, 2, math.NaN()} {
+		if got := h.Quantile(q); got != 0 {
+			t.Errorf("Quantile(%v) is %v", q, got)
+		}
+	}
+}
+
+// The rt of a batch was added once and its success n times, so that batches made averages smaller.
+func TestRegressionABatchIsSoManyCalls(t *testing.T) {
+	r := newRig(t, node.Options{})
+	batch := r.Enter(0, 2)
+	batch.Exit(7*ms, false)
+	r.call(10*ms, 4*ms, false)
+	if got := r.Window(20 * ms).AvgRT(); got != 6*ms {
+		t.Errorf("average of 7, 7 and 4 ms is %v", got)
+	}
+}
+
+// Maximum of a bucket times the number of buckets, for a view whose buckets were of another length: twice too low.
+func TestRegressionMaxComplete(t *testing.T) {
+	for buckets, want := range map[int]float64{1: 14, 2: 20, 10: 100} {
+		r := newRig(t, node.Options{SampleCount: buckets})
+		for range 10 {
+			r.call(0, 0, false)
+		}
+		for range 4 {
+			r.call(600*ms, 0, false)
+		}
+		if got := r.Window(700 * ms).MaxCompleteQPS(); got != want {
+			t.Errorf("%d buckets: %v, want %v", buckets, got, want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package node_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// One story for each trap of this design itself.
+
+// contend makes goroutines meet at the statistic until it has several stripes.
+func contend(r *rig, at time.Duration) (passes int64) {
+	const goroutines, each = 8, 20_000
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range each {
+				c := r.Enter(at, 1)
+				c.Exit(at, false)
+			}
+		})
+	}
+	wg.Wait()
+	return goroutines * each
+}
+
+// Neither the sum of the stripes' peaks nor the highest of them is the peak: passes of the same bucket that went
+// through different stripes belong together, passes of far apart buckets do not.
+func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
+	r := newRig(t, node.Options{SampleCount: 10})
+	contend(r, 0)
+	// Eight goroutines, each of its own stripe or not, pass 100 each, at a tenth of a second of their own.
+	at := func(g int) time.Duration { return 5*time.Second + time.Duration(g)*300*ms }
+	for g := range 8 {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { r.pass(at(g), 100) })
+		}
+		wg.Wait()
+	}
+	r.Seal(9 * time.Second)
+	// At 5.0, 5.3, 5.6 and 5.9 s; then at 6.2, 6.5, 6.8 and 7.1 s. Any sliding second holds at most four of them.
+	for i, want := range map[int64]int64{4: 0, 5: 3200, 6: 3200, 7: 3200} {
+		if got := r.second(t, i).PassPeak; got != want {
+			t.Errorf("peak of second %d is %d, want %d", i, got, want)
+		}
+	}
+}
+
+// A stripe that was added late must not reopen a second that was sealed before, whatever stamp its first event has.
+func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.pass(100*ms, 1)
+	r.Seal(10 * time.Second)
+	before := r.second(t, 0)
+	n := contend(r, 200*ms) // stamps from second 0, while the statistic grows
+	r.Seal(11 * time.Second)
+	if after := r.second(t, 0); after != before {
+		t.Errorf("second 0 changed from %+v to %+v", before, after)
+	}
+	if got := r.second(t, 10).Pass; got != n {
+		t.Errorf("second 10 holds %d, want %d", got, n)
+	}
+}
+
+// A jump over several seconds must leave each bucket in its own second.
+func TestTrapJumpOverSeveralSeconds(t *testing.T) {
+	r := newRig(t, node.Options{SampleCount: 10})
+	r.pass(50*ms, 1)
+	r.pass(950*ms, 2)
+	r.pass(1950*ms, 4)
+	r.pass(7350*ms, 8)
+	r.Seal(20 * time.Second)
+	for i, want := range []int64{3, 4, 0, 0, 0, 0, 0, 8, 0} {
+		if got := r.second(t, int64(i)).Pass; got != want {
+			t.Errorf("second %d holds %d, want %d", i, got, want)
+		}
+	}
+}
+
+// A reader whose clock reading is behind the statistic must not turn it back, nor see half of two moments.
+func TestTrapAReaderBehind(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.pass(500*ms, 3)
+	r.pass(10*time.Second, 5)
+	for _, now := range []time.Duration{0, 600 * ms, 9999 * ms} {
+		if got := r.Window(now).Pass; got != 5 {
+			t.Errorf("at %v: %d, want the open window's 5", now, got)
+		}
+		r.Seal(now)
+	}
+	if got := r.second(t, 0).Pass; got != 3 {
+		t.Errorf("second 0 holds %d", got)
+	}
+}
+
+// What replaced records took with them is known to be gone: neither zero nor the value of another second.
+func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
+	r := newRig(t, node.Options{Minute: 10 * time.Second})
+	open := r.Enter(0, 1) // in flight all the time, so that even idle seconds have something to tell
+	for i := range 25 {
+		if i%3 == 0 {
+			r.pass(time.Duration(i)*time.Second, i+1)
+		}
+		r.Seal(time.Duration(i+1) * time.Second)
+		present := int64(i + 1)
+		for s := range present {
+			m, ok := r.Second(r.zero + s)
+			if certain := s >= present-10; certain && !ok {
+				t.Fatalf("at %d s second %d cannot be read", present, s)
+			}
+			if want := (s + 1) * int64(b2i(s%3 == 0)); ok && (m.Pass != want+int64(b2i(s == 0)) || m.InFlight < 1) {
+				t.Fatalf("at %d s second %d holds %+v, want %d passes", present, s, m, want)
+			}
+		}
+		if _, whole := r.Sum(r.zero, r.zero+present); whole != (present <= 10) {
+			t.Fatalf("at %d s the sum since the beginning is whole: %t", present, whole)
+		}
+	}
+	open.Exit(26*time.Second, false)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Records move within the store when room is needed. None may move onto another.
+func TestTrapRecordsInTheStore(t *testing.T) {
+	r := newRig(t, node.Options{Minute: 20 * time.Second})
+	var h node.Histogram
+	for i := range int64(500) {
+		at := time.Duration(i) * time.Second
+		n := i*i%97 + 1
+		if i%11 == 0 {
+			continue // idle
+		}
+		for k := range n { // records of very different lengths
+			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
+		}
+		r.Seal(time.Duration(i+1) * time.Second)
+		for s := max(i-15, 0); s <= i; s++ {
+			want := s*s%97 + 1
+			if s%11 == 0 {
+				want = 0
+			}
+			var pass int64
+			if m, ok := r.Second(r.zero + s); ok {
+				pass = m.Pass
+			}
+			if pass != want {
+				t.Fatalf("at second %d, second %d holds %d passes, want %d", i, s, pass, want)
+			}
+		}
+		from := r.zero + max(i-10, 0)
+		sum, whole := r.Sum(from, r.zero+i+1)
+		if !r.Histogram(from, r.zero+i+1, &h) || !whole || h.Count() != sum.Complete || h.Sum() != sum.RTSum {
+			t.Fatalf("at second %d: histogram of %d with sum %v, counts %+v", i, h.Count(), h.Sum(), sum)
+		}
+	}
+}
