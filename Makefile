@@ -5,8 +5,9 @@ TOOL = go tool -modfile=tools/go.mod
 CONCURRENT = ./leap ./node ./collector/... ./exporter/...
 
 FUZZTIME ?= 1m
+HAMMER ?= 2m
 
-.PHONY: help run test unit race 386 lint fmt bench fuzz
+.PHONY: help run test unit race 386 lint fmt bench quick hammer fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +35,14 @@ lint: ## gofumpt, go vet, staticcheck, go mod tidy
 fmt: ## format the code
 	$(TOOL) gofumpt -w .
 
-bench: ## the engine's benchmarks
+bench: ## the engine beside its rivals, some ten minutes; the result goes to bench/RESULTS.md
+	$(MAKE) -C bench results stat
+
+quick: ## the engine's own benchmarks
 	go test -run '^$$' -bench . -benchmem ./node ./collector/...
+
+hammer: ## the conservation hammer for HAMMER (default 2m)
+	go test -run TestNothingIsLostAcrossTurns -v -timeout 60m ./node -hammer $(HAMMER)
 
 fuzz: ## every fuzz target for FUZZTIME (default 1m)
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \

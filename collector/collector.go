@@ -53,18 +53,19 @@ func New(o Options) (*Collector, error) {
 	if o.MaxResources < 1 {
 		errs = append(errs, fmt.Errorf("collector: MaxResources is %d; at least 1 is needed", o.MaxResources))
 	}
-	shape, err := node.NewShape(o.Windows)
+	var clock leap.Clock
+	if o.Now != nil {
+		clock = clockOf(o.Now)
+	}
+	line := leap.NewTimeline(clock)
+	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("collector: Windows: %w", err))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	var clock leap.Clock
-	if o.Now != nil {
-		clock = clockOf(o.Now)
-	}
-	return &Collector{line: leap.NewTimeline(clock), shape: shape, max: o.MaxResources}, nil
+	return &Collector{line: line, shape: shape, max: o.MaxResources}, nil
 }
 
 // clockOf makes a pair of clocks of one that may go back.
@@ -141,7 +142,7 @@ func (c *Collector) overflow() *Resource {
 // add makes a resource that begins in the second that is open. Holds mu, under which Seal reads the clock and the
 // list: so a resource is either sealed with the others, or begins after the seconds that were.
 func (c *Collector) add(name string) *Resource {
-	r := &Resource{name: name, line: c.line, stat: node.New(c.line, c.shape, c.line.Now())}
+	r := &Resource{name: name, line: c.line, stat: node.New(c.shape, c.line.Now())}
 	c.list = append(c.list, r)
 	return r
 }

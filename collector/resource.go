@@ -31,7 +31,7 @@ func (r *Resource) Enter() Entry {
 	if r == nil {
 		return Entry{}
 	}
-	return Entry{line: r.line, call: r.stat.Enter(r.line.Now(), 1)}
+	return Entry{call: r.stat.Begin()}
 }
 
 // Do records f as one call. An error that f returns is returned, and counts as an exception; so does a panic, which
@@ -39,7 +39,7 @@ func (r *Resource) Enter() Entry {
 func (r *Resource) Do(f func() error) (err error) {
 	e := r.Enter()
 	returned := false
-	defer func() { e.exit(!returned || err != nil) }()
+	defer func() { e.call.End(!returned || err != nil) }()
 	err = f()
 	returned = true
 	return err
@@ -122,19 +122,10 @@ func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot {
 }
 
 // Entry is a call in flight. It must not be copied. Its zero value is no call.
-type Entry struct {
-	line *leap.Timeline
-	call node.Call
-}
+type Entry struct{ call node.Call }
 
 // Exit records that the call ended: its response time, whether it failed (err is not nil), and one less in flight,
 // as one change. It may be called from another goroutine than Enter. A second Exit counts nothing.
 //
 // Deferred as it stands it does not see a panic and counts the call as good; [Resource.Do] does see it.
-func (e *Entry) Exit(err error) { e.exit(err != nil) }
-
-func (e *Entry) exit(failed bool) {
-	if e.line != nil {
-		e.call.Exit(e.line.Now(), failed)
-	}
-}
+func (e *Entry) Exit(err error) { e.call.End(err != nil) }

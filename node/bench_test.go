@@ -9,12 +9,12 @@ import (
 )
 
 func newReal(b *testing.B) (*leap.Timeline, *node.Statistic) {
-	shape, err := node.NewShape(node.Options{})
+	line := leap.NewTimeline(leap.Clock{})
+	shape, err := node.NewShape(line, node.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	line := leap.NewTimeline(leap.Clock{})
-	return line, node.New(line, shape, line.Now())
+	return line, node.New(shape, line.Now())
 }
 
 // BenchmarkTwoClockReadings is the floor of timing a call.

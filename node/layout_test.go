@@ -14,14 +14,13 @@ import (
 // observer returns a function that makes the histogram of one response time.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
-	shape, err := node.NewShape(node.Options{Bounds: bounds})
+	shape, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := leap.NewTimeline(leap.Clock{})
 	h := new(node.Histogram)
 	return func(rt time.Duration) *node.Histogram {
-		s := node.New(line, shape, 0)
+		s := node.New(shape, 0)
 		c := s.Enter(0, 1)
 		c.Exit(rt, false)
 		s.Snapshot(0, h)

@@ -23,8 +23,9 @@ type Options struct {
 	Bounds []time.Duration
 }
 
-// Shape is a validated Options, shared by all statistics of one kind. The zero value is not usable.
+// Shape is a validated Options and a timeline, shared by all statistics of one kind. The zero value is not usable.
 type Shape struct {
+	line    *leap.Timeline
 	second  leap.Array[Counts] // empty rings to copy
 	minute  leap.Array[packed]
 	perSec  int64 // second-window buckets in one second
@@ -33,8 +34,8 @@ type Shape struct {
 	layout  *Layout
 }
 
-// NewShape checks the options. The error names everything that is wrong with them.
-func NewShape(o Options) (*Shape, error) {
+// NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
+func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.SampleCount == 0 {
 		o.SampleCount = 2
 	}
@@ -47,7 +48,7 @@ func NewShape(o Options) (*Shape, error) {
 	if o.Bounds == nil {
 		o.Bounds = DefaultBounds()
 	}
-	s := &Shape{span: o.Interval, horizon: o.Minute}
+	s := &Shape{line: line, span: o.Interval, horizon: o.Minute}
 	var errs []error
 
 	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)
@@ -74,6 +75,9 @@ func NewShape(o Options) (*Shape, error) {
 	}
 	return s, nil
 }
+
+// Timeline is the line that the statistics run on.
+func (s *Shape) Timeline() *leap.Timeline { return s.line }
 
 // Layout is the layout of the histograms.
 func (s *Shape) Layout() *Layout { return s.layout }

@@ -53,15 +53,16 @@ func (s *Statistic) PassQPS(now time.Duration) float64 {
 	s.lockAt(now)
 	var sum int64
 	for st := range s.stripes {
-		sum = saturate(sum, st.open.Pass)
+		passes, _ := st.passes()
+		sum = saturate(sum, passes)
 	}
 	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.shape.span) {
+		for _, b := range s.rings.window.Window(s.at, s.first.shape.span) {
 			sum = saturate(sum, b.Pass)
 		}
 	}
 	s.unlockStripes()
-	return float64(sum) / s.shape.span.Seconds()
+	return float64(sum) / s.first.shape.span.Seconds()
 }
 
 // Window returns the second window at the reading now: the bucket that is open and the ones before it, together
@@ -69,10 +70,11 @@ func (s *Statistic) PassQPS(now time.Duration) float64 {
 func (s *Statistic) Window(now time.Duration) Window {
 	s.lockAt(now)
 	defer s.unlockStripes()
-	w := Window{Counts: s.openCounts(), Span: s.shape.span, Length: s.shape.second.Length()}
+	w := Window{Span: s.first.shape.span, Length: s.first.shape.second.Length()}
+	w.Counts, _ = s.openCounts()
 	w.MaxComplete = w.Complete
 	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.shape.span) {
+		for _, b := range s.rings.window.Window(s.at, s.first.shape.span) {
 			w.add(b)
 			w.MaxComplete = max(w.MaxComplete, b.Complete)
 		}
@@ -85,16 +87,17 @@ func (s *Statistic) Window(now time.Duration) Window {
 func (s *Statistic) Minute(now time.Duration) Window {
 	s.lockAt(now)
 	defer s.unlockStripes()
-	w := Window{Counts: s.openCounts(), Span: s.shape.horizon, Length: time.Second}
+	w := Window{Span: s.first.shape.horizon, Length: time.Second}
+	w.Counts, _ = s.openCounts()
 	if s.rings == nil {
 		return w
 	}
 	start := secondAt(s.index)
-	for _, b := range s.rings.window.Window(s.at, s.at-start+s.shape.second.Length()) {
+	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
 		w.add(b)
 	}
 	w.MaxComplete = w.Complete
-	for _, p := range s.rings.minute.Window(start, s.shape.horizon) {
+	for _, p := range s.rings.minute.Window(start, s.first.shape.horizon) {
 		var rec sealed
 		rec.unpack(s.rings.store.get(*p))
 		w.add(&rec.Counts)
@@ -108,11 +111,12 @@ func (s *Statistic) Minute(now time.Duration) Window {
 func (s *Statistic) Bucket(now time.Duration, back int) Counts {
 	s.lockAt(now)
 	defer s.unlockStripes()
-	length := s.shape.second.Length()
+	length := s.first.shape.second.Length()
 	switch {
 	case back == 0:
-		return s.openCounts()
-	case back < 0 || back >= int(s.shape.span/length) || s.rings == nil:
+		open, _ := s.openCounts()
+		return open
+	case back < 0 || back >= int(s.first.shape.span/length) || s.rings == nil:
 		return Counts{}
 	}
 	if b := s.rings.window.At(s.at - time.Duration(back)*length); b != nil {
@@ -125,7 +129,8 @@ func (s *Statistic) Bucket(now time.Duration, back int) Counts {
 func (s *Statistic) InFlight() int64 {
 	s.lockStripes()
 	defer s.unlockStripes()
-	return s.inFlight()
+	_, flying := s.openCounts()
+	return flying
 }
 
 // Snapshot is a statistic at one moment. It is a plain value, and comparable.
@@ -150,18 +155,18 @@ func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
 	snap.Last, _ = s.second(s.index - 1)
 	if s.rings != nil {
 		snap.Total = s.rings.total
-		for _, p := range s.rings.minute.Window(secondAt(s.index-1), s.shape.horizon) {
+		for _, p := range s.rings.minute.Window(secondAt(s.index-1), s.first.shape.horizon) {
 			snap.Peak = max(snap.Peak, peakOf(s.rings.store.get(*p)))
 		}
 	}
 	if h != nil {
-		h.reset(s.shape.layout)
+		h.reset(s.first.shape.layout)
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	open := s.openCounts()
+	open, flying := s.openCounts()
 	snap.Total.add(&open)
-	snap.InFlight = s.inFlight()
+	snap.InFlight = flying
 	if h != nil {
 		s.eachCell(func(cell int, n int64) { h.cells[cell] = n })
 		if s.rings != nil {
@@ -175,7 +180,7 @@ func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
 // lockAt locks all stripes, at the reading now or later.
 func (s *Statistic) lockAt(now time.Duration) {
 	s.first.mu.Lock()
-	if now >= s.first.end {
+	if now >= time.Duration(s.first.end.Load()) {
 		s.first.turn(now)
 	}
 	for st := range s.stripes {
@@ -185,19 +190,14 @@ func (s *Statistic) lockAt(now time.Duration) {
 	}
 }
 
-// openCounts sums the open bucket over the stripes. Holds their locks.
-func (s *Statistic) openCounts() Counts {
-	var sum Counts
+// openCounts sums the open bucket and what is in flight over the stripes. Holds their locks.
+func (s *Statistic) openCounts() (sum Counts, flying int64) {
 	for st := range s.stripes {
-		sum.add(&st.open)
+		c := st.open
+		var n int64
+		c.Pass, n = st.passes()
+		sum.add(&c)
+		flying += n
 	}
-	return sum
-}
-
-// inFlight sums what is in flight over the stripes. Holds their locks.
-func (s *Statistic) inFlight() (n int64) {
-	for st := range s.stripes {
-		n += st.inFlight
-	}
-	return n
+	return sum, flying
 }

@@ -47,7 +47,7 @@ func (s *Statistic) Sum(from, to int64) (Counts, bool) {
 func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.reset(s.shape.layout)
+	h.reset(s.first.shape.layout)
 	var sum Counts
 	whole := s.records(from, to, func(rec *sealed, cells []byte) {
 		addCells(h.cells, cells)
@@ -83,7 +83,7 @@ func (s *Statistic) second(index int64) (MetricNode, bool) {
 	if index < s.since || index >= s.index || !s.known(index) {
 		return MetricNode{}, false
 	}
-	name, ok := s.line.Name(index)
+	name, ok := s.first.shape.line.Name(index)
 	if !ok {
 		return MetricNode{}, false
 	}

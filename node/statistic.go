@@ -11,34 +11,38 @@ import (
 // Statistic counts the calls of one resource: Sentinel's StatisticNode.
 //
 // Protocol. The bucket that is open is spread over stripes, each behind its own lock. A writer takes the lock of one
-// stripe, adds, and releases it. Everything that concerns all stripes is done by whoever comes first, under the
-// locks of all of them: when a bucket is over, its counts are moved from the stripes into the ring of the second
-// window, and when a second is over, it is sealed into the ring of the minute. So all stripes are always in the same
-// bucket, and a count is either in an open stripe or in the rings, never in both or neither. Whoever reads the clock
-// before a boundary and records after somebody has crossed it counts into the bucket that is open then.
+// stripe, adds, and releases it; one that only lets a call in adds one to a counter of the stripe without the lock.
+// Everything that concerns all stripes is done by whoever comes first, under the locks of all of them: when a bucket
+// is over, its counts are moved from the stripes into the ring of the second window, and when a second is over, it is
+// sealed into the ring of the minute. So all stripes are always in the same bucket, and a count is either in an open
+// stripe or in the rings, never in both or neither. Whoever reads the clock before a boundary and records after
+// somebody has crossed it counts into the bucket that is open then.
 //
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
 // mu and all stripes' locks together, so either is enough to read it: readers of sealed seconds take mu and keep no
-// writer waiting, readers of the open bucket take the stripes' locks and see one moment.
+// writer waiting, readers of the open bucket take the stripes' locks.
 //
-// Cost. Recording takes one lock that is almost never contended: a statistic begins with one stripe and gets more, up
-// to twice the processors, when goroutines meet at it. A reading of a window takes all stripes' locks for the time of
-// a short sum. Turning costs some hundred nanoseconds for each second in which something happened, and nothing for
-// idle ones; statistics turn when somebody records or reads, not by themselves. Memory: some 200 bytes until
-// something is counted.
+// Consistency. A sealed second is exact and never changes. A reading of the open bucket has every completion as a
+// whole, and of each stripe the passes and what is in flight as of one moment. Calls that enter through different
+// stripes while it is taken may be seen in another order than they came.
+//
+// Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
+// with one stripe and gets more, up to twice the processors, when goroutines meet at it. A reading of a window takes
+// all stripes' locks for the time of a short sum. Turning costs some hundred nanoseconds for each second in which
+// something happened, and nothing for idle ones; statistics turn when somebody records or reads, not by themselves.
+// Memory: some 300 bytes until something is counted.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
-// coincided is not known, see [MetricNode].
+// coincided is not known, see [MetricNode]. No more than 2^31 calls can be in flight, and 2^32 pass in one bucket
+// otherwise than as batches.
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
 	more  atomic.Pointer[spread] // the other stripes; nil while there is one
 	first stripe
 
-	line  *leap.Timeline
-	shape *Shape
 	since int64 // index of the second in which the statistic began
 
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
@@ -61,10 +65,10 @@ type rings struct {
 }
 
 // New makes a statistic that begins in the second of the reading now.
-func New(line *leap.Timeline, shape *Shape, now time.Duration) *Statistic {
-	s := &Statistic{line: line, shape: shape}
-	s.first.owner = s
-	second := line.At(now)
+func New(shape *Shape, now time.Duration) *Statistic {
+	s := new(Statistic)
+	s.first.owner, s.first.shape = s, shape
+	second := shape.line.At(now)
 	s.since = second.Index
 	s.open(second, now)
 	return s
@@ -76,8 +80,7 @@ type Call struct {
 	_       noCopy
 	st      *stripe
 	entered time.Duration
-	n       int64
-	ended   bool // guarded by the stripe's lock
+	n       int64 // 0 once it has ended; changes under the stripe's lock
 }
 
 // noCopy makes go vet complain about copies.
@@ -86,17 +89,36 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
+// Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
+func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
+
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 func (s *Statistic) Enter(now time.Duration, n int64) Call {
-	n = max(n, 1)
-	st := s.enter(now)
-	st.open.Pass = saturate(st.open.Pass, n)
-	st.inFlight++
-	if st.inFlight > st.most {
-		st.most = st.inFlight
+	if n > 1 {
+		return s.enterBatch(now, n)
 	}
-	st.mu.Unlock()
+	st := s.pick()
+	if now >= time.Duration(st.end.Load()) {
+		s.turn(now)
+	}
+	// If somebody turns the bucket here, the call counts into the next one, as late stamps do.
+	st.entered.Add(1)
+	return Call{st: st, entered: now, n: 1}
+}
+
+func (s *Statistic) enterBatch(now time.Duration, n int64) Call {
+	st := s.enter(now)
+	st.open.Pass = saturate(st.open.Pass, n-1)
+	st.entered.Add(1)
+	st.unlock()
 	return Call{st: st, entered: now, n: n}
+}
+
+// End is [Call.Exit] at the present reading of the timeline.
+func (c *Call) End(failed bool) {
+	if c.st != nil {
+		c.Exit(c.st.shape.line.Now(), failed)
+	}
 }
 
 // Entered is the reading at which the call entered.
@@ -111,28 +133,29 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 		return
 	}
 	rt := max(now-c.entered, 0)
-	cell := st.owner.shape.layout.cell(rt)
-	if !st.mu.TryLock() {
-		st.mu.Lock()
-		st.waits++
-	}
-	if c.ended {
-		st.mu.Unlock()
+	cell := st.shape.layout.cell(rt)
+	st.lock()
+	n := c.n
+	if n == 0 {
+		st.unlock()
 		return
 	}
-	c.ended = true
-	if now >= st.end {
+	c.n = 0
+	if now >= time.Duration(st.end.Load()) {
 		st.turn(now)
 	}
-	st.open.complete(rt, c.n, failed)
-	st.count(cell, c.n)
-	st.inFlight--
-	st.mu.Unlock()
+	st.open.complete(rt, n, failed)
+	st.count(cell, n)
+	if flying := int32(st.entered.Load() - st.exited); flying > st.most {
+		st.most = flying
+	}
+	st.exited++
+	st.unlock()
 }
 
 // Block counts a call that was refused at the reading now, as n blocks. An n below 1 counts as 1.
 func (s *Statistic) Block(now time.Duration, n int64) {
 	st := s.enter(now)
 	st.open.Block = saturate(st.open.Block, max(n, 1))
-	st.mu.Unlock()
+	st.unlock()
 }

@@ -25,17 +25,17 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newRig(t testing.TB, o node.Options) *rig {
 	t.Helper()
-	shape, err := node.NewShape(o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &rig{}
 	r.line = leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return r.now },
 		Wall: func() time.Time { return epoch.Add(r.now + r.wall) },
 	})
+	shape, err := node.NewShape(r.line, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.zero = r.line.At(0).Index
-	r.Statistic = node.New(r.line, shape, 0)
+	r.Statistic = node.New(shape, 0)
 	return r
 }
 
@@ -354,7 +354,7 @@ func TestOptions(t *testing.T) {
 		"bounds":              {node.Options{Bounds: []time.Duration{0, 5, 5, 4}}, 3},
 		"many bounds":         {node.Options{Bounds: make([]time.Duration, 65)}, 66},
 	} {
-		_, err := node.NewShape(tc.o)
+		_, err := node.NewShape(leap.NewTimeline(leap.Clock{}), tc.o)
 		if got := errorCount(err); got != tc.want {
 			t.Errorf("%s: %d errors, want %d: %v", name, got, tc.want, err)
 		}

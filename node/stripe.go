@@ -4,29 +4,58 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
 // stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
-// flight through this stripe, and the response times of the open second. Everything in it is guarded by mu, and
-// nothing is atomic: ten additions under a lock cost what one atomic addition costs.
+// flight through this stripe, and the response times of the open second.
+//
+// A call that enters is one atomic addition, to entered; everything else is plain memory behind mu, because ten
+// additions under a lock cost what one atomic addition costs. Whoever holds mu cuts the entered calls by reading
+// entered once: those up to there belong to the bucket that is over, later ones to the next, whenever they read
+// their clock. Between two exits what is in flight only grows, so its highest value is seen by looking before each
+// exit and at each cut.
 //
 // The order of the fields is that of use. A call touches two cache lines here, what stands before open and open, and
 // one of a page; for a resource that is not in the cache, that is what it costs.
 type stripe struct {
 	mu       sync.Mutex
-	end      time.Duration // reading at which the open bucket ends; the same in all stripes of a statistic
-	inFlight int64
-	most     int64 // highest inFlight of the open second
-	owner    *Statistic
-	recent   *page // the page of rt that was counted into last
-	recentNo int32 // its number; see cells
-	waits    int32 // how often a goroutine found the lock taken, since something was done about it
+	end      atomic.Int64 // reading at which the open bucket ends; the same in all stripes; changes under mu
+	shape    *Shape
+	recent   *page         // the page of rt that was counted into last
+	entered  atomic.Uint32 // calls that entered, modulo 2^32
+	exited   uint32        // calls that left again, modulo 2^32
+	most     int32         // most that were in flight in the open second, as far as was looked
+	recentNo int32         // number of the recent page
+	waits    int32         // how often a goroutine found the lock taken, since something was done about it
+	_        int32
 
-	open Counts // of the open bucket
+	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
 
-	rt *cells // of the open second; nil until a call ends
+	base  uint32 // entered at the last cut, where the open bucket began
+	rt    *cells // of the open second; nil until a call ends
+	owner *Statistic
+}
+
+// passes is how many calls passed in the open bucket, and flying how many are in flight, both as of one reading of
+// entered. Holds mu.
+func (st *stripe) passes() (passes, flying int64) {
+	entered := st.entered.Load()
+	return saturate(st.open.Pass, int64(entered-st.base)), int64(int32(entered - st.exited))
+}
+
+// cut ends the open bucket and returns what it holds. Holds mu.
+func (st *stripe) cut() Counts {
+	entered := st.entered.Load()
+	if entered == st.base && st.open.Idle() {
+		return Counts{}
+	}
+	sum := st.open
+	sum.Pass = saturate(sum.Pass, int64(entered-st.base))
+	st.open, st.base = Counts{}, entered
+	return sum
 }
 
 // apart is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
@@ -34,7 +63,7 @@ type stripe struct {
 type apart struct {
 	_ [72]byte
 	stripe
-	_ [56]byte
+	_ [40]byte
 }
 
 // spread is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
@@ -75,10 +104,8 @@ func (s *Statistic) pick() *stripe {
 // from before the open bucket counts into that one: what is sealed stays so.
 func (s *Statistic) enter(now time.Duration) *stripe {
 	st := s.pick()
-	if !st.mu.TryLock() {
-		st = s.contended(st)
-	}
-	if now >= st.end {
+	st.lock()
+	if now >= time.Duration(st.end.Load()) {
 		st.turn(now)
 	}
 	return st
@@ -91,29 +118,43 @@ func (st *stripe) turn(now time.Duration) {
 	st.mu.Lock()
 }
 
-// contended waits for the lock of st, or of another stripe once that has happened often enough to do something about
-// it: there are more stripes then, or goroutines are spread over them in another way.
-func (s *Statistic) contended(st *stripe) *stripe {
+// lock takes the lock, and notes if it had to wait.
+func (st *stripe) lock() {
+	if !st.mu.TryLock() {
+		st.mu.Lock()
+		st.waits++
+	}
+}
+
+// unlock releases the lock, and does something about it if goroutines have met here often: there are more stripes
+// then, or goroutines are spread over them in another way.
+func (st *stripe) unlock() {
+	often := st.waits >= growAfter
+	st.mu.Unlock()
+	if often {
+		st.owner.mend(st)
+	}
+}
+
+// mend is called for a stripe at which goroutines meet.
+func (s *Statistic) mend(st *stripe) {
 	st.mu.Lock()
-	st.waits++
 	more := s.more.Load()
 	if st.waits < growAfter || more != nil && st.waits < growAfter<<more.mend {
-		return st
+		st.mu.Unlock()
+		return
 	}
 	st.waits = 0
 	st.mu.Unlock()
 	if more == nil || len(more.list) < maxStripes() {
 		s.grow()
-	} else {
-		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
-		// salt helps; so this becomes rarer each time, and ends.
-		const often = 12
-		next := &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5, mend: min(more.mend+1, often)}
-		s.more.CompareAndSwap(more, next)
+		return
 	}
-	st = s.pick()
-	st.mu.Lock()
-	return st
+	// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no salt
+	// helps; so this becomes rarer each time.
+	const rarest = 12
+	next := &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5, mend: min(more.mend+1, rarest)}
+	s.more.CompareAndSwap(more, next)
 }
 
 // grow doubles the stripes, from one to two at first. Old stripes stay, with what they hold and whoever is in flight
@@ -133,7 +174,8 @@ func (s *Statistic) grow() {
 	list = slices.Clone(list)
 	for range max(len(list), 2) {
 		st := new(apart)
-		st.owner, st.end = s, s.end
+		st.owner, st.shape = s, s.first.shape
+		st.end.Store(int64(s.end))
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
 	}

@@ -23,7 +23,7 @@ func (s *Statistic) advance(now time.Duration) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	s.fold()
-	next := s.line.At(now)
+	next := s.first.shape.line.At(now)
 	if next.Index > s.index {
 		s.seal(next.Index)
 	}
@@ -32,12 +32,12 @@ func (s *Statistic) advance(now time.Duration) {
 
 // open opens the bucket of the reading now, in the given second.
 func (s *Statistic) open(second leap.Second, now time.Duration) {
-	length := s.shape.second.Length()
+	window := &s.first.shape.second
 	s.index = second.Index
-	s.at = s.shape.second.Start(second.Line(now))
-	s.end = second.Reading(s.at + length)
+	s.at = window.Start(second.Line(now))
+	s.end = second.Reading(s.at + window.Length())
 	for st := range s.stripes {
-		st.end = s.end
+		st.end.Store(int64(s.end))
 	}
 }
 
@@ -46,16 +46,14 @@ func (s *Statistic) open(second leap.Second, now time.Duration) {
 func (s *Statistic) fold() {
 	var sum Counts
 	for st := range s.stripes {
-		if !st.open.Idle() {
-			sum.add(&st.open)
-			st.open = Counts{}
-		}
+		c := st.cut()
+		sum.add(&c)
 	}
 	if sum.Idle() {
 		return
 	}
 	if s.rings == nil {
-		s.rings = &rings{window: s.shape.second, minute: s.shape.minute}
+		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute}
 	}
 	s.rings.window.Open(s.at).add(&sum)
 	s.rings.total.add(&sum)
@@ -70,22 +68,23 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
-		rec.most += st.most
-		rec.inFlight += st.inFlight
-		st.most = st.inFlight
+		flying := int32(st.base - st.exited) // at the cut
+		rec.most += int64(max(st.most, flying))
+		rec.inFlight += int64(flying)
+		st.most = flying
 	}
 	s.began = rec.inFlight
 	start := secondAt(s.index)
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
 		rec.Counts.add(b)
 	}
-	rec.peak = r.peak(start, s.shape.perSec)
+	rec.peak = r.peak(start, s.first.shape.perSec)
 	if rec != (sealed{}) {
 		s.keep(start, &rec)
 	}
 	// The second after it may have been idle, and yet windows that end in it hold passes from before its start.
 	if after := secondAt(s.index + 1); s.index+1 < next {
-		if peak := r.peak(after, s.shape.perSec); peak > 0 {
+		if peak := r.peak(after, s.first.shape.perSec); peak > 0 {
 			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, peak: peak})
 		}
 	}

@@ -196,13 +196,6 @@ func bounds(ds []time.Duration) (fs []float64) {
 
 // Every boundary that this package's native histogram has is client_golang's, to the nanosecond.
 func TestBoundariesAreClientGolangs(t *testing.T) {
-	shape, err := node.NewShape(node.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if shape.Layout() == nil {
-		t.Fatal("no layout")
-	}
 	native := func(v float64) int {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
 		h.Observe(v)
