@@ -67,7 +67,7 @@ type rings struct {
 // New makes a statistic that begins in the second of the reading now.
 func New(shape *Shape, now time.Duration) *Statistic {
 	s := new(Statistic)
-	s.first.owner, s.first.shape = s, shape
+	s.first.init(s, shape)
 	second := shape.line.At(now)
 	s.since = second.Index
 	s.open(second, now)

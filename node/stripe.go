@@ -30,13 +30,17 @@ type stripe struct {
 	most     int32         // most that were in flight in the open second, as far as was looked
 	recentNo int32         // number of the recent page
 	waits    int32         // how often a goroutine found the lock taken, since something was done about it
-	_        int32
+	patience int32         // at how many waits something is done
 
 	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
 
 	base  uint32 // entered at the last cut, where the open bucket began
 	rt    *cells // of the open second; nil until a call ends
 	owner *Statistic
+}
+
+func (st *stripe) init(owner *Statistic, shape *Shape) {
+	st.owner, st.shape, st.patience = owner, shape, patience
 }
 
 // passes is how many calls passed in the open bucket, and flying how many are in flight, both as of one reading of
@@ -72,11 +76,13 @@ type apart struct {
 type spread struct {
 	list []*stripe // the length is a power of two
 	salt uint64
-	mend int // how often the salt was changed
 }
 
-// A statistic starts with one stripe and gets more when goroutines have met at a lock this often.
-const growAfter = 32
+// How often goroutines must have met at a lock before something is done: at first, and at most.
+const (
+	patience    = 32
+	mostPatient = patience << 12
+)
 
 // maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up,
 // because goroutines choose by hashing and two processors should rarely meet.
@@ -129,7 +135,7 @@ func (st *stripe) lock() {
 // unlock releases the lock, and does something about it if goroutines have met here often: there are more stripes
 // then, or goroutines are spread over them in another way.
 func (st *stripe) unlock() {
-	often := st.waits >= growAfter
+	often := st.waits >= st.patience
 	st.mu.Unlock()
 	if often {
 		st.owner.mend(st)
@@ -139,22 +145,25 @@ func (st *stripe) unlock() {
 // mend is called for a stripe at which goroutines meet.
 func (s *Statistic) mend(st *stripe) {
 	st.mu.Lock()
+	often := st.waits >= st.patience
 	more := s.more.Load()
-	if st.waits < growAfter || more != nil && st.waits < growAfter<<more.mend {
-		st.mu.Unlock()
-		return
+	grow := more == nil || len(more.list) < maxStripes()
+	if often {
+		st.waits = 0
+		if !grow {
+			st.patience = min(2*st.patience, mostPatient)
+		}
 	}
-	st.waits = 0
 	st.mu.Unlock()
-	if more == nil || len(more.list) < maxStripes() {
+	switch {
+	case !often: // somebody else was here first
+	case grow:
 		s.grow()
-		return
+	default:
+		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
+		// salt helps; so this becomes rarer each time.
+		s.more.CompareAndSwap(more, &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5})
 	}
-	// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no salt
-	// helps; so this becomes rarer each time.
-	const rarest = 12
-	next := &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5, mend: min(more.mend+1, rarest)}
-	s.more.CompareAndSwap(more, next)
 }
 
 // grow doubles the stripes, from one to two at first. Old stripes stay, with what they hold and whoever is in flight
@@ -174,7 +183,7 @@ func (s *Statistic) grow() {
 	list = slices.Clone(list)
 	for range max(len(list), 2) {
 		st := new(apart)
-		st.owner, st.shape = s, s.first.shape
+		st.init(s, s.first.shape)
 		st.end.Store(int64(s.end))
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
@@ -197,7 +206,8 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	}
 }
 
-// lockStripes locks all stripes. While they are held nothing is recorded, no bucket turns and no stripe is added.
+// lockStripes locks all stripes. While they are held nothing is recorded but calls that enter, no bucket turns and no
+// stripe is added.
 func (s *Statistic) lockStripes() {
 	for st := range s.stripes {
 		st.mu.Lock()
