@@ -135,6 +135,24 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), name > r.floor && index >= r.index
 }
 
+// Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false if
+// there is none, because the line had not begun, because names skipped it, or because it was more than two hours ago.
+// A second that has not opened yet has the index that it will have if the clock does not step.
+func (t *Timeline) Index(at time.Time) (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := at.Unix()
+	for i := len(t.runs) - 1; i >= 0; i-- {
+		r := t.runs[i]
+		if name < r.name || name <= r.floor {
+			continue
+		}
+		index := r.index + name - r.name
+		return index, i == len(t.runs)-1 || index < t.runs[i+1].index
+	}
+	return 0, false
+}
+
 // Health tells how the line and the wall clock get on.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()

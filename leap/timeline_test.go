@@ -209,6 +209,44 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 	}
 }
 
+// Name and Index are inverse, across steps of both kinds.
+func TestIndexOfAName(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	first := l.At(c.mono)
+	named := map[int64]bool{}
+	var seconds []leap.Second
+	for i := range 2000 {
+		switch i {
+		case 300:
+			c.step(time.Hour)
+		case 600:
+			c.step(-10 * time.Minute) // followed: some names are given a second time
+		case 1500:
+			c.step(40 * time.Second)
+		}
+		c.pass(time.Second)
+		s := l.At(c.mono)
+		seconds = append(seconds, s)
+		named[s.Name] = true
+	}
+	for _, s := range seconds {
+		index, ok := l.Index(time.Unix(s.Name, 999))
+		if want := !s.Repeat; (index == s.Index && ok) != want {
+			t.Fatalf("%+v: the index of its name is %d, %t", s, index, ok)
+		}
+	}
+	last := seconds[len(seconds)-1]
+	for name := first.Name - 10; name < last.Name; name++ {
+		if _, ok := l.Index(time.Unix(name, 0)); ok != (named[name] || name == first.Name) {
+			t.Fatalf("%d, %d after the first: named %t, has an index %t", name, name-first.Name, named[name], ok)
+		}
+	}
+	if index, ok := l.Index(time.Unix(last.Name+5, 0)); !ok || index != last.Index+5 {
+		t.Errorf("five seconds ahead: %d, %t, want %d", index, ok, last.Index+5)
+	}
+}
+
 // A second that is made shorter when it opens may be over by then; a reading must never get a second that it is
 // not in.
 func TestASecondHoldsItsReading(t *testing.T) {

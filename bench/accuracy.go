@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"time"
+
+	"github.com/alibaba/sentinel-golang/core/base"
+	"github.com/alibaba/sentinel-golang/core/stat"
+	"github.com/alibaba/sentinel-golang/util"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Window is something that counts calls and says how many there were in the last second, or what it takes for that.
+type Window struct {
+	// Add counts one call at the reading now.
+	Add func(now time.Duration)
+	// Read is the number of calls in the last second.
+	Read func(now time.Duration) int64
+	// Close gives back what New took from the process; nil if that is nothing.
+	Close func()
+}
+
+// Subject is a way to count calls in a window that can be told the time.
+type Subject struct {
+	// Name names the way, and what is read.
+	Name string
+	// New makes an empty window. Only one may be in use at a time.
+	New func() (Window, error)
+}
+
+// Subjects are windowstat with the three readings it offers, sentinel-golang, and the simple windows.
+func Subjects() []Subject {
+	return []Subject{
+		{"windowstat", func() (Window, error) { return statistic(slidingWindow) }},
+		{"windowstat-last-second", func() (Window, error) { return statistic(lastSecond) }},
+		{"windowstat-peak", func() (Window, error) { return statistic(lastPeak) }},
+		{"sentinel-golang-node", func() (Window, error) { return sentinelWindow(), nil }},
+		{"fixed-window", func() (Window, error) { return simple(NewFixedWindow()), nil }},
+		{"sentinel-ring", func() (Window, error) { return simple(NewSentinelRing()), nil }},
+		{"sub-window-list", func() (Window, error) { return simple(NewSubWindowList()), nil }},
+		{"second-map", func() (Window, error) { return simple(NewSecondMap()), nil }},
+	}
+}
+
+// What BurstRead and SteadyRead put into a window.
+const (
+	// BurstCalls is how many calls a burst has, all within BurstLength.
+	BurstCalls  = 1200
+	BurstLength = 600 * time.Millisecond
+	// SteadyRate is how many calls there are each second.
+	SteadyRate = 1000
+)
+
+// baseReading is a full second long after every epoch.
+const baseReading = 1_000_000 * time.Second
+
+// BurstRead is the highest reading of a window that sees a burst and is read every 10 ms: the truth is BurstCalls. The
+// burst begins at each twentieth of a second in turn; what is returned is the reading where it fits worst.
+func BurstRead(s Subject) (int64, error) {
+	worst := int64(BurstCalls)
+	for offset := time.Duration(0); offset < time.Second; offset += 50 * time.Millisecond {
+		w, err := s.New()
+		if err != nil {
+			return 0, err
+		}
+		begin := baseReading + time.Second + offset
+		var highest int64
+		for now := baseReading; now < baseReading+5*time.Second; now += time.Millisecond {
+			if now >= begin && now < begin+BurstLength {
+				for range BurstCalls / BurstLength.Milliseconds() {
+					w.Add(now)
+				}
+			}
+			if now%(10*time.Millisecond) == 0 {
+				highest = max(highest, w.Read(now))
+			}
+		}
+		if w.Close != nil {
+			w.Close()
+		}
+		worst = min(worst, highest)
+	}
+	return worst, nil
+}
+
+// SteadyRead is the lowest reading of a window that sees SteadyRate calls a second and is read every 10 ms: the truth
+// is SteadyRate.
+func SteadyRead(s Subject) (int64, error) {
+	w, err := s.New()
+	if err != nil {
+		return 0, err
+	}
+	if w.Close != nil {
+		defer w.Close()
+	}
+	lowest := int64(SteadyRate)
+	for now := baseReading; now < baseReading+10*time.Second; now += time.Millisecond {
+		for range SteadyRate / time.Second.Milliseconds() {
+			w.Add(now)
+		}
+		if now >= baseReading+5*time.Second && now%(10*time.Millisecond) == 0 {
+			lowest = min(lowest, w.Read(now))
+		}
+	}
+	return lowest, nil
+}
+
+// simple is one of the simple windows.
+func simple(w interface {
+	Enter(now time.Duration)
+	Exit(now, rt time.Duration)
+	Sum(now time.Duration) Cell
+},
+) Window {
+	return Window{
+		Add: func(now time.Duration) {
+			w.Enter(now)
+			w.Exit(now, 0)
+		},
+		Read: func(now time.Duration) int64 { return w.Sum(now).Pass },
+	}
+}
+
+// statistic is windowstat on a clock that follows what it is told.
+func statistic(read func(*node.Statistic, *leap.Timeline, time.Duration) int64) (Window, error) {
+	latest := baseReading
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return latest },
+		Wall: func() time.Time { return time.Unix(0, int64(latest)) },
+	})
+	shape, err := node.NewShape(line, node.Options{})
+	if err != nil {
+		return Window{}, err
+	}
+	s := node.New(shape, latest)
+	return Window{
+		Add: func(now time.Duration) {
+			latest = now
+			c := s.Enter(now, 1)
+			c.Exit(now, false)
+		},
+		Read: func(now time.Duration) int64 {
+			latest = now
+			return read(s, line, now)
+		},
+	}, nil
+}
+
+func slidingWindow(s *node.Statistic, _ *leap.Timeline, now time.Duration) int64 {
+	return s.Window(now).Pass
+}
+
+func lastSecond(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
+	s.Seal(now)
+	m, _ := s.Second(line.At(now).Index - 1)
+	return m.Pass
+}
+
+func lastPeak(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
+	s.Seal(now)
+	m, _ := s.Second(line.At(now).Index - 1)
+	return m.PassPeak
+}
+
+// toldClock is a clock for Sentinel that says what it is told.
+type toldClock struct {
+	util.RealClock
+	now time.Duration
+}
+
+// CurrentTimeMillis is the Unix time in milliseconds.
+func (c *toldClock) CurrentTimeMillis() uint64 { return uint64(c.now.Milliseconds()) }
+
+func sentinelWindow() Window {
+	clock := &toldClock{now: baseReading}
+	util.SetClock(clock)
+	n := stat.NewResourceNode("accuracy", base.ResTypeCommon)
+	return Window{
+		Add: func(now time.Duration) {
+			clock.now = now
+			n.AddCount(base.MetricEventPass, 1)
+		},
+		Read: func(now time.Duration) int64 {
+			clock.now = now
+			return int64(n.GetQPS(base.MetricEventPass))
+		},
+		Close: func() { util.SetClock(util.NewRealClock()) },
+	}
+}

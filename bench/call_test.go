@@ -1,0 +1,95 @@
+package bench_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/windowstat/windowstat/bench"
+)
+
+// many is how many resources a large service has.
+const many = 10_000
+
+// BenchmarkCall is one finished request after the other, all to one resource.
+func BenchmarkCall(b *testing.B) {
+	eachRival(b, 1, func(b *testing.B, call func(int)) {
+		for b.Loop() {
+			call(0)
+		}
+	})
+}
+
+// BenchmarkCallParallel is finished requests to one resource from as many goroutines as there are processors.
+func BenchmarkCallParallel(b *testing.B) {
+	eachRival(b, 1, func(b *testing.B, call func(int)) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				call(0)
+			}
+		})
+	})
+}
+
+// BenchmarkCall10000 is requests to 10,000 resources at random, whose memory is mostly cold.
+func BenchmarkCall10000(b *testing.B) {
+	picks := bench.Picks(many)
+	eachRival(b, many, func(b *testing.B, call func(int)) {
+		i := 0
+		for b.Loop() {
+			call(int(picks[i&(len(picks)-1)]))
+			i++
+		}
+	})
+}
+
+// BenchmarkCall10000Parallel is the same from as many goroutines as there are processors.
+func BenchmarkCall10000Parallel(b *testing.B) {
+	picks := bench.Picks(many)
+	eachRival(b, many, func(b *testing.B, call func(int)) {
+		var starts atomic.Int64
+		b.RunParallel(func(pb *testing.PB) {
+			i := int(starts.Add(7919))
+			for pb.Next() {
+				call(int(picks[i&(len(picks)-1)]))
+				i++
+			}
+		})
+	})
+}
+
+// eachRival runs a benchmark with each rival, on n resources that are in use. They are made when the benchmark first
+// runs, not for each length it is tried with.
+func eachRival(b *testing.B, n int, run func(b *testing.B, call func(int))) {
+	for _, r := range bench.Rivals() {
+		var rec bench.Recorder
+		b.Run(r.Name, func(b *testing.B) {
+			if rec.Call == nil {
+				var err error
+				if rec, err = r.New(bench.Names(n)); err != nil {
+					b.Fatal(err)
+				}
+				warm(rec, n)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b, rec.Call)
+		})
+		if rec.Close != nil {
+			rec.Close()
+		}
+	}
+}
+
+// warm calls every resource until it has the memory that it takes.
+func warm(rec bench.Recorder, n int) {
+	for end := bench.Now() + rec.Warm; ; {
+		for i := range n {
+			rec.Call(i)
+		}
+		if bench.Now() >= end {
+			break
+		}
+	}
+	runtime.GC()
+}

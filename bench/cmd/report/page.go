@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/bench"
+)
+
+// page is RESULTS.md in the making.
+type page struct {
+	s   *samples
+	out bytes.Buffer
+}
+
+func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+
+func (p *page) row(cells ...string) { p.printf("| %s |\n", strings.Join(cells, " | ")) }
+
+// header starts a table; align has an l or an r for each column.
+func (p *page) header(align string, cells ...string) {
+	p.row(cells...)
+	p.printf("|%s\n", strings.NewReplacer("l", "---|", "r", "---:|").Replace(align))
+}
+
+func (p *page) head(command string) {
+	c := p.s.config
+	p.printf("# Results\n\nWritten by `cmd/report` from the output of the benchmarks; not edited by hand.\n\n")
+	p.printf("- Command: `%s`\n- Date: %s\n- Machine: %s, %s processors, %s/%s; benchmarks on %s of them\n- Go: %s\n",
+		command, c["date"], c["cpu"], c["cpus"], c["goos"], c["goarch"], p.s.procs, strings.TrimPrefix(c["go"], "go"))
+	for _, m := range p.s.modules() {
+		p.printf("- %s\n", m)
+	}
+	p.printf("\nFigures are medians; the benchmarks ran %s, all rivals in turn. ± is half the distance between the quartiles. ", p.s.runs())
+	p.printf("Ratios are medians of the ratios of each run, and tell more than times.\n")
+}
+
+func (p *page) targets() {
+	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better.\n\n")
+	p.header("lrrrrrl", "what", "windowstat", "rival", "ratio or figure", "must", "aim", "")
+	for _, t := range list {
+		v := t.judge(p.s)
+		figure, limit := amount, amount
+		if t.against != "" {
+			figure, limit = ratio, ratio
+		}
+		if !v.measured {
+			p.row(t.what, "", "", "", limit(t.must), limit(t.aim), v.word)
+			continue
+		}
+		rival := ""
+		if t.against != "" {
+			rival = amount(v.against)
+		}
+		p.row(t.what, amount(v.ours), rival, figure(v.value), limit(t.must), limit(t.aim), v.word)
+	}
+}
+
+// bare are the costs that are no rivals: they record nothing, or next to nothing.
+var bare = []string{"two-clock-readings", "one-atomic-add"}
+
+// losses lists what is cheaper than windowstat, whatever it leaves out.
+func (p *page) losses() {
+	p.printf("\n## Where windowstat loses\n\n")
+	p.printf("Everything that took less than windowstat, however little it records. In brackets, its part of windowstat's figure.\n\n")
+	for _, g := range []struct{ title, group, ours, unit string }{
+		{"a call, serial", "Call", "windowstat", "ns/op"},
+		{"a call, parallel", "CallParallel", "windowstat", "ns/op"},
+		{"a call, 10,000 resources, serial", "Call10000", "windowstat", "ns/op"},
+		{"a call, 10,000 resources, parallel", "Call10000Parallel", "windowstat", "ns/op"},
+		{"reading QPS", "Read/qps", "windowstat", "ns/op"},
+		{"memory, in use", "Memory", "windowstat-full", "B/resource"},
+	} {
+		ours, ok := p.s.median(g.group+"/"+g.ours, g.unit)
+		if !ok {
+			continue
+		}
+		var better []string
+		for _, name := range p.s.under(g.group) {
+			v, _ := p.s.median(g.group+"/"+name, g.unit)
+			part, ok := p.s.ratio(g.group+"/"+name, g.group+"/"+g.ours, g.unit)
+			if ok && part < 1 && !slices.Contains(bare, name) && !strings.HasPrefix(name, "windowstat") {
+				better = append(better, fmt.Sprintf("%s %s (%.2f)", name, amount(v), part))
+			}
+		}
+		if better == nil {
+			better = []string{"nothing"}
+		}
+		p.printf("- %s (%s %s): %s\n", g.title, amount(ours), g.unit, strings.Join(better, ", "))
+	}
+	var missed []string
+	for _, t := range list {
+		if t.judge(p.s).word == miss {
+			missed = append(missed, t.what)
+		}
+	}
+	if missed != nil {
+		p.printf("- targets missed: %s\n", strings.Join(missed, "; "))
+	}
+}
+
+// calls is one table of what a call costs.
+func (p *page) calls() {
+	p.printf("\n## One finished request\n\nNanoseconds for each call; × is the rival's time divided by windowstat's, more is better for windowstat.\n\n")
+	p.header("lrrrrrrrrrrl", "", "serial", "×", "parallel", "×", "10,000 resources", "×", "10,000, parallel", "×", "allocations", "bytes", "lacks")
+	lacks := map[string]string{}
+	for _, r := range bench.Rivals() {
+		lacks[r.Name] = r.Lacks
+	}
+	for _, name := range p.s.under("Call") {
+		cells := []string{name}
+		for _, group := range []string{"Call", "CallParallel", "Call10000", "Call10000Parallel"} {
+			cells = append(cells, p.cell(group+"/"+name, "ns/op"), p.times(group, name))
+		}
+		memory := name
+		if name == "windowstat" {
+			memory = "windowstat-full"
+		}
+		p.row(append(cells, p.plain("Call/"+name, "allocs/op"), p.plain("Memory/"+memory, "B/resource"), lacks[name])...)
+	}
+	if unused, ok := p.s.median("Memory/windowstat-unused", "B/resource"); ok {
+		p.printf("\nwindowstat's memory is that of a resource with all windows full; one that was registered and not used takes %s bytes.\n", amount(unused))
+	}
+}
+
+func (p *page) times(group, name string) string {
+	v, ok := p.s.ratio(group+"/"+name, group+"/windowstat", "ns/op")
+	switch {
+	case !ok:
+		return ""
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+func (p *page) reads() {
+	p.printf("\n## Reading\n\n")
+	p.header("lrr", "", "ns", "allocations")
+	for _, name := range p.s.under("Read") {
+		p.row(strings.Replace(name, "/", ": ", 1), p.cell("Read/"+name, "ns/op"), p.plain("Read/"+name, "allocs/op"))
+	}
+}
+
+// cell is a median with its spread, empty if it was not measured.
+func (p *page) cell(name, unit string) string {
+	v, ok := p.s.median(name, unit)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s ±%.0f%%", amount(v), 100*p.s.spread(name, unit))
+}
+
+// plain is a median alone.
+func (p *page) plain(name, unit string) string {
+	v, ok := p.s.median(name, unit)
+	if !ok {
+		return ""
+	}
+	return amount(v)
+}
+
+// amount writes a figure to three digits, and large ones in full.
+func amount(v float64) string {
+	switch {
+	case v == math.Trunc(v) && math.Abs(v) < 1000:
+		return fmt.Sprintf("%.0f", v)
+	case math.Abs(v) < 10:
+		return fmt.Sprintf("%.2f", v)
+	case math.Abs(v) < 100:
+		return fmt.Sprintf("%.1f", v)
+	}
+	digits := fmt.Sprintf("%.0f", math.Abs(v))
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if v < 0 {
+		return "-" + digits
+	}
+	return digits
+}
+
+// ratio writes a small ratio as a fraction of one.
+func ratio(v float64) string {
+	if v > 0 && v < 0.5 {
+		return fmt.Sprintf("1/%.3g", math.Round(10/v)/10)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Two runs, in the second of which everything took twice as long.
+const output = `date: 2026-01-02
+go: go1.99
+cpus: 4
+module00: example.com/rival v1.2.3
+goos: linux
+goarch: amd64
+cpu: Some CPU
+BenchmarkCall/windowstat-2 	 1000	 100.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/two-clock-readings-2 	 1000	 60.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/victoriametrics-le-2 	 1000	 80.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/client_golang-classic-2 	 1000	 125.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
+PASS
+BenchmarkCall/windowstat-2 	 1000	 200.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/two-clock-readings-2 	 1000	 120.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/victoriametrics-le-2 	 1000	 160.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkCall/client_golang-classic-2 	 1000	 250.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
+BenchmarkLost/windowstat/2x500ms/writers=8/pass-2 	 5000000	 0 lost	 0.00 lost-ppm	 80 turns	 0 wrong-turns	 0 worst-lost
+BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140.00 lost-ppm	 80 turns	 30 wrong-turns	 9 worst-lost
+`
+
+func TestReport(t *testing.T) {
+	var out strings.Builder
+	if err := run(strings.NewReader(output), &out, "make it"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"- Command: `make it`\n- Date: 2026-01-02\n- Machine: Some CPU, 4 processors, linux/amd64; benchmarks on 2 of them\n- Go: 1.99\n- example.com/rival v1.2.3\n",
+		"the benchmarks ran 2 times",
+		"| call, serial: two clock readings | 150 | 90 | 1.67 | 1.80 | 1.50 | must met |\n",
+		"| call, serial: client_golang handles kept | 150 | 188 | 0.80 | 1.00 | 0.85 | aim met |\n",
+		"| call, serial: VictoriaMetrics handles kept | 150 | 120 | 1.25 | 1.20 | 1.00 | **missed** |\n",
+		"| call, serial: sentinel-golang Entry and Exit |  |  |  | 1/7 | 1/10 | not measured |\n",
+		"| memory, windows full | 6,000 |  | 6,000 | 8,192 | 5,120 | must met |\n",
+		"| events lost or counted twice under the hammer | 0 |  | 0 | 0 | 0 | aim met |\n",
+		"- a call, serial (150 ns/op): victoriametrics-le 120 (0.80)\n",
+		"- targets missed: call, serial: VictoriaMetrics handles kept\n",
+		"| client_golang-classic | 188 ±17% | 1.25 |",
+		"| sentinel-golang, 20x500ms, writers=8, pass |  |  | 700 | 140 | 80 | 30 | 9 |\n",
+		"| 140 in 20x500ms |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
+func TestReportRefusesWhatIsNoOutput(t *testing.T) {
+	for _, in := range []string{"", "PASS\n", "BenchmarkCall/windowstat-2 100 many ns/op\n"} {
+		if err := run(strings.NewReader(in), &strings.Builder{}, ""); err == nil {
+			t.Errorf("a report was made from %q", in)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 7: "7", 7.25: "7.25", 72.54: "72.5", 725.4: "725", 1234.4: "1,234", 1234567: "1,234,567", -1234.4: "-1,234",
+	} {
+		if got := amount(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{1. / 12: "1/12", 1. / 3.52: "1/3.5", 0.6: "0.60", 1.8: "1.80"} {
+		if got := ratio(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"math"
+	"strings"
+)
+
+// target is something that windowstat is meant to reach.
+type target struct {
+	what    string
+	ours    string // benchmark; "/*" at the end stands for all below, added up
+	against string // rival's benchmark, whose figure ours is divided by; none if the figure itself counts
+	unit    string
+	must    float64
+	aim     float64
+}
+
+// list is every target, in the order in which RESULTS.md shows them. Where a rival can be used in two ways, the
+// cheaper one counts.
+var list = []target{
+	{"call, serial: two clock readings", "Call/windowstat", "Call/two-clock-readings", "ns/op", 1.8, 1.5},
+	{"call, serial: sentinel-golang Entry and Exit", "Call/windowstat", "Call/sentinel-golang-entry", "ns/op", 1. / 7, 1. / 10},
+	{"call, serial: sentinel-golang node record", "Call/windowstat", "Call/sentinel-golang-node", "ns/op", 1 / 2.5, 1 / 3.5},
+	{"call, serial: client_golang WithLabelValues", "Call/windowstat", "Call/client_golang-classic-by-label", "ns/op", 1. / 4, 1. / 5},
+	{"call, serial: client_golang handles kept", "Call/windowstat", "Call/client_golang-classic", "ns/op", 1, 0.85},
+	{"call, serial: VictoriaMetrics handles kept", "Call/windowstat", "Call/victoriametrics-le", "ns/op", 1.2, 1},
+	{"call, parallel: client_golang handles kept", "CallParallel/windowstat", "CallParallel/client_golang-classic", "ns/op", 1. / 3, 1. / 5},
+	{"call, parallel: VictoriaMetrics handles kept", "CallParallel/windowstat", "CallParallel/victoriametrics-le", "ns/op", 1 / 1.5, 1 / 2.5},
+	{"call, parallel: sentinel-golang Entry and Exit", "CallParallel/windowstat", "CallParallel/sentinel-golang-entry", "ns/op", 1. / 12, 1. / 20},
+	{"call, 10,000 resources, serial: client_golang handles kept", "Call10000/windowstat", "Call10000/client_golang-classic", "ns/op", 1, 0.6},
+	{"call, 10,000 resources, parallel: client_golang handles kept", "Call10000Parallel/windowstat", "Call10000Parallel/client_golang-classic", "ns/op", 1, 0.6},
+	{"allocations, Enter and Exit", "Call/windowstat", "", "allocs/op", 0, 0},
+	{"allocations, Do", "Call/windowstat-do", "", "allocs/op", 0, 0},
+	{"allocations, reading QPS", "Read/qps/windowstat", "", "allocs/op", 0, 0},
+	{"reading QPS: sentinel-golang", "Read/qps/windowstat", "Read/qps/sentinel-golang-node", "ns/op", 1. / 3, 1. / 8},
+	{"memory, windows full", "Memory/windowstat-full", "", "B/resource", 8192, 5120},
+	{"memory, registered and not used", "Memory/windowstat-unused", "", "B/resource", 1024, 512},
+	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
+	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
+}
+
+// verdict is how far a target was reached.
+type verdict struct {
+	ours, against float64 // medians; against is NaN where there is no rival
+	value         float64 // what is held against must and aim
+	measured      bool
+	word          string
+}
+
+const miss = "**missed**"
+
+func (t target) judge(s *samples) verdict {
+	v := verdict{against: math.NaN()}
+	if group, all := strings.CutSuffix(t.ours, "/*"); all {
+		for _, name := range s.under(group) {
+			for _, x := range s.values[group+"/"+name][t.unit] {
+				v.ours += math.Abs(x)
+				v.measured = true
+			}
+		}
+	} else {
+		v.ours, v.measured = s.median(t.ours, t.unit)
+	}
+	v.value = v.ours
+	if t.against != "" {
+		v.against, _ = s.median(t.against, t.unit)
+		v.value, v.measured = s.ratio(t.ours, t.against, t.unit)
+	}
+	switch {
+	case !v.measured:
+		v.word = "not measured"
+	case v.value <= t.aim:
+		v.word = "aim met"
+	case v.value <= t.must:
+		v.word = "must met"
+	default:
+		v.word = miss
+	}
+	return v
+}

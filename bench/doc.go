@@ -1,0 +1,16 @@
+// Package bench measures windowstat beside the libraries that people use today, and beside the simple ways to count a
+// window, under one load.
+//
+// The load is one finished request: it passed, was in flight, and completed after a response time that two readings
+// of the clock gave. A [Rival] is a library behind an adapter, a file of its own that says what the library cannot
+// record of that; the bare costs, two clock readings and one atomic addition, are rivals as well. All are called in
+// the same way, through one func value, so that the overhead is the same for all.
+//
+// [FixedWindow], [SentinelRing], [SubWindowList] and [SecondMap] are the ways to count that the literature offers,
+// each in its simplest honest form. [Subjects] puts them through the two situations that windows get wrong, and
+// package hammer counts what is lost when a bucket turns.
+//
+//	make -C bench results
+//
+// runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it.
+package bench

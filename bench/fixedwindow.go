@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"sync"
+	"time"
+)
+
+// Cell is what the simple windows count in a stretch of time.
+type Cell struct {
+	Pass, Complete int64
+	RTSum          time.Duration
+}
+
+func (c *Cell) add(o Cell) {
+	c.Pass += o.Pass
+	c.Complete += o.Complete
+	c.RTSum += o.RTSum
+}
+
+// FixedWindow counts calls in one window that begins anew when it is over: the counter of the simplest rate limiters.
+// The window before is kept, so that there is one complete one to read. Everything is behind one lock.
+//
+// What it gets wrong: a burst across the boundary is seen as two bursts of half the size, and just after the boundary
+// it has seen nothing.
+type FixedWindow struct {
+	mu       sync.Mutex
+	length   time.Duration
+	index    int64
+	open     Cell
+	before   Cell // of the window before index, or of an older one
+	previous int64
+	inFlight int64
+}
+
+// NewFixedWindow makes a window of one second.
+func NewFixedWindow() *FixedWindow {
+	return &FixedWindow{length: time.Second, previous: -1}
+}
+
+func (w *FixedWindow) turn(now time.Duration) {
+	if index := int64(now / w.length); index > w.index {
+		w.before, w.previous = w.open, w.index
+		w.index, w.open = index, Cell{}
+	}
+}
+
+// Enter counts a call that begins at the reading now.
+func (w *FixedWindow) Enter(now time.Duration) {
+	w.mu.Lock()
+	w.turn(now)
+	w.open.Pass++
+	w.inFlight++
+	w.mu.Unlock()
+}
+
+// Exit counts the end of a call at the reading now.
+func (w *FixedWindow) Exit(now, rt time.Duration) {
+	w.mu.Lock()
+	w.turn(now)
+	w.open.add(Cell{Complete: 1, RTSum: rt})
+	w.inFlight--
+	w.mu.Unlock()
+}
+
+// Sum is what was counted in the window of the reading now.
+func (w *FixedWindow) Sum(now time.Duration) Cell {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn(now)
+	return w.open
+}
+
+// Each hands over the windows it holds, by index, the open one included.
+func (w *FixedWindow) Each(take func(index int64, c Cell)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.previous >= 0 {
+		take(w.previous, w.before)
+	}
+	take(w.index, w.open)
+}
+
+func newFixedWindows(names []string) (Recorder, error) {
+	list := make([]*FixedWindow, len(names))
+	for i := range list {
+		list[i] = NewFixedWindow()
+	}
+	return Recorder{
+		Call: func(i int) {
+			start := Now()
+			list[i].Enter(start)
+			end := Now()
+			list[i].Exit(end, end-start)
+		},
+		Took: func(i int, rt time.Duration) {
+			list[i].Enter(0)
+			list[i].Exit(rt, rt)
+		},
+	}, nil
+}

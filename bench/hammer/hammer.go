@@ -1,0 +1,156 @@
+// Package hammer counts what a counter by time loses or misplaces when its buckets turn under fire.
+//
+// Goroutines add as fast as they can, and remember how many additions they made and which bucket the clock was in,
+// before and after each. Meanwhile every bucket that is over is read once. In the end the sum of all buckets must be
+// the number of additions, to the last one, and each bucket must hold those that began and ended in it, and no more
+// than those that may have fallen into it.
+package hammer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Target is a counter under the hammer.
+type Target struct {
+	// Name names the counter and its shape.
+	Name string
+	// Kinds are what one Add counts, each once.
+	Kinds []string
+	// Bucket is the length of a bucket that Closed hands over.
+	Bucket time.Duration
+	// Lag is how many buckets a bucket must be behind the open one to be read; 0 where a closed bucket is final.
+	Lag int64
+	// Open is the number of the bucket that is open by the counter's own clock.
+	Open func() int64
+	// Add counts one of each kind.
+	Add func()
+	// Closed hands over the counts by kind of each bucket from from on and before to, in any order, as far as the
+	// counter still has them.
+	Closed func(from, to int64, take func(bucket int64, counts []int64))
+}
+
+// Result is what the hammer found out about one kind.
+type Result struct {
+	Target, Kind string
+	// Added is how many were added. Lost is how many of them are in no bucket, negative if there are too many.
+	Added, Lost int64
+	// Turns is how many buckets were compared. Wrong is how many of them cannot be right, Worst the most that one of
+	// them lacked.
+	Turns, Wrong int
+	Worst        int64
+	// Took is how long the writers ran.
+	Took time.Duration
+}
+
+// Run hammers the target with so many writers for so long.
+func Run(t Target, writers int, length time.Duration) []Result {
+	tallies := make([]tally, writers)
+	closed := map[int64][]int64{}
+	first := t.Open()
+	next := first
+	collect := func() {
+		to := t.Open() - t.Lag
+		if to <= next {
+			return
+		}
+		t.Closed(next, to, func(bucket int64, counts []int64) {
+			if bucket >= next && bucket < to {
+				closed[bucket] = slices.Clone(counts)
+			}
+		})
+		next = to
+	}
+
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	began := time.Now()
+	for w := range tallies {
+		wg.Go(func() { tallies[w].write(t, &stop) })
+	}
+	every := max(t.Bucket/4, time.Millisecond)
+	for time.Since(began) < length {
+		time.Sleep(every)
+		collect()
+	}
+	stop.Store(true)
+	wg.Wait()
+	took := time.Since(began)
+	for last := t.Open(); next <= last; collect() {
+		time.Sleep(every)
+	}
+	results := compare(t.Kinds, tallies, closed)
+	for i := range results {
+		results[i].Target, results[i].Took = t.Name, took
+	}
+	return results
+}
+
+// tally is what one writer remembers.
+type tally struct {
+	sure map[int64]int64 // additions that began and ended in a bucket
+	open []span          // the others
+}
+
+// span is an addition that began in one bucket and ended in another.
+type span struct{ from, to int64 }
+
+func (t *tally) write(target Target, stop *atomic.Bool) {
+	t.sure = map[int64]int64{}
+	before, n := target.Open(), int64(0)
+	for !stop.Load() {
+		target.Add()
+		after := target.Open()
+		if after == before {
+			n++
+			continue
+		}
+		t.sure[before] += n
+		t.open = append(t.open, span{before, after})
+		before, n = after, 0
+	}
+	t.sure[before] += n
+}
+
+// compare holds the closed buckets against what was added.
+func compare(kinds []string, tallies []tally, closed map[int64][]int64) []Result {
+	var added int64
+	low, high := map[int64]int64{}, map[int64]int64{}
+	for _, t := range tallies {
+		for bucket, n := range t.sure {
+			added += n
+			low[bucket] += n
+			high[bucket] += n
+		}
+		for _, s := range t.open {
+			added++
+			for bucket := s.from; bucket <= s.to; bucket++ {
+				high[bucket]++
+			}
+		}
+	}
+	for bucket, counts := range closed {
+		if slices.Max(counts) > 0 {
+			high[bucket] += 0 // A bucket with counts that nobody added is compared, too.
+		}
+	}
+	results := make([]Result, len(kinds))
+	for k := range results {
+		r := Result{Kind: kinds[k], Added: added, Lost: added, Turns: len(high)}
+		for bucket := range high {
+			var n int64
+			if counts := closed[bucket]; counts != nil {
+				n = counts[k]
+			}
+			r.Lost -= n
+			if n < low[bucket] || n > high[bucket] {
+				r.Wrong++
+				r.Worst = max(r.Worst, low[bucket]-n)
+			}
+		}
+		results[k] = r
+	}
+	return results
+}

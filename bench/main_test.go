@@ -1,0 +1,40 @@
+package bench_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/bench"
+)
+
+// TestMain prepares sentinel-golang, and says in the output of benchmarks what is measured, for program report.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "bench-sentinel-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := bench.InitSentinel(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if f := flag.Lookup("test.bench"); f != nil && f.Value.String() != "" {
+		fmt.Printf("date: %s\n", time.Now().UTC().Format(time.DateOnly))
+		fmt.Printf("go: %s\n", runtime.Version())
+		fmt.Printf("cpus: %d\n", runtime.NumCPU())
+		for i, v := range bench.Versions() {
+			fmt.Printf("module%02d: %s\n", i, v)
+		}
+	}
+	return m.Run()
+}

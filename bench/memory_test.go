@@ -1,0 +1,119 @@
+package bench_test
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/bench"
+	"github.com/windowstat/windowstat/collector"
+)
+
+// measured is how many resources memory is measured over.
+const measured = 2000
+
+// BenchmarkMemory reports the bytes of heap for each resource: of windowstat once registered and not used, and once
+// with every window full, and of each rival after calls whose response times are spread as a service's.
+func BenchmarkMemory(b *testing.B) {
+	reportBytes(b, "windowstat-unused", func(b *testing.B) any {
+		c, _ := newCollector(b)
+		return c
+	})
+	reportBytes(b, "windowstat-full", func(b *testing.B) any {
+		c, clock := newCollector(b)
+		fill(c, clock)
+		return c
+	})
+	names := bench.Names(measured)
+	rts := bench.ResponseTimes(500)
+	for _, r := range bench.Rivals() {
+		reportBytes(b, r.Name, func(b *testing.B) any {
+			rec, err := r.New(names)
+			switch {
+			case err != nil:
+				b.Fatal(err)
+			case rec.Took == nil:
+				b.Skip("cannot be told response times")
+			}
+			for _, rt := range rts {
+				for i := range names {
+					rec.Took(i, rt)
+				}
+			}
+			return rec
+		})
+	}
+}
+
+// reportBytes reports how much the heap grows, by resource, from what made returns.
+func reportBytes(b *testing.B, name string, made func(b *testing.B) any) {
+	b.Run(name, func(b *testing.B) {
+		var sum float64
+		for b.Loop() {
+			before := heap()
+			keep := made(b)
+			sum += heap() - before
+			runtime.KeepAlive(keep)
+		}
+		b.ReportMetric(sum/float64(b.N)/measured, "B/resource")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// newCollector makes a collector with the resources that are measured, and the clock that it reads.
+func newCollector(b *testing.B) (*collector.Collector, *time.Time) {
+	b.Helper()
+	clock := time.Unix(1_700_000_000, 0)
+	c, err := collector.New(collector.Options{MaxResources: measured, Now: func() time.Time { return clock }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range bench.Names(measured) {
+		c.Resource(name)
+	}
+	return c, &clock
+}
+
+// fill makes 100 calls a second to each resource for 70 seconds, with response times around 20 ms.
+func fill(c *collector.Collector, clock *time.Time) {
+	const (
+		calls    = 7000
+		interval = 10 * time.Millisecond
+		most     = 256 // in flight
+	)
+	type event struct {
+		at   time.Duration
+		call int
+		exit bool
+	}
+	events := make([]event, 0, 2*calls)
+	for i, rt := range bench.ResponseTimes(calls) {
+		at := time.Duration(i) * interval
+		events = append(events, event{at: at, call: i}, event{at: at + min(rt, (most-1)*interval), call: i, exit: true})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+
+	resources := c.Seal().Resources
+	inFlight := make([][most]collector.Entry, len(resources))
+	start := *clock
+	for _, e := range events {
+		*clock = start.Add(e.at)
+		for i, r := range resources {
+			if entry := &inFlight[i][e.call%most]; e.exit {
+				entry.Exit(nil)
+			} else {
+				*entry = r.Enter()
+			}
+		}
+	}
+}

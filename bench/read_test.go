@@ -1,0 +1,100 @@
+package bench_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/alibaba/sentinel-golang/core/base"
+	"github.com/alibaba/sentinel-golang/core/stat"
+	"github.com/zeromicro/go-zero/core/collection"
+
+	"github.com/windowstat/windowstat/bench"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// BenchmarkRead reads a window that has just been counted into, clock reading included.
+func BenchmarkRead(b *testing.B) {
+	b.Run("qps/windowstat", func(b *testing.B) {
+		read(b, newResource(b).PassQPS)
+	})
+	b.Run("qps/sentinel-golang-node", func(b *testing.B) {
+		n := newSentinelNode()
+		read(b, func() float64 { return n.GetQPS(base.MetricEventPass) })
+	})
+	b.Run("qps/go-zero", func(b *testing.B) {
+		type bucket = collection.Bucket[int64]
+		w := collection.NewRollingWindow[int64](func() *bucket { return new(bucket) }, 2, 500*time.Millisecond)
+		w.Add(1)
+		read(b, func() float64 {
+			var calls int64
+			w.Reduce(func(c *bucket) { calls += c.Count })
+			return float64(calls)
+		})
+	})
+	b.Run("qps/fixed-window", func(b *testing.B) { readSimple(b, bench.NewFixedWindow()) })
+	b.Run("qps/sentinel-ring", func(b *testing.B) { readSimple(b, bench.NewSentinelRing()) })
+	b.Run("qps/sub-window-list", func(b *testing.B) { readSimple(b, bench.NewSubWindowList()) })
+	b.Run("qps/second-map", func(b *testing.B) { readSimple(b, bench.NewSecondMap()) })
+
+	b.Run("average/windowstat", func(b *testing.B) {
+		r := newResource(b)
+		read(b, func() float64 { return r.Window().AvgRT().Seconds() })
+	})
+	b.Run("average/sentinel-golang-node", func(b *testing.B) { read(b, newSentinelNode().AvgRT) })
+	b.Run("minute/windowstat", func(b *testing.B) {
+		r := newResource(b)
+		read(b, func() float64 { return float64(r.Minute().Pass) })
+	})
+	b.Run("snapshot-with-histogram/windowstat", func(b *testing.B) {
+		r := newResource(b)
+		var h node.Histogram
+		read(b, func() float64 { return float64(r.Snapshot(&h).Total.Pass) })
+	})
+}
+
+func read(b *testing.B, f func() float64) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
+	}
+}
+
+func readSimple(b *testing.B, w interface {
+	Enter(now time.Duration)
+	Exit(now, rt time.Duration)
+	Sum(now time.Duration) bench.Cell
+},
+) {
+	b.Helper()
+	for range 100 {
+		w.Enter(bench.Now())
+		w.Exit(bench.Now(), time.Millisecond)
+	}
+	read(b, func() float64 { return float64(w.Sum(bench.Now()).Pass) })
+}
+
+func newResource(b *testing.B) *collector.Resource {
+	b.Helper()
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := c.Resource("read")
+	for range 100 {
+		e := r.Enter()
+		e.Exit(nil)
+	}
+	return r
+}
+
+func newSentinelNode() *stat.ResourceNode {
+	n := stat.NewResourceNode("read", base.ResTypeCommon)
+	for range 100 {
+		n.AddCount(base.MetricEventPass, 1)
+		n.AddCount(base.MetricEventRt, 20)
+		n.AddCount(base.MetricEventComplete, 1)
+	}
+	return n
+}

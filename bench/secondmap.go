@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"sync"
+	"time"
+)
+
+// SecondMap counts calls in a map by second, and drops seconds that are too old when a new one begins: what INCR and
+// EXPIRE on a key that is named after the second do in Redis. Everything is behind one lock.
+//
+// What it gets wrong: a burst across the boundary of a second is seen as two of half the size; a reading is the last
+// complete second, so it is up to two seconds old; each turn allocates; and the map costs most of all for a resource.
+type SecondMap struct {
+	mu       sync.Mutex
+	keep     int64
+	seconds  map[int64]*Cell
+	inFlight int64
+}
+
+// NewSecondMap makes a map of the last 60 seconds.
+func NewSecondMap() *SecondMap {
+	return &SecondMap{keep: 60, seconds: map[int64]*Cell{}}
+}
+
+// at is the cell of now's second. Holds mu.
+func (m *SecondMap) at(now time.Duration) *Cell {
+	second := int64(now / time.Second)
+	c := m.seconds[second]
+	if c == nil {
+		c = new(Cell)
+		m.seconds[second] = c
+		for s := range m.seconds {
+			if s <= second-m.keep {
+				delete(m.seconds, s)
+			}
+		}
+	}
+	return c
+}
+
+// Enter counts a call that begins at the reading now.
+func (m *SecondMap) Enter(now time.Duration) {
+	m.mu.Lock()
+	m.at(now).Pass++
+	m.inFlight++
+	m.mu.Unlock()
+}
+
+// Exit counts the end of a call at the reading now.
+func (m *SecondMap) Exit(now, rt time.Duration) {
+	m.mu.Lock()
+	m.at(now).add(Cell{Complete: 1, RTSum: rt})
+	m.inFlight--
+	m.mu.Unlock()
+}
+
+// Sum is what was counted in the last complete second before the reading now.
+func (m *SecondMap) Sum(now time.Duration) Cell {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.seconds[int64(now/time.Second)-1]; c != nil {
+		return *c
+	}
+	return Cell{}
+}
+
+// Each hands over the seconds it holds, by index, in no order.
+func (m *SecondMap) Each(take func(index int64, c Cell)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s, c := range m.seconds {
+		take(s, *c)
+	}
+}
+
+func newSecondMaps(names []string) (Recorder, error) {
+	list := make([]*SecondMap, len(names))
+	for i := range list {
+		list[i] = NewSecondMap()
+	}
+	next := make([]time.Duration, len(names))
+	return Recorder{
+		Call: func(i int) {
+			start := Now()
+			list[i].Enter(start)
+			end := Now()
+			list[i].Exit(end, end-start)
+		},
+		// Each call gets a second of its own, so that some calls fill the map.
+		Took: func(i int, rt time.Duration) {
+			list[i].Enter(next[i])
+			list[i].Exit(next[i], rt)
+			next[i] += time.Second
+		},
+	}, nil
+}

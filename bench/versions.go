@@ -1,0 +1,22 @@
+package bench
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed go.mod
+var gomod string
+
+// Versions lists the modules that are measured beside windowstat, each as path and version, as this binary was built with them.
+func Versions() []string {
+	var list []string
+	for line := range strings.Lines(gomod) {
+		path, version, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && strings.HasPrefix(version, "v") && !strings.Contains(version, "//") && !strings.HasSuffix(path, "windowstat") &&
+			path != "golang.org/x/perf" {
+			list = append(list, path+" "+version)
+		}
+	}
+	return list
+}
