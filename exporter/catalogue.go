@@ -139,7 +139,7 @@ func Catalogue() []Metric {
 		},
 		{
 			Name: "clock_repeated_seconds_total", Type: Counter, Unit: "seconds",
-			Help: "Seconds whose name had been used before the wall clock was set back; counted in totals, not handed out.",
+			Help: "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
 			Self: func(h collector.Health) float64 { return float64(h.Clock.Repeated) },
 		},
 		{

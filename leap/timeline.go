@@ -44,7 +44,8 @@ type Clock struct {
 //     between, which do not exist.
 //   - A wall clock that is behind by a second or more was stepped back: names go on and come back by slewing. Only
 //     if they are more than five minutes ahead, where servers refuse samples from the future, are they taken from
-//     the wall clock again. Seconds that get a name for the second time are marked [Second.Repeat].
+//     the wall clock again. Until they have passed the latest name before, seconds are marked [Second.Repeat]: what
+//     is handed out must ascend, and no name may stand for two seconds.
 //
 // Timeline is safe for concurrent use. Within a second, At costs one atomic load; once a second one caller reads the
 // wall clock under a lock. Limitation: a difference of several minutes takes hours to slew away, and the seconds
@@ -67,7 +68,7 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this one stands for.
 	Name int64
-	// Repeat says that Name was given to an earlier second already, before the wall clock was set back.
+	// Repeat says that Name is not after all names before it, because the wall clock was set back.
 	Repeat bool
 	// Start and End are the readings of the monotonic clock between which the second is open: [Start, End).
 	Start, End time.Duration
@@ -77,7 +78,7 @@ type Second struct {
 type Health struct {
 	// Steps counts how often the wall clock was found a second or more away from where it should have been.
 	Steps int64
-	// Repeated counts the seconds whose name had been given before.
+	// Repeated counts the seconds whose name was not after all names before it.
 	Repeated int64
 	// Offset is how far the wall clock was ahead of the names when the last second opened, skipped names aside.
 	Offset time.Duration
@@ -86,7 +87,7 @@ type Health struct {
 // run is a stretch of seconds with consecutive names.
 type run struct {
 	index, name int64
-	floor       int64 // names up to here had been given before the run began
+	floor       int64 // latest name before the run began
 }
 
 // NewTimeline makes a line that starts in the present second. The zero Clock stands for the machine's clocks; of a
@@ -121,8 +122,8 @@ func (t *Timeline) At(now time.Duration) Second {
 }
 
 // Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
-// whose name was given before: its events are counted in totals, but no record of that name may be handed out a
-// second time, and for one from before the line began or more than two hours ago.
+// that is marked [Second.Repeat]: its events are counted in totals, but its record must not be handed out. It also
+// does for a second from before the line began or from more than two hours ago.
 func (t *Timeline) Name(index int64) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

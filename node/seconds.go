@@ -11,7 +11,7 @@ func (s *Statistic) Since() int64 { return s.since }
 
 // Second returns the record of the sealed second with this index on the line. It reports false for a second from
 // before the statistic began, one that is not sealed yet (see [Statistic.Seal]), one whose record was replaced by a
-// newer one, and one whose wall-clock name was given before (see [leap.Timeline.Name]).
+// newer one, and one that must not be handed out (see [leap.Timeline.Name]).
 func (s *Statistic) Second(index int64) (MetricNode, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

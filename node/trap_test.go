@@ -86,6 +86,35 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 	}
 }
 
+// A call that left by the stripe of whoever ends it would make one stripe's balance grow and another's fall for
+// ever, and their maxima meaningless.
+func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
+	r := newRig(t, node.Options{})
+	contend(t, r, 0)
+	const held = 50
+	for i := range int64(100) {
+		at := time.Duration(i+1) * time.Second
+		var calls [held]*node.Call
+		for k := range calls {
+			c := r.Enter(at, 1)
+			calls[k] = &c
+		}
+		var wg sync.WaitGroup
+		for k := range 5 {
+			wg.Go(func() {
+				for _, c := range calls[10*k : 10*k+10] {
+					c.Exit(at, false)
+				}
+			})
+		}
+		wg.Wait()
+		r.Seal(at + time.Second)
+		if m := r.second(t, i+1); m.InFlight != 0 || m.InFlightMax < held || m.InFlightMax > int64(held*r.Stripes()) {
+			t.Fatalf("second %d: %+v", i+1, m)
+		}
+	}
+}
+
 // A jump over several seconds must leave each bucket in its own second.
 func TestTrapJumpOverSeveralSeconds(t *testing.T) {
 	r := newRig(t, node.Options{SampleCount: 10})

@@ -174,7 +174,7 @@ func (w *Writer) Flush() error {
 func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	name, ok := w.stats.Timeline().Name(index)
 	if !ok {
-		return nil // its name was used before; the timeline counts it
+		return nil // the wall clock was set back; the timeline counts it
 	}
 	w.buf = w.buf[:0]
 	rows, lost := int64(0), false

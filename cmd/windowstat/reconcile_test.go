@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Any observer that differs from what was sent, in any count, must be noticed.
+func TestBooksThatDiffer(t *testing.T) {
+	right := func() map[string]tally { return map[string]tally{"a": {10, 9, 3}, "b": {1, 1, 0}} }
+	agree := books{sent: right(), counted: right(), scraped: right(), logged: right()}
+	var out strings.Builder
+	if !agree.print(&out) || strings.Contains(out.String(), "DIFFERENT") {
+		t.Errorf("equal books differ:\n%s", out.String())
+	}
+	for name, wrong := range map[string]map[string]tally{
+		"pass":           {"a": {11, 9, 3}, "b": {1, 1, 0}},
+		"complete":       {"a": {10, 8, 3}, "b": {1, 1, 0}},
+		"exception":      {"a": {10, 9, 4}, "b": {1, 1, 0}},
+		"missing":        {"a": {10, 9, 3}},
+		"one more":       {"a": {10, 9, 3}, "b": {1, 1, 0}, "c": {1, 1, 0}},
+		"nothing at all": nil,
+	} {
+		for observer, set := range map[string]func(*books){
+			"sent":    func(b *books) { b.sent = wrong },
+			"counted": func(b *books) { b.counted = wrong },
+			"scraped": func(b *books) { b.scraped = wrong },
+			"logged":  func(b *books) { b.logged = wrong },
+		} {
+			b := books{sent: right(), counted: right(), scraped: right(), logged: right()}
+			set(&b)
+			if out.Reset(); b.print(&out) || !strings.Contains(out.String(), "DIFFERENT") {
+				t.Errorf("%s wrong for %s:\n%s", name, observer, out.String())
+			}
+		}
+	}
+}
