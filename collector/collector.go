@@ -109,6 +109,9 @@ func (c *Collector) Resource(name string) *Resource {
 	}
 	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
 	if other := c.other.Load(); other != nil && (clean == Other || c.count.Load() >= int64(c.max)) {
+		if r, ok := c.byName.Load(clean); ok { // somebody has just taken the last place for it
+			return r.(*Resource)
+		}
 		return other
 	}
 	return c.register(clean)
@@ -124,8 +127,8 @@ func (c *Collector) register(name string) *Resource {
 		return c.overflow()
 	}
 	r := c.add(name)
-	c.count.Add(1)
 	c.byName.Store(name, r)
+	c.count.Add(1) // after it can be found: whoever sees the collector full finds every name in it
 	return r
 }
 
@@ -165,7 +168,9 @@ func (c *Collector) Seal() Moment {
 	}
 	c.mu.Lock()
 	now := c.line.Now()
-	m := Moment{Now: now, Open: c.line.At(now).Index, Resources: c.list[:len(c.list):len(c.list)]}
+	open := c.line.At(now)
+	now = max(now, open.Start) // another resource may have crossed into the next second since
+	m := Moment{Now: now, Open: open.Index, Resources: c.list[:len(c.list):len(c.list)]}
 	c.mu.Unlock()
 	for _, r := range m.Resources {
 		r.stat.Seal(now)
@@ -193,7 +198,7 @@ func (c *Collector) Horizon() time.Duration {
 type Health struct {
 	// Resources is how many resources there are, [Other] included once it is needed.
 	Resources int
-	// Overflow counts the calls that were recorded for [Other].
+	// Overflow counts the calls that were recorded for [Other], whether for lack of room or because they asked for it.
 	Overflow int64
 	// Clock is what the timeline knows about the wall clock.
 	Clock leap.Health

@@ -17,7 +17,7 @@ const (
 )
 
 // CleanName returns the name under which a resource is kept: the name itself, if it is UTF-8 of 1 to [MaxNameLength]
-// bytes. Bytes that are not UTF-8 become U+FFFD. A name that is too long is cut at a character, and ends in "~" and
+// bytes. Each run of bytes that are not UTF-8 becomes one U+FFFD. A name that is too long is cut at a character, and ends in "~" and
 // a hash of all of it, so that two names that begin alike stay apart. The empty name becomes [Unnamed]. All else,
 // newlines and quotes included, is kept: exporters escape what their format needs.
 func CleanName(name string) string {

@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"time"
+
 	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
@@ -22,7 +24,8 @@ func (r *Resource) Name() string {
 }
 
 // Enter records that a call begins: it passed, and is in flight until [Entry.Exit]. It costs one reading of the
-// monotonic clock and an uncontended lock. It allocates only what the resource keeps, when it is first needed.
+// monotonic clock and one atomic addition; Exit costs another reading and a lock that is almost never contended. Both
+// allocate only what the resource keeps, when it is first needed.
 //
 //	e := r.Enter()
 //	…
@@ -93,6 +96,14 @@ func (r *Resource) Since() int64 {
 	return r.stat.Since()
 }
 
+// Began is the wall-clock second in which the resource was registered.
+func (r *Resource) Began() time.Time {
+	if r == nil {
+		return time.Time{}
+	}
+	return r.stat.Began()
+}
+
 // Second returns the record of a sealed second, by its index on the timeline. It reports false if the second is not
 // sealed for this resource, not known any more, or not to be handed out; see [node.Statistic.Second].
 func (r *Resource) Second(index int64) (node.MetricNode, bool) {
@@ -116,6 +127,9 @@ func (r *Resource) Histogram(from, to int64, h *node.Histogram) bool {
 // as of the same moment.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot {
 	if r == nil {
+		if h != nil {
+			*h = node.Histogram{}
+		}
 		return node.Snapshot{}
 	}
 	return r.stat.Snapshot(r.line.Now(), h)

@@ -35,8 +35,8 @@ type Metric struct {
 	Self func(collector.Health) float64
 }
 
-// Source is a part of windowstat that has metrics about itself, such as the metric log. Their names must be in the
-// catalogue. Self may be called from several goroutines.
+// Source is a part of windowstat that has metrics about itself, such as the metric log. Names that are not in the
+// catalogue are not shown. Self may be called from several goroutines.
 type Source interface {
 	Self(yield func(name string, value float64))
 }

@@ -21,7 +21,7 @@ const (
 // time behind its newest bucket is served by the newest bucket. Memory for the buckets is taken when the first one
 // is opened, so a ring that is never used costs a few words.
 //
-// The zero value holds nothing and must not be opened: make one with [NewArray]. An Array is not safe for
+// The zero value must not be used: make one with [NewArray]. An Array is not safe for
 // concurrent use. Open and At cost one division; iterating costs one comparison for each slot.
 type Array[B any] struct {
 	length time.Duration

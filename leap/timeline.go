@@ -123,7 +123,7 @@ func (t *Timeline) At(now time.Duration) Second {
 
 // Name is the wall-clock second that the second with this index stands for, in UTC. It reports false for a second
 // that is marked [Second.Repeat]: its events are counted in totals, but its record must not be handed out. It also
-// does for a second from before the line began or from more than two hours ago.
+// does for a second from before the line began, and may for one from more than two hours ago.
 func (t *Timeline) Name(index int64) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,11 +133,14 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	}
 	r := t.runs[i]
 	name := r.name + index - r.index
-	return time.Unix(name, 0).UTC(), name > r.floor && index >= r.index
+	if name <= r.floor || index < r.index {
+		return time.Time{}, false
+	}
+	return time.Unix(name, 0).UTC(), true
 }
 
 // Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false if
-// there is none, because the line had not begun, because names skipped it, or because it was more than two hours ago.
+// there is none, because the line had not begun, because names skipped it, or, if the clock stepped since, because it was more than two hours ago.
 // A second that has not opened yet has the index that it will have if the clock does not step.
 func (t *Timeline) Index(at time.Time) (int64, bool) {
 	t.mu.Lock()
@@ -220,7 +223,15 @@ func (t *Timeline) rename(r run) {
 // read reads both clocks as nearly at once as can be.
 func (t *Timeline) read() (mono time.Duration, wall time.Time) {
 	if t.clock.Mono != nil {
-		return t.clock.Mono(), t.clock.Wall().Round(0)
+		mono = t.clock.Mono()
+		for range 3 { // a pause between the two readings would look like a step
+			wall = t.clock.Wall().Round(0)
+			before := mono
+			if mono = t.clock.Mono(); mono-before <= quiet {
+				break
+			}
+		}
+		return mono, wall
 	}
 	now := time.Now()
 	return now.Sub(t.anchor), now.Round(0)

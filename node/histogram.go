@@ -3,6 +3,7 @@ package node
 import (
 	"iter"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -97,12 +98,12 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 			low = h.layout.upper[c-1] + 1
 		}
 		low, high = max(low, int64(h.min)), min(high, int64(h.max))
-		return time.Duration(low + int64(float64(high-low)*(float64(rank)/float64(n))))
+		return time.Duration(low + min(int64(float64(high-low)*(float64(rank)/float64(n))), high-low))
 	}
 	return h.max
 }
 
-// Add counts all that o counts, too. Both must have the same bounds: adding histograms of different layouts panics.
+// Add counts all that o counts, too. Adding histograms with different classic bounds is a mistake, and panics.
 func (h *Histogram) Add(o *Histogram) {
 	if o.layout == nil {
 		return
@@ -110,8 +111,8 @@ func (h *Histogram) Add(o *Histogram) {
 	if h.layout == nil {
 		h.reset(o.layout)
 	}
-	if h.layout != o.layout {
-		panic("node: adding histograms of different layouts")
+	if h.layout != o.layout && !slices.Equal(h.layout.bounds, o.layout.bounds) {
+		panic("node: adding histograms with different bounds")
 	}
 	var all, more Counts
 	all.Complete, all.RTMin, all.RTMax, all.RTSum = h.Count(), h.min, h.max, h.sum

@@ -81,7 +81,12 @@ func NewLayout(bounds []time.Duration) (*Layout, error) {
 	l.first = make([]uint16, 64*steps)
 	for octave := range 63 {
 		for s := range steps {
-			low := int64((uint64(steps) | uint64(s)) << octave >> stepBits)
+			low := int64(steps | s)
+			if octave >= stepBits {
+				low <<= octave - stepBits
+			} else {
+				low >>= stepBits - octave
+			}
 			l.first[octave*steps+s] = uint16(sort.Search(len(l.upper), func(c int) bool { return l.upper[c] >= low }))
 		}
 	}

@@ -8,10 +8,14 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
+// maxSlots is how many buckets the ring of the second window may have: every resource has one.
+const maxSlots = 1000
+
 // Options shape a [Statistic]. The zero value is Sentinel's: a second in 2 buckets, a minute in 60.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. Their length must divide one second.
-	// More buckets find a sliding peak more exactly, and cost memory: 80 bytes each.
+	// More buckets find a sliding peak more exactly, and cost memory: 72 bytes for each in Interval or in two seconds,
+	// whichever is longer, which may be at most 1000.
 	SampleCount int
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
@@ -60,6 +64,9 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		// The highest sliding second of a second needs the buckets of the one before it, too.
 		s.perSec = int64(time.Second / length)
 		span := max(o.Interval, 2*time.Second)
+		if n := span / length; n > maxSlots {
+			errs = append(errs, fmt.Errorf("node: second window: %d buckets of %v in %v; at most %d are allowed", n, length, span, maxSlots))
+		}
 		s.second, err = leap.NewArray[Counts](span, int(span/length))
 		errs = append(errs, err)
 	}

@@ -9,6 +9,9 @@ func (s *Statistic) Seal(now time.Duration) { s.turn(now) }
 // Since is the index of the second in which the statistic began.
 func (s *Statistic) Since() int64 { return s.since }
 
+// Began is the wall-clock second in which the statistic began, in UTC.
+func (s *Statistic) Began() time.Time { return time.Unix(s.name, 0).UTC() }
+
 // Second returns the record of the sealed second with this index on the line. It reports false for a second from
 // before the statistic began, one that is not sealed yet (see [Statistic.Seal]), one whose record was replaced by a
 // newer one, and one that must not be handed out (see [leap.Timeline.Name]).
@@ -19,11 +22,12 @@ func (s *Statistic) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the sealed seconds with indexes from from to before to, ascending, idle ones
-// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out.
+// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out, and those
+// from before the minute window.
 func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := max(from, s.since); i < min(to, s.index); i++ {
+	for i := max(from, s.oldest()); i < min(to, s.index); i++ {
 		if m, ok := s.second(i); ok {
 			dst = append(dst, m)
 		}
@@ -32,8 +36,8 @@ func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode
 }
 
 // Sum returns the counts of the sealed seconds with indexes from from to before to together, such as those of the last
-// ten complete seconds. It reports false if one of them is not sealed, or its record was replaced by a newer one; the
-// sum is of the others then.
+// ten complete seconds. It reports false if one of them is not sealed, or is from before the minute window; the sum is
+// of the others then.
 func (s *Statistic) Sum(from, to int64) (Counts, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +47,7 @@ func (s *Statistic) Sum(from, to int64) (Counts, bool) {
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
-// It reports false if one of them is not sealed, or its record was replaced by a newer one; h then has the others.
+// It reports false if one of them is not sealed, or is from before the minute window; h then has the others.
 func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,17 +65,23 @@ func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
 // It reports whether all of these seconds are known.
 func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
 	from = max(from, s.since) // before that there was nothing
-	whole := to <= s.index && (from >= to || s.known(from))
+	oldest := s.oldest()
+	whole := to <= s.index && (from >= to || from >= oldest)
 	if s.rings == nil {
 		return whole
 	}
-	for i := from; i < min(to, s.index); i++ {
+	for i := max(from, oldest); i < min(to, s.index); i++ {
 		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
 			var rec sealed
 			f(&rec, rec.unpack(s.rings.store.get(*p)))
 		}
 	}
 	return whole
+}
+
+// oldest is the first second of the minute window before the open second, or in which the statistic began.
+func (s *Statistic) oldest() int64 {
+	return max(s.since, s.index-int64(s.first.shape.horizon/time.Second))
 }
 
 // known reports whether the record of a second, if there was one, was not replaced.

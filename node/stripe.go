@@ -214,8 +214,12 @@ func (s *Statistic) lockStripes() {
 	}
 }
 
+// unlockStripes unlocks what lockStripes locked: the first last, because it keeps the list as it is.
 func (s *Statistic) unlockStripes() {
-	for st := range s.stripes {
-		st.mu.Unlock()
+	if more := s.more.Load(); more != nil {
+		for _, st := range more.list {
+			st.mu.Unlock()
+		}
 	}
+	s.first.mu.Unlock()
 }

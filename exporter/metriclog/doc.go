@@ -2,7 +2,11 @@
 // can read it and an incident can be looked at when there is no database.
 //
 //	w, err := metriclog.New(c, metriclog.Options{Dir: "/var/log/shop", App: "shop"})
-//	go w.Run(ctx)
+//	logged := make(chan error, 1)
+//	go func() { logged <- w.Run(ctx) }()
+//	…
+//	cancel()        // when nothing is recorded any more,
+//	err = <-logged  // wait: the last second is written when it ends
 //
 // There is one line for each resource and second in which something happened or was in flight, eleven fields:
 //
@@ -18,13 +22,15 @@
 // become dashes. Each has an index beside it, named with .idx after it: 16 bytes for each second, its Unix time and
 // the offset of its first line, both big-endian int64.
 //
-// A second is appended with one write, after it was sealed; so every row is final, seconds ascend, and a second is in
-// the file as a whole or not at all. If that fails, the file is cut back to where it was and the second is tried
-// again for as long as it can be read, by default a minute.
+// A second is appended with one write, after it was sealed, and then entered into the index; so every row is final,
+// seconds ascend, and a second that is in the index is in the file as a whole. If a write fails, both are cut back to
+// where they were and the second is tried again for as long as it can be read, by default a minute. A file or
+// directory that was deleted is made again, and what was written of a second when the process died is cut off by the
+// next one.
 //
 // # Caveats
 //
-// Nothing is synced to the disk; what the operating system had not written is lost in a power cut. In a name, | and
-// control characters become _. Two processes must not write to one directory under one application name. After the
+// Nothing is synced to the disk: what the operating system had not written is lost in a power cut, and the last second
+// may lack rows if the disk kept its file up to the end of a line. In a name, | and control characters become _. Two processes must not write to one directory under one application name. After the
 // wall clock was set back, seconds that the log already holds are not written again, and counted as lost.
 package metriclog

@@ -2,7 +2,6 @@ package metriclog
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -29,11 +28,6 @@ type files struct {
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // what they hold
 }
-
-const (
-	idxSuffix = ".idx"
-	idxRecord = 16
-)
 
 func (f *files) name(x file) string {
 	name := f.base + "." + x.date
@@ -72,7 +66,7 @@ func (f *files) list() ([]file, error) {
 	}
 	var all []file
 	for _, e := range entries {
-		if x, ok := f.parse(e.Name()); ok {
+		if x, ok := f.parse(e.Name()); ok && e.Type().IsRegular() {
 			all = append(all, x)
 		}
 	}
@@ -85,8 +79,8 @@ func (f *files) list() ([]file, error) {
 	return all, nil
 }
 
-// resume finds the newest file, to be appended to, removes what a crash left half-written at its end, and returns
-// the Unix time of its last second; 0 if there is none.
+// resume finds the newest file, to be appended to, and returns the Unix time of the last second that the log holds; 0
+// if there is none.
 func (f *files) resume() (last int64, err error) {
 	f.current.n = -1
 	all, err := f.list()
@@ -97,39 +91,51 @@ func (f *files) resume() (last int64, err error) {
 	if err := f.open(); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-
-	// The last line is found from the end: a line is far shorter than this.
-	const tail = 64 << 10
-	from := max(f.size-tail, 0)
-	buf := make([]byte, f.size-from)
-	if _, err := f.data.ReadAt(buf, from); err != nil && !errors.Is(err, io.EOF) {
+	if err := f.close(); err != nil {
 		return 0, err
 	}
-	whole := bytes.LastIndexByte(buf, '\n') + 1
-	f.size = from + int64(whole)
-	line := buf[:whole]
-	if whole > 0 {
-		line = line[bytes.LastIndexByte(line[:whole-1], '\n')+1:]
+	for ; last == 0 && len(all) > 0; all = all[:len(all)-1] {
+		if last, err = f.lastIndexed(all[len(all)-1]); err != nil {
+			return 0, err
+		}
 	}
-	stamp, _, _ := bytes.Cut(line, []byte("|"))
-	ms, _ := strconv.ParseInt(string(stamp), 10, 64)
-	f.idxSize -= f.idxSize % idxRecord
-	return ms / 1000, f.restore()
+	return last, nil
 }
 
-// append writes the rows of the second that starts at start, in the log's time zone, in one write, and its record in
-// the index. What was written of a second that failed is taken back.
+// lastIndexed is the last second in a file's index, if that is where the index says; 0 if not.
+func (f *files) lastIndexed(x file) (last int64, err error) {
+	path := filepath.Join(f.dir, f.name(x))
+	idx, err := os.ReadFile(path + idxSuffix)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(idx) < idxRecord {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	data, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	second, offset := parseRecord(idx[len(idx)/idxRecord*idxRecord-idxRecord:])
+	stamp := strconv.AppendInt(nil, second*1000, 10)
+	got := make([]byte, len(stamp))
+	if _, err := data.ReadAt(got, offset); err != nil || !bytes.Equal(got, stamp) {
+		return 0, nil // nothing there, or something else
+	}
+	return second, nil
+}
+
+// append writes the rows of the second that starts at start, in the log's time zone, in one write, and then its
+// record in the index, which makes it count: what has no record is taken back, at once or when the file is opened
+// again.
 func (f *files) append(start time.Time, rows []byte) error {
 	if err := f.roll(start.Format(time.DateOnly)); err != nil {
 		return err
 	}
-	var record [idxRecord]byte
-	binary.BigEndian.PutUint64(record[:8], uint64(start.Unix()))
-	binary.BigEndian.PutUint64(record[8:], uint64(f.size))
 	_, err := f.data.WriteAt(rows, f.size)
 	if err == nil {
-		_, err = f.idx.WriteAt(record[:], f.idxSize)
+		_, err = f.idx.WriteAt(appendRecord(nil, start.Unix(), f.size), f.idxSize)
 	}
 	if err != nil {
 		return errors.Join(err, f.restore(), f.close())
@@ -147,8 +153,14 @@ func (f *files) restore() error {
 // roll makes sure that a file of this date with room is open.
 func (f *files) roll(date string) error {
 	if f.current.n >= 0 && f.current.date == date {
+		if f.data != nil && !f.intact() {
+			// Somebody deleted, moved or truncated it.
+			if err := f.close(); err != nil {
+				return err
+			}
+		}
 		if f.data == nil {
-			if err := f.reopen(); err != nil {
+			if err := f.open(); err != nil {
 				return err
 			}
 		}
@@ -157,6 +169,9 @@ func (f *files) roll(date string) error {
 		}
 	}
 	if err := f.close(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
 	all, err := f.list()
@@ -170,49 +185,55 @@ func (f *files) roll(date string) error {
 		}
 	}
 	for len(all) > 0 && len(all) >= f.maxFiles {
+		// One that cannot be deleted must not stop the log; it is tried again at the next roll.
 		path := filepath.Join(f.dir, f.name(all[0]))
-		if err := errors.Join(remove(path), remove(path+idxSuffix)); err != nil {
-			return err
-		}
+		_ = os.Remove(path + idxSuffix)
+		_ = os.Remove(path)
 		all = all[1:]
 	}
 	f.current = next
 	return f.open()
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-		return err
+// intact reports whether the file at the path is still the one that is open, as long as it was left.
+func (f *files) intact() bool {
+	at, err := os.Stat(filepath.Join(f.dir, f.name(f.current)))
+	if err != nil {
+		return false
 	}
-	return nil
+	opened, err := f.data.Stat()
+	return err == nil && os.SameFile(at, opened) && at.Size() == f.size
 }
 
-// reopen opens the current file again after an error, without what could not be taken back then.
-func (f *files) reopen() error {
-	size, idxSize := f.size, f.idxSize
-	if err := f.open(); err != nil {
-		return err
-	}
-	f.size, f.idxSize = min(f.size, size), min(f.idxSize, idxSize)
-	if err := f.restore(); err != nil {
-		return errors.Join(err, f.close())
-	}
-	return nil
-}
-
-// open opens the current file and its index, at their ends.
+// open opens the current file and its index, makes them if need be, and cuts off what a crash left behind. A file
+// with an index that is not its own is kept as it is, and the next number taken.
 func (f *files) open() error {
-	path := filepath.Join(f.dir, f.name(f.current))
-	data, size, err := openEnd(path)
-	if err != nil {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	idx, idxSize, err := openEnd(path + idxSuffix)
-	if err != nil {
-		return errors.Join(err, data.Close())
+	for {
+		path := filepath.Join(f.dir, f.name(f.current))
+		data, size, err := openEnd(path)
+		if err != nil {
+			return err
+		}
+		idx, idxSize, err := openEnd(path + idxSuffix)
+		if err != nil {
+			return errors.Join(err, data.Close())
+		}
+		f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
+		ours, err := f.repair()
+		if err != nil {
+			return errors.Join(err, f.close())
+		}
+		if ours {
+			return nil
+		}
+		if err := f.close(); err != nil {
+			return err
+		}
+		f.current.n++
 	}
-	f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
-	return nil
 }
 
 func openEnd(path string) (*os.File, int64, error) {

@@ -58,7 +58,7 @@ type stats struct{ seconds, rows, errors, lost, last int64 }
 const lookBack = 3600
 
 // New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
-// has room, it will be appended to, after a line that was cut off by a crash is removed.
+// has room, it will be appended to, after what a crash left half-written is removed.
 //
 // The error names everything that is wrong with the options, the directory included: it must be one, and writable.
 func New(c *collector.Collector, o Options) (*Writer, error) {

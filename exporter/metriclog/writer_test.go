@@ -291,6 +291,149 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// However a crash or a power cut leaves the files, a second is there as a whole or not at all, and what comes after
+// can be read.
+func TestRestartAfterACrashAnywhere(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	for i := range 4 {
+		for _, name := range []string{"a", "b", "c"}[:i%3+1] {
+			r.calls(name, i+1, ms)
+		}
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		r.flush(t)
+	}
+	data, idx := r.read(t, today), r.read(t, today+".idx")
+	write := func(dir, data, idx string) {
+		os.MkdirAll(dir, 0o755)
+		os.WriteFile(filepath.Join(dir, today), []byte(data), 0o644)
+		os.WriteFile(filepath.Join(dir, today+".idx"), []byte(idx), 0o644)
+	}
+	check := func(what, d, i string, short bool) { // short: that rows are missing does not show
+		t.Helper()
+		dir := t.TempDir()
+		write(dir, d, i)
+		again := newRig(t, r.now.Add(time.Minute), metriclog.Options{Dir: dir})
+		again.calls("z", 1, ms)
+		again.now = again.now.Add(time.Second)
+		again.flush(t)
+		perSecond := map[string]int{}
+		files, err := again.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(all)) {
+			row, err := metriclog.Parse(line)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if row.Resource != "z" {
+				perSecond[row.Start.Format("05")]++
+			}
+		}
+		for second, rows := range perSecond {
+			if want := map[string]int{"05": 1, "06": 2, "07": 3, "08": 1}[second]; rows != want && !(short && rows < want) {
+				t.Errorf("%s: second %s has %d rows, want %d or none", what, second, rows, want)
+			}
+		}
+	}
+	for cut := range len(data) {
+		line := data[strings.LastIndexByte(data[:cut], '\n')+1 : cut]
+		check(fmt.Sprintf("data cut at %d", cut), data[:cut], idx, !strings.Contains(line, "|"))
+		check(fmt.Sprintf("data zero from %d", cut), data[:cut]+strings.Repeat("\x00", len(data)-cut), idx, false)
+	}
+	for cut := 16; cut < len(idx); cut++ {
+		check(fmt.Sprintf("index cut at %d", cut), data, idx[:cut], false)
+	}
+	check("zeros after the end", data+strings.Repeat("\x00", 100_000), idx, false)
+}
+
+// A file whose index is gone, or is another's, was not left so by the log: its rows are kept, and the next file is
+// begun. Rows of one second and no index are what a crash leaves.
+func TestRestartWithoutAnIndex(t *testing.T) {
+	for _, idx := range []string{"", "short", strings.Repeat("x", 64)} {
+		for seconds, want := range map[int]string{1: "", 2: "kept"} {
+			r := newRig(t, start, metriclog.Options{})
+			for range seconds {
+				r.calls("a", 1, ms)
+				r.now = r.now.Add(999 * ms)
+				r.flush(t)
+			}
+			data := r.read(t, today)
+			os.WriteFile(filepath.Join(r.dir, today+".idx"), []byte(idx), 0o644)
+			again := newRig(t, r.now.Add(time.Minute), metriclog.Options{Dir: r.dir})
+			again.calls("a", 1, ms)
+			again.now = again.now.Add(time.Second)
+			again.flush(t)
+			next := today
+			if want == "kept" {
+				next += ".1"
+				if got := again.read(t, today); got != data {
+					t.Errorf("%d seconds, index %q: %q became %q", seconds, idx, data, got)
+				}
+			}
+			if got := again.read(t, next); strings.Count(got, "\n") != 1 {
+				t.Errorf("%d seconds, index %q: %s holds %q", seconds, idx, next, got)
+			}
+		}
+	}
+}
+
+// What the log holds is known even if its newest file is empty.
+func TestLastSecondIsFoundBehindAnEmptyFile(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	r.calls("a", 1, ms)
+	r.now = r.now.Add(time.Second)
+	r.flush(t)
+	os.WriteFile(filepath.Join(r.dir, today+".1"), nil, 0o644)
+	os.Mkdir(filepath.Join(r.dir, today+".2"), 0o755) // not a file of the log, whatever its name
+	again := newRig(t, r.now, metriclog.Options{Dir: r.dir})
+	if got := again.self()[exporter.LogLastSecond]; got != 1767323045 {
+		t.Errorf("last second %v", got)
+	}
+}
+
+// Files and directories that somebody deletes, moves or truncates are made again; no second after that is lost.
+func TestFilesThatSomebodyTookAway(t *testing.T) {
+	for name, take := range map[string]func(dir string) error{
+		"file": func(dir string) error { return os.Remove(filepath.Join(dir, today)) },
+		"both": func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, today)), os.Remove(filepath.Join(dir, today+".idx")))
+		},
+		"directory": os.RemoveAll,
+		"moved":     func(dir string) error { return os.Rename(filepath.Join(dir, today), filepath.Join(dir, "old")) },
+		"truncated": func(dir string) error { return os.Truncate(filepath.Join(dir, today), 0) },
+		"cut":       func(dir string) error { return os.Truncate(filepath.Join(dir, today), 60) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, start, metriclog.Options{})
+			second := func(n int) {
+				for range n {
+					r.calls("a", 1, ms)
+					r.now = r.now.Add(999 * ms)
+					r.flush(t)
+				}
+			}
+			second(5)
+			if err := take(r.dir); err != nil {
+				t.Fatal(err)
+			}
+			second(5)
+			os.Remove(filepath.Join(r.dir, "old"))
+			want := 5
+			if name == "cut" {
+				want = 6 // the first second is still whole
+			}
+			if rows := r.checkIndexes(t); rows != want {
+				t.Errorf("%d rows, want %d: %v", rows, want, r.files(t))
+			}
+		})
+	}
+}
+
 // After a restart with the clock set back, no second gets a second row.
 func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,8 @@ type Options struct {
 	// Namespace is the prefix of all names, [exporter.Namespace] if empty.
 	Namespace string
 	// Sources are other parts of windowstat with metrics about themselves, such as the metric log. Self-metrics
-	// without a source are 0.
+	// without a source are 0. Where several sources have the same one, counters are added and of gauges the highest
+	// is shown.
 	Sources []exporter.Source
 }
 
@@ -74,13 +76,12 @@ func (p *Collector) Collect(ch chan<- prometheus.Metric) {
 	var histogram node.Histogram
 	for _, r := range p.stats.Seal().Resources {
 		snap := r.Snapshot(&histogram)
-		began, _ := p.stats.Timeline().Name(r.Since())
 		for _, m := range p.metrics {
 			switch {
 			case m.Resource != nil:
 				ch <- m.value(m.Resource(&snap), r.Name())
 			case m.Type == exporter.Histogram:
-				ch <- m.histogram(&histogram, began, r.Name())
+				ch <- m.histogram(&histogram, r.Began(), r.Name())
 			}
 		}
 	}
@@ -91,7 +92,13 @@ func (p *Collector) Collect(ch chan<- prometheus.Metric) {
 func (p *Collector) self(ch chan<- prometheus.Metric) {
 	values := map[string]float64{}
 	for _, s := range p.sources {
-		s.Self(func(name string, v float64) { values[name] += v })
+		s.Self(func(name string, v float64) {
+			if strings.HasSuffix(name, "_total") {
+				values[name] += v
+			} else {
+				values[name] = max(values[name], v)
+			}
+		})
 	}
 	health := p.stats.Health()
 	for _, m := range p.metrics {
