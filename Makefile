@@ -13,7 +13,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.1:9719/metrics
-	go run ./cmd/windowstat demo
+	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
+		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
 test: lint unit race 386 ## everything that must pass before a change lands
 

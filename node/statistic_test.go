@@ -351,6 +351,7 @@ func TestOptions(t *testing.T) {
 		"negative spans":      {node.Options{Interval: -1, Minute: -1}, 3},
 		"half seconds":        {node.Options{Minute: 1500 * ms}, 1},
 		"too long":            {node.Options{Minute: 2 * time.Hour}, 1},
+		"too many buckets":    {node.Options{SampleCount: 10, Interval: 10 * ms}, 1},
 		"bounds":              {node.Options{Bounds: []time.Duration{0, 5, 5, 4}}, 3},
 		"many bounds":         {node.Options{Bounds: make([]time.Duration, 65)}, 66},
 	} {
@@ -359,6 +360,61 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %d errors, want %d: %v", name, got, tc.want, err)
 		}
 	}
+}
+
+func TestAbsurdQuantilesAndResponseTimes(t *testing.T) {
+	for _, rts := range [][]time.Duration{
+		{1<<61 - 1<<56 + 1, 1 << 61},
+		{math.MaxInt64 - 3e17 - 33, math.MaxInt64},
+		{0, math.MaxInt64},
+	} {
+		r := newRig(t, node.Options{})
+		for _, rt := range rts {
+			r.call(0, rt, false)
+		}
+		var h node.Histogram
+		r.Snapshot(0, &h)
+		for q := 0.0; q <= 1; q += 0.05 {
+			if got := h.Quantile(q); got < rts[0] || got > rts[1] {
+				t.Errorf("quantile %v of %v is %d", q, rts, got)
+			}
+		}
+	}
+	for _, tc := range []struct{ from, to, want time.Duration }{
+		{math.MaxInt64, math.MinInt64, 0},
+		{math.MinInt64, math.MaxInt64, math.MaxInt64},
+		{-1, math.MaxInt64, math.MaxInt64},
+		{5, 5, 0},
+	} {
+		r := newRig(t, node.Options{})
+		c := r.Enter(tc.from, 1)
+		c.Exit(tc.to, false)
+		if got := r.Snapshot(0, nil).Total.RTSum; got != tc.want {
+			t.Errorf("from %d to %d is %d", tc.from, tc.to, got)
+		}
+	}
+}
+
+func TestHistogramAdd(t *testing.T) {
+	var sum, h node.Histogram
+	sum.Add(&h) // nothing to nothing
+	for i := range 3 {
+		r := newRig(t, node.Options{})
+		r.call(0, time.Duration(i+1)*ms, false)
+		r.Snapshot(0, &h)
+		sum.Add(&h)
+	}
+	if sum.Count() != 3 || sum.Sum() != 6*ms || sum.Quantile(0) != ms || sum.Quantile(1) != 3*ms {
+		t.Errorf("%d response times, sum %v, from %v to %v", sum.Count(), sum.Sum(), sum.Quantile(0), sum.Quantile(1))
+	}
+	r := newRig(t, node.Options{Bounds: []time.Duration{ms}})
+	r.Snapshot(0, &h)
+	defer func() {
+		if recover() == nil {
+			t.Error("histograms with different bounds were added")
+		}
+	}()
+	sum.Add(&h)
 }
 
 // errorCount counts the leaves of joined errors.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -73,6 +72,11 @@ func (d demo) run(c *cli.Context) (err error) {
 		}
 		d.logDir = temporary
 	}
+	defer func() {
+		if temporary != "" && !errors.Is(err, errDifferent) {
+			err = errors.Join(err, os.RemoveAll(temporary))
+		}
+	}()
 	tele, err := startTelemetry(stats, "demo", d.settings)
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	from, _ := line.Name(line.At(line.Now()).Index)
 
 	routes := shop()
-	service, err := start("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes)), d.logger, (*http.Server).Serve)
+	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes)), d.logger)
 	if err != nil {
 		return err
 	}
@@ -135,9 +139,6 @@ func (d demo) run(c *cli.Context) (err error) {
 	if !b.print(out) {
 		return errDifferent
 	}
-	if temporary != "" {
-		return os.RemoveAll(temporary)
-	}
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (d demo) scrape(t *telemetry) (map[string]tally, error) {
 	if d.webConfig == "" {
 		return scraped(t.url())
 	}
-	own, err := start("127.0.0.1:0", t.page, d.logger, (*http.Server).Serve)
+	own, err := listen("127.0.0.1:0", t.page, d.logger)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -49,7 +50,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "windowstat: %v\n", err)
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "windowstat: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 	if errors.As(err, new(errUsage)) {
 		return 2
 	}

@@ -256,8 +256,85 @@ func TestProxyUpstreamDown(t *testing.T) {
 	if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 1`+"\n") {
 		t.Error("not counted as an exception")
 	}
+	get(t, front+"/b")
+	if n := strings.Count(p.output(), "the upstream does not answer"); n != 1 {
+		t.Errorf("%d messages about it:\n%s", n, p.output())
+	}
 	if status := p.end(t); status != 0 {
 		t.Errorf("status %d", status)
+	}
+}
+
+// What a client does wrong, or no longer waits for, is no exception of the service's; and it gets what the upstream
+// sends, as it is.
+func TestProxyClientsAtFault(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/long":
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+		case "/encoding":
+			fmt.Fprint(w, r.Header.Get("Accept-Encoding"))
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+	}))
+	defer upstream.Close()
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0")
+	front := p.find(t, `proxy +(http\S+)`)
+	page := p.find(t, `metrics +(http\S+)`)
+	raw := func(request string, read int) string {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(front, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, read)
+		n, _ := io.ReadFull(conn, b)
+		return string(b[:n])
+	}
+	raw("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 100_000) // and hang up
+	raw("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf", 0)
+	if got := raw("POST /chunks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", 12); got != "HTTP/1.1 400" {
+		t.Errorf("a body that cannot be read: %q", got)
+	}
+	if got := raw("GET /encoding HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 1000); !strings.HasSuffix(got, "\r\n\r\n") {
+		t.Errorf("the upstream was asked for an encoding that the client did not ask for: %q", got)
+	}
+	for _, resource := range []string{"GET /long", "POST /upload", "POST /chunks", "GET /encoding"} {
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			_, metrics := get(t, page)
+			if strings.Contains(metrics, fmt.Sprintf("windowstat_complete_total{resource=%q} 1\n", resource)) {
+				if !strings.Contains(metrics, fmt.Sprintf("windowstat_exception_total{resource=%q} 0\n", resource)) {
+					t.Errorf("%s is counted as an exception", resource)
+				}
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does not complete", resource)
+			}
+		}
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+// A rate that no machine can keep up with: the demo can be stopped all the same, and its books agree.
+func TestDemoAtTooHighARate(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "demo", anyPort, "--rate=100000")
+	p.find(t, `(running)`)
+	time.Sleep(500 * time.Millisecond)
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
 	}
 }
 
@@ -323,6 +400,12 @@ func TestBadArguments(t *testing.T) {
 		{"demo --rate=NaN", 2, []string{"--rate: NaN"}},
 		{"demo --rate=1e9", 2, []string{"--rate: 1e+09"}},
 		{"demo --web.listen-address=127.0.0.1:99999", 2, []string{`port "99999"`}},
+		{"demo --web.telemetry-path=//x", 2, []string{"--web.telemetry-path:"}},
+		{"demo --web.telemetry-path=/a/../b", 2, []string{"--web.telemetry-path:"}},
+		{"demo --web.telemetry-path=/a%zz", 2, []string{"--web.telemetry-path:"}},
+		{"demo --web.listen-address=127.0.0.1:", 2, []string{"--web.listen-address:"}},
+		{"proxy --upstream=127.0.0.1:1", 2, []string{"--upstream:", "is not http://host:port"}},
+		{"proxy --upstream=http://127.0.0.1:99999", 2, []string{"--upstream:", "99999"}},
 		{"demo --web.config.file=" + file, 2, []string{"--web.config.file:", "nonsense"}},
 		{"demo --web.config.file=" + file + ".missing", 2, []string{"--web.config.file:"}},
 		{"demo --duration=1s --web.listen-address=" + taken.Addr().String(), 1, []string{"--web.listen-address:", "in use"}},

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"time"
 
@@ -86,7 +82,12 @@ func parseUpstream(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
+	}
+	if port := u.Port(); port != "" {
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return nil, fmt.Errorf("%q: port %q is not a number from 0 to 65535", s, port)
+		}
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with a path at most", s)
@@ -100,7 +101,7 @@ func (p proxy) run(c *cli.Context) error {
 		return err
 	}
 	h := httpstat.Handler(p.stats, httpstat.PathName(p.depth), p.handler())
-	front, err := start(p.clients, h, p.logger, (*http.Server).Serve)
+	front, err := listen(p.clients, h, p.logger)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
@@ -114,37 +115,4 @@ func (p proxy) run(c *cli.Context) error {
 	case <-tele.ended:
 	}
 	return errors.Join(front.stop(), tele.stop())
-}
-
-// statusClientGone is nginx's status for a client that did not wait for the answer. Nobody reads it, but it is no
-// fault of the service, and so below 500.
-const statusClientGone = 499
-
-// handler is the reverse proxy.
-func (p proxy) handler() http.Handler {
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(p.upstream)
-			r.Out.Host = r.In.Host
-			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
-			r.SetXForwarded()
-		},
-		Transport: &http.Transport{
-			DialContext:           (&net.Dialer{Timeout: p.timeout}).DialContext,
-			ResponseHeaderTimeout: p.timeout,
-			TLSHandshakeTimeout:   10 * time.Second,
-			MaxIdleConnsPerHost:   512,
-			IdleConnTimeout:       90 * time.Second,
-			ForceAttemptHTTP2:     true,
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-				w.WriteHeader(statusClientGone)
-				return
-			}
-			p.logger.Debug("no answer from the upstream", "method", r.Method, "path", r.URL.Path, "err", err)
-			http.Error(w, "the upstream did not answer", http.StatusBadGateway)
-		},
-		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelDebug),
-	}
 }

@@ -21,12 +21,17 @@ type server struct {
 // grace is how long requests may take to finish when a server stops.
 const grace = 10 * time.Second
 
-// start listens on the address and serves. The function serve is http.Server.Serve or does the same.
-func start(address string, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) (*server, error) {
+// listen starts a server on the address.
+func listen(address string, h http.Handler, logger *slog.Logger) (*server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	return start(listener, h, logger, (*http.Server).Serve), nil
+}
+
+// start serves on the listener. The function serve is http.Server.Serve or does the same.
+func start(listener net.Listener, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) *server {
 	s := &server{
 		// No deadline for a whole answer: answers may stream.
 		http: &http.Server{
@@ -44,14 +49,14 @@ func start(address string, h http.Handler, logger *slog.Logger, serve func(*http
 			s.err = err
 		}
 	}()
-	return s, nil
+	return s
 }
 
 // address is where it listens.
 func (s *server) address() string { return s.listener.Addr().String() }
 
-// stop waits for the requests that are running, and ends the server. The error is also that of a server that ended by
-// itself.
+// stop waits for the requests that are running, but not for hijacked connections, and ends the server. The error is
+// also that of a server that ended by itself.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

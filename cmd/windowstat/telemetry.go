@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -56,8 +60,8 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	if s.webConfig != "" {
 		wrong("web.config.file", web.Validate(s.webConfig))
 	}
-	if !strings.HasPrefix(s.path, "/") || s.path == "/" || strings.ContainsAny(s.path, "?#{} ") {
-		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below /, such as /metrics", s.path))
+	if !validPath.MatchString(s.path) || path.Clean(s.path) != s.path {
+		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below / of letters, digits and ._~-, such as /metrics", s.path))
 	}
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
@@ -70,13 +74,15 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	return s, errors.Join(errs...)
 }
 
+var validPath = regexp.MustCompile(`^(/[a-zA-Z0-9._~-]+)+$`)
+
 // checkAddress looks at an address without listening on it.
 func checkAddress(address string) error {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%q is not host:port", address)
 	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
 		return fmt.Errorf("%q: port %q is not a number from 0 to 65535", address, port)
 	}
 	return nil
@@ -94,10 +100,19 @@ type telemetry struct {
 }
 
 // startTelemetry listens, and starts the page and the log. On an error nothing is left running.
-func startTelemetry(c *collector.Collector, app string, s settings) (*telemetry, error) {
+func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetry, err error) {
 	t := &telemetry{settings: s, logged: make(chan error, 1)}
+	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
+	listener, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return nil, fmt.Errorf("--web.listen-address: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, listener.Close())
+		}
+	}()
 	var sources []exporter.Source
-	var err error
 	if s.logDir != "" {
 		t.log, err = metriclog.New(c, metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger})
 		if err != nil {
@@ -125,12 +140,9 @@ func startTelemetry(c *collector.Collector, app string, s settings) (*telemetry,
 	if s.webConfig == "" {
 		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
 	}
-	t.server, err = start(s.listen, mux, s.logger, func(h *http.Server, l net.Listener) error {
+	t.server = start(listener, mux, s.logger, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("--web.listen-address: %w", err)
-	}
 	if t.log != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		t.stopLog = cancel
@@ -143,7 +155,9 @@ func startTelemetry(c *collector.Collector, app string, s settings) (*telemetry,
 func (t *telemetry) url() string {
 	scheme := "http"
 	if t.webConfig != "" {
-		scheme = "http(s)" // the file decides
+		if b, err := os.ReadFile(t.webConfig); err == nil && bytes.Contains(b, []byte("tls_server_config")) {
+			scheme = "https"
+		}
 	}
 	return scheme + "://" + t.address() + t.path
 }

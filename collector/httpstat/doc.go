@@ -18,8 +18,12 @@
 // chi, with a name function, on a router r made by chi.NewRouter:
 //
 //	httpstat.Handler(c, func(req *http.Request) string {
+//		path := req.URL.RawPath // chi routes by it where it is set
+//		if path == "" {
+//			path = req.URL.Path
+//		}
 //		rctx := chi.NewRouteContext()
-//		if !r.Match(rctx, req.Method, req.URL.Path) {
+//		if !r.Match(rctx, req.Method, path) {
 //			return httpstat.Unmatched
 //		}
 //		return req.Method + " " + rctx.RoutePattern()
@@ -28,7 +32,11 @@
 // gin and echo route before they run middleware, so a middleware of theirs knows the route. In gin:
 //
 //	engine.Use(func(g *gin.Context) {
-//		e := c.Resource(g.Request.Method + " " + g.FullPath()).Enter()
+//		name := httpstat.Unmatched // whose methods are anybody's choice
+//		if g.FullPath() != "" {
+//			name = g.Request.Method + " " + g.FullPath()
+//		}
+//		e := c.Resource(name).Enter()
 //		failed := errors.New("failed")
 //		defer func() { e.Exit(failed) }()
 //		g.Next()
@@ -37,8 +45,7 @@
 //		}
 //	})
 //
-// and in echo the same with ec.Path() and ec.Response().Status, where the name of an unmatched request is empty; give
-// it Unmatched.
+// and in echo the same with ec.Path() and ec.Response().Status.
 //
 // # Caveats
 //

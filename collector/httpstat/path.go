@@ -34,7 +34,8 @@ func method(m string) string {
 // CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, and
 // replaces all beyond the depth by "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or more
 // characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at
-// most one separator, and anything longer than 48 bytes. A depth below 1 is [DefaultDepth].
+// most one separator, and anything longer than 48 bytes. Control characters and | become _. A depth below 1 is
+// [DefaultDepth].
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 func CollapsePath(path string, depth int) string {
@@ -55,7 +56,13 @@ func CollapsePath(path string, depth int) string {
 		if identifies(segment) {
 			segment = ":id"
 		}
-		b.WriteString(segment)
+		for i := range len(segment) {
+			if c := segment[i]; c < ' ' || c == '|' || c == 0x7f {
+				b.WriteByte('_')
+			} else {
+				b.WriteByte(c)
+			}
+		}
 	}
 	if b.Len() == 0 {
 		return "/"

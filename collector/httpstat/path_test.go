@@ -39,7 +39,7 @@ func TestCollapsePath(t *testing.T) {
 		"/a/b/c/d/e/f":                       "/a/b/c/d/*",
 		"/" + strings.Repeat("x", 49):        "/:id",
 		"/" + strings.Repeat("x", 100_000):   "/:id",
-		"/ü/\n":                              "/ü/\n",
+		"/ü/a|b\n\x00":                       "/ü/a_b__",
 	} {
 		if got := httpstat.CollapsePath(path, 0); got != want {
 			t.Errorf("CollapsePath(%.60q) = %q, want %q", path, got, want)
