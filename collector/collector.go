@@ -142,7 +142,7 @@ func (c *Collector) overflow() *Resource {
 	return r
 }
 
-// add makes a resource that begins in the second that is open. Holds mu, under which Seal reads the clock and the
+// add makes a resource that begins in the second that is open. Holds mu, under which Seal opens a second and takes the
 // list: so a resource is either sealed with the others, or begins after the seconds that were.
 func (c *Collector) add(name string) *Resource {
 	r := &Resource{name: name, line: c.line, stat: node.New(c.shape, c.line.Now())}
@@ -166,8 +166,11 @@ func (c *Collector) Seal() Moment {
 	if c == nil {
 		return Moment{}
 	}
+	return c.seal(c.line.Now())
+}
+
+func (c *Collector) seal(now time.Duration) Moment {
 	c.mu.Lock()
-	now := c.line.Now()
 	open := c.line.At(now)
 	now = max(now, open.Start) // another resource may have crossed into the next second since
 	m := Moment{Now: now, Open: open.Index, Resources: c.list[:len(c.list):len(c.list)]}

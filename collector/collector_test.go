@@ -253,43 +253,30 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	wg.Wait()
 }
 
-// A second that Seal calls sealed can be read for every resource, though another one may cross a boundary between
-// the clock reading and the sealing.
+// A second that Seal calls sealed can be read for every resource, though another one crossed a boundary between the
+// clock reading and the sealing.
 func TestWhatSealCallsSealedIsSealed(t *testing.T) {
-	var clock atomic.Int64
-	c := newCollector(t, collector.Options{Now: func() time.Time { return time.Unix(1_700_000_000, clock.Add(int64(37*ms))) }})
-	quiet := c.Resource("quiet")
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for g := range 3 {
-		wg.Go(func() {
-			r := c.Resource(fmt.Sprint("busy ", g))
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				e := r.Enter()
-				e.Exit(nil)
-			}
-		})
-	}
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		if open := c.Seal().Open; open-1 >= quiet.Since() {
-			if _, ok := quiet.Second(open - 1); !ok {
-				t.Error("the last sealed second cannot be read")
-				break
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{})
+		quiet, busy := c.Resource("quiet"), c.Resource("busy")
+		time.Sleep(999 * ms)
+		e := quiet.Enter()
+		e.Exit(nil)
+		before := c.Timeline().Now()
+		time.Sleep(ms)
+		busy.Block() // crosses
+		m := c.SealAt(before)
+		for _, r := range m.Resources {
+			if _, ok := r.Second(m.Open - 1); !ok {
+				t.Errorf("%s: the last sealed second cannot be read", r.Name())
 			}
 		}
-	}
-	close(stop)
-	wg.Wait()
+	})
 }
 
 // One name is one resource, for whoever asks while the last place is taken.
 func TestTheLastPlaceIsTakenOnce(t *testing.T) {
-	for range 5000 {
+	for range 20_000 {
 		c := newCollector(t, collector.Options{MaxResources: 1})
 		c.Resource(collector.Other)
 		var a, b *collector.Resource
