@@ -276,7 +276,11 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 
 // One name is one resource, for whoever asks while the last place is taken.
 func TestTheLastPlaceIsTakenOnce(t *testing.T) {
-	for range 20_000 {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2000
+	}
+	for range rounds {
 		c := newCollector(t, collector.Options{MaxResources: 1})
 		c.Resource(collector.Other)
 		var a, b *collector.Resource
