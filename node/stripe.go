@@ -75,7 +75,7 @@ type apart struct {
 // what every writer reads; calls that entered by it still leave by it.
 type spread struct {
 	list []*stripe // the length is a power of two
-	salt uint64
+	salt uint64    // odd; goroutines that meet under one salt are apart under most others
 }
 
 // How often goroutines must have met at a lock before something is done: at first, and at most.
@@ -102,7 +102,7 @@ func (s *Statistic) pick() *stripe {
 		return &s.first
 	}
 	var here byte
-	hash := (uint64(uintptr(unsafe.Pointer(&here))>>11) ^ more.salt) * 0x9e3779b97f4a7c15
+	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.salt
 	return more.list[hash>>32&uint64(len(more.list)-1)]
 }
 
@@ -162,7 +162,7 @@ func (s *Statistic) mend(st *stripe) {
 	default:
 		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
 		// salt helps; so this becomes rarer each time.
-		s.more.CompareAndSwap(more, &spread{list: more.list, salt: more.salt + 0xda942042e4dd58b5})
+		s.more.CompareAndSwap(more, &spread{list: more.list, salt: nextSalt(more.salt)})
 	}
 }
 
@@ -188,8 +188,13 @@ func (s *Statistic) grow() {
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
 	}
-	s.more.Store(&spread{list: list})
+	s.more.Store(&spread{list: list, salt: firstSalt})
 }
+
+const firstSalt = 0x9e3779b97f4a7c15
+
+// nextSalt is a step of a linear congruential generator (Knuth's MMIX), made odd.
+func nextSalt(salt uint64) uint64 { return salt*6364136223846793005 + 1442695040888963407 | 1 }
 
 // stripes iterates over all stripes, in the order in which they are locked. The list grows under mu and the locks of
 // all stripes; whoever holds mu or the first stripe's lock may use it.
