@@ -150,10 +150,8 @@ func (c *Collector) add(name string) *Resource {
 	return r
 }
 
-// Moment is one reading of the clock, with the resources there were.
+// Moment is a moment between two seconds, with the resources there were.
 type Moment struct {
-	// Now is the reading of the timeline's monotonic clock.
-	Now time.Duration
 	// Open is the index of the second that was open. Every second before it is sealed, for every resource, and its
 	// records never change again.
 	Open int64
@@ -173,7 +171,7 @@ func (c *Collector) seal(now time.Duration) Moment {
 	c.mu.Lock()
 	open := c.line.At(now)
 	now = max(now, open.Start) // another resource may have crossed into the next second since
-	m := Moment{Now: now, Open: open.Index, Resources: c.list[:len(c.list):len(c.list)]}
+	m := Moment{Open: open.Index, Resources: c.list[:len(c.list):len(c.list)]}
 	c.mu.Unlock()
 	for _, r := range m.Resources {
 		r.stat.Seal(now)
@@ -187,14 +185,6 @@ func (c *Collector) Timeline() *leap.Timeline {
 		return nil
 	}
 	return c.line
-}
-
-// Horizon is for how long a sealed second can be read for certain: Options.Windows.Minute.
-func (c *Collector) Horizon() time.Duration {
-	if c == nil {
-		return 0
-	}
-	return c.shape.Horizon()
 }
 
 // Health is what a Collector knows about itself.

@@ -88,6 +88,3 @@ func (s *Shape) Timeline() *leap.Timeline { return s.line }
 
 // Layout is the layout of the histograms.
 func (s *Shape) Layout() *Layout { return s.layout }
-
-// Horizon is for how long a sealed second is certain to be kept: the span of the minute window.
-func (s *Shape) Horizon() time.Duration { return s.horizon }
