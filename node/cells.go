@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// pageCells is how many cells of a [Layout] a page has.
+// pageCells is how many cells of a layout a page has.
 const pageCells = 64
 
 // pages is enough for every native boundary and every classic one.

@@ -11,7 +11,7 @@ import (
 // both are exact. The zero value is empty. It is a copy: nothing changes it but its owner. One that is used for
 // reading again and again keeps its memory, some 4 KiB. It is not safe for concurrent use.
 type Histogram struct {
-	layout   *Layout
+	layout   *layout
 	cells    []int64
 	sum      time.Duration
 	min, max time.Duration
@@ -125,7 +125,7 @@ func (h *Histogram) Add(o *Histogram) {
 }
 
 // reset empties the histogram for counts in the given layout.
-func (h *Histogram) reset(l *Layout) {
+func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
 	}

@@ -31,12 +31,12 @@ func DefaultBounds() []time.Duration {
 	}
 }
 
-// Layout divides response times into cells at every boundary that anybody wants to see: those of the native
+// layout divides response times into cells at every boundary that anybody wants to see: those of the native
 // histogram and those of the classic one. A response time is counted once, in its cell; both histograms are sums of
 // cells, and exact. Cell 0 is for a response time of 0 alone, Prometheus's zero bucket.
 //
-// A Layout never changes and is safe for concurrent use. It takes some 14 KiB, once for a process.
-type Layout struct {
+// A layout never changes and is safe for concurrent use. It takes some 14 KiB, once for a process.
+type layout struct {
 	bounds []time.Duration
 	upper  []int64 // upper[c] is the longest response time of cell c, in ns
 	native []int16 // native[c] is the native bucket that cell c is a part of
@@ -50,8 +50,8 @@ const (
 	stepBits = 5
 )
 
-// NewLayout makes the layout for these classic bounds: positive, ascending, at most 64.
-func NewLayout(bounds []time.Duration) (*Layout, error) {
+// newLayout makes the layout for these classic bounds: positive, ascending, at most 64.
+func newLayout(bounds []time.Duration) (*layout, error) {
 	var errs []error
 	if len(bounds) > maxBounds {
 		errs = append(errs, fmt.Errorf("node: %d histogram bounds; at most %d are allowed", len(bounds), maxBounds))
@@ -66,7 +66,7 @@ func NewLayout(bounds []time.Duration) (*Layout, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	l := &Layout{bounds: append([]time.Duration(nil), bounds...), upper: []int64{0}, native: []int16{0}}
+	l := &layout{bounds: append([]time.Duration(nil), bounds...), upper: []int64{0}, native: []int16{0}}
 	rest := bounds
 	for i := nativeMin; i <= nativeMax; i++ {
 		top := nativeUpper(i)
@@ -93,7 +93,7 @@ func NewLayout(bounds []time.Duration) (*Layout, error) {
 	return l, nil
 }
 
-func (l *Layout) add(upper int64, native int) {
+func (l *layout) add(upper int64, native int) {
 	l.upper = append(l.upper, upper)
 	l.native = append(l.native, int16(native))
 }
@@ -127,7 +127,7 @@ func NativeBound(i int) float64 {
 }
 
 // cell finds the cell of a response time that is not negative.
-func (l *Layout) cell(rt time.Duration) int {
+func (l *layout) cell(rt time.Duration) int {
 	ns := int64(rt)
 	if ns == 0 {
 		return 0
@@ -143,6 +143,3 @@ func (l *Layout) cell(rt time.Duration) int {
 	}
 	return c
 }
-
-// Bounds are the classic upper bounds. The caller must not change them.
-func (l *Layout) Bounds() []time.Duration { return l.bounds }

@@ -35,7 +35,7 @@ type Shape struct {
 	perSec  int64 // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
-	layout  *Layout
+	layout  *layout
 }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
@@ -75,16 +75,10 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	} else if s.minute, err = leap.NewArray[packed](o.Minute, int(o.Minute/time.Second)); err != nil {
 		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
 	}
-	s.layout, err = NewLayout(o.Bounds)
+	s.layout, err = newLayout(o.Bounds)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
-
-// Timeline is the line that the statistics run on.
-func (s *Shape) Timeline() *leap.Timeline { return s.line }
-
-// Layout is the layout of the histograms.
-func (s *Shape) Layout() *Layout { return s.layout }
