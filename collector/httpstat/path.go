@@ -53,21 +53,26 @@ func CollapsePath(path string, depth int) string {
 			break
 		}
 		depth--
-		if identifies(segment) {
+		if segment = printable(segment); identifies(segment) {
 			segment = ":id"
 		}
-		for i := range len(segment) {
-			if c := segment[i]; c < ' ' || c == '|' || c == 0x7f {
-				b.WriteByte('_')
-			} else {
-				b.WriteByte(c)
-			}
-		}
+		b.WriteString(segment)
 	}
 	if b.Len() == 0 {
 		return "/"
 	}
 	return b.String()
+}
+
+// printable replaces control characters and |, so that names that differ in these alone are one name in every format.
+func printable(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c < ' ' || c == '|' || c == 0x7f {
+			b[i] = '_'
+		}
+	}
+	return string(b)
 }
 
 // longestWord is the length from which a segment is no word.
