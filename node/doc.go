@@ -4,8 +4,8 @@
 // and how many are in flight, in a window of a second, a window of a minute and in total, with a histogram of
 // response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight.
 //
-// Time is an argument everywhere: a reading of the [leap.Timeline] that the statistics of a process share. The SDK,
-// package collector, reads the clock and hands it down; so a call costs two readings, one at each end.
+// Time is an argument: a reading of the [leap.Timeline] that the statistics of a process share. Only
+// [Statistic.Begin] and [Call.End], the two ends of a call, take the reading themselves.
 //
 // # Promises
 //

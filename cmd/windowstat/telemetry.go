@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"regexp"
-	"runtime/debug"
 	"strings"
 
 	"github.com/prometheus/common/promslog"
@@ -126,7 +125,7 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 	landing, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "windowstat",
 		Description: "Exact statistics, second by second: " + app,
-		Version:     version(),
+		Version:     exporter.Version(),
 		Links:       []web.LandingLinks{{Address: s.path, Text: "Metrics"}},
 		Profiling:   "false",
 	})
@@ -174,10 +173,3 @@ func (t *telemetry) finishLog() error {
 
 // stop ends the log, with the last second in it, and then the page.
 func (t *telemetry) stop() error { return errors.Join(t.finishLog(), t.server.stop()) }
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}

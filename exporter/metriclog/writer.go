@@ -124,6 +124,10 @@ func writable(dir string) error {
 // a second, writes that one too, and closes the files. It returns the error of that last write.
 func (w *Writer) Run(ctx context.Context) error {
 	line := w.stats.Timeline()
+	untilSealed := func() time.Duration {
+		now := line.Now()
+		return line.At(now).End - now
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	done := ctx.Done()
@@ -132,14 +136,14 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-done:
 			done, last = nil, true
-			timer.Reset(line.At(line.Now()).End - line.Now())
+			timer.Reset(untilSealed())
 			continue
 		}
 		err := w.Flush()
 		if last {
 			return errors.Join(err, w.Close())
 		}
-		timer.Reset(line.At(line.Now()).End - line.Now())
+		timer.Reset(untilSealed())
 	}
 }
 

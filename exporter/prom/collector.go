@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -105,31 +104,13 @@ func (p *Collector) self(ch chan<- prometheus.Metric) {
 		switch {
 		case m.Resource != nil || m.Type == exporter.Histogram:
 		case m.Name == exporter.BuildInfo:
-			ch <- m.value(1, version(), runtime.Version())
+			ch <- m.value(1, exporter.Version(), runtime.Version())
 		case m.Self != nil:
 			ch <- m.value(m.Self(health))
 		default:
 			ch <- m.value(values[m.Name])
 		}
 	}
-}
-
-// version is that of the program's windowstat, as the build knows it.
-func version() string {
-	const path = "github.com/windowstat/windowstat"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Path == path {
-		return info.Main.Version
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == path {
-			return dep.Version
-		}
-	}
-	return "unknown"
 }
 
 func (m metric) value(v float64, labels ...string) prometheus.Metric {
