@@ -32,7 +32,7 @@ func newCollector(t testing.TB, o collector.Options) *collector.Collector {
 // last reads the last complete second of a resource.
 func last(t testing.TB, c *collector.Collector, r *collector.Resource) node.MetricNode {
 	t.Helper()
-	m, ok := r.Second(c.Seal().Open - 1)
+	m, ok := r.View().Second(c.Seal().Open - 1)
 	if !ok {
 		t.Fatal("the last complete second cannot be read")
 	}
@@ -53,7 +53,7 @@ func TestCallsAreCounted(t *testing.T) {
 				t.Errorf("Do returned %v, want %v", got, err)
 			}
 		}
-		r.Block()
+		r.Block("")
 		start := time.Now().UTC().Truncate(time.Second)
 		time.Sleep(time.Second)
 		want := node.MetricNode{
@@ -115,12 +115,12 @@ func TestNilIsOff(t *testing.T) {
 	}
 	e := r.Enter()
 	e.Exit(errBad)
-	r.Block()
+	r.Block("")
 	if err := r.Do(func() error { return errBad }); !errors.Is(err, errBad) {
 		t.Errorf("Do returned %v", err)
 	}
-	if _, ok := r.Second(0); ok || r.Name() != "" || r.Since() != 0 || (r.Snapshot(nil) != node.Snapshot{}) ||
-		r.PassQPS() != 0 || (r.Window() != node.Window{}) || (r.Minute() != node.Window{}) || r.InFlight() != 0 || r.Histogram(0, 1, new(node.Histogram)) {
+	if r.View() != nil || r.Name() != "" || (r.Snapshot(nil) != node.Snapshot{}) ||
+		r.PassQPS() != 0 || (r.Window() != node.Window{}) || (r.Minute() != node.Window{}) || r.InFlight() != 0 {
 		t.Error("a nil Resource has something to read")
 	}
 	m := c.Seal()
@@ -168,7 +168,7 @@ func TestOverflowIsCounted(t *testing.T) {
 		}
 		e := r.Enter()
 		e.Exit(nil)
-		r.Block()
+		r.Block("")
 	}
 	var calls int64
 	m := c.Seal()
@@ -235,7 +235,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		m := c.Seal()
 		for i := next - 10; i < next; i++ { // read before, and read again
 			for _, r := range m.Resources {
-				rec, ok := r.Second(i)
+				rec, ok := r.View().Second(i)
 				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
 					t.Fatalf("%s, second %d: was %+v (%t), is %+v (%t)", r.Name(), i, before, known, rec, ok)
 				}
@@ -243,7 +243,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		}
 		for ; next < m.Open; next++ {
 			for _, r := range m.Resources {
-				if rec, ok := r.Second(next); ok {
+				if rec, ok := r.View().Second(next); ok {
 					rows[row{r.Name(), next}] = rec
 				}
 			}
@@ -264,10 +264,10 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 		e.Exit(nil)
 		before := c.Timeline().Now()
 		time.Sleep(ms)
-		busy.Block() // crosses
+		busy.Block("") // crosses
 		m := c.SealAt(before)
 		for _, r := range m.Resources {
-			if _, ok := r.Second(m.Open - 1); !ok {
+			if _, ok := r.View().Second(m.Open - 1); !ok {
 				t.Errorf("%s: the last sealed second cannot be read", r.Name())
 			}
 		}
@@ -342,7 +342,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		e := r.Enter()
 		e.Exit(nil)
 		_ = r.Do(f)
-		r.Block()
+		r.Block("")
 	}); n >= 1 { // less than one in a thousand rounds: the rings are made when the first bucket turns
 		t.Errorf("%v allocations", n)
 	}

@@ -1,18 +1,33 @@
 package collector
 
 import (
-	"time"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync/atomic"
 
-	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
 // Resource counts the calls of one resource: an endpoint, a query, a client. Get it from [Collector.Resource] and
 // keep it. A nil *Resource records nothing and reads as idle. It is safe for concurrent use.
+//
+// A call that enters by a Resource has no origin, and [DefaultEntrance] for its context. For more see [Collector.Enter].
 type Resource struct {
+	home atomic.Pointer[leaf] // where Enter records; nil until it is first used
+	gate atomic.Pointer[gate] // nil while there is no limit
+	c    *Collector
 	name string
-	line *leap.Timeline
-	stat *node.Statistic
+	view *node.View
+	dead atomic.Bool // retired; changes under the collector's mu
+	kept *gate       // what gate is or was; guarded by the collector's mu
+
+	blocks, exceptions tally
+
+	// These are replaced under the collector's mu, not changed:
+	places  atomic.Pointer[[]*TreeNode]
+	origins atomic.Pointer[map[string]*node.View] // nil while there is only the empty one
 }
 
 // Name is the name under which the resource is kept, see [CleanName].
@@ -30,38 +45,104 @@ func (r *Resource) Name() string {
 //	e := r.Enter()
 //	…
 //	e.Exit(err)
-func (r *Resource) Enter() Entry {
+//
+// No limit refuses it; but where there are some, it uses them up. See [Resource.TryEnter].
+func (r *Resource) Enter() (e Entry) {
 	if r == nil {
-		return Entry{}
+		return
 	}
-	return Entry{call: r.stat.Begin()}
+	if l := r.home.Load(); l != nil && l.resource.gate.Load() == nil {
+		if e = (Entry{call: l.Begin(), leaf: l}); !e.call.IsZero() {
+			return
+		}
+	}
+	_ = r.enter(&e, true) // which no limit refuses
+	return
 }
 
-// Do records f as one call. An error that f returns is returned, and counts as an exception; so does a panic, which
-// goes on, and a runtime.Goexit.
+// TryEnter is Enter for a call that limits may refuse. Then the error is [ErrBlocked], the call is counted as a block,
+// and the Entry is no call.
+func (r *Resource) TryEnter() (e Entry, err error) {
+	if r == nil {
+		return
+	}
+	err = r.enter(&e, false)
+	return
+}
+
+// Do records f as one call, or returns [ErrBlocked] if a limit refuses it. An error that f returns is returned, and
+// counts as an exception if Options say so; so does a panic, which goes on, and a runtime.Goexit.
 func (r *Resource) Do(f func() error) (err error) {
-	e := r.Enter()
+	if r == nil {
+		return f()
+	}
+	var e Entry
+	if err := r.enter(&e, false); err != nil {
+		return err
+	}
 	returned := false
-	defer func() { e.call.End(!returned || err != nil) }()
+	defer func() {
+		if returned {
+			e.Exit(err)
+		} else {
+			e.exitPanicking()
+		}
+	}()
 	err = f()
 	returned = true
 	return err
 }
 
-// Block records a call that was refused, and so never began.
-func (r *Resource) Block() {
-	if r != nil {
-		r.stat.Block(r.line.Now(), 1)
+// enter lets a call enter, or records that a limit refused it.
+func (r *Resource) enter(e *Entry, admitted bool) error {
+	for {
+		e.leaf = r.ownLeaf()
+		if g := e.leaf.resource.gate.Load(); g != nil {
+			if again, err := g.enter(context.Background(), e, &options{n: 1, admitted: admitted}); !again {
+				return err
+			}
+		} else if e.call = e.leaf.Begin(); !e.call.IsZero() {
+			return nil
+		}
+		r.home.CompareAndSwap(e.leaf, nil) // it was retired
+	}
+}
+
+// ownLeaf is the leaf of calls without a context. If the resource was retired it may be another resource's of the same
+// name.
+func (r *Resource) ownLeaf() *leaf {
+	l := r.home.Load()
+	if l == nil {
+		l = r.c.find(nil, 0, r.name, &options{entrance: DefaultEntrance})
+		r.home.Store(l)
+	}
+	return l
+}
+
+// Block records a call that was refused, and so never began. The reason is one of a few words, see [Resource.Blocks];
+// empty is [Unspecified].
+func (r *Resource) Block(reason string) {
+	if r == nil {
+		return
+	}
+	for {
+		l := r.ownLeaf()
+		if l.Block(r.c.line.Now(), 1) {
+			l.resource.blocks.add(reason, 1)
+			return
+		}
+		r.home.CompareAndSwap(l, nil)
 	}
 }
 
 // PassQPS is how many calls passed in the second window, per second: the reading to decide on. The window slides by
-// one bucket and ends with the one that is open. It costs one clock reading and a lock, and allocates nothing.
+// one bucket and ends with the one that is open. It costs one clock reading and a lock for each leaf, and allocates
+// nothing.
 func (r *Resource) PassQPS() float64 {
 	if r == nil {
 		return 0
 	}
-	return r.stat.PassQPS(r.line.Now())
+	return r.now().view.PassQPS(r.c.line.Now())
 }
 
 // Window reads the second window: everything that PassQPS says of passes, of all counts.
@@ -69,7 +150,7 @@ func (r *Resource) Window() node.Window {
 	if r == nil {
 		return node.Window{}
 	}
-	return r.stat.Window(r.line.Now())
+	return r.now().view.Window(r.c.line.Now())
 }
 
 // Minute reads the minute window, which ends with the second that is open.
@@ -77,7 +158,7 @@ func (r *Resource) Minute() node.Window {
 	if r == nil {
 		return node.Window{}
 	}
-	return r.stat.Minute(r.line.Now())
+	return r.now().view.Minute(r.c.line.Now())
 }
 
 // InFlight is how many calls are in flight.
@@ -85,42 +166,7 @@ func (r *Resource) InFlight() int64 {
 	if r == nil {
 		return 0
 	}
-	return r.stat.InFlight()
-}
-
-// Since is the index of the second in which the resource was registered.
-func (r *Resource) Since() int64 {
-	if r == nil {
-		return 0
-	}
-	return r.stat.Since()
-}
-
-// Began is the wall-clock second in which the resource was registered.
-func (r *Resource) Began() time.Time {
-	if r == nil {
-		return time.Time{}
-	}
-	return r.stat.Began()
-}
-
-// Second returns the record of a sealed second, by its index on the timeline. It reports false if the second is not
-// sealed for this resource, not known any more, or not to be handed out; see [node.Statistic.Second].
-func (r *Resource) Second(index int64) (node.MetricNode, bool) {
-	if r == nil {
-		return node.MetricNode{}, false
-	}
-	return r.stat.Second(index)
-}
-
-// Histogram sets h to the response times of the sealed seconds with indexes from from to before to. It reports false
-// if one of them is not known; see [node.Statistic.Histogram].
-func (r *Resource) Histogram(from, to int64, h *node.Histogram) bool {
-	if r == nil {
-		*h = node.Histogram{}
-		return false
-	}
-	return r.stat.Histogram(from, to, h)
+	return r.now().view.InFlight()
 }
 
 // Snapshot reads the resource at the present moment. If h is not nil it is set to the histogram of all response times
@@ -132,14 +178,78 @@ func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot {
 		}
 		return node.Snapshot{}
 	}
-	return r.stat.Snapshot(r.line.Now(), h)
+	return r.now().view.Snapshot(r.c.line.Now(), h)
 }
 
-// Entry is a call in flight. It must not be copied. Its zero value is no call.
-type Entry struct{ call node.Call }
+// now is the resource that has this name now.
+func (r *Resource) now() *Resource {
+	if r.dead.Load() {
+		if x, ok := r.c.byName.Load(r.name); ok {
+			return x.(*Resource)
+		}
+	}
+	return r
+}
 
-// Exit records that the call ended: its response time, whether it failed (err is not nil), and one less in flight,
-// as one change. It may be called from another goroutine than Enter. A second Exit counts nothing.
-//
-// Deferred as it stands it does not see a panic and counts the call as good; [Resource.Do] does see it.
-func (e *Entry) Exit(err error) { e.call.End(err != nil) }
+// View has all readings of the resource, sealed seconds and histograms, over all origins and entrances: Sentinel's ClusterNode. That of a resource that
+// was retired stays as it was.
+func (r *Resource) View() *node.View {
+	if r == nil {
+		return nil
+	}
+	return r.view
+}
+
+// Origins iterates over the origins of the resource, sorted, each with its view; the empty origin is that of calls
+// without one. Every call is in exactly one of them.
+func (r *Resource) Origins() iter.Seq2[string, *node.View] {
+	return func(yield func(string, *node.View) bool) {
+		if r == nil {
+			return
+		}
+		all := r.origins.Load()
+		if all == nil {
+			yield("", r.view)
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(*all)) {
+			if !yield(name, (*all)[name]) {
+				return
+			}
+		}
+	}
+}
+
+// Entrances iterates over the entrances in whose context the resource was called, sorted, each with its view. Every
+// call is in exactly one of them.
+func (r *Resource) Entrances() iter.Seq2[string, *node.View] {
+	return func(yield func(string, *node.View) bool) {
+		if r == nil {
+			return
+		}
+		for _, p := range r.placeList() {
+			if !yield(p.entrance.name, p.view) {
+				return
+			}
+		}
+	}
+}
+
+// Blocks iterates over the reasons for which calls were refused, with how often: the limit, or the caller's word. There
+// are at most 16; [Other] is for all further ones. Where nothing was refused it is [Unspecified], with 0.
+func (r *Resource) Blocks() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		none := true
+		for reason, n := range r.blocks.all() {
+			if none = false; !yield(reason, n) {
+				return
+			}
+		}
+		if none {
+			yield(Unspecified, 0)
+		}
+	}
+}
+
+// Exceptions iterates over the classes of exceptions, with how many there were, see [Options].ExceptionClass.
+func (r *Resource) Exceptions() iter.Seq2[string, int64] { return r.exceptions.all() }

@@ -1,6 +1,8 @@
 package exporter
 
 import (
+	"iter"
+
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
@@ -18,8 +20,8 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Metric is one row of the catalogue. Where its value comes from is told by the one of Resource and Self that is
-// set; a metric with neither is the histogram, or comes from a [Source].
+// Metric is one row of the catalogue. Where its value comes from is told by the one of Resource, Words and Self that is
+// set; a metric with none of them is the histogram, or comes from a [Source].
 type Metric struct {
 	// Name without namespace.
 	Name string
@@ -31,6 +33,8 @@ type Metric struct {
 	Labels []string
 	// Resource reads a metric of each resource.
 	Resource func(*node.Snapshot) float64
+	// Words reads a metric of each resource that has another label, which its words are the values of.
+	Words func(*collector.Resource) iter.Seq2[string, int64]
 	// Self reads a metric of the Collector itself.
 	Self func(collector.Health) float64
 }
@@ -44,6 +48,7 @@ type Source interface {
 // Names that code refers to.
 const (
 	RT        = "rt_seconds"
+	Blocks    = "block_total"
 	BuildInfo = "build_info"
 
 	LogSeconds     = "metriclog_seconds_total"
@@ -64,9 +69,9 @@ func Catalogue() []Metric {
 			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
 		},
 		{
-			Name: "block_total", Type: Counter, Labels: resource,
-			Help:     "Calls that were refused.",
-			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Block) },
+			Name: Blocks, Type: Counter, Labels: []string{"resource", "reason"},
+			Help:  "Calls that were refused, by what refused them: the limit, or the caller's word.",
+			Words: (*collector.Resource).Blocks,
 		},
 		{
 			Name: "complete_total", Type: Counter, Labels: resource,
@@ -77,6 +82,11 @@ func Catalogue() []Metric {
 			Name: "exception_total", Type: Counter, Labels: resource,
 			Help:     "Calls that ended with an error; part of complete.",
 			Resource: func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
+		},
+		{
+			Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
+			Help:  "Calls that ended with an error, by class; none unless classes are configured.",
+			Words: (*collector.Resource).Exceptions,
 		},
 		{
 			Name: "occupied_pass_total", Type: Counter, Labels: resource,
@@ -126,6 +136,46 @@ func Catalogue() []Metric {
 			Name: "overflow_events_total", Type: Counter,
 			Help: "Calls counted for the resource _other, because there were too many names.",
 			Self: func(h collector.Health) float64 { return float64(h.Overflow) },
+		},
+		{
+			Name: "leaves", Type: Gauge,
+			Help: "Combinations of resource, origin and entrance that are kept apart; what takes memory.",
+			Self: func(h collector.Health) float64 { return float64(h.Leaves) },
+		},
+		{
+			Name: "entrances", Type: Gauge,
+			Help: "Entrances that are kept apart.",
+			Self: func(h collector.Health) float64 { return float64(h.Entrances) },
+		},
+		{
+			Name: "origin_overflow_events_total", Type: Counter,
+			Help: "Calls counted for the origin _other, because their resource had too many origins.",
+			Self: func(h collector.Health) float64 { return float64(h.OriginOverflow) },
+		},
+		{
+			Name: "entrance_overflow_events_total", Type: Counter,
+			Help: "Calls counted for the entrance _other, because there were too many entrances.",
+			Self: func(h collector.Health) float64 { return float64(h.EntranceOverflow) },
+		},
+		{
+			Name: "leaf_overflow_events_total", Type: Counter,
+			Help: "Calls counted for the origin and entrance _other, because there were too many combinations.",
+			Self: func(h collector.Health) float64 { return float64(h.LeafOverflow) },
+		},
+		{
+			Name: "tree_overflow_events_total", Type: Counter,
+			Help: "Calls whose place in the call tree is not shown, because it is too deep or the tree full.",
+			Self: func(h collector.Health) float64 { return float64(h.TreeOverflow) },
+		},
+		{
+			Name: "retired_resources_total", Type: Counter,
+			Help: "Resources that were retired because they were idle.",
+			Self: func(h collector.Health) float64 { return float64(h.Retired) },
+		},
+		{
+			Name: "limits", Type: Gauge,
+			Help: "Limits in force.",
+			Self: func(h collector.Health) float64 { return float64(h.Limits) },
 		},
 		{
 			Name: "clock_steps_total", Type: Counter,

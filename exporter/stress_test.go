@@ -44,11 +44,12 @@ func scrape(t *testing.T, url string) map[string]float64 {
 	values := map[string]float64{}
 	for name, f := range families {
 		for _, m := range f.Metric {
-			if len(m.Label) != 1 {
-				continue
+			for _, l := range m.Label {
+				if l.GetName() == "resource" {
+					key := strings.TrimPrefix(name, "windowstat_") + " " + l.GetValue()
+					values[key] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				}
 			}
-			key := strings.TrimPrefix(name, "windowstat_") + " " + m.Label[0].GetValue()
-			values[key] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return values
@@ -92,7 +93,7 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 				r := c.Resource(fmt.Sprint("name ", i%names))
 				e := r.Enter()
 				if i%7 == 0 {
-					r.Block()
+					r.Block("")
 					mine["block_total "+r.Name()]++
 				}
 				err := error(nil)

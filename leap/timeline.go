@@ -245,10 +245,14 @@ func (s Second) Line(now time.Duration) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// Reading is the first reading of the monotonic clock at which the line has reached the time line, which must lie
-// within the second or at its end.
+// Reading is the first reading of the monotonic clock at which the line has reached the time line, which must not lie
+// before the second. For a time after its end it is an estimate: the seconds that follow are taken to have their usual
+// length.
 func (s Second) Reading(line time.Duration) time.Duration {
 	length := s.End - s.Start
 	part := line - time.Duration(s.Index)*time.Second
+	if part > time.Second {
+		return s.End + part - time.Second
+	}
 	return s.Start + (part*length+time.Second-1)/time.Second
 }

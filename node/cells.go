@@ -120,18 +120,23 @@ func (p *cells) reset() {
 
 // addTo adds all counts to counts by cell.
 func (p *cells) addTo(counts []int64) {
+	p.each(func(cell int, n int64) { counts[cell] = saturate(counts[cell], n) })
+}
+
+// each calls f for every cell that is not empty; for one that spilled, twice.
+func (p *cells) each(f func(cell int, n int64)) {
 	for no, q := range p.page {
 		if q == nil {
 			continue
 		}
 		for c, n := range q {
 			if n != 0 { // cells beyond the layout's last are never counted
-				counts[no*pageCells+c] = saturate(counts[no*pageCells+c], int64(n))
+				f(no*pageCells+c, int64(n))
 			}
 		}
 	}
 	for _, s := range p.spill {
-		counts[s.cell] = saturate(counts[s.cell], s.n)
+		f(s.cell, s.n)
 	}
 }
 

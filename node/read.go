@@ -1,6 +1,9 @@
 package node
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
 // its last bucket is not complete. It is a plain value, and comparable.
@@ -51,7 +54,58 @@ func (w Window) rate(n int64) float64 {
 // that is asked for most.
 func (s *Statistic) PassQPS(now time.Duration) float64 {
 	s.lockAt(now)
-	var sum int64
+	sum := s.windowPasses()
+	s.unlockStripes()
+	return float64(sum) / s.first.shape.span.Seconds()
+}
+
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
+// Options.Interval long.
+func (s *Statistic) Window(now time.Duration) Window {
+	var room [64]int64
+	w, done := s.first.shape.window(room[:])
+	s.lockAt(now)
+	s.addWindow(&w, done)
+	s.unlockStripes()
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
+// Options.Minute long.
+func (s *Statistic) Minute(now time.Duration) Window {
+	var room [64]int64
+	w, done := s.first.shape.minuteWindow(room[:])
+	s.lockAt(now)
+	s.addMinute(&w, done)
+	s.unlockStripes()
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
+// most in any of them is known only when everything is added up. They take room if it is enough.
+func (s *Shape) window(room []int64) (Window, []int64) {
+	w := Window{Span: s.span, Length: s.second.Length()}
+	return w, counters(room, int(s.span/w.Length))
+}
+
+// minuteWindow is window for the minute window.
+func (s *Shape) minuteWindow(room []int64) (Window, []int64) {
+	return Window{Span: s.horizon, Length: time.Second}, counters(room, int(s.horizon/time.Second))
+}
+
+// counters returns n counters, all 0.
+func counters(room []int64, n int) []int64 {
+	if n > len(room) {
+		return make([]int64, n)
+	}
+	clear(room[:n])
+	return room[:n]
+}
+
+// windowPasses is the passes of the second window. Holds all stripes' locks.
+func (s *Statistic) windowPasses() (sum int64) {
 	for st := range s.stripes {
 		passes, _ := st.passes()
 		sum = saturate(sum, passes)
@@ -61,49 +115,42 @@ func (s *Statistic) PassQPS(now time.Duration) float64 {
 			sum = saturate(sum, b.Pass)
 		}
 	}
-	s.unlockStripes()
-	return float64(sum) / s.first.shape.span.Seconds()
+	return sum
 }
 
-// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
-// Options.Interval long.
-func (s *Statistic) Window(now time.Duration) Window {
-	s.lockAt(now)
-	defer s.unlockStripes()
-	w := Window{Span: s.first.shape.span, Length: s.first.shape.second.Length()}
-	w.Counts, _ = s.openCounts()
-	w.MaxComplete = w.Complete
+// addWindow adds the second window to w, and the completions of each bucket to done. Holds all stripes' locks.
+func (s *Statistic) addWindow(w *Window, done []int64) {
+	open, _ := s.openCounts()
+	w.add(&open)
+	done[0] = saturate(done[0], open.Complete)
+	if s.rings == nil {
+		return
+	}
+	for at, b := range s.rings.window.Window(s.at, w.Span) {
+		w.add(b)
+		back := int((s.at - at) / w.Length)
+		done[back] = saturate(done[back], b.Complete)
+	}
+}
+
+// addMinute adds the minute window to w, and the completions of each second to done. Holds all stripes' locks.
+func (s *Statistic) addMinute(w *Window, done []int64) {
+	open, _ := s.openCounts()
+	start := secondAt(s.index)
 	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.first.shape.span) {
-			w.add(b)
-			w.MaxComplete = max(w.MaxComplete, b.Complete)
+		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+			open.add(b)
+		}
+		for at, p := range s.rings.minute.Window(start, w.Span) {
+			var rec sealed
+			rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil)
+			w.add(&rec.Counts)
+			back := int((start - at) / time.Second)
+			done[back] = saturate(done[back], rec.Complete)
 		}
 	}
-	return w
-}
-
-// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
-// Options.Minute long.
-func (s *Statistic) Minute(now time.Duration) Window {
-	s.lockAt(now)
-	defer s.unlockStripes()
-	w := Window{Span: s.first.shape.horizon, Length: time.Second}
-	w.Counts, _ = s.openCounts()
-	if s.rings == nil {
-		return w
-	}
-	start := secondAt(s.index)
-	for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
-		w.add(b)
-	}
-	w.MaxComplete = w.Complete
-	for _, p := range s.rings.minute.Window(start, s.first.shape.horizon) {
-		var rec sealed
-		rec.unpack(s.rings.store.get(*p))
-		w.add(&rec.Counts)
-		w.MaxComplete = max(w.MaxComplete, rec.Complete)
-	}
-	return w
+	w.add(&open)
+	done[0] = saturate(done[0], open.Complete)
 }
 
 // Bucket returns the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the
@@ -111,6 +158,11 @@ func (s *Statistic) Minute(now time.Duration) Window {
 func (s *Statistic) Bucket(now time.Duration, back int) Counts {
 	s.lockAt(now)
 	defer s.unlockStripes()
+	return s.bucket(back)
+}
+
+// bucket is Bucket for callers that hold all stripes' locks.
+func (s *Statistic) bucket(back int) Counts {
 	length := s.first.shape.second.Length()
 	switch {
 	case back == 0:
@@ -154,27 +206,36 @@ func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
 	var snap Snapshot
 	snap.Last, _ = s.second(s.index - 1)
 	if s.rings != nil {
-		snap.Total = s.rings.total
 		for _, p := range s.rings.minute.Window(secondAt(s.index-1), s.first.shape.horizon) {
-			snap.Peak = max(snap.Peak, peakOf(s.rings.store.get(*p)))
+			snap.Peak = max(snap.Peak, peakOf(s.rings.store.get(*p), s.first.shape.perSec))
 		}
 	}
 	if h != nil {
 		h.reset(s.first.shape.layout)
 	}
-	s.lockStripes()
-	defer s.unlockStripes()
-	open, flying := s.openCounts()
-	snap.Total.add(&open)
-	snap.InFlight = flying
+	s.addTotal(&snap, h)
 	if h != nil {
-		s.eachCell(func(cell int, n int64) { h.cells[cell] = n })
-		if s.rings != nil {
-			s.rings.rt.addTo(h.cells)
-		}
 		h.measure(&snap.Total)
 	}
 	return snap
+}
+
+// addTotal adds what was counted up to now to the snapshot, and to the cells of h. Holds mu.
+func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
+	s.lockStripes()
+	defer s.unlockStripes()
+	open, flying := s.openCounts()
+	if s.rings != nil {
+		open.add(&s.rings.total)
+	}
+	snap.Total.add(&open)
+	snap.InFlight += flying
+	if h != nil {
+		s.eachCell(func(cell int, n int64) { h.cells[cell] = saturate(h.cells[cell], n) })
+		if s.rings != nil {
+			s.rings.rt.addTo(h.cells)
+		}
+	}
 }
 
 // lockAt locks all stripes, at the reading now or later.

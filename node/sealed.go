@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// sealed is what is kept of a second that has ended.
+// sealed is what is kept of a second that has ended. Beside it are its slides: the passes of each window of one second
+// that ended at the end of one of its buckets. The last of them are the passes of the second itself. Slides of several
+// statistics can be added up, which their peaks cannot.
 type sealed struct {
-	peak int64
 	Counts
 	began, inFlight int64 // what was in flight when the second began and ended
 	most            int64
@@ -20,10 +21,13 @@ type packed struct {
 	size uint32
 }
 
-// append packs the record: varints, the peak first because it is asked for alone. A histogram may follow it.
-func (r *sealed) append(b []byte) []byte {
+// append packs the slides but the last one, and the record, as varints. A histogram may follow.
+func (r *sealed) append(b []byte, slides []int64) []byte {
+	for _, v := range slides[:len(slides)-1] {
+		b = binary.AppendUvarint(b, uint64(v))
+	}
 	for _, v := range [...]int64{
-		r.peak, r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
+		r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
 		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most,
 	} {
 		b = binary.AppendUvarint(b, uint64(v))
@@ -31,22 +35,44 @@ func (r *sealed) append(b []byte) []byte {
 	return b
 }
 
-// unpack reads the record from b and returns what follows it, the histogram.
-func (r *sealed) unpack(b []byte) []byte {
+// unpack reads a record with the given number of slides, adds the slides to sums if that is not nil, and returns what
+// follows the record, the histogram.
+func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
+	for i := range slides - 1 {
+		v, size := binary.Uvarint(b)
+		if sums != nil {
+			sums[i] = saturate(sums[i], int64(v))
+		}
+		b = b[size:]
+	}
 	for _, to := range [...]*int64{
-		&r.peak, &r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
+		&r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
 		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most,
 	} {
 		v, size := binary.Uvarint(b)
 		*to, b = int64(v), b[size:]
 	}
+	if sums != nil {
+		sums[slides-1] = saturate(sums[slides-1], r.Pass)
+	}
 	return b
 }
 
-// peakOf reads the peak of a packed record.
-func peakOf(b []byte) int64 {
-	v, _ := binary.Uvarint(b)
-	return int64(v)
+// addSlides adds the slides of a packed record to sums.
+func addSlides(b []byte, sums []int64) {
+	for i := range sums {
+		v, size := binary.Uvarint(b)
+		sums[i], b = saturate(sums[i], int64(v)), b[size:]
+	}
+}
+
+// peakOf reads the highest of a packed record's slides.
+func peakOf(b []byte, slides int64) (peak int64) {
+	for range slides {
+		v, size := binary.Uvarint(b)
+		peak, b = max(peak, int64(v)), b[size:]
+	}
+	return peak
 }
 
 // store keeps packed records one after the other. Records are dropped from the front, when room is needed.

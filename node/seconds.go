@@ -73,7 +73,7 @@ func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
 	for i := max(from, oldest); i < min(to, s.index); i++ {
 		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
 			var rec sealed
-			f(&rec, rec.unpack(s.rings.store.get(*p)))
+			f(&rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
 		}
 	}
 	return whole
@@ -98,14 +98,13 @@ func (s *Statistic) second(index int64) (MetricNode, bool) {
 		return MetricNode{}, false
 	}
 	m := MetricNode{Start: name}
-	if s.rings == nil {
-		return m, true
-	}
 	at := secondAt(index)
-	if p := s.rings.minute.At(at); p != nil {
+	if p := s.record(at); p != nil {
 		var rec sealed
-		rec.unpack(s.rings.store.get(*p))
-		m.Counts, m.InFlight, m.InFlightMax, m.PassPeak = rec.Counts, rec.inFlight, rec.most, rec.peak
+		b := s.rings.store.get(*p)
+		rec.unpack(b, s.first.shape.perSec, nil)
+		m.Counts, m.InFlight, m.InFlightMax = rec.Counts, rec.inFlight, rec.most
+		m.PassPeak = peakOf(b, s.first.shape.perSec)
 		return m, true
 	}
 	// Nothing happened: what was in flight is what the next recorded second began with.
@@ -114,13 +113,24 @@ func (s *Statistic) second(index int64) (MetricNode, bool) {
 	return m, true
 }
 
+// record finds the record of the second that starts at a line time, nil if nothing happened in it.
+func (s *Statistic) record(at time.Duration) *packed {
+	if s.rings == nil {
+		return nil
+	}
+	return s.rings.minute.At(at)
+}
+
 // inFlightAfter is what the first recorded second after at began with.
 func (s *Statistic) inFlightAfter(at time.Duration) int64 {
+	if s.rings == nil {
+		return s.began
+	}
 	p := s.rings.minute.After(at)
 	if p == nil {
 		return s.began
 	}
 	var rec sealed
-	rec.unpack(s.rings.store.get(*p))
+	rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil)
 	return rec.began
 }

@@ -34,6 +34,10 @@ import (
 // something happened, more with many buckets, and nothing for idle ones; statistics turn when somebody records or reads, not by themselves.
 // Memory: some 300 bytes until something is counted.
 //
+// Retirement. A statistic that nobody uses can be retired, see [Statistic.Retire]. A writer that comes later finds it
+// so and must go elsewhere. One that enters without a lock adds first and then looks whether the statistic is retired;
+// Retire marks it first and then looks whether somebody has entered. So one of them sees the other.
+//
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
 // coincided is not known, see [MetricNode]. No more than 2^31 calls can be in flight, and 2^32 pass in one bucket
@@ -54,7 +58,9 @@ type Statistic struct {
 	began int64         // what was in flight when the open second began
 	rings *rings        // nil while nothing was counted before the open bucket
 
-	_ [40]byte // fills four cache lines, see apart
+	retired bool // changes under mu and all stripes' locks, too
+
+	_ [39]byte // fills four cache lines, see apart
 }
 
 // rings is what a statistic remembers.
@@ -63,7 +69,8 @@ type rings struct {
 	window leap.Array[Counts]
 	minute leap.Array[packed]
 	store  store
-	rt     cells // of all seconds before the open one
+	rt     cells  // of all seconds before the open one
+	loans  []loan // passes borrowed from buckets to come, ascending
 }
 
 // New makes a statistic that begins in the second of the reading now.
@@ -91,10 +98,14 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
+// IsZero reports whether this is no call: what a retired statistic gives.
+func (c *Call) IsZero() bool { return c.st == nil }
+
 // Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
 func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
+// A statistic that was retired counts nothing, and the Call is no call.
 func (s *Statistic) Enter(now time.Duration, n int64) Call {
 	if n > 1 {
 		return s.enterBatch(now, n)
@@ -105,34 +116,50 @@ func (s *Statistic) Enter(now time.Duration, n int64) Call {
 	}
 	// If somebody turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(1)
+	if st.end.Load() == retired && s.late(st) {
+		return Call{}
+	}
 	return Call{st: st, entered: now, n: 1}
 }
 
-func (s *Statistic) enterBatch(now time.Duration, n int64) Call {
+func (s *Statistic) enterBatch(now time.Duration, n int64) (c Call) {
+	c, _ = s.EnterIf(now, n, func(time.Duration) bool { return true })
+	return
+}
+
+// EnterIf is Enter for a call that decide admits. It is told the line time at which the bucket starts that the call
+// would pass in, and runs under the lock of a stripe: until it has returned, that bucket does not end. It must not use
+// the statistic. EnterIf reports what decide said, and false without asking it if the statistic is retired.
+func (s *Statistic) EnterIf(now time.Duration, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
+	n = max(n, 1)
 	st := s.enter(now)
+	defer st.unlock()
+	if st.end.Load() == retired || !decide(s.at) {
+		return Call{}, false
+	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
 	st.entered.Add(1)
-	st.unlock()
-	return Call{st: st, entered: now, n: n}
+	return Call{st: st, entered: now, n: n}, true
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
-func (c *Call) End(failed bool) {
-	if c.st != nil {
-		c.Exit(c.st.shape.line.Now(), failed)
-	}
+func (c *Call) End(failed bool) bool {
+	return c.st != nil && c.Exit(c.st.shape.line.Now(), failed)
 }
 
 // Entered is the reading at which the call entered.
 func (c *Call) Entered() time.Duration { return c.entered }
 
+// Backdate makes the response time count from an earlier reading than that at which the call entered.
+func (c *Call) Backdate(to time.Duration) { c.entered = min(c.entered, to) }
+
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
-// in flight, as one change. Only the first Exit of a Call counts; it may come from any goroutine. An end before the
-// beginning is a response time of 0.
-func (c *Call) Exit(now time.Duration, failed bool) {
+// in flight, as one change. Only the first Exit of a Call counts, and reports true; it may come from any goroutine. An
+// end before the beginning is a response time of 0.
+func (c *Call) Exit(now time.Duration, failed bool) bool {
 	st := c.st
 	if st == nil {
-		return
+		return false
 	}
 	rt := took(c.entered, now)
 	cell := st.shape.layout.cell(rt)
@@ -140,7 +167,7 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 	n := c.n
 	if n == 0 {
 		st.unlock()
-		return
+		return false
 	}
 	c.n = 0
 	if now >= time.Duration(st.end.Load()) {
@@ -153,6 +180,7 @@ func (c *Call) Exit(now time.Duration, failed bool) {
 	}
 	st.exited++
 	st.unlock()
+	return true
 }
 
 // took is the time from one reading to another, 0 if that is before it.
@@ -166,9 +194,14 @@ func took(from, to time.Duration) time.Duration {
 	return math.MaxInt64
 }
 
-// Block counts a call that was refused at the reading now, as n blocks. An n below 1 counts as 1.
-func (s *Statistic) Block(now time.Duration, n int64) {
+// Block counts a call that was refused at the reading now, as n blocks. An n below 1 counts as 1. It reports false if
+// the statistic is retired, and counts nothing then.
+func (s *Statistic) Block(now time.Duration, n int64) bool {
 	st := s.enter(now)
+	defer st.unlock()
+	if st.end.Load() == retired {
+		return false
+	}
 	st.open.Block = saturate(st.open.Block, max(n, 1))
-	st.unlock()
+	return true
 }

@@ -46,6 +46,9 @@ func (st *stripe) init(owner *Statistic, shape *Shape) {
 // passes is how many calls passed in the open bucket, and flying how many are in flight, both as of one reading of
 // entered. Holds mu.
 func (st *stripe) passes() (passes, flying int64) {
+	if st.end.Load() == retired {
+		return 0, 0 // somebody may be about to find out that nothing is recorded here any more
+	}
 	entered := st.entered.Load()
 	return saturate(st.open.Pass, int64(entered-st.base)), int64(int32(entered - st.exited))
 }
@@ -184,7 +187,7 @@ func (s *Statistic) grow() {
 	for range max(len(list), 2) {
 		st := new(apart)
 		st.init(s, s.first.shape)
-		st.end.Store(int64(s.end))
+		st.end.Store(s.first.end.Load())
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
 	}

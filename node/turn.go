@@ -2,6 +2,7 @@ package node
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -15,7 +16,7 @@ func (s *Statistic) turn(now time.Duration) {
 	s.advance(now)
 }
 
-// advance is turn for callers that hold mu.
+// advance is turn for callers that hold mu. One that is retired stays where it is: its end is never reached.
 func (s *Statistic) advance(now time.Duration) {
 	if now < s.end {
 		return
@@ -24,10 +25,24 @@ func (s *Statistic) advance(now time.Duration) {
 	defer s.unlockStripes()
 	s.fold()
 	next := s.first.shape.line.At(now)
+	at := s.first.shape.second.Start(next.Line(now))
+	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
+		// The bucket that passes were borrowed from is over already. They go into it all the same.
+		if index := int64(loan.at / time.Second); index > s.index {
+			s.seal(index)
+			s.index = index
+		}
+		s.at = loan.at
+		s.lend(loan)
+		s.fold()
+	}
 	if next.Index > s.index {
 		s.seal(next.Index)
 	}
 	s.open(next, now)
+	if loan, ok := s.nextLoan(at); ok {
+		s.lend(loan)
+	}
 }
 
 // open opens the bucket of the reading now, in the given second.
@@ -52,11 +67,17 @@ func (s *Statistic) fold() {
 	if sum.Idle() {
 		return
 	}
+	r := s.remember()
+	r.window.Open(s.at).add(&sum)
+	r.total.add(&sum)
+}
+
+// remember returns the rings, and makes them if need be. Holds all locks.
+func (s *Statistic) remember() *rings {
 	if s.rings == nil {
 		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute}
 	}
-	s.rings.window.Open(s.at).add(&sum)
-	s.rings.total.add(&sum)
+	return s.rings
 }
 
 // seal makes the record of the second that is open; next is the index of the one that will be. Only seconds in which
@@ -78,22 +99,24 @@ func (s *Statistic) seal(next int64) {
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
 		rec.Counts.add(b)
 	}
-	rec.peak = r.peak(start, s.first.shape.perSec)
-	if rec != (sealed{}) {
-		s.keep(start, &rec)
+	var room [8]int64
+	slides := r.slides(room[:0], start, s.first.shape.perSec)
+	if rec != (sealed{}) || slices.Max(slides) > 0 {
+		s.keep(start, &rec, slides)
 	}
 	// The second after it may have been idle, and yet windows that end in it hold passes from before its start.
 	if after := secondAt(s.index + 1); s.index+1 < next {
-		if peak := r.peak(after, s.first.shape.perSec); peak > 0 {
-			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, peak: peak})
+		slides := r.slides(room[:0], after, s.first.shape.perSec)
+		if slices.Max(slides) > 0 {
+			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began}, slides)
 		}
 	}
 }
 
 // keep packs the record of the second that starts at start, with the response times that the stripes hold.
-func (s *Statistic) keep(start time.Duration, rec *sealed) {
+func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var room [256]byte
-	b := rec.append(room[:0])
+	b := rec.append(room[:0], slides)
 	if rec.Complete > 0 {
 		last := -1
 		s.eachCell(func(cell int, n int64) {
@@ -115,12 +138,12 @@ func (s *Statistic) keep(start time.Duration, rec *sealed) {
 	*r.minute.Open(start) = r.store.add(b, oldest)
 }
 
-// mostPasses is where the passes of a bucket stop to count for the peak, so that no sum of them overflows.
+// mostPasses is where the passes of a bucket stop to count for slides, so that no sum of them overflows.
 const mostPasses = math.MaxInt64 / 1024
 
-// peak is the highest number of passes in any window of one second that ends at the end of one of the buckets of
-// the second that starts at start.
-func (r *rings) peak(start time.Duration, buckets int64) int64 {
+// slides appends the passes of each window of one second that ends at the end of one of the buckets of the second that
+// starts at start.
+func (r *rings) slides(to []int64, start time.Duration, buckets int64) []int64 {
 	length := r.window.Length()
 	passes := func(at time.Duration) int64 {
 		if b := r.window.At(at); b != nil {
@@ -128,15 +151,15 @@ func (r *rings) peak(start time.Duration, buckets int64) int64 {
 		}
 		return 0
 	}
-	var sum, highest int64
+	var sum int64
 	for i := 1 - buckets; i < buckets; i++ {
 		at := start + time.Duration(i)*length
 		sum += passes(at)
 		if i < 0 {
 			continue
 		}
-		highest = max(highest, sum)
+		to = append(to, sum)
 		sum -= passes(at - time.Duration(buckets-1)*length)
 	}
-	return highest
+	return to
 }

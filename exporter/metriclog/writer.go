@@ -13,6 +13,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/node"
 )
 
 // Defaults of [Options], Sentinel's.
@@ -183,21 +184,22 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	w.buf = w.buf[:0]
 	rows, lost := int64(0), false
 	head := head(name.In(w.loc))
-	for _, r := range resources {
-		if index < r.Since() {
-			continue
+	row := func(name string, v *node.View) {
+		if index < v.Since() {
+			return
 		}
-		m, ok := r.Second(index)
-		if !ok {
+		switch m, ok := v.Second(index); {
+		case !ok:
 			lost = true
-			continue
+		case !m.Idle():
+			w.buf = appendLine(w.buf, head, name, &m)
+			rows++
 		}
-		if m.Idle() {
-			continue
-		}
-		w.buf = appendLine(w.buf, head, r.Name(), &m)
-		rows++
 	}
+	for _, r := range resources {
+		row(r.Name(), r.View())
+	}
+	row(collector.InboundTotal, w.stats.Inbound())
 	if rows > 0 && name.Unix() <= w.stat.last {
 		lost, rows = true, 0
 	}

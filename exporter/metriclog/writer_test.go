@@ -108,7 +108,7 @@ const today = "shop-metrics.log.2026-01-02"
 func TestLines(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.calls("checkout", 3, 7*ms)
-	r.Resource("checkout").Block()
+	r.Resource("checkout").Block("")
 	_ = r.Resource("cart").Do(func() error { r.now = r.now.Add(2500 * time.Microsecond); return errors.New("x") })
 	r.Resource("idle")
 	long := r.Resource("long|\n\x00name").Enter()

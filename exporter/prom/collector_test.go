@@ -67,8 +67,8 @@ func TestPage(t *testing.T) {
 		*now = now.Add(rt)
 		e.Exit(err)
 	}
-	r.Block()
-	r.Block()
+	r.Block("")
+	r.Block("busy")
 	*now = now.Add(time.Second)
 	r.Enter()
 	e := c.Resource("one too many").Enter()
@@ -91,8 +91,17 @@ func TestPage(t *testing.T) {
 	}
 	want := `x_block_qps{resource="R"} 2
 x_block_qps{resource="_other"} 0
-x_block_total{resource="R"} 2
-x_block_total{resource="_other"} 0
+x_block_total{reason="unspecified",resource="R"} 1
+x_block_total{reason="busy",resource="R"} 1
+x_block_total{reason="unspecified",resource="_other"} 0
+x_entrances 1
+x_entrance_overflow_events_total 0
+x_leaf_overflow_events_total 0
+x_leaves 2
+x_limits 0
+x_origin_overflow_events_total 0
+x_retired_resources_total 0
+x_tree_overflow_events_total 0
 x_build_info{…} 1
 x_clock_offset_seconds 0
 x_clock_repeated_seconds_total 0

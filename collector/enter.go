@@ -1,0 +1,141 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Entry is a call in flight. It must not be copied. Its zero value, and nil, are no call.
+type Entry struct {
+	call node.Call
+	leaf *leaf
+}
+
+// Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. Which
+// errors are failures [Options] say. It may be called from another goroutine than the one that entered, and in any
+// order with other entries. A second Exit counts nothing.
+//
+// Deferred as it stands it does not see a panic and counts the call as good; [Resource.Do] does see it.
+func (e *Entry) Exit(err error) {
+	switch {
+	case e == nil:
+	case err == nil:
+		e.call.End(false)
+	default:
+		e.exitWith(err)
+	}
+}
+
+// exitWith asks whether the error is an exception. Whatever the answer, even a panic, the call ends.
+func (e *Entry) exitWith(err error) {
+	if e.leaf == nil {
+		return
+	}
+	c := e.leaf.resource.c
+	failed := true
+	defer func() {
+		if e.call.End(failed) && failed && c.opts.ExceptionClass != nil {
+			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), 1)
+		}
+	}()
+	failed = !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
+}
+
+// exitPanicking ends the call of a function that did not return.
+func (e *Entry) exitPanicking() {
+	if e.leaf != nil && e.call.End(true) && e.leaf.resource.c.opts.ExceptionClass != nil {
+		e.leaf.resource.exceptions.add("panic", 1)
+	}
+}
+
+// frame is the context of an entry: what entries below it want to know. The entry is part of it, so that a call takes
+// one allocation.
+type frame struct {
+	context.Context
+	entry Entry
+	depth int
+}
+
+// frameKey finds the frame of a Collector in a context.
+type frameKey struct{ c *Collector }
+
+func (f *frame) Value(k any) any {
+	if x, ok := k.(frameKey); ok && x.c == f.entry.leaf.resource.c {
+		return f
+	}
+	return f.Context.Value(k)
+}
+
+// frameOf finds the entry that ctx is below of, nil if there is none.
+func (c *Collector) frameOf(ctx context.Context) *frame {
+	if f, ok := ctx.(*frame); ok && f.entry.leaf.resource.c == c {
+		return f
+	}
+	f, _ := ctx.Value(frameKey{c}).(*frame)
+	return f
+}
+
+// Enter records that a call begins, below the entry that ctx belongs to, and returns a context for what it calls, and
+// the entry to exit. Entries may overlap, outlive the one above them, and end in any order, in any goroutine.
+//
+//	ctx, entry, err := c.Enter(ctx, "load user")
+//	if err != nil {
+//		return err // a limit refused the call
+//	}
+//	defer func() { entry.Exit(err) }()
+//
+// The error is nil, or is [ErrBlocked]: a limit refused the call, which is counted as a block. The context is the one
+// given then, and the entry is nil. Where there are no limits the error can be ignored.
+//
+// It costs about twice as much as [Resource.Enter], and allocates the context. The first call of a name, an origin or
+// an entrance registers it. A nil Collector records nothing.
+func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (context.Context, *Entry, error) {
+	if c == nil {
+		return ctx, nil, nil
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var o options
+	o.apply(opts)
+	up := c.frameOf(ctx)
+	f := &frame{Context: ctx}
+	if up != nil {
+		f.depth = up.depth + 1
+		o.entrance = up.entry.leaf.place.entrance.name
+		if !o.hasOrigin && !o.outbound {
+			o.origin = up.entry.leaf.origin
+		}
+	} else if o.entrance == "" {
+		o.entrance = DefaultEntrance
+	}
+	for {
+		l := c.find(up, f.depth, name, &o)
+		f.entry.leaf = l
+		if g := l.resource.gate.Load(); g != nil {
+			if retry, err := g.enter(ctx, &f.entry, &o); err != nil {
+				return ctx, nil, err
+			} else if retry {
+				continue
+			}
+		} else if f.entry.call = l.Enter(c.line.Now(), o.n); f.entry.call.IsZero() {
+			continue // it was retired in this moment
+		}
+		if o.started {
+			f.entry.call.Backdate(c.reading(o.at))
+		}
+		return f, &f.entry, nil
+	}
+}
+
+// reading is the reading of the timeline at a time of the clock.
+func (c *Collector) reading(at time.Time) time.Duration {
+	now := time.Now
+	if c.opts.Now != nil {
+		now = c.opts.Now
+	}
+	return c.line.Now() - now().Sub(at)
+}

@@ -1,0 +1,238 @@
+package collector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// gate decides which calls of one resource may pass. A call is checked, stamped and counted under mu, and under the lock
+// of the stripe that it is recorded in: so the bucket that a quota counts it in is the bucket that it passes in, and no
+// other call comes between check and count. The order of locks is mu, statistic; nobody takes mu with a statistic's lock
+// held. Once there is a gate it stays, with other rules or none.
+type gate struct {
+	mu    sync.Mutex
+	rules []rule
+}
+
+// rule is a limit with what it has seen of the resource.
+type rule struct {
+	Limit
+	quota *node.Quota // nil for concurrency, which is read from the statistics
+}
+
+// setLimits gives the resource those limits that are for it. Holds the collector's mu.
+func (r *Resource) setLimits(all []Limit) {
+	var rules []rule
+	for _, l := range all {
+		if l.matches(r.name) {
+			rules = append(rules, rule{Limit: l})
+			r.blocks.add(l.String(), 0) // so that there is a series before the first block
+		}
+	}
+	if len(rules) == 0 && r.kept == nil {
+		return
+	}
+	if r.kept == nil {
+		r.kept = new(gate)
+	}
+	r.kept.replace(r, rules)
+	if len(rules) == 0 {
+		r.gate.Store(nil)
+	} else {
+		r.gate.Store(r.kept)
+	}
+}
+
+// replace puts new rules in the place of the old ones, with what has passed in the last second.
+func (g *gate) replace(r *Resource, rules []rule) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := r.c.line.Now()
+	for i := range rules {
+		x := &rules[i]
+		if x.Grade != QPS {
+			continue
+		}
+		x.quota = node.NewQuota(r.c.shape, x.Count, x.Strict)
+		if v := x.view(r); v != nil {
+			x.quota.Fill(v, now)
+		}
+	}
+	g.rules = rules
+}
+
+// view is what the rule is about: the resource, or one of its origins. It is nil for an origin that has not called.
+func (x *rule) view(r *Resource) *node.View {
+	if x.Origin == "" {
+		return r.view
+	}
+	return r.Origin(x.Origin)
+}
+
+// for reports whether the rule is for a call of this origin.
+func (x *rule) covers(l *leaf) bool { return x.Origin == "" || x.Origin == l.origin }
+
+// enter lets the entry's call pass, or counts it as a block and returns the error. It reports again if the leaf was
+// retired in this moment.
+func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err error) {
+	l := e.leaf
+	c := l.resource.c
+	arrived := c.line.Now()
+	loan, by, reading := g.admit(e, o)
+	var cancelled error
+	if loan != nil {
+		if cancelled = g.wait(ctx, e, loan, arrived); cancelled == nil {
+			return false, nil
+		}
+	}
+	if !e.call.IsZero() {
+		return false, nil
+	}
+	if by == nil {
+		return true, nil
+	}
+	if !l.Block(c.line.Now(), o.n) {
+		return true, nil
+	}
+	reason := by.String()
+	if cancelled != nil {
+		reason = Cancelled
+	}
+	l.resource.blocks.add(reason, o.n)
+	return false, &BlockedError{Limit: *by, Resource: l.resource.name, Origin: l.origin, Reading: reading, Cancelled: cancelled}
+}
+
+// admit checks and counts the call in one step. If it is refused, admit returns the limit that refused it and what that
+// saw; if it may wait instead, a loan.
+func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
+	l := e.leaf
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := l.resource.c.line.Now()
+	var by *Limit
+	var reading int64
+	if !o.admitted {
+		if by, reading = g.concurrency(l, now); by != nil {
+			return nil, by, reading
+		}
+	}
+	var at time.Duration
+	e.call, _ = l.EnterIf(now, o.n, func(bucket time.Duration) bool {
+		at = bucket
+		for i := range g.rules {
+			if x := &g.rules[i]; !o.admitted && x.quota != nil && x.covers(l) && !x.quota.CanPass(bucket, o.n) {
+				by, reading = &Limit{}, x.quota.Passes(bucket)
+				*by = x.Limit
+				return false
+			}
+		}
+		for i := range g.rules {
+			if x := &g.rules[i]; x.quota != nil && x.covers(l) {
+				x.quota.Pass(bucket, o.n)
+			}
+		}
+		return true
+	})
+	if by != nil && o.prioritized {
+		return g.borrow(l, now, at, o.n), by, reading
+	}
+	return nil, by, reading
+}
+
+// concurrency returns the limit on what is in flight that has no room for one more call, nil if there is none.
+// Exits in between make the reading too high, never too low, and calls that enter wait for mu.
+func (g *gate) concurrency(l *leaf, now time.Duration) (*Limit, int64) {
+	for i := range g.rules {
+		x := &g.rules[i]
+		if x.Grade != Concurrency || !x.covers(l) {
+			continue
+		}
+		v := x.view(l.resource)
+		if flying := v.InFlight() + v.Waiting(now); flying >= x.Count {
+			limit := x.Limit
+			return &limit, flying
+		}
+	}
+	return nil, 0
+}
+
+// loan is a borrowed pass, with the rules that lent it.
+type loan struct {
+	node.Loan
+	bucket time.Duration
+	n      int64
+}
+
+// borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds mu.
+func (g *gate) borrow(l *leaf, now, at time.Duration, n int64) *loan {
+	bucket := at
+	for again := true; again; {
+		again = false
+		for i := range g.rules {
+			x := &g.rules[i]
+			if x.quota == nil || !x.covers(l) {
+				continue
+			}
+			next, ok := x.quota.TryOccupyNext(at, bucket, n)
+			if !ok {
+				return nil
+			}
+			again = again || next > bucket
+			bucket = next
+		}
+	}
+	if l.resource.c.until(now, bucket) > node.OccupyTimeout {
+		return nil
+	}
+	borrowed, ok := l.Occupy(now, bucket, n)
+	if !ok {
+		return nil
+	}
+	for i := range g.rules {
+		if x := &g.rules[i]; x.quota != nil && x.covers(l) {
+			x.quota.Borrow(bucket, n)
+		}
+	}
+	return &loan{Loan: borrowed, bucket: bucket, n: n}
+}
+
+// until is how long it is from the reading now until the bucket begins.
+func (c *Collector) until(now, bucket time.Duration) time.Duration {
+	return c.line.At(now).Reading(bucket) - now
+}
+
+// wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
+func (g *gate) wait(ctx context.Context, e *Entry, b *loan, arrived time.Duration) error {
+	l := e.leaf
+	c := l.resource.c
+	for {
+		now := c.line.Now()
+		var ok bool
+		if e.call, ok = b.Call(now, arrived); ok {
+			return nil
+		}
+		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		g.mu.Lock()
+		given := b.Cancel(c.line.Now())
+		if given {
+			for i := range g.rules {
+				if x := &g.rules[i]; x.quota != nil && x.covers(l) {
+					x.quota.GiveBack(b.bucket, b.n)
+				}
+			}
+		}
+		g.mu.Unlock()
+		if given {
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package collector
+
+import (
+	"sync/atomic"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// leaf is where calls are recorded: the statistic of one resource, called by one origin, in the context of one entrance.
+type leaf struct {
+	*node.Statistic
+	leafKey
+	resource *Resource
+	place    *TreeNode
+}
+
+// leafKey tells the leaves of one place apart.
+type leafKey struct {
+	origin  string
+	inbound bool
+	nested  bool // below another entry, so that the entrance does not count it
+}
+
+// views are all views that the leaf is a part of. Holds the collector's mu.
+func (l *leaf) views() []*node.View {
+	c, r := l.resource.c, l.resource
+	views := []*node.View{r.view, l.place.view}
+	if v := r.Origin(l.origin); v != r.view {
+		views = append(views, v)
+	}
+	if !l.nested {
+		views = append(views, c.root.view, l.place.entrance.view)
+	}
+	if l.inbound {
+		views = append(views, c.inbound)
+	}
+	return views
+}
+
+// spot is where a call belongs, as far as the limits allow.
+type spot struct {
+	entrance string
+	key      leafKey
+	leaf     *leaf         // nil if there is none yet
+	over     *atomic.Int64 // counts calls that are beyond the limit; nil if this is not one
+}
+
+// spot finds where a call of a resource belongs. It changes nothing, and takes no lock.
+func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
+	s := spot{entrance: o.entrance, key: leafKey{o.origin, o.inbound, up != nil}}
+	if up == nil {
+		if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
+			s.entrance, s.over = Other, &c.overflow.entrances
+		}
+	}
+	if s.key.origin = cleanName(o.origin, ""); !r.hasOrigin(s.key.origin) {
+		s.key.origin, s.over = Other, &c.overflow.origins
+	}
+	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil && c.leafCount.Load() >= int64(c.opts.MaxLeaves) {
+		s.entrance, s.key.origin, s.over = Other, Other, &c.overflow.leaves
+		s.leaf = r.leaf(s.entrance, s.key)
+	}
+	return s
+}
+
+// hasEntrance reports whether there is an entrance with this name, or room for it.
+func (c *Collector) hasEntrance(name string) bool {
+	all := *c.entrances.Load()
+	if _, ok := all[name]; ok || name == Other {
+		return true
+	}
+	n := len(all)
+	if _, ok := all[Other]; ok {
+		n--
+	}
+	return n < c.opts.MaxEntrances
+}

@@ -1,0 +1,221 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Grade says what a [Limit] limits: Sentinel's grade.
+type Grade int
+
+const (
+	// QPS limits the passes of a second.
+	QPS Grade = iota
+	// Concurrency limits what is in flight. A batch is one.
+	Concurrency
+)
+
+func (g Grade) String() string {
+	switch g {
+	case QPS:
+		return "qps"
+	case Concurrency:
+		return "concurrency"
+	}
+	return fmt.Sprintf("Grade(%d)", int(g))
+}
+
+// Limit is a rule: how many calls of a resource may pass in a second, or be in flight. Sentinel's FlowRule with its
+// default controller, except that check and count are one step: under any number of goroutines no window of one second
+// that begins when a bucket does ever holds more passes than Count.
+//
+// Buckets are those of the second window, two in a second by default. A second that begins anywhere can hold up to
+// twice Count, if one half comes at its beginning and the other at its end: what is guaranteed is that any stretch of a
+// second less one bucket, half a second by default and 0.9 s with 10 buckets, holds no more than Count. Strict makes it
+// so for any second, for a price: see [node.Quota].
+//
+// All limits that match a call must let it through. Each resource has its own quota, also where a pattern matches many.
+// Calls that enter by [Resource.Enter] or are [Admitted] are not refused, but count. A prioritized call that a limit on
+// QPS refuses borrows from the next bucket that has room, within half a second, and waits for it; it passes in that
+// bucket, as an occupied pass, or is blocked if its context ends before that.
+type Limit struct {
+	// Resource is the name of the resource, or a pattern in which each * stands for any run of characters, none and /
+	// included. All names are as [CleanName] makes them. What is counted for [Other] is limited by the rules for _other.
+	Resource string
+	// Origin limits the calls of one origin; empty, those of all origins together (Sentinel's limitApp default).
+	Origin string
+	// Grade is what is limited.
+	Grade Grade
+	// Count is how much of it is allowed; 0 refuses every call.
+	Count int64
+	// Strict makes a limit on QPS hold for every second, not only for those that begin when a bucket does.
+	Strict bool
+}
+
+// String is what the limit is called as the reason of a block, such as "qps GET /users/*": it does not change with the
+// count.
+func (l Limit) String() string {
+	s := l.Grade.String() + " " + l.Resource
+	if l.Origin != "" {
+		s += " from " + l.Origin
+	}
+	return s
+}
+
+// pattern reports whether the limit is for all resources that match.
+func (l Limit) pattern() bool { return strings.Contains(l.Resource, "*") }
+
+// matches reports whether the limit is for a resource.
+func (l Limit) matches(resource string) bool { return match(l.Resource, resource) }
+
+// match reports whether a name matches a pattern in which each * stands for any run of characters. It takes time in
+// proportion to the product of their lengths at most.
+func match(pattern, name string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, head) {
+		return false
+	}
+	name = name[len(head):]
+	for {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return len(name) >= len(part) && strings.HasSuffix(name, part)
+		}
+		i := strings.Index(name, part) // the first place is the best: it leaves the most to those that follow
+		if i < 0 {
+			return false
+		}
+		name, rest = name[i+len(part):], next
+	}
+}
+
+// ErrBlocked is the error of a call that a limit refused; errors.As finds the [BlockedError] that says which.
+var ErrBlocked = errors.New("collector: blocked")
+
+// BlockedError says why a call was refused. errors.Is(err, ErrBlocked) holds for it.
+type BlockedError struct {
+	// Limit is the rule that refused the call.
+	Limit Limit
+	// Resource and Origin are those of the call.
+	Resource, Origin string
+	// Reading is what the rule saw: the passes of the last second, or what was in flight.
+	Reading int64
+	// Cancelled is why a prioritized call stopped waiting for a bucket, its context's error; nil if it did not wait.
+	Cancelled error
+}
+
+func (e *BlockedError) Error() string {
+	s := fmt.Sprintf("collector: blocked: %q", e.Resource)
+	if e.Origin != "" {
+		s += fmt.Sprintf(" from %q", e.Origin)
+	}
+	s += fmt.Sprintf(": limit %q of %d is used up: %d", e.Limit, e.Limit.Count, e.Reading)
+	if e.Cancelled != nil {
+		s += "; gave up waiting: " + e.Cancelled.Error()
+	}
+	return s
+}
+
+// Unwrap makes errors.Is find [ErrBlocked], and the context's error if the call was cancelled.
+func (e *BlockedError) Unwrap() []error {
+	if e.Cancelled != nil {
+		return []error{ErrBlocked, e.Cancelled}
+	}
+	return []error{ErrBlocked}
+}
+
+// Cancelled is the reason of blocks of prioritized calls that stopped waiting.
+const Cancelled = "cancelled"
+
+// ruleSet is all limits. It is replaced, not changed.
+type ruleSet struct {
+	list    []Limit
+	names   map[string]bool // resources that are named exactly: they always have a place
+	origins map[string]bool // and origins
+}
+
+func newRuleSet(list []Limit) *ruleSet {
+	s := &ruleSet{list: list, names: map[string]bool{}, origins: map[string]bool{}}
+	for _, l := range list {
+		if !l.pattern() {
+			s.names[l.Resource] = true
+		}
+		if l.Origin != "" {
+			s.origins[l.Origin] = true
+		}
+	}
+	return s
+}
+
+// Limits returns the limits in force.
+func (c *Collector) Limits() []Limit {
+	if c == nil {
+		return nil
+	}
+	return append([]Limit(nil), c.limits.Load().list...)
+}
+
+// SetLimits replaces all limits, for all resources at once, while calls go on. What has passed in the last second, and
+// what is in flight, counts for the new limits. If any limit is wrong none is changed, and the error names all that is
+// wrong. A call that was about to enter a resource without limits in this very moment may enter uncounted.
+func (c *Collector) SetLimits(limits []Limit) error {
+	if c == nil {
+		return nil
+	}
+	if err := CheckLimits(limits); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := append([]Limit(nil), limits...)
+	c.limits.Store(newRuleSet(list))
+	for _, r := range c.resources {
+		r.setLimits(list)
+	}
+	return nil
+}
+
+// CheckLimits returns an error that names everything that is wrong with the limits: empty names, counts below 0, two
+// limits for the same thing.
+func CheckLimits(limits []Limit) error {
+	var errs []error
+	type subject struct {
+		resource, origin string
+		grade            Grade
+	}
+	seen := map[subject]int{}
+	for i, l := range limits {
+		wrong := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("limit %d: "+format, append([]any{i + 1}, args...)...))
+		}
+		switch {
+		case l.Resource == "":
+			wrong("resource is empty; a name or a pattern such as * is needed")
+		case l.Resource != cleanName(l.Resource, ""):
+			wrong("resource %.40q... is longer than %d bytes, or not UTF-8", l.Resource, MaxNameLength)
+		}
+		if l.Origin != cleanName(l.Origin, "") {
+			wrong("origin %.40q... is longer than %d bytes, or not UTF-8", l.Origin, MaxNameLength)
+		}
+		if l.Grade != QPS && l.Grade != Concurrency {
+			wrong("there is no %v", l.Grade)
+		}
+		if l.Count < 0 {
+			wrong("%v is %d; 0 or more is needed", l.Grade, l.Count)
+		}
+		if l.Strict && l.Grade != QPS {
+			wrong("strict is for qps; %v is exact anyway", l.Grade)
+		}
+		s := subject{l.Resource, l.Origin, l.Grade}
+		if before, ok := seen[s]; ok {
+			wrong("%q is limited by limit %d already, to %d", l, before+1, limits[before].Count)
+		} else {
+			seen[s] = i
+		}
+	}
+	return errors.Join(errs...)
+}

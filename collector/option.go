@@ -1,0 +1,91 @@
+package collector
+
+import "time"
+
+// Option says how a call is counted, see [Collector.Enter].
+type Option struct {
+	kind optionKind
+	text string
+	n    int64
+	at   time.Time
+}
+
+type optionKind uint8
+
+const (
+	optionOrigin optionKind = iota + 1
+	optionEntrance
+	optionInbound
+	optionOutbound
+	optionBatch
+	optionPrioritized
+	optionAdmitted
+	optionStarted
+)
+
+// Origin says who calls: Sentinel's origin. Entries below this one have the same origin, unless they say otherwise or
+// are [Outbound].
+func Origin(name string) Option { return Option{kind: optionOrigin, text: name} }
+
+// Entrance names the context of the call, where its chain enters: Sentinel's context name. It counts for the first
+// entry of a chain; those below it are in the same context. Without it that is [DefaultEntrance].
+func Entrance(name string) Option { return Option{kind: optionEntrance, text: name} }
+
+// Inbound says that the call comes into the process from outside: it is part of [InboundTotal].
+func Inbound() Option { return Option{kind: optionInbound} }
+
+// Outbound says that the call leaves the process. Who called in does not matter to what is called then, so the origin
+// of the entry above is not passed on.
+func Outbound() Option { return Option{kind: optionOutbound} }
+
+// Batch says that the entry stands for n calls: they pass, or are refused, together, take the same time, and are one in
+// flight. Below 1 it is 1.
+func Batch(n int64) Option { return Option{kind: optionBatch, n: n} }
+
+// Prioritized says that the call, if a limit on QPS refuses it, may wait for the next bucket: at most half a second,
+// and not longer than its context. See [Limit].
+func Prioritized() Option { return Option{kind: optionPrioritized} }
+
+// Admitted says that somebody else has decided to let the call through. No limit refuses it, but it uses them up.
+func Admitted() Option { return Option{kind: optionAdmitted} }
+
+// StartedAt says when the call began, for one that is entered late. Its response time counts from then, but it passes,
+// and is in flight, from now on: what is sealed stays as it is. A time to come is the present.
+func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: t} }
+
+// options are what a call's options say together.
+type options struct {
+	origin, entrance string
+	hasOrigin        bool
+	inbound          bool
+	outbound         bool
+	prioritized      bool
+	admitted         bool
+	started          bool
+	n                int64
+	at               time.Time
+}
+
+func (o *options) apply(list []Option) {
+	o.n = 1
+	for i := range list {
+		switch x := &list[i]; x.kind {
+		case optionOrigin:
+			o.origin, o.hasOrigin = x.text, true
+		case optionEntrance:
+			o.entrance = x.text
+		case optionInbound:
+			o.inbound, o.outbound = true, false
+		case optionOutbound:
+			o.inbound, o.outbound = false, true
+		case optionBatch:
+			o.n = max(x.n, 1)
+		case optionPrioritized:
+			o.prioritized = true
+		case optionAdmitted:
+			o.admitted = true
+		case optionStarted:
+			o.started, o.at = true, x.at
+		}
+	}
+}

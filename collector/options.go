@@ -1,0 +1,120 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// What [Options] are if they do not say.
+const (
+	DefaultMaxResources = 10_000
+	DefaultMaxOrigins   = 100
+	DefaultMaxEntrances = 100
+	DefaultMaxLeaves    = 50_000
+	DefaultMaxDepth     = 64
+	DefaultRetireAfter  = time.Hour
+)
+
+// Options configure a [Collector]. The zero value is sensible.
+type Options struct {
+	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. Calls of any further name
+	// are counted for the resource [Other].
+	MaxResources int
+	// MaxOrigins is how many origins are kept apart for each resource, [DefaultMaxOrigins] if zero; calls of any further
+	// one are counted for its origin [Other]. MaxEntrances is the same for the entrances of the process.
+	MaxOrigins, MaxEntrances int
+	// MaxLeaves is how many combinations of resource, origin and entrance are kept apart, [DefaultMaxLeaves] if zero. It is
+	// what bounds memory: a leaf that is busy every second takes some 7 KiB. Beyond it calls are counted for the
+	// origin and entrance [Other] of their resource, which takes up to four more leaves for each resource, and new
+	// resources are counted as [Other].
+	MaxLeaves int
+	// MaxDepth is how deep the call tree is, [DefaultMaxDepth] if zero. Entries below that are counted as all are; where they
+	// were called from is not shown.
+	MaxDepth int
+	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired: its series end, and its place
+	// is free for another. Its counts stay in every total that they are part of. [DefaultRetireAfter] if zero, never if
+	// negative, and otherwise more than Windows.Minute, so that every way out has had its last seconds. A resource is
+	// retired with its last leaf; a handle that somebody kept starts it again.
+	RetireAfter time.Duration
+	// Windows shape the windows and the histogram of every resource.
+	Windows node.Options
+	// Exception decides which errors count as exceptions, [IsException] if nil. It is asked for every error but
+	// [ErrBlocked], which never is one. See [Ignore] and [Only].
+	Exception func(error) bool
+	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
+	// Nil gives them none. An exception without an error, a panic, has the class "panic".
+	ExceptionClass func(error) string
+	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
+	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
+	// locks, so it must not use the Collector. A prioritized call waits by the machine's clock all the same.
+	Now func() time.Time
+}
+
+func (o *Options) defaults() {
+	set := func(v *int, to int) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&o.MaxResources, DefaultMaxResources)
+	set(&o.MaxOrigins, DefaultMaxOrigins)
+	set(&o.MaxEntrances, DefaultMaxEntrances)
+	set(&o.MaxLeaves, DefaultMaxLeaves)
+	set(&o.MaxDepth, DefaultMaxDepth)
+	if o.Windows.Minute == 0 {
+		o.Windows.Minute = time.Minute
+	}
+	if o.RetireAfter == 0 {
+		o.RetireAfter = max(DefaultRetireAfter, o.Windows.Minute+2*time.Second)
+	}
+	if o.Exception == nil {
+		o.Exception = IsException
+	}
+}
+
+func (o *Options) check() error {
+	var errs []error
+	for _, limit := range []struct {
+		name string
+		v    int
+	}{
+		{"MaxResources", o.MaxResources}, {"MaxOrigins", o.MaxOrigins}, {"MaxEntrances", o.MaxEntrances},
+		{"MaxLeaves", o.MaxLeaves}, {"MaxDepth", o.MaxDepth},
+	} {
+		if limit.v < 1 {
+			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, limit.v))
+		}
+	}
+	if least := o.Windows.Minute + 2*time.Second; o.RetireAfter >= 0 && o.RetireAfter < least {
+		errs = append(errs, fmt.Errorf("collector: RetireAfter is %v; at least %v is needed with a minute window of %v", o.RetireAfter, least, o.Windows.Minute))
+	}
+	return errors.Join(errs...)
+}
+
+// IsException is what counts as an exception unless [Options] say otherwise: every error but context.Canceled, because
+// a caller that no longer waits is no fault of what it called. context.DeadlineExceeded is an exception.
+func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
+
+// Ignore returns an [Options].Exception for which all errors are exceptions but those that match one of the targets,
+// in the sense of errors.Is.
+func Ignore(targets ...error) func(error) bool {
+	return func(err error) bool { return !isAny(err, targets) }
+}
+
+// Only returns an [Options].Exception for which only errors that match one of the targets are exceptions.
+func Only(targets ...error) func(error) bool {
+	return func(err error) bool { return isAny(err, targets) }
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,103 @@
+package collector
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// The places of a resource, one in each context, and its origins. They are few, and looked up without a lock.
+
+// placeList is the nodes of the resource in the call tree, sorted by entrance.
+func (r *Resource) placeList() []*TreeNode {
+	if list := r.places.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// place is the node in the context of an entrance, nil if there is none.
+func (r *Resource) place(entrance string) *TreeNode {
+	for _, p := range r.placeList() {
+		if p.entrance.name == entrance {
+			return p
+		}
+	}
+	return nil
+}
+
+// leaf finds a leaf, nil if there is none.
+func (r *Resource) leaf(entrance string, k leafKey) *leaf {
+	if p := r.place(entrance); p != nil {
+		return p.leaf(k)
+	}
+	return nil
+}
+
+// setPlace adds a place. Holds the collector's mu.
+func (r *Resource) setPlace(p *TreeNode) {
+	list := append(slices.Clone(r.placeList()), p)
+	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
+	r.places.Store(&list)
+}
+
+// dropPlace removes a place. Holds the collector's mu.
+func (r *Resource) dropPlace(p *TreeNode) {
+	list := slices.DeleteFunc(slices.Clone(r.placeList()), func(x *TreeNode) bool { return x == p })
+	r.places.Store(&list)
+}
+
+// Origin is the view of the calls by one origin, nil if there were none.
+func (r *Resource) Origin(name string) *node.View {
+	if r == nil {
+		return nil
+	}
+	if all := r.origins.Load(); all != nil {
+		return (*all)[name]
+	}
+	if name == "" {
+		return r.view
+	}
+	return nil
+}
+
+// hasOrigin reports whether the resource has this origin, or room for it. The empty one always has.
+func (r *Resource) hasOrigin(name string) bool {
+	if name == "" || name == Other || r.Origin(name) != nil {
+		return true
+	}
+	n := 0
+	if all := r.origins.Load(); all != nil {
+		n = len(*all)
+		for _, free := range [...]string{"", Other} {
+			if _, ok := (*all)[free]; ok {
+				n--
+			}
+		}
+	}
+	return n < r.c.opts.MaxOrigins || r.c.limits.Load().origins[name]
+}
+
+// addOrigin makes the view of an origin, if there is none. Holds the collector's mu.
+func (r *Resource) addOrigin(name string) {
+	if r.Origin(name) != nil {
+		return
+	}
+	all := map[string]*node.View{}
+	if old := r.origins.Load(); old != nil {
+		all = maps.Clone(*old)
+	} else if !r.view.Empty() {
+		all[""] = r.view.Clone() // so far there was no other
+	}
+	all[name] = node.NewView(r.c.shape, r.c.line.Now())
+	r.origins.Store(&all)
+}
+
+// dropOrigin removes the view of an origin. Holds the collector's mu.
+func (r *Resource) dropOrigin(name string) {
+	all := maps.Clone(*r.origins.Load())
+	delete(all, name)
+	r.origins.Store(&all)
+}

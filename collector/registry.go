@@ -1,0 +1,175 @@
+package collector
+
+import (
+	"maps"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Resource returns the resource with this name, and makes it if need be. Keep the handle where you can: looking up
+// a name costs about as much as recording a call.
+//
+// Any name is allowed. One that cannot be shown as it is (empty, longer than [MaxNameLength], not UTF-8) is changed as
+// [CleanName] says. Once there are MaxResources resources, a new name gets the resource [Other], unless a limit names
+// it.
+func (c *Collector) Resource(name string) *Resource {
+	if c == nil {
+		return nil
+	}
+	if r, ok := c.byName.Load(name); ok {
+		return r.(*Resource)
+	}
+	clean := CleanName(name)
+	if clean != name {
+		if r, ok := c.byName.Load(clean); ok {
+			return r.(*Resource)
+		}
+	}
+	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
+	if other := c.other.Load(); other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue()) {
+		if r, ok := c.byName.Load(clean); ok { // somebody has just taken the last place for it
+			return r.(*Resource)
+		}
+		return other
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.register(clean)
+}
+
+// full reports whether there is no place for a resource with this name.
+func (c *Collector) full(name string) bool {
+	return (c.count.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
+		!c.limits.Load().names[name]
+}
+
+// register finds or makes a resource. Holds mu.
+func (c *Collector) register(name string) *Resource {
+	if r, ok := c.byName.Load(name); ok {
+		return r.(*Resource)
+	}
+	if c.full(name) {
+		c.sweep()
+	}
+	if name == Other || c.full(name) {
+		if c.other.Load() == nil {
+			c.other.Store(c.newResource(Other))
+		}
+		return c.other.Load()
+	}
+	r := c.newResource(name)
+	c.byName.Store(name, r)
+	c.count.Add(1) // after it can be found: whoever sees the collector full finds every name in it
+	return r
+}
+
+// newResource makes a resource. Holds mu, under which Seal takes the list: so a resource is either sealed with the
+// others, or begins after the seconds that were.
+func (c *Collector) newResource(name string) *Resource {
+	r := &Resource{c: c, name: name, view: node.NewView(c.shape, c.line.Now())}
+	r.setLimits(c.limits.Load().list)
+	c.resources = append(c.resources, r)
+	return r
+}
+
+// find finds the leaf of a call, below an entry or, if up is nil, below an entrance; and makes it if need be. The way of
+// calls that were made before is three look-ups, without a lock. So is that of names beyond the limits, with some more.
+func (c *Collector) find(up *frame, depth int, name string, o *options) *leaf {
+	at := (*c.entrances.Load())[o.entrance]
+	if up != nil {
+		at = up.entry.leaf.place
+	}
+	if at != nil {
+		if p := at.child(name); p != nil {
+			if l := p.leaf(leafKey{o.origin, o.inbound, up != nil}); l != nil {
+				return l
+			}
+		}
+	}
+	for {
+		r := c.Resource(name)
+		s := c.spot(r, up, o)
+		if s.leaf == nil || !c.inTree(up, s.leaf, depth) {
+			if s.leaf = c.makeLeaf(r, up, depth, o); s.leaf == nil {
+				continue // r was retired in this moment
+			}
+		}
+		if s.over != nil {
+			s.over.Add(1)
+		}
+		return s.leaf
+	}
+}
+
+// inTree reports whether the tree shows where the call comes from, or never will.
+func (c *Collector) inTree(up *frame, l *leaf, depth int) bool {
+	if up == nil {
+		return true // made with the leaf
+	}
+	at := up.entry.leaf.place
+	if at.child(l.resource.name) == l.place {
+		return true
+	}
+	if depth < c.opts.MaxDepth && c.edges.Load() < int64(c.opts.MaxLeaves) {
+		return false
+	}
+	if !at.cut.Load() {
+		at.cut.Store(true)
+	}
+	c.overflow.tree.Add(1)
+	return true
+}
+
+// makeLeaf finds or makes the leaf of a call and its place in the tree. It returns nil if the resource was retired.
+func (c *Collector) makeLeaf(r *Resource, up *frame, depth int, o *options) *leaf {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.dead.Load() {
+		return nil
+	}
+	s := c.spot(r, up, o)
+	if s.leaf == nil {
+		place := r.place(s.entrance)
+		if place == nil {
+			place = c.newPlace(r, s.entrance)
+		}
+		s.leaf = c.newLeaf(place, s.key)
+	}
+	switch {
+	case up == nil:
+		s.leaf.place.entrance.adopt(s.leaf.place)
+	case !c.inTree(up, s.leaf, depth) && !up.entry.leaf.place.dead:
+		up.entry.leaf.place.adopt(s.leaf.place)
+		c.edges.Add(1)
+	}
+	return s.leaf
+}
+
+// newPlace makes the node of a resource in the context of an entrance. Holds mu.
+func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
+	e := (*c.entrances.Load())[entrance]
+	if e == nil {
+		e = &TreeNode{name: entrance, view: node.NewView(c.shape, c.line.Now())}
+		e.entrance = e
+		c.root.adopt(e)
+		all := maps.Clone(*c.entrances.Load())
+		all[entrance] = e
+		c.entrances.Store(&all)
+	}
+	place := &TreeNode{name: r.name, view: node.NewView(c.shape, c.line.Now()), resource: r, entrance: e}
+	r.setPlace(place)
+	return place
+}
+
+// newLeaf makes a leaf, and adds it to all views before anybody can record into it. Holds mu.
+func (c *Collector) newLeaf(place *TreeNode, k leafKey) *leaf {
+	l := &leaf{Statistic: node.New(c.shape, c.line.Now()), leafKey: k, resource: place.resource, place: place}
+	l.resource.addOrigin(k.origin)
+	for _, v := range l.views() {
+		v.Add(l.Statistic)
+	}
+	c.leaves = append(c.leaves, l)
+	c.leafCount.Add(1)
+	place.setLeaf(k, l)
+	return l
+}

@@ -1,0 +1,85 @@
+package collector
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// sweepEvery is how many seconds lie between two looks for what is idle.
+const sweepEvery = 10
+
+// sweepIsDue reports whether it is time to look for what is idle. It does not read the clock: the second that was
+// opened last is near enough.
+func (c *Collector) sweepIsDue() bool {
+	return c.opts.RetireAfter >= 0 && c.line.At(0).Index >= c.swept.Load()+sweepEvery
+}
+
+// sweep retires what has been idle for long enough, if it is time to look again. Holds mu.
+func (c *Collector) sweep() {
+	if !c.sweepIsDue() {
+		return
+	}
+	now := c.line.Now()
+	open := c.line.At(now).Index
+	c.swept.Store(open)
+	since := open - int64(c.opts.RetireAfter/time.Second) // nothing in this second or later
+
+	touched := map[*node.View]bool{}
+	c.leaves = filter(c.leaves, func(l *leaf) bool {
+		if !l.Retire(now, since) {
+			return true
+		}
+		for _, v := range l.views() {
+			touched[v] = true
+		}
+		c.leafCount.Add(-1)
+		l.place.setLeaf(l.leafKey, nil)
+		l.resource.home.CompareAndSwap(l, nil)
+		return false
+	})
+	for v := range touched {
+		v.Remove(since)
+	}
+	c.resources = filter(c.resources, func(r *Resource) bool {
+		for name, v := range r.Origins() {
+			if v != r.view && v.Empty() {
+				r.dropOrigin(name)
+			}
+		}
+		for _, p := range r.placeList() {
+			if p.view.Empty() {
+				r.dropPlace(p)
+				c.edges.Add(-p.unlink())
+			}
+		}
+		if r.name == Other || !r.view.Empty() || r.view.Since() >= since {
+			return true
+		}
+		r.dead.Store(true)
+		c.byName.Delete(r.name)
+		c.count.Add(-1)
+		c.retired++
+		return false
+	})
+	for name, e := range *c.entrances.Load() {
+		if e.view.Empty() && !e.hasChildren() {
+			c.dropEntrance(name, e)
+		}
+	}
+}
+
+// filter is the elements to keep: a new slice unless that is all.
+func filter[T any](list []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
+}
+
+// dropEntrance removes an entrance without children. Holds mu.
+func (c *Collector) dropEntrance(name string, e *TreeNode) {
+	all := maps.Clone(*c.entrances.Load())
+	delete(all, name)
+	c.entrances.Store(&all)
+	e.unlink()
+}

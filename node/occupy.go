@@ -1,0 +1,125 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Loan is passes that were borrowed from a bucket to come, from [Statistic.Occupy]: one call that waits for that bucket
+// to begin. It must be ended once, by [Loan.Call] or by [Loan.Cancel]. The zero value is no loan.
+type Loan struct {
+	stat *Statistic
+	at   time.Duration
+	n    int64
+}
+
+// loan is what was borrowed from one bucket: a ring of the future with one slot for each bucket that was borrowed from.
+type loan struct {
+	at            time.Duration // line time at which the bucket starts
+	calls, passes int64
+}
+
+// Occupy borrows n passes from the bucket that starts at the line time bucket, for one call. When that bucket begins,
+// they pass in it and the call is in flight, whoever turns the statistic and whenever: so the pass is in the second in
+// which it happened in every view, and no other second changes. It reports false if the bucket has begun at the
+// reading now, or if the statistic is retired.
+func (s *Statistic) Occupy(now, bucket time.Duration, n int64) (Loan, bool) {
+	n = max(n, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if bucket <= s.at || s.retired {
+		return Loan{}, false
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	r := s.remember()
+	i, there := r.findLoan(bucket)
+	if !there {
+		r.loans = slices.Insert(r.loans, i, loan{at: bucket})
+	}
+	r.loans[i].calls++
+	r.loans[i].passes = saturate(r.loans[i].passes, n)
+	return Loan{stat: s, at: bucket, n: n}, true
+}
+
+// Call turns the statistic to the reading now. If the bucket has begun, the loan has passed, and this is the call; its
+// response time counts from the reading entered. Otherwise it reports false, and the loan goes on.
+func (l *Loan) Call(now, entered time.Duration) (Call, bool) {
+	s := l.stat
+	if s == nil {
+		return Call{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if s.at < l.at {
+		return Call{}, false
+	}
+	n := l.n
+	*l = Loan{}
+	return Call{st: &s.first, entered: entered, n: n}, true
+}
+
+// Cancel gives the passes back. It reports false if the bucket has begun at the reading now: the loan has passed then.
+func (l *Loan) Cancel(now time.Duration) bool {
+	s := l.stat
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if s.at >= l.at {
+		return false
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	i, _ := s.rings.findLoan(l.at)
+	b := &s.rings.loans[i]
+	b.calls--
+	b.passes = max(b.passes-l.n, b.calls)
+	if b.calls == 0 {
+		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
+	}
+	*l = Loan{}
+	return true
+}
+
+// Waiting is how many passes are borrowed from buckets to come, at the reading now.
+func (s *Statistic) Waiting(now time.Duration) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	var sum int64
+	if s.rings != nil {
+		for _, l := range s.rings.loans {
+			sum = saturate(sum, l.passes)
+		}
+	}
+	return sum
+}
+
+// findLoan returns the place of a bucket among the loans, which are ascending.
+func (r *rings) findLoan(bucket time.Duration) (int, bool) {
+	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
+}
+
+// nextLoan takes the earliest loan from a bucket that starts at the line time to or before. Holds all locks.
+func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
+	if s.rings == nil || len(s.rings.loans) == 0 || s.rings.loans[0].at > to {
+		return loan{}, false
+	}
+	l := s.rings.loans[0]
+	s.rings.loans = slices.Delete(s.rings.loans, 0, 1)
+	return l, true
+}
+
+// lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
+func (s *Statistic) lend(l loan) {
+	st := &s.first
+	st.entered.Add(uint32(l.calls))
+	st.open.Pass = saturate(st.open.Pass, l.passes-l.calls)
+	st.open.OccupiedPass = saturate(st.open.OccupiedPass, l.passes)
+}

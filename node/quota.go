@@ -1,0 +1,190 @@
+package node
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// OccupyTimeout is how long, at most, a call may wait for a bucket that it borrows from: Sentinel's.
+const OccupyTimeout = 500 * time.Millisecond
+
+// Quota is how many calls may pass in a second: the ring of a rule that decides on passes, with the buckets that have
+// been and those to come that passes were borrowed from. All times are line times at which a bucket starts, as
+// [Statistic.EnterIf] tells them; they must not go back. Its buckets are as long as those of the second window.
+//
+// No window of one second that begins when a bucket does ever holds more passes than the count. A second that begins
+// anywhere can hold up to twice as many, but only if they are at its two ends: any stretch of a second less one
+// bucket never holds more than the count. So more buckets are stricter. A strict quota counts the bucket, too, that is
+// just leaving the window; then no second at all holds more, and a steady stream gets n/(n+1) of the count with n
+// buckets, in the worst case.
+//
+// A Quota must be made with [NewQuota]. It is not safe for concurrent use. Asking costs two comparisons; the first
+// question in a bucket costs a look at all of them.
+type Quota struct {
+	count    int64
+	width    int64             // buckets that together may hold the count
+	ahead    int64             // buckets that may be borrowed from
+	ring     leap.Array[int64] // passes; its newest bucket is ahead buckets after at
+	at       time.Duration     // the present bucket
+	sum      int64             // passes of the width buckets that end with it
+	borrowed int64             // passes of buckets after it
+}
+
+// NewQuota makes a quota of count passes a second for statistics of this shape; below 0 is 0.
+func NewQuota(shape *Shape, count int64, strict bool) *Quota {
+	length := shape.second.Length()
+	q := &Quota{count: max(count, 0), width: shape.perSec, ahead: max(1, int64(OccupyTimeout/length))}
+	if strict {
+		q.width++
+	}
+	slots := q.width + q.ahead
+	ring, err := leap.NewArray[int64](time.Duration(slots)*length, int(slots))
+	if err != nil {
+		panic(err) // a shape's buckets divide a second, and so make a ring
+	}
+	q.ring = ring
+	q.clear()
+	return q
+}
+
+// clear forgets everything.
+func (q *Quota) clear() {
+	q.ring, _ = leap.NewArray[int64](q.ring.Span(), q.ring.Len())
+	q.at, q.sum, q.borrowed = never, 0, 0
+}
+
+// first is the first bucket of the window that ends with the present one.
+func (q *Quota) first() time.Duration { return q.at - time.Duration(q.width-1)*q.ring.Length() }
+
+// never is before every bucket.
+const never = time.Duration(-1) << 62
+
+// Count is how many passes a second are allowed.
+func (q *Quota) Count() int64 { return q.count }
+
+// Passes is how many calls passed in the window that ends with the bucket at.
+func (q *Quota) Passes(at time.Duration) int64 {
+	q.move(at)
+	return q.sum
+}
+
+// Waiting is how many passes are borrowed from buckets after the bucket at.
+func (q *Quota) Waiting(at time.Duration) int64 {
+	q.move(at)
+	return q.borrowed
+}
+
+// CanPass reports whether n more calls may pass in the bucket at.
+func (q *Quota) CanPass(at time.Duration, n int64) bool {
+	q.move(at)
+	return n <= q.count-q.sum && (q.borrowed == 0 || q.fits(at, n))
+}
+
+// Pass counts n passes in the bucket at, whether they may or not.
+func (q *Quota) Pass(at time.Duration, n int64) {
+	q.move(at)
+	b := q.ring.At(q.at)
+	*b = saturate(*b, n)
+	q.sum = saturate(q.sum, n)
+}
+
+// TryOccupyNext finds the first bucket after the bucket at, and not before the bucket from, from which n passes can be
+// borrowed: every window that has it in it then holds no more than the count. It reports false if there is none that
+// begins within [OccupyTimeout], or is the next one. This is Sentinel's formula (StatisticNode.tryOccupyNext); the
+// windows that end after the bucket are looked at, too.
+func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
+	q.move(at)
+	length := q.ring.Length()
+	for bucket = max(q.at+length, from); bucket <= q.at+time.Duration(q.ahead)*length; bucket += length {
+		if q.fits(bucket, n) {
+			return bucket, true
+		}
+	}
+	return 0, false
+}
+
+// Fill makes the quota know what has passed in the leaves of a view, and is borrowed there, as of the reading now: for
+// a rule that begins while calls go on.
+func (q *Quota) Fill(v *View, now time.Duration) {
+	count := func(at time.Duration, n int64) {
+		if b := q.ring.At(at); b != nil {
+			*b = saturate(*b, n)
+		}
+	}
+	v.together(now, q.clear, func(s *Statistic) {
+		q.move(s.at)
+		open, _ := s.openCounts()
+		count(s.at, open.Pass)
+		if s.rings == nil {
+			return
+		}
+		for at, b := range s.rings.window.Window(s.at, s.at-q.first()+q.ring.Length()) {
+			count(at, b.Pass)
+		}
+		for _, l := range s.rings.loans {
+			count(l.at, l.passes)
+		}
+	})
+	q.measure()
+}
+
+// Borrow counts n passes in a bucket that TryOccupyNext found.
+func (q *Quota) Borrow(bucket time.Duration, n int64) {
+	b := q.ring.At(bucket)
+	*b = saturate(*b, n)
+	q.borrowed = saturate(q.borrowed, n)
+}
+
+// GiveBack takes back what was borrowed from a bucket.
+func (q *Quota) GiveBack(bucket time.Duration, n int64) {
+	if b := q.ring.At(bucket); b != nil {
+		*b = max(*b-n, 0)
+		q.measure()
+	}
+}
+
+// fits reports whether every window that has the bucket in it has room for n more passes.
+func (q *Quota) fits(bucket time.Duration, n int64) bool {
+	length := q.ring.Length()
+	last := min(bucket+time.Duration(q.width-1)*length, q.at+time.Duration(q.ahead)*length)
+	for end := bucket; end <= last; end += length {
+		if n > q.count-q.window(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// window is the passes of the window that ends with a bucket.
+func (q *Quota) window(end time.Duration) (sum int64) {
+	for _, b := range q.ring.Window(end, time.Duration(q.width)*q.ring.Length()) {
+		sum = saturate(sum, *b)
+	}
+	return sum
+}
+
+// move makes the bucket at the present one, if it is not there yet.
+func (q *Quota) move(at time.Duration) {
+	if at <= q.at {
+		return
+	}
+	length := q.ring.Length()
+	newest := q.at + time.Duration(q.ahead)*length
+	q.at = at
+	for b := max(newest+length, q.first()); b <= at+time.Duration(q.ahead)*length; b += length {
+		q.ring.Open(b)
+	}
+	q.measure()
+}
+
+// measure adds up the window and what is borrowed.
+func (q *Quota) measure() {
+	q.sum = q.window(q.at)
+	q.borrowed = 0
+	for i := range q.ahead {
+		if b := q.ring.At(q.at + time.Duration(i+1)*q.ring.Length()); b != nil {
+			q.borrowed = saturate(q.borrowed, *b)
+		}
+	}
+}

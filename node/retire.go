@@ -1,0 +1,73 @@
+package node
+
+import (
+	"math"
+	"time"
+)
+
+// retired is the end of the open bucket in the stripes of a statistic that is retired, or about to be: every reading
+// is after it, so whoever records looks closer.
+const retired = math.MinInt64
+
+// Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
+// second with the index since or later. It reports whether it did. From then on nothing is recorded any more; what was
+// can be read as before, and changes no more. Those who know the statistic must be told, and its totals be kept where
+// they are part of a sum: see [View.Remove].
+func (s *Statistic) Retire(now time.Duration, since int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if s.retired || s.usedSince(since) {
+		return false
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		st.end.Store(retired)
+	}
+	for st := range s.stripes {
+		if st.entered.Load() != st.base || st.exited != st.base || !st.open.Idle() {
+			for st := range s.stripes {
+				st.end.Store(int64(s.end))
+			}
+			return false
+		}
+	}
+	s.retired, s.end = true, math.MaxInt64
+	return true
+}
+
+// usedSince reports whether anything was recorded in the second with this index or later, the open bucket aside. Holds
+// mu.
+func (s *Statistic) usedSince(index int64) bool {
+	if s.since >= index || s.index < index {
+		return true
+	}
+	r := s.rings
+	if r == nil {
+		return false
+	}
+	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
+		return true // a bucket of the open second that is over; only those with counts are opened
+	}
+	return len(r.loans) > 0 || r.minute.After(secondAt(index-1)) != nil
+}
+
+// late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
+// about to be retired and lives.
+func (s *Statistic) late(st *stripe) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.retired {
+		return false
+	}
+	st.entered.Add(math.MaxUint32)
+	return true
+}
+
+// Retired reports whether the statistic was retired.
+func (s *Statistic) Retired() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.retired
+}

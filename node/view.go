@@ -1,0 +1,106 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// View reads several statistics, its leaves, as one: a resource over all its callers (Sentinel's ClusterNode), a
+// resource in one context (DefaultNode), an entrance (EntranceNode), all inbound traffic, the whole process. It
+// answers every reading that a [Statistic] does, and nothing is recorded for it: a call is written once, at its leaf,
+// and a view costs its readers.
+//
+// A sealed second of a view is the sum of its leaves' sealed seconds, the sliding peak included; it is exact and never
+// changes. Readings of open buckets take all leaves in the same bucket, one after the other. Only the most in flight
+// is an upper bound when there is more than one leaf, see [MetricNode].
+//
+// A leaf that is retired leaves the view; its totals stay. A reading costs what it costs for each leaf. A View must be
+// made with [NewView] and not be copied. It is safe for concurrent use.
+type View struct {
+	shape       *Shape
+	since, name int64
+
+	mu     sync.Mutex
+	leaves []*Statistic // a new slice when leaves are removed; elements never change
+	gone   *gone        // nil while no leaf was removed
+}
+
+// gone is what is left of leaves that were removed.
+type gone struct {
+	total Counts
+	rt    cells
+	last  int64 // the last second in which any of them may have counted
+}
+
+// NewView makes a view without leaves that begins in the second of the reading now.
+func NewView(shape *Shape, now time.Duration) *View {
+	second := shape.line.At(now)
+	return &View{shape: shape, since: second.Index, name: second.Name}
+}
+
+// Add adds a leaf, which must not be known to any writer yet: it begins in the second that is open now, so that no
+// second that was read without it changes.
+func (v *View) Add(s *Statistic) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s.Seal(v.shape.opened().Start)
+	v.leaves = append(v.leaves, s)
+}
+
+// Clone returns a view of the same leaves, with the same past.
+func (v *View) Clone() *View {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves)}
+	if v.gone != nil {
+		c.gone = &gone{total: v.gone.total, last: v.gone.last}
+		v.gone.rt.each(c.gone.rt.count)
+	}
+	return c
+}
+
+// Remove removes the leaves that were retired, see [Statistic.Retire], and keeps their totals. Nothing may have been
+// recorded for them in the second since or later: what the view says of seconds before it is not known any more.
+func (v *View) Remove(since int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var left []*Statistic
+	for _, s := range v.leaves {
+		if !s.Retired() {
+			left = append(left, s)
+			continue
+		}
+		if s.rings == nil {
+			continue
+		}
+		if v.gone == nil {
+			v.gone = new(gone)
+		}
+		v.gone.last = max(v.gone.last, since-1)
+		v.gone.total.add(&s.rings.total) // a retired statistic does not change
+		s.rings.rt.each(v.gone.rt.count)
+	}
+	v.leaves = left
+}
+
+// Empty reports whether the view has no leaves.
+func (v *View) Empty() bool { return len(v.list()) == 0 }
+
+func (v *View) list() []*Statistic {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.leaves[:len(v.leaves):len(v.leaves)]
+}
+
+// opened is the second that was opened last.
+func (s *Shape) opened() leap.Second { return s.line.At(math.MinInt64) }
+
+// Since is the index of the second in which the view began.
+func (v *View) Since() int64 { return v.since }
+
+// Began is the wall-clock second in which the view began, in UTC.
+func (v *View) Began() time.Time { return time.Unix(v.name, 0).UTC() }

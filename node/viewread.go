@@ -1,0 +1,132 @@
+package node
+
+import (
+	"slices"
+	"time"
+)
+
+// together calls read for each leaf, with all its stripes' locks held, when all are in the same bucket: that of the
+// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
+func (v *View) together(now time.Duration, again func(), read func(*Statistic)) {
+	leaves := v.list()
+	for same := false; !same; {
+		again()
+		same = true
+		var bucket, latest time.Duration
+		for _, s := range leaves {
+			s.lockAt(now)
+			if !s.retired { // one that is has nothing in any window
+				same = same && (latest == 0 || s.at == bucket)
+				bucket, latest = s.at, max(latest, s.end-1)
+				read(s)
+			}
+			s.unlockStripes()
+		}
+		now = max(now, latest)
+	}
+}
+
+// PassQPS is [Statistic.PassQPS] for all leaves together.
+func (v *View) PassQPS(now time.Duration) float64 {
+	var sum int64
+	v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
+	return float64(sum) / v.shape.span.Seconds()
+}
+
+// Window is [Statistic.Window] for all leaves together.
+func (v *View) Window(now time.Duration) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.window(room[:]) },
+		func(s *Statistic) { s.addWindow(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// Minute is [Statistic.Minute] for all leaves together.
+func (v *View) Minute(now time.Duration) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.minuteWindow(room[:]) },
+		func(s *Statistic) { s.addMinute(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// Bucket is [Statistic.Bucket] for all leaves together.
+func (v *View) Bucket(now time.Duration, back int) (c Counts) {
+	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
+		b := s.bucket(back)
+		c.add(&b)
+	})
+	return c
+}
+
+// InFlight is how many calls are in flight. Leaves are read one after the other.
+func (v *View) InFlight() (sum int64) {
+	for _, s := range v.list() {
+		sum += s.InFlight()
+	}
+	return sum
+}
+
+// Waiting is how many passes are borrowed from buckets to come.
+func (v *View) Waiting(now time.Duration) (sum int64) {
+	for _, s := range v.list() {
+		sum = saturate(sum, s.Waiting(now))
+	}
+	return sum
+}
+
+// Snapshot is [Statistic.Snapshot] for all leaves, each as of its own moment, and for those that were retired.
+func (v *View) Snapshot(now time.Duration, h *Histogram) Snapshot {
+	v.shape.line.At(now)
+	open := v.shape.opened()
+	leaves, gone := v.all()
+	var snap Snapshot
+	if h != nil {
+		h.reset(v.shape.layout)
+	}
+	if gone != nil {
+		snap.Total = gone.total
+		if h != nil {
+			gone.rt.addTo(h.cells)
+		}
+	}
+	var room [128]int64
+	perSec := int(v.shape.perSec)
+	slides := counters(room[:], int(v.shape.horizon/time.Second)*perSec)
+	first := secondAt(open.Index) - v.shape.horizon
+	for _, s := range leaves {
+		s.mu.Lock()
+		s.advance(max(now, open.Start))
+		if s.rings != nil {
+			for at, p := range s.rings.minute.Window(secondAt(open.Index-1), v.shape.horizon) {
+				i := int((at-first)/time.Second) * perSec
+				addSlides(s.rings.store.get(*p), slides[i:i+perSec])
+			}
+		}
+		s.addTotal(&snap, h)
+		s.mu.Unlock()
+	}
+	snap.Last, _ = v.Second(open.Index - 1)
+	snap.Peak = slices.Max(slides)
+	if h != nil {
+		h.measure(&snap.Total)
+	}
+	return snap
+}
+
+// all is the leaves and what is left of those that were removed, as of one moment.
+func (v *View) all() ([]*Statistic, *gone) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var g *gone
+	if v.gone != nil {
+		g = &gone{total: v.gone.total, last: v.gone.last}
+		v.gone.rt.each(g.rt.count)
+	}
+	return v.leaves[:len(v.leaves):len(v.leaves)], g
+}

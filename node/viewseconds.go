@@ -1,0 +1,120 @@
+package node
+
+import (
+	"slices"
+	"time"
+)
+
+// Second returns the record of the second with this index, if it is over: the sum of the leaves' records. It reports
+// false where [Statistic.Second] does for any of them. The leaves need not have been sealed.
+func (v *View) Second(index int64) (MetricNode, bool) {
+	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
+	open := v.shape.opened()
+	leaves, last := v.known()
+	name, ok := v.shape.line.Name(index)
+	if !ok || index < v.since || index >= open.Index || index <= last {
+		return MetricNode{}, false
+	}
+	m := MetricNode{Start: name}
+	var room [64]int64
+	slides := counters(room[:], int(v.shape.perSec))
+	for _, s := range leaves {
+		if !s.addSecond(index, open.Start, &m, slides) {
+			return MetricNode{}, false
+		}
+	}
+	m.PassPeak = slices.Max(slides)
+	return m, true
+}
+
+// addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
+// open by now. It reports false if the record is not known any more.
+func (s *Statistic) addSecond(index int64, open time.Duration, m *MetricNode, slides []int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	if index < s.since || s.retired && index >= s.index {
+		return true
+	}
+	if !s.known(index) {
+		return false
+	}
+	at := secondAt(index)
+	p := s.record(at)
+	if p == nil {
+		flying := s.inFlightAfter(at)
+		m.InFlight += flying
+		m.InFlightMax += flying
+		return true
+	}
+	var rec sealed
+	rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, slides)
+	m.add(&rec.Counts)
+	m.InFlight += rec.inFlight
+	m.InFlightMax += rec.most
+	return true
+}
+
+// known is the leaves, and the last second that is not known because a leaf is gone.
+func (v *View) known() ([]*Statistic, int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last := v.since - 1
+	if v.gone != nil {
+		last = v.gone.last
+	}
+	return v.leaves[:len(v.leaves):len(v.leaves)], last
+}
+
+// AppendSeconds is [Statistic.AppendSeconds] for all leaves together.
+func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
+	open := v.shape.opened().Index
+	for i := max(from, v.since, open-int64(v.shape.horizon/time.Second)); i < min(to, open); i++ {
+		if m, ok := v.Second(i); ok {
+			dst = append(dst, m)
+		}
+	}
+	return dst
+}
+
+// Sum is [Statistic.Sum] for all leaves together.
+func (v *View) Sum(from, to int64) (Counts, bool) {
+	var sum Counts
+	whole := v.records(from, to, func(rec *sealed, _ []byte) { sum.add(&rec.Counts) })
+	return sum, whole
+}
+
+// Histogram is [Statistic.Histogram] for all leaves together.
+func (v *View) Histogram(from, to int64, h *Histogram) bool {
+	h.reset(v.shape.layout)
+	var sum Counts
+	whole := v.records(from, to, func(rec *sealed, cells []byte) {
+		addCells(h.cells, cells)
+		sum.add(&rec.Counts)
+	})
+	h.measure(&sum)
+	return whole
+}
+
+// records calls f for the records of the leaves, and reports whether all of these seconds are known.
+func (v *View) records(from, to int64, f func(*sealed, []byte)) bool {
+	open := v.shape.opened()
+	leaves, last := v.known()
+	whole := to <= open.Index && (max(from, v.since) > last || from >= to)
+	to = min(to, open.Index)
+	for _, s := range leaves {
+		whole = s.openRecords(from, to, open.Start, f) && whole
+	}
+	return whole
+}
+
+// openRecords is records, where the second that starts at the reading open is open by now.
+func (s *Statistic) openRecords(from, to int64, open time.Duration, f func(*sealed, []byte)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	if s.retired {
+		to = min(to, s.index) // nothing happened later
+	}
+	return s.records(from, to, f)
+}
