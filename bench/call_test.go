@@ -13,28 +13,42 @@ const many = 10_000
 
 // BenchmarkCall is one finished request after the other, all to one resource.
 func BenchmarkCall(b *testing.B) {
-	eachRival(b, 1, func(b *testing.B, call func(int)) {
-		for b.Loop() {
-			call(0)
-		}
-	})
+	eachRival(b, bench.Rivals(), 1, serial)
 }
 
 // BenchmarkCallParallel is finished requests to one resource from as many goroutines as there are processors.
 func BenchmarkCallParallel(b *testing.B) {
-	eachRival(b, 1, func(b *testing.B, call func(int)) {
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				call(0)
-			}
-		})
+	eachRival(b, bench.Rivals(), 1, parallel)
+}
+
+// BenchmarkLimit is one finished request after the other, all to one resource, whose limit lets every one through.
+func BenchmarkLimit(b *testing.B) {
+	eachRival(b, bench.Limiters(bench.NeverReached), 1, serial)
+}
+
+// BenchmarkLimitParallel is the same from as many goroutines as there are processors.
+func BenchmarkLimitParallel(b *testing.B) {
+	eachRival(b, bench.Limiters(bench.NeverReached), 1, parallel)
+}
+
+func serial(b *testing.B, call func(int)) {
+	for b.Loop() {
+		call(0)
+	}
+}
+
+func parallel(b *testing.B, call func(int)) {
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			call(0)
+		}
 	})
 }
 
 // BenchmarkCall10000 is requests to 10,000 resources at random, whose memory is mostly cold.
 func BenchmarkCall10000(b *testing.B) {
 	picks := bench.Picks(many)
-	eachRival(b, many, func(b *testing.B, call func(int)) {
+	eachRival(b, bench.Rivals(), many, func(b *testing.B, call func(int)) {
 		i := 0
 		for b.Loop() {
 			call(int(picks[i&(len(picks)-1)]))
@@ -46,7 +60,7 @@ func BenchmarkCall10000(b *testing.B) {
 // BenchmarkCall10000Parallel is the same from as many goroutines as there are processors.
 func BenchmarkCall10000Parallel(b *testing.B) {
 	picks := bench.Picks(many)
-	eachRival(b, many, func(b *testing.B, call func(int)) {
+	eachRival(b, bench.Rivals(), many, func(b *testing.B, call func(int)) {
 		var starts atomic.Int64
 		b.RunParallel(func(pb *testing.PB) {
 			i := int(starts.Add(7919))
@@ -60,8 +74,8 @@ func BenchmarkCall10000Parallel(b *testing.B) {
 
 // eachRival runs a benchmark with each rival, on n resources that are in use. They are made when the benchmark first
 // runs, not for each length it is tried with.
-func eachRival(b *testing.B, n int, run func(b *testing.B, call func(int))) {
-	for _, r := range bench.Rivals() {
+func eachRival(b *testing.B, rivals []bench.Rival, n int, run func(b *testing.B, call func(int))) {
+	for _, r := range rivals {
 		var rec bench.Recorder
 		b.Run(r.Name, func(b *testing.B) {
 			if rec.Call == nil {

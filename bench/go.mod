@@ -16,6 +16,7 @@ require (
 	go.opentelemetry.io/otel/metric v1.46.0
 	go.opentelemetry.io/otel/sdk/metric v1.46.0
 	golang.org/x/perf v0.0.0-20260709024250-82a0b07e230d
+	golang.org/x/time v0.15.0
 )
 
 require (

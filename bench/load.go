@@ -43,6 +43,8 @@ func Rivals() []Rival {
 		{"windowstat", "", newWindowstat},
 		{"windowstat-by-name", "", newWindowstatByName},
 		{"windowstat-do", "", newWindowstatDo},
+		{"windowstat-context", "", newWindowstatContext},
+		{"windowstat-context-nested", "", newWindowstatNested},
 		{"two-clock-readings", "everything", newClockReadings},
 		{"one-atomic-add", "everything but a count", newAtomicAdd},
 		{"sentinel-golang-node", sentinel + ", the clock readings for the response time", newSentinelNode},

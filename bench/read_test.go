@@ -1,6 +1,8 @@
 package bench_test
 
 import (
+	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,13 +12,24 @@ import (
 
 	"github.com/windowstat/windowstat/bench"
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
+
+// leaves is how many origins call a resource that is read as their sum.
+const leaves = 100
 
 // BenchmarkRead reads a window that has just been counted into, clock reading included.
 func BenchmarkRead(b *testing.B) {
 	b.Run("qps/windowstat", func(b *testing.B) {
 		read(b, newResource(b).PassQPS)
+	})
+	b.Run("qps/windowstat-leaf", func(b *testing.B) {
+		s, line := newLeaf(b)
+		read(b, func() float64 { return s.PassQPS(line.Now()) })
+	})
+	b.Run("qps/windowstat-100-leaves", func(b *testing.B) {
+		read(b, newCalled(b).PassQPS)
 	})
 	b.Run("qps/sentinel-golang-node", func(b *testing.B) {
 		n := newSentinelNode()
@@ -39,6 +52,14 @@ func BenchmarkRead(b *testing.B) {
 
 	b.Run("average/windowstat", func(b *testing.B) {
 		r := newResource(b)
+		read(b, func() float64 { return r.Window().AvgRT().Seconds() })
+	})
+	b.Run("average/windowstat-leaf", func(b *testing.B) {
+		s, line := newLeaf(b)
+		read(b, func() float64 { return s.Window(line.Now()).AvgRT().Seconds() })
+	})
+	b.Run("average/windowstat-100-leaves", func(b *testing.B) {
+		r := newCalled(b)
 		read(b, func() float64 { return r.Window().AvgRT().Seconds() })
 	})
 	b.Run("average/sentinel-golang-node", func(b *testing.B) { read(b, newSentinelNode().AvgRT) })
@@ -87,6 +108,42 @@ func newResource(b *testing.B) *collector.Resource {
 		e.Exit(nil)
 	}
 	return r
+}
+
+// newCalled makes a resource that as many origins call as there are leaves, each as often as newResource is called.
+func newCalled(b *testing.B) *collector.Resource {
+	b.Helper()
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range leaves * 100 {
+		_, e, err := c.Enter(context.Background(), "read", collector.Origin(strconv.Itoa(i%leaves)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		e.Exit(nil)
+	}
+	if n := c.Health().Leaves; n != leaves {
+		b.Fatalf("there are %d leaves, want %d", n, leaves)
+	}
+	return c.Resource("read")
+}
+
+// newLeaf makes a statistic as each resource has at least one, and the clock that it needs.
+func newLeaf(b *testing.B) (*node.Statistic, *leap.Timeline) {
+	b.Helper()
+	line := leap.NewTimeline(leap.Clock{})
+	shape, err := node.NewShape(line, node.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := node.New(shape, line.Now())
+	for range 100 {
+		call := s.Begin()
+		call.End(false)
+	}
+	return s, line
 }
 
 func newSentinelNode() *stat.ResourceNode {

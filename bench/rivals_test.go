@@ -8,7 +8,7 @@ import (
 )
 
 func TestEveryRivalCanBeCalled(t *testing.T) {
-	for _, r := range bench.Rivals() {
+	for _, r := range append(bench.Rivals(), bench.Limiters(bench.NeverReached)...) {
 		t.Run(r.Name, func(t *testing.T) {
 			rec, err := r.New(bench.Names(3))
 			if err != nil {
@@ -25,6 +25,28 @@ func TestEveryRivalCanBeCalled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A limit that does not apply would cost nothing.
+func TestEveryLimitApplies(t *testing.T) {
+	for _, r := range bench.Limiters(0) {
+		rec, err := r.New(bench.Names(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := refuses(rec); refused != (r.Name != "windowstat-without-limit") {
+			t.Errorf("%s, which allows nothing: the call was refused: %v", r.Name, refused)
+		}
+		if rec.Close != nil {
+			rec.Close()
+		}
+	}
+}
+
+func refuses(rec bench.Recorder) (refused bool) {
+	defer func() { refused = recover() != nil }()
+	rec.Call(0)
+	return
 }
 
 func TestLoadIsTheSameEachTime(t *testing.T) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -42,6 +43,37 @@ func newWindowstatDo(names []string) (Recorder, error) {
 		},
 		Warm: warmUp,
 	}, err
+}
+
+// newWindowstatContext enters through a context, at the top of a chain, with everything that a server says of a call:
+// who calls, where the chain enters, and that it comes from outside.
+func newWindowstatContext(names []string) (Recorder, error) {
+	c, _, err := resources(names)
+	return chain(c, context.Background(), names), err
+}
+
+// newWindowstatNested is newWindowstatContext below an entry, which stays open.
+func newWindowstatNested(names []string) (Recorder, error) {
+	c, err := collector.New(collector.Options{MaxResources: len(names) + 1})
+	if err != nil {
+		return Recorder{}, err
+	}
+	ctx, _, err := c.Enter(context.Background(), "top", collector.Origin("web"), collector.Entrance("http"), collector.Inbound())
+	return chain(c, ctx, names), err
+}
+
+// chain enters below ctx.
+func chain(c *collector.Collector, ctx context.Context, names []string) Recorder {
+	return Recorder{
+		Call: func(i int) {
+			_, e, err := c.Enter(ctx, names[i], collector.Origin("web"), collector.Entrance("http"), collector.Inbound())
+			if err != nil {
+				panic(err)
+			}
+			e.Exit(nil)
+		},
+		Warm: warmUp,
+	}
 }
 
 // warmUp is more than a second, after which a resource has its window of a minute.

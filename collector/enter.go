@@ -96,24 +96,14 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	if c == nil {
 		return ctx, nil, nil
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	var o options
-	o.apply(opts)
-	up := c.frameOf(ctx)
+	up := c.below(ctx, &o, opts)
 	f := &frame{Context: ctx}
 	if up != nil {
 		f.depth = up.depth + 1
-		o.entrance = up.entry.leaf.place.entrance.name
-		if !o.hasOrigin && !o.outbound {
-			o.origin = up.entry.leaf.origin
-		}
-	} else if o.entrance == "" {
-		o.entrance = DefaultEntrance
 	}
 	for {
-		l := c.find(up, f.depth, name, &o)
+		l := c.find(up, name, &o)
 		f.entry.leaf = l
 		if g := l.resource.gate.Load(); g != nil {
 			if retry, err := g.enter(ctx, &f.entry, &o); err != nil {
@@ -128,6 +118,37 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 			f.entry.call.Backdate(c.reading(o.at))
 		}
 		return f, &f.entry, nil
+	}
+}
+
+// below finds the entry that ctx is below of, nil if there is none, and what a call has from there and by its options.
+func (c *Collector) below(ctx context.Context, o *options, opts []Option) *frame {
+	o.apply(opts)
+	up := c.frameOf(ctx)
+	switch {
+	case up != nil:
+		o.entrance = up.entry.leaf.place.entrance.name
+		if !o.hasOrigin && !o.outbound {
+			o.origin = up.entry.leaf.origin
+		}
+	case o.entrance == "":
+		o.entrance = DefaultEntrance
+	}
+	return up
+}
+
+// Block records that somebody else refused a call that would have begun here, below the entry that ctx belongs to; see
+// [Resource.Block].
+func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Option) {
+	if c == nil {
+		return
+	}
+	var o options
+	up := c.below(ctx, &o, opts)
+	for {
+		if l := c.find(up, name, &o); l.block(reason, o.n) {
+			return
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ type rule struct {
 func (r *Resource) setLimits(all []Limit) {
 	var rules []rule
 	for _, l := range all {
-		if l.matches(r.name) {
+		if l.Matches(r.name) {
 			rules = append(rules, rule{Limit: l})
 			r.blocks.add(l.String(), 0) // so that there is a series before the first block
 		}
@@ -94,14 +94,13 @@ func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err
 	if by == nil {
 		return true, nil
 	}
-	if !l.Block(c.line.Now(), o.n) {
-		return true, nil
-	}
 	reason := by.String()
 	if cancelled != nil {
 		reason = Cancelled
 	}
-	l.resource.blocks.add(reason, o.n)
+	if !l.block(reason, o.n) {
+		return true, nil
+	}
 	return false, &BlockedError{Limit: *by, Resource: l.resource.name, Origin: l.origin, Reading: reading, Cancelled: cancelled}
 }
 

@@ -37,6 +37,15 @@ func (l *leaf) views() []*node.View {
 	return views
 }
 
+// block counts n refused calls. It reports false if the leaf was retired.
+func (l *leaf) block(reason string, n int64) bool {
+	if !l.Block(l.resource.c.line.Now(), n) {
+		return false
+	}
+	l.resource.blocks.add(reason, n)
+	return true
+}
+
 // spot is where a call belongs, as far as the limits allow.
 type spot struct {
 	entrance string

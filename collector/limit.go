@@ -66,8 +66,8 @@ func (l Limit) String() string {
 // pattern reports whether the limit is for all resources that match.
 func (l Limit) pattern() bool { return strings.Contains(l.Resource, "*") }
 
-// matches reports whether the limit is for a resource.
-func (l Limit) matches(resource string) bool { return match(l.Resource, resource) }
+// Matches reports whether the limit is for the resource with this name.
+func (l Limit) Matches(resource string) bool { return match(l.Resource, resource) }
 
 // match reports whether a name matches a pattern in which each * stands for any run of characters. It takes time in
 // proportion to the product of their lengths at most.

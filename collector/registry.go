@@ -74,7 +74,7 @@ func (c *Collector) newResource(name string) *Resource {
 
 // find finds the leaf of a call, below an entry or, if up is nil, below an entrance; and makes it if need be. The way of
 // calls that were made before is three look-ups, without a lock. So is that of names beyond the limits, with some more.
-func (c *Collector) find(up *frame, depth int, name string, o *options) *leaf {
+func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	at := (*c.entrances.Load())[o.entrance]
 	if up != nil {
 		at = up.entry.leaf.place
@@ -89,8 +89,8 @@ func (c *Collector) find(up *frame, depth int, name string, o *options) *leaf {
 	for {
 		r := c.Resource(name)
 		s := c.spot(r, up, o)
-		if s.leaf == nil || !c.inTree(up, s.leaf, depth) {
-			if s.leaf = c.makeLeaf(r, up, depth, o); s.leaf == nil {
+		if s.leaf == nil || !c.inTree(up, s.leaf) {
+			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {
 				continue // r was retired in this moment
 			}
 		}
@@ -102,7 +102,7 @@ func (c *Collector) find(up *frame, depth int, name string, o *options) *leaf {
 }
 
 // inTree reports whether the tree shows where the call comes from, or never will.
-func (c *Collector) inTree(up *frame, l *leaf, depth int) bool {
+func (c *Collector) inTree(up *frame, l *leaf) bool {
 	if up == nil {
 		return true // made with the leaf
 	}
@@ -110,7 +110,7 @@ func (c *Collector) inTree(up *frame, l *leaf, depth int) bool {
 	if at.child(l.resource.name) == l.place {
 		return true
 	}
-	if depth < c.opts.MaxDepth && c.edges.Load() < int64(c.opts.MaxLeaves) {
+	if up.depth+1 < c.opts.MaxDepth && c.edges.Load() < int64(c.opts.MaxLeaves) {
 		return false
 	}
 	if !at.cut.Load() {
@@ -121,7 +121,7 @@ func (c *Collector) inTree(up *frame, l *leaf, depth int) bool {
 }
 
 // makeLeaf finds or makes the leaf of a call and its place in the tree. It returns nil if the resource was retired.
-func (c *Collector) makeLeaf(r *Resource, up *frame, depth int, o *options) *leaf {
+func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.dead.Load() {
@@ -138,7 +138,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, depth int, o *options) *lea
 	switch {
 	case up == nil:
 		s.leaf.place.entrance.adopt(s.leaf.place)
-	case !c.inTree(up, s.leaf, depth) && !up.entry.leaf.place.dead:
+	case !c.inTree(up, s.leaf) && !up.entry.leaf.place.dead:
 		up.entry.leaf.place.adopt(s.leaf.place)
 		c.edges.Add(1)
 	}

@@ -113,7 +113,7 @@ func (r *Resource) enter(e *Entry, admitted bool) error {
 func (r *Resource) ownLeaf() *leaf {
 	l := r.home.Load()
 	if l == nil {
-		l = r.c.find(nil, 0, r.name, &options{entrance: DefaultEntrance})
+		l = r.c.find(nil, r.name, &options{entrance: DefaultEntrance})
 		r.home.Store(l)
 	}
 	return l
@@ -127,8 +127,7 @@ func (r *Resource) Block(reason string) {
 	}
 	for {
 		l := r.ownLeaf()
-		if l.Block(r.c.line.Now(), 1) {
-			l.resource.blocks.add(reason, 1)
+		if l.block(reason, 1) {
 			return
 		}
 		r.home.CompareAndSwap(l, nil)

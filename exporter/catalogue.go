@@ -178,6 +178,14 @@ func Catalogue() []Metric {
 			Self: func(h collector.Health) float64 { return float64(h.Limits) },
 		},
 		{
+			Name: "limits_last_reload_timestamp_seconds", Type: Gauge, Unit: "seconds",
+			Help: "Unix time at which limits were last taken from the file; 0 while there is none.",
+		},
+		{
+			Name: "limits_reload_failures_total", Type: Counter,
+			Help: "Times that the file of limits could not be read again or had a mistake; the old limits stayed.",
+		},
+		{
 			Name: "clock_steps_total", Type: Counter,
 			Help: "Times that the wall clock was found a second or more away from where it should have been.",
 			Self: func(h collector.Health) float64 { return float64(h.Clock.Steps) },

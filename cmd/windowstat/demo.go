@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -85,8 +86,14 @@ func (d demo) run(c *cli.Context) (err error) {
 	line := stats.Timeline()
 	from, _ := line.Name(line.At(line.Now()).Index)
 
-	routes := shop()
-	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes)), d.logger)
+	if d.limits == "" {
+		if err := stats.SetLimits(d.ownLimits()); err != nil {
+			return err
+		}
+	}
+	db := &database{stats: stats, calls: map[string]tally{}}
+	routes := shop(db)
+	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger)
 	if err != nil {
 		return err
 	}
@@ -122,6 +129,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	if err := tele.finishLog(); err != nil {
 		return err
 	}
+	maps.Copy(l.sent, db.calls)
 	b := books{sent: l.sent, counted: counted(stats)}
 	if b.scraped, err = d.scrape(tele); err != nil {
 		return err
@@ -142,13 +150,19 @@ func (d demo) run(c *cli.Context) (err error) {
 	return nil
 }
 
+// ownLimits are those of the demo without a file: the flash sale's burst, half the rate in one second, is a little too
+// much for it.
+func (d demo) ownLimits() []collector.Limit {
+	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(d.rate*0.4), 1)}}
+}
+
 // scrape reads the page over HTTP. If the page is behind TLS or a password, the same handler is asked on a listener
 // of its own.
 func (d demo) scrape(t *telemetry) (map[string]tally, error) {
 	if d.webConfig == "" {
 		return scraped(t.url())
 	}
-	own, err := listen("127.0.0.1:0", t.page, d.logger)
+	own, err := listen("127.0.0.1:0", t.handler, d.logger)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -87,8 +88,14 @@ func (l *load) share(r route, since time.Duration) float64 {
 	}
 }
 
+// clients are who the generator pretends to be.
+var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
+
+// clientHeader is where it says so.
+const clientHeader = "X-Client"
+
 func (l *load) send(r route) {
-	failed, err := l.request(r)
+	status, err := l.request(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -100,26 +107,32 @@ func (l *load) send(r route) {
 		name = httpstat.Unmatched
 	}
 	t := l.sent[name]
-	t.pass++
-	t.complete++
-	if failed {
+	switch {
+	case status == http.StatusTooManyRequests:
+		t.block++
+	case status >= http.StatusInternalServerError:
 		t.exception++
+		fallthrough
+	default:
+		t.pass++
+		t.complete++
 	}
 	l.sent[name] = t
 }
 
-func (l *load) request(r route) (failed bool, err error) {
+func (l *load) request(r route) (status int, err error) {
 	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
+	req.Header.Set(clientHeader, clients[rand.IntN(len(clients))])
 	resp, err := l.client.Do(req)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return false, err
+		return 0, err
 	}
-	return resp.StatusCode >= http.StatusInternalServerError, nil
+	return resp.StatusCode, nil
 }

@@ -107,7 +107,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	out := p.output()
-	if strings.Count(out, "  equal\n") != 6 || strings.Contains(out, "DIFFERENT") {
+	if strings.Count(out, "  equal\n") != 8 || strings.Contains(out, "DIFFERENT") {
 		t.Errorf("output:\n%s", out)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

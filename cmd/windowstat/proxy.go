@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,12 +20,15 @@ func proxyCommand() *cli.Command {
 		Usage: "put a reverse proxy that counts in front of any HTTP service",
 		Description: `The resource of a request is its method and path, with numbers, UUIDs and hashes collapsed to :id. A response of
 500 or more is an exception, and so is an upstream that cannot be reached or does not answer in time: the client
-gets a 502 then.`,
+gets a 502 then. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"},
 			&cli.StringFlag{Name: "proxy.listen-address", Value: "127.0.0.1:8080", Usage: "`ADDRESS` for the clients, host:port"},
 			&cli.DurationFlag{Name: "proxy.upstream-timeout", Value: 30 * time.Second, Usage: "how long the upstream may take to begin its answer"},
 			&cli.IntFlag{Name: "proxy.path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
+			&cli.StringFlag{Name: "proxy.origin-header", Usage: "`HEADER` of a request that says who sends it, its origin"},
+			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
+			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten; negative is never"},
 			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
 		}, telemetryFlags()...),
 		Action: func(c *cli.Context) error {
@@ -43,6 +47,7 @@ type proxy struct {
 	clients  string
 	timeout  time.Duration
 	depth    int
+	origin   string // header
 	stats    *collector.Collector
 }
 
@@ -51,6 +56,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	p := proxy{
 		settings: s, clients: c.String("proxy.listen-address"),
 		timeout: c.Duration("proxy.upstream-timeout"), depth: c.Int("proxy.path-depth"),
+		origin: c.String("proxy.origin-header"),
 	}
 	errs := []error{noArguments(c), err}
 	wrong := func(flag string, err error) {
@@ -68,13 +74,31 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.depth < 1 || p.depth > deepest {
 		wrong("proxy.path-depth", fmt.Errorf("%d is not between 1 and %d", p.depth, deepest))
 	}
-	if limit := c.Int("max-resources"); limit < 1 {
-		wrong("max-resources", fmt.Errorf("%d is below 1", limit))
-	} else if p.stats, err = collector.New(collector.Options{MaxResources: limit}); err != nil {
-		errs = append(errs, err)
+	if p.origin != "" && !validHeader.MatchString(p.origin) {
+		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
-	return p, errors.Join(errs...)
+	o := collector.Options{
+		MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
+	}
+	if o.MaxResources < 1 {
+		wrong("max-resources", fmt.Errorf("%d is below 1", o.MaxResources))
+	}
+	if o.MaxOrigins < 1 {
+		wrong("max-origins", fmt.Errorf("%d is below 1", o.MaxOrigins))
+	}
+	const shortest = 62 * time.Second
+	if o.RetireAfter >= 0 && o.RetireAfter < shortest {
+		wrong("retire-after", fmt.Errorf("%v is below %v, in which the last seconds are read", o.RetireAfter, shortest))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return p, err
+	}
+	p.stats, err = collector.New(o)
+	return p, err
 }
+
+// validHeader is a token as HTTP has them.
+var validHeader = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
 
 func parseUpstream(s string) (*url.URL, error) {
 	if s == "" {
@@ -100,7 +124,11 @@ func (p proxy) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	h := httpstat.Handler(p.stats, httpstat.PathName(p.depth), p.handler())
+	var opts []httpstat.Option
+	if p.origin != "" {
+		opts = append(opts, httpstat.OriginHeader(p.origin))
+	}
+	h := httpstat.Handler(p.stats, httpstat.PathName(p.depth), p.handler(), opts...)
 	front, err := listen(p.clients, h, p.logger)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())

@@ -20,7 +20,7 @@ import (
 )
 
 // tally is what one observer counted for one resource.
-type tally struct{ pass, complete, exception int64 }
+type tally struct{ pass, block, complete, exception int64 }
 
 // books are the counts of all observers, by resource.
 type books struct {
@@ -32,7 +32,7 @@ func counted(c *collector.Collector) map[string]tally {
 	all := map[string]tally{}
 	for _, r := range c.Seal().Resources {
 		t := r.Snapshot(nil).Total
-		all[r.Name()] = tally{t.Pass, t.Complete, t.Exception}
+		all[r.Name()] = tally{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all
 }
@@ -55,14 +55,18 @@ func scraped(url string) (map[string]tally, error) {
 	all := map[string]tally{}
 	for name, add := range map[string]func(*tally, int64){
 		"pass_total":      func(t *tally, n int64) { t.pass += n },
+		"block_total":     func(t *tally, n int64) { t.block += n },
 		"complete_total":  func(t *tally, n int64) { t.complete += n },
 		"exception_total": func(t *tally, n int64) { t.exception += n },
 	} {
 		for _, m := range families[exporter.Namespace+"_"+name].GetMetric() {
-			resource := m.Label[0].GetValue()
-			t := all[resource]
-			add(&t, int64(m.Counter.GetValue()))
-			all[resource] = t
+			for _, l := range m.Label {
+				if l.GetName() == "resource" {
+					t := all[l.GetValue()]
+					add(&t, int64(m.Counter.GetValue()))
+					all[l.GetValue()] = t
+				}
+			}
 		}
 	}
 	return all, nil
@@ -91,11 +95,12 @@ func sum(all map[string]tally, path string, from time.Time) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if row.Start.Before(from) {
+		if row.Start.Before(from) || row.Resource == collector.InboundTotal { // which has been counted already
 			continue
 		}
 		t := all[row.Resource]
 		t.pass += row.Pass
+		t.block += row.Block
 		t.complete += row.Success
 		t.exception += row.Exception
 		all[row.Resource] = t
@@ -114,7 +119,7 @@ func (b books) print(w io.Writer) bool {
 		}
 	}
 	agree := true
-	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged", "failed")
+	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged", "failed", "blocked")
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		sent, counted, scraped, logged := b.sent[name], b.counted[name], b.scraped[name], b.logged[name]
 		verdict := "equal"
@@ -122,13 +127,13 @@ func (b books) print(w io.Writer) bool {
 			verdict = fmt.Sprintf("DIFFERENT: sent %v, counted %v, scraped %v, logged %v", sent, counted, scraped, logged)
 			agree = false
 		}
-		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d  %s\n",
-			width, name, sent.complete, counted.complete, scraped.complete, logged.complete, sent.exception, verdict)
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d %9d  %s\n",
+			width, name, sent.complete, counted.complete, scraped.complete, logged.complete, sent.exception, sent.block, verdict)
 	}
 	return agree
 }
 
-// String names all three counts, for the case that they differ where the table does not show it.
+// String names all counts, for the case that they differ where the table does not show it.
 func (t tally) String() string {
-	return fmt.Sprintf("%d pass %d complete %d exception", t.pass, t.complete, t.exception)
+	return fmt.Sprintf("%d pass %d block %d complete %d exception", t.pass, t.block, t.complete, t.exception)
 }

@@ -5,7 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // route is one of the demo service's routes: what it is like, and how it is called.
@@ -19,7 +22,7 @@ type route struct {
 }
 
 // shop returns the routes of the demo service, of as many characters as services have.
-func shop() []route {
+func shop(db *database) []route {
 	fixed := func(path string) func() string { return func() string { return path } }
 	return []route{
 		{
@@ -28,18 +31,20 @@ func shop() []route {
 		},
 		{
 			pattern: "GET /products/{id}", method: "GET", share: 0.30,
-			path:    func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
-			handler: takes(func() time.Duration { return between(3, 6) }),
+			path: func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
+			handler: db.query("db: products", func() time.Duration { return between(1, 2) },
+				takes(func() time.Duration { return between(2, 4) })),
 		},
 		{
 			pattern: "GET /search", method: "GET", path: fixed("/search?q=shoes"), share: 0.13,
-			handler: takes(func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
+			handler: db.query("db: products", func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
 				return min(time.Duration(8e6*math.Exp(rand.NormFloat64())), time.Second)
-			}),
+			}, takes(func() time.Duration { return time.Millisecond })),
 		},
 		{
 			pattern: "POST /orders", method: "POST", path: fixed("/orders"), share: 0.10,
-			handler: takes(func() time.Duration { return between(80, 160) }), // slow
+			handler: db.query("db: orders", func() time.Duration { return between(70, 150) }, // slow
+				takes(func() time.Duration { return 10 * time.Millisecond })),
 		},
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
@@ -65,6 +70,42 @@ func takes(d func() time.Duration) http.HandlerFunc {
 		time.Sleep(d())
 		fmt.Fprintln(w, "ok")
 	}
+}
+
+// database is what some of the routes call, below their own entries, and what they count of it themselves.
+type database struct {
+	stats *collector.Collector
+	mu    sync.Mutex
+	calls map[string]tally
+}
+
+// query is a handler that queries the database, which takes its time, before it does the rest.
+func (db *database) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, e, err := db.stats.Enter(r.Context(), name, collector.Outbound())
+		db.count(name, err)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		time.Sleep(d())
+		e.Exit(nil)
+		rest(w, r)
+	}
+}
+
+// count counts a call as the database would.
+func (db *database) count(name string, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	t := db.calls[name]
+	if err != nil {
+		t.block++
+	} else {
+		t.pass++
+		t.complete++
+	}
+	db.calls[name] = t
 }
 
 // between is a random time between two numbers of milliseconds.

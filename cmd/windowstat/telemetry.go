@@ -10,15 +10,18 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -30,6 +33,9 @@ func telemetryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
 		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
+		&cli.StringFlag{Name: "metrics.by", Usage: "`LABEL` that the metrics of resources get besides resource: origin or entrance"},
+		&cli.BoolFlag{Name: "metrics.histograms-by", Usage: "give the histogram this label, too"},
+		&cli.StringFlag{Name: "limits.file", Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"},
 		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
 		&cli.StringFlag{Name: "log.level", Value: "info", Usage: "`LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")},
 		&cli.StringFlag{Name: "log.format", Value: "logfmt", Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")},
@@ -38,8 +44,9 @@ func telemetryFlags() []cli.Flag {
 
 // settings are the values of the flags, checked.
 type settings struct {
-	listen, webConfig, path, logDir string
-	logger                          *slog.Logger
+	listen, webConfig, path, logDir, limits string
+	page                                    prom.Options
+	logger                                  *slog.Logger
 }
 
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
@@ -48,6 +55,8 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 		webConfig: c.String("web.config.file"),
 		path:      c.String("web.telemetry-path"),
 		logDir:    c.String("metric-log.dir"),
+		limits:    c.String("limits.file"),
+		page:      prom.Options{By: c.String("metrics.by"), HistogramsBy: c.Bool("metrics.histograms-by")},
 	}
 	var errs []error
 	wrong := func(flag string, err error) {
@@ -61,6 +70,19 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	}
 	if !validPath.MatchString(s.path) || path.Clean(s.path) != s.path {
 		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below / of letters, digits and ._~-, such as /metrics", s.path))
+	}
+	switch s.page.By {
+	case "":
+		if s.page.HistogramsBy {
+			wrong("metrics.histograms-by", errors.New("needs --metrics.by"))
+		}
+	case "origin", "entrance":
+	default:
+		wrong("metrics.by", fmt.Errorf("%q is neither origin nor entrance", s.page.By))
+	}
+	if s.limits != "" {
+		_, err := limitfile.Read(s.limits)
+		wrong("limits.file", err)
 	}
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
@@ -87,20 +109,21 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// telemetry is what a serving command runs beside its own work: the metrics page, and the metric log if there is a
-// directory for it.
+// telemetry is what a serving command runs beside its own work: the metrics page, the metric log if there is a
+// directory for it, and the limits if there is a file of them.
 type telemetry struct {
 	settings
 	*server
-	page    http.Handler
-	log     *metriclog.Writer // nil without a directory
-	logged  chan error
-	stopLog context.CancelFunc
+	handler   http.Handler
+	log       *metriclog.Writer // nil without a directory
+	logged    chan error
+	stopLog   context.CancelFunc
+	stopLimit func()
 }
 
-// startTelemetry listens, and starts the page and the log. On an error nothing is left running.
+// startTelemetry listens, and starts the page, the log and the limits. On an error nothing is left running.
 func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetry, err error) {
-	t := &telemetry{settings: s, logged: make(chan error, 1)}
+	t := &telemetry{settings: s, logged: make(chan error, 1), stopLimit: func() {}}
 	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
@@ -111,15 +134,21 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 			err = errors.Join(err, listener.Close())
 		}
 	}()
-	var sources []exporter.Source
+	var limits *limitfile.Watcher
+	if s.limits != "" {
+		if limits, err = limitfile.Watch(c, s.limits, s.logger); err != nil {
+			return nil, fmt.Errorf("--limits.file: %w", err)
+		}
+		s.page.Sources = append(s.page.Sources, limits)
+	}
 	if s.logDir != "" {
 		t.log, err = metriclog.New(c, metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger})
 		if err != nil {
 			return nil, fmt.Errorf("--metric-log.dir: %w", err)
 		}
-		sources = append(sources, t.log)
+		s.page.Sources = append(s.page.Sources, t.log)
 	}
-	if t.page, err = prom.Handler(c, prom.Options{Sources: sources}); err != nil {
+	if t.handler, err = prom.Handler(c, s.page); err != nil {
 		return nil, err
 	}
 	landing, err := web.NewLandingPage(web.LandingConfig{
@@ -133,7 +162,7 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET "+s.path, t.page)
+	mux.Handle("GET "+s.path, t.handler)
 	mux.Handle("GET /{$}", landing)
 	serving := s.logger
 	if s.webConfig == "" {
@@ -147,7 +176,27 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 		t.stopLog = cancel
 		go func() { t.logged <- t.log.Run(ctx) }()
 	}
+	if limits != nil {
+		t.stopLimit = follow(limits)
+	}
 	return t, nil
+}
+
+// follow reads limits again on SIGHUP and when their file changes. It returns the way to stop it.
+func follow(limits *limitfile.Watcher) (stop func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = limits.Run(ctx, hup) // it ends with ctx
+	}()
+	return func() {
+		signal.Stop(hup)
+		cancel()
+		<-done
+	}
 }
 
 // url is where the metrics page is.
@@ -172,4 +221,7 @@ func (t *telemetry) finishLog() error {
 }
 
 // stop ends the log, with the last second in it, and then the page.
-func (t *telemetry) stop() error { return errors.Join(t.finishLog(), t.server.stop()) }
+func (t *telemetry) stop() error {
+	t.stopLimit()
+	return errors.Join(t.finishLog(), t.server.stop())
+}

@@ -9,6 +9,11 @@
 // http.ServeMux; [Route] wraps one route's handler and is told; [Handler] takes a function. Requests that match no
 // route share the name [Unmatched].
 //
+// Who sends a request, its origin, is told by [Origin] or [OriginHeader]. Limits are asked before the handler runs, and
+// a request that they refuse is answered with 429. [Transport] counts the calls to other services.
+//
+//	client := &http.Client{Transport: httpstat.Transport(c, nil, nil)}
+//
 // A status of 500 or more is an exception, and so is a handler that panicked (http.ErrAbortHandler included, which
 // is how net/http aborts a response). The panic goes on. The response time is the handler's: it ends when the handler
 // returns, for a hijacked connection, too.
@@ -36,18 +41,27 @@
 //		if g.FullPath() != "" {
 //			name = g.Request.Method + " " + g.FullPath()
 //		}
-//		e := c.Resource(name).Enter()
-//		failed := errors.New("failed")
+//		ctx, e, err := c.Enter(g.Request.Context(), name, collector.Inbound(), collector.Entrance("http"))
+//		if err != nil {
+//			g.AbortWithStatus(http.StatusTooManyRequests)
+//			return
+//		}
+//		failed := httpstat.ErrPanicked
 //		defer func() { e.Exit(failed) }()
+//		g.Request = g.Request.WithContext(ctx)
 //		g.Next()
-//		if g.Writer.Status() < 500 {
-//			failed = nil
+//		failed = nil
+//		if status := g.Writer.Status(); status >= 500 {
+//			failed = httpstat.StatusError(status)
 //		}
 //	})
 //
 // and in echo the same with ec.Path() and ec.Response().Status.
 //
 // # Caveats
+//
+// A handler gets a copy of the request, whose context knows the entry: entries that the handler makes with it are
+// nested below. Middleware outside sees the request without it.
 //
 // The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.Pusher and io.ReaderFrom where
 // net/http's own does, and Unwrap for http.ResponseController. Any other interface of the wrapped writer is reached

@@ -2,6 +2,7 @@ package httpstat
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/windowstat/windowstat/collector"
@@ -10,48 +11,76 @@ import (
 // Unmatched is the resource of requests that match no route.
 const Unmatched = "unmatched"
 
-var errFailed = errors.New("httpstat: the handler failed")
+// DefaultEntrance is the entrance of requests, unless [Entrance] says otherwise.
+const DefaultEntrance = "http"
+
+// StatusError is the error that a status of 500 or more counts as: what [collector.Options] are asked about.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
+
+// ErrPanicked is the error that a handler counts as which did not return.
+var ErrPanicked = errors.New("httpstat: the handler panicked")
 
 // Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A nil Collector counts
 // nothing. It routes each request twice, because the pattern must be known before the handler runs.
-func Mux(c *collector.Collector, mux *http.ServeMux) http.Handler {
+func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string {
 		_, pattern := mux.Handler(r)
 		return pattern
-	}, mux)
+	}, mux, opts...)
+}
+
+// Route counts all requests to next for one resource. A nil Collector counts nothing.
+func Route(c *collector.Collector, resource string, next http.Handler, opts ...Option) http.Handler {
+	return Handler(c, func(*http.Request) string { return resource }, next, opts...)
 }
 
 // Handler counts the requests to next for the resource that name gives them, which may depend on anything that is
-// known before next runs. The empty name is [Unmatched]. A nil Collector counts nothing.
-func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler) http.Handler {
+// known before next runs. The empty name is [Unmatched]. What next calls with the request's context is nested below it.
+// A request that a limit refuses does not reach next: it is answered with 429 and Retry-After, see [Refused]. A nil
+// Collector counts nothing.
+func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
 	if c == nil {
 		return next
+	}
+	s := settings{entrance: DefaultEntrance, refused: http.HandlerFunc(tooMany)}
+	for _, o := range opts {
+		o(&s)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resource := name(r)
 		if resource == "" {
 			resource = Unmatched
 		}
-		serve(c.Resource(resource), next, w, r)
+		opts := []collector.Option{collector.Inbound(), collector.Entrance(s.entrance)}
+		if s.origin != nil {
+			opts = append(opts, collector.Origin(s.origin(r)))
+		}
+		ctx, e, err := c.Enter(r.Context(), resource, opts...)
+		if err != nil {
+			s.refused.ServeHTTP(w, r)
+			return
+		}
+		inner := r.WithContext(ctx)
+		serve(e, next, w, inner)
+		r.Pattern = inner.Pattern // for whoever looks at the request afterwards
 	})
 }
 
-// Route counts all requests to next for one resource. A nil Collector counts nothing.
-func Route(c *collector.Collector, resource string, next http.Handler) http.Handler {
-	if c == nil {
-		return next
+func serve(e *collector.Entry, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	seen, wrapped := watch(w)
+	err := ErrPanicked // unless it returns
+	defer func() { e.Exit(err) }()
+	next.ServeHTTP(wrapped, r)
+	err = nil
+	if seen.status >= http.StatusInternalServerError {
+		err = StatusError(seen.status)
 	}
-	res := c.Resource(resource)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(res, next, w, r) })
 }
 
-func serve(res *collector.Resource, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	seen, wrapped := watch(w)
-	e := res.Enter()
-	failed := errFailed // unless it returns
-	defer func() { e.Exit(failed) }()
-	next.ServeHTTP(wrapped, r)
-	if seen.status < http.StatusInternalServerError {
-		failed = nil
-	}
+// tooMany answers a request that was refused. The limit is for a second, so that is when to come again.
+func tooMany(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
 }

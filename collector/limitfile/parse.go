@@ -1,0 +1,186 @@
+package limitfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// MaxSize is how long a file may be, in bytes.
+const MaxSize = 1 << 20
+
+// Read reads the limits from a file. The error names every mistake in it.
+func Read(path string) (_ []collector.Limit, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, MaxSize)
+	}
+	limits, err := Parse(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return limits, err
+}
+
+// Parse reads the limits from the text of a file. The error names every mistake in it, with its line.
+func Parse(data []byte) ([]collector.Limit, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(doc.Content) == 0 {
+		return nil, errors.New("the file is empty; a list named limits is needed, [] for none")
+	}
+	var p parser
+	p.file(doc.Content[0])
+	if p.errs == nil {
+		p.errs = append(p.errs, collector.CheckLimits(p.limits))
+	}
+	if err := errors.Join(p.errs...); err != nil {
+		return nil, err
+	}
+	return p.limits, nil
+}
+
+// parser collects limits and mistakes.
+type parser struct {
+	limits []collector.Limit
+	errs   []error
+}
+
+func (p *parser) wrong(n *yaml.Node, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
+}
+
+func (p *parser) file(n *yaml.Node) {
+	var list *yaml.Node
+	p.fields(n, "the file", func(key string, value *yaml.Node) bool {
+		if key == "limits" {
+			list = value
+		}
+		return key == "limits"
+	}, "limits")
+	switch {
+	case len(p.errs) > 0 && list == nil:
+	case list == nil:
+		p.wrong(n, "there is no list named limits")
+	case list.Kind != yaml.SequenceNode:
+		p.wrong(list, "limits is %s; a list is needed, [] for none", kind(list))
+	default:
+		for _, entry := range list.Content {
+			p.entry(entry)
+		}
+	}
+}
+
+// entry reads one entry, which may be two limits.
+func (p *parser) entry(n *yaml.Node) {
+	var l collector.Limit
+	counts := map[collector.Grade]int64{}
+	p.fields(n, "a limit", func(key string, value *yaml.Node) bool {
+		switch key {
+		case "resource":
+			l.Resource = p.text(key, value)
+		case "origin":
+			l.Origin = p.text(key, value)
+		case "qps":
+			counts[collector.QPS] = p.count(key, value)
+		case "concurrency":
+			counts[collector.Concurrency] = p.count(key, value)
+		case "strict":
+			if value.Tag != "!!bool" || value.Decode(&l.Strict) != nil {
+				p.wrong(value, "strict is %q; true or false is needed", value.Value)
+			}
+		default:
+			return false
+		}
+		return true
+	}, "resource, origin, qps, concurrency, strict")
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	if l.Resource == "" {
+		p.wrong(n, "a limit without a resource; * is for all")
+	}
+	if len(counts) == 0 {
+		p.wrong(n, "a limit of nothing; qps or concurrency is needed")
+	}
+	if _, ok := counts[collector.QPS]; l.Strict && !ok {
+		p.wrong(n, "strict without qps")
+	}
+	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
+		if count, ok := counts[grade]; ok {
+			one := l
+			one.Grade, one.Count, one.Strict = grade, count, l.Strict && grade == collector.QPS
+			p.limits = append(p.limits, one)
+		}
+	}
+}
+
+// fields calls set for every field of a mapping; it reports whether it knows the field.
+func (p *parser) fields(n *yaml.Node, what string, set func(string, *yaml.Node) bool, known string) {
+	if n.Kind != yaml.MappingNode {
+		p.wrong(n, "%s is %s; fields are needed: %s", what, kind(n), known)
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case seen[key.Value]:
+			p.wrong(key, "%s is there twice", key.Value)
+		case !set(key.Value, value):
+			p.wrong(key, "there is no field %.40q; the fields are %s", key.Value, known)
+		}
+		seen[key.Value] = true
+	}
+}
+
+func (p *parser) text(key string, n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		p.wrong(n, "%s is %s; a name is needed", key, kind(n))
+		return "?" // one mistake is enough
+	}
+	return n.Value
+}
+
+func (p *parser) count(key string, n *yaml.Node) int64 {
+	v, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || v < 0 {
+		p.wrong(n, "%s is %s; a whole number of 0 or more is needed", key, kind(n))
+		return 0
+	}
+	return v
+}
+
+// kind says what a value is.
+func kind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a group of fields"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	default:
+		if n.Tag == "!!null" {
+			return "empty"
+		}
+		return fmt.Sprintf("%.40q", n.Value)
+	}
+}
