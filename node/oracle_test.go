@@ -17,15 +17,13 @@ type event struct {
 	block   int64
 	done    int64
 	failed  int64
+	borrow  int64 // part of pass
 	rt      time.Duration
 	balance int64 // change of what is in flight
 }
 
 // oracle remembers every event and answers by looking at all of them.
-type oracle struct {
-	events  []event
-	buckets int64 // in a second
-}
+type oracle struct{ events []event }
 
 // counts is the sum of what happened in [from, to).
 func (o *oracle) counts(from, to time.Duration) node.Counts {
@@ -36,6 +34,7 @@ func (o *oracle) counts(from, to time.Duration) node.Counts {
 		}
 		c.Pass += e.pass
 		c.Block += e.block
+		c.OccupiedPass += e.borrow
 		c.Exception += e.failed
 		if e.done > 0 {
 			if c.Complete == 0 || e.rt < c.RTMin {
@@ -66,24 +65,52 @@ func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	return rts[max(int(math.Ceil(q*float64(len(rts)))), 1)-1]
 }
 
-func (o *oracle) second(i int64) node.MetricNode {
-	start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
-	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
-	var flying int64
+// flying is what was in flight at the end of [start, end), and the most within it.
+func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 	for _, e := range o.events {
 		if e.at >= end {
 			break
 		}
 		if e.at >= start {
-			m.InFlightMax = max(m.InFlightMax, flying)
+			most = max(most, flying)
 		}
 		flying += e.balance
 		if e.at >= start {
-			m.InFlightMax = max(m.InFlightMax, flying)
+			most = max(most, flying)
 		}
 	}
-	m.InFlight = flying
-	m.InFlightMax = max(m.InFlightMax, flying)
+	return flying, max(most, flying)
+}
+
+// oracles are those of several statistics that are read as one.
+type oracles struct {
+	list    []*oracle
+	buckets int64 // in a second
+}
+
+func (o *oracles) counts(from, to time.Duration) (c node.Counts) {
+	for _, x := range o.list {
+		c = c.Add(x.counts(from, to))
+	}
+	return c
+}
+
+func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
+	var all oracle
+	for _, x := range o.list {
+		all.events = append(all.events, x.events...)
+	}
+	return all.quantile(q, from, to)
+}
+
+func (o *oracles) second(i int64) node.MetricNode {
+	start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
+	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
+	for _, x := range o.list {
+		flying, most := x.flying(start, end)
+		m.InFlight += flying
+		m.InFlightMax += most
+	}
 	length := time.Second / time.Duration(o.buckets)
 	for to := start + length; to <= end; to += length {
 		m.PassPeak = max(m.PassPeak, o.counts(to-time.Second, to).Pass)
@@ -112,21 +139,88 @@ func (p *position) counted(at time.Duration) time.Duration {
 	return p.open
 }
 
-// schedule drives a statistic and the oracle with the same random events: bursts, gaps, late stamps, batches, calls
-// that overlap, steps of the wall clock, readings of everything. It is the body of the test and of the fuzz target.
-func schedule(t *testing.T, random *rand.Rand, buckets int, steps bool) {
-	r := newRig(t, node.Options{SampleCount: buckets})
-	o := &oracle{buckets: int64(buckets)}
-	length := time.Second / time.Duration(buckets)
-	p := &position{r: r, length: length, end: length}
-	type flying struct {
-		call    *node.Call
-		entered time.Duration
-		n       int64
+// subject is a statistic with its oracle.
+type subject struct {
+	*node.Statistic
+	oracle
+	position
+	calls   []flying
+	loans   []*loan
+	retired bool
+}
+
+type flying struct {
+	call    *node.Call
+	entered time.Duration
+	n       int64
+}
+
+type loan struct {
+	node.Loan
+	bucket, entered time.Duration
+	n               int64
+	passed          bool
+}
+
+// counted is when an event counts; loans from buckets that have begun by then pass before it.
+func (s *subject) counted(at time.Duration) time.Duration {
+	when := s.position.counted(at)
+	slices.SortStableFunc(s.loans, func(a, b *loan) int { return int(a.bucket - b.bucket) })
+	for _, l := range s.loans {
+		if !l.passed && l.bucket <= s.open {
+			l.passed = true
+			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1})
+		}
 	}
-	var calls []flying
-	records := map[int64]node.MetricNode{}
-	var h node.Histogram
+	return when
+}
+
+func (s *subject) record(e event) { s.events = append(s.events, e) }
+
+// reader is what a statistic and a view have in common: every reading.
+type reader interface {
+	PassQPS(now time.Duration) float64
+	Window(now time.Duration) node.Window
+	Minute(now time.Duration) node.Window
+	Bucket(now time.Duration, back int) node.Counts
+	InFlight() int64
+	Waiting(now time.Duration) int64
+	Snapshot(now time.Duration, h *node.Histogram) node.Snapshot
+	Second(index int64) (node.MetricNode, bool)
+	AppendSeconds(dst []node.MetricNode, from, to int64) []node.MetricNode
+	Sum(from, to int64) (node.Counts, bool)
+	Histogram(from, to int64, h *node.Histogram) bool
+	Since() int64
+	Began() time.Time
+}
+
+// schedule drives statistics and oracles with the same random events: bursts, gaps, late stamps, batches, calls that
+// overlap, borrowed passes, steps of the wall clock, statistics that come and go, readings of everything. One statistic
+// is read itself, several through a view. It is the body of the test and of the fuzz target.
+func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
+	r := newRig(t, node.Options{SampleCount: buckets})
+	length := time.Second / time.Duration(buckets)
+	o := &oracles{buckets: int64(buckets)}
+	newSubject := func(s *node.Statistic) *subject {
+		x := &subject{Statistic: s, position: position{r: r, length: length}}
+		o.list = append(o.list, &x.oracle)
+		x.counted(r.now) // it begins in the bucket of now
+		return x
+	}
+	var subjects []*subject
+	var read reader = r.Statistic
+	view := node.NewView(r.shape, 0)
+	if leaves == 1 {
+		subjects = append(subjects, newSubject(r.Statistic))
+	} else {
+		read = view
+	}
+	add := func() {
+		s := node.New(r.shape, r.now)
+		view.Add(s)
+		subjects = append(subjects, newSubject(s))
+	}
+	w := &witness{records: map[int64]node.MetricNode{}}
 	for range 60 + random.IntN(300) {
 		switch random.IntN(12) {
 		case 0:
@@ -146,101 +240,237 @@ func schedule(t *testing.T, random *rand.Rand, buckets int, steps bool) {
 		default:
 			r.now += time.Duration(random.Int64N(int64(40 * ms)))
 		}
-		at := r.now
-		if random.IntN(5) == 0 {
-			at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp read some time ago
+		if live(subjects) < leaves && random.IntN(4) == 0 {
+			add()
 		}
-		n := int64(1)
-		if random.IntN(4) == 0 {
-			n += random.Int64N(50)
+		if live(subjects) > 0 {
+			s := subjects[random.IntN(len(subjects))]
+			if !s.retired {
+				s.act(random, r, leaves > 1, view, w)
+			}
 		}
-		switch k := random.IntN(10); {
-		case k < 4:
-			c := r.Enter(at, n)
-			calls = append(calls, flying{&c, at, n})
-			o.events = append(o.events, event{at: p.counted(at), pass: n, balance: 1})
-		case k < 7 && len(calls) > 0:
-			i := random.IntN(len(calls))
-			c := calls[i]
-			calls = append(calls[:i], calls[i+1:]...)
-			failed := random.IntN(3) == 0
-			c.call.Exit(at, failed)
-			e := event{at: p.counted(at), done: c.n, rt: max(at-c.entered, 0), balance: -1}
-			if failed {
-				e.failed = c.n
-			}
-			o.events = append(o.events, e)
-		case k < 8:
-			r.Block(at, n)
-			o.events = append(o.events, event{at: p.counted(at), block: n})
-		default:
-			p.counted(r.now)
-			r.Seal(r.now)
-			present := int64(p.open / time.Second)
-			for i := max(0, present-65); i <= present; i++ {
-				m, ok := r.Second(r.zero + i)
-				name, fresh := r.line.Name(r.zero + i)
-				if ok != (i < present && fresh) && i > present-60 {
-					t.Fatalf("second %d of %d: readable %t", i, present, ok)
-				}
-				if !ok {
-					continue
-				}
-				want := o.second(i)
-				if !steps && want.Start != name {
-					t.Fatalf("second %d is named %v, want %v", i, name, want.Start)
-				}
-				want.Start = name
-				if m != want {
-					t.Fatalf("second %d of %d:\n got %+v\nwant %+v", i, present, m, want)
-				}
-				if before, ok := records[i]; ok && before != m {
-					t.Fatalf("second %d changed from %+v to %+v", i, before, m)
-				}
-				records[i] = m
-			}
-			end := p.open + length
-			w := r.Window(r.now)
-			if want := o.counts(end-time.Second, end); w.Counts != want || r.PassQPS(r.now) != float64(want.Pass) {
-				t.Fatalf("window at %v:\n got %+v\nwant %+v", p.open, w.Counts, want)
-			}
-			var most int64
-			for back := range buckets {
-				want := o.counts(end-time.Duration(back+1)*length, end-time.Duration(back)*length)
-				if got := r.Bucket(r.now, back); got != want {
-					t.Fatalf("bucket %d back at %v:\n got %+v\nwant %+v", back, p.open, got, want)
-				}
-				most = max(most, want.Complete)
-			}
-			if w.MaxComplete != most {
-				t.Fatalf("most completions in a bucket: %d, want %d", w.MaxComplete, most)
-			}
-			end = time.Duration(present+1) * time.Second
-			if got, want := r.Minute(r.now).Counts, o.counts(end-time.Minute, end); got != want {
-				t.Fatalf("minute at %v:\n got %+v\nwant %+v", p.open, got, want)
-			}
-			from := max(0, present-1-random.Int64N(59))
-			to := from + random.Int64N(present-from+1)
-			begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
-			want := o.counts(begin, until)
-			if got, whole := r.Sum(r.zero+from, r.zero+to); got != want || !whole {
-				t.Fatalf("sum of seconds %d to %d:\n got %+v (%t)\nwant %+v", from, to, got, whole, want)
-			}
-			if !r.Histogram(r.zero+from, r.zero+to, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
-				t.Fatalf("histogram of seconds %d to %d: %d with sum %v, want %+v", from, to, h.Count(), h.Sum(), want)
-			}
-			for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
-				checkQuantile(t, &h, q, o.quantile(q, begin, until))
-			}
-			s := r.Snapshot(r.now, &h)
-			if want := o.counts(-1, end); s.Total != want || s.InFlight != int64(len(calls)) || r.InFlight() != s.InFlight {
-				t.Fatalf("total at %v:\n got %+v, %d in flight\nwant %+v, %d", p.open, s.Total, s.InFlight, want, len(calls))
-			}
-			if h.Count() != s.Total.Complete || h.Sum() != s.Total.RTSum {
-				t.Fatalf("histogram of %d with sum %v, total %+v", h.Count(), h.Sum(), s.Total)
-			}
-			checkQuantile(t, &h, 0.95, o.quantile(0.95, -1, end))
+		if random.IntN(8) == 0 && len(subjects) > 0 {
+			check(t, random, r, o, subjects, read, buckets, steps, w)
 		}
+	}
+}
+
+func live(subjects []*subject) (n int) {
+	for _, s := range subjects {
+		if !s.retired {
+			n++
+		}
+	}
+	return n
+}
+
+// act is one random event.
+func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w *witness) {
+	at := r.now
+	if random.IntN(5) == 0 {
+		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp read some time ago
+	}
+	n := int64(1)
+	if random.IntN(4) == 0 {
+		n += random.Int64N(50)
+	}
+	switch k := random.IntN(12); {
+	case k < 4:
+		c := s.Enter(at, n)
+		s.calls = append(s.calls, flying{&c, at, n})
+		s.record(event{at: s.counted(at), pass: n, balance: 1})
+	case k < 7 && len(s.calls) > 0:
+		i := random.IntN(len(s.calls))
+		c := s.calls[i]
+		s.calls = slices.Delete(s.calls, i, i+1)
+		failed := random.IntN(3) == 0
+		c.call.Exit(at, failed)
+		e := event{at: s.counted(at), done: c.n, rt: max(at-c.entered, 0), balance: -1}
+		if failed {
+			e.failed = c.n
+		}
+		s.record(e)
+	case k < 8:
+		s.Block(at, n)
+		s.record(event{at: s.counted(at), block: n})
+	case k < 9:
+		s.counted(at)
+		bucket := s.open + time.Duration(random.IntN(4))*s.length
+		l, ok := s.Occupy(at, time.Duration(r.zero)*time.Second+bucket, n)
+		if ok != (bucket > s.open) {
+			panic("a loan from a bucket that has begun, or none from one to come")
+		}
+		if ok {
+			s.loans = append(s.loans, &loan{Loan: l, bucket: bucket, entered: at, n: n})
+		}
+	case k < 10 && len(s.loans) > 0:
+		i := random.IntN(len(s.loans))
+		l := s.loans[i]
+		s.counted(at)
+		if random.IntN(2) == 0 {
+			if l.Cancel(at) == l.passed {
+				panic("a loan was given back that has passed, or not though it has not")
+			}
+			if !l.passed {
+				s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
+			}
+			break
+		}
+		c, ok := l.Call(at, l.entered)
+		if ok != l.passed {
+			panic("a loan has passed that has not, or has not that has")
+		}
+		if ok {
+			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
+			s.calls = append(s.calls, flying{&c, l.entered, l.n})
+		}
+	case retire && len(s.calls) == 0 && len(s.loans) == 0:
+		s.counted(r.now)
+		since := int64(s.open/time.Second) - 59
+		s.retired = s.Retire(r.now, r.zero+since)
+		if used := s.counts(time.Duration(since)*time.Second, s.open+s.length); s.retired && used != (node.Counts{}) {
+			panic("a statistic was retired that was used")
+		}
+		if s.retired {
+			view.Remove(r.zero + since)
+			if s.counts(0, s.open+s.length) != (node.Counts{}) {
+				w.forgotten = max(w.forgotten, since)
+			}
+		}
+	}
+}
+
+// witness remembers what was read.
+type witness struct {
+	records   map[int64]node.MetricNode
+	forgotten int64 // seconds before this one cannot be read any more
+	h         node.Histogram
+}
+
+// check compares every reading with the oracles.
+func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read reader, buckets int, steps bool, w *witness) {
+	t.Helper()
+	length := time.Second / time.Duration(buckets)
+	var open time.Duration
+	var inFlight, waiting int64
+	for _, s := range subjects {
+		if s.retired {
+			continue
+		}
+		s.counted(r.now)
+		s.Seal(r.now)
+		open = max(open, s.open)
+		inFlight += int64(len(s.calls))
+		for _, l := range s.loans {
+			if l.passed {
+				inFlight++
+			} else {
+				waiting += l.n
+			}
+		}
+	}
+	if live(subjects) == 0 {
+		return
+	}
+	present := int64(open / time.Second)
+	first := read.Since() - r.zero
+	for i := max(first, present-65); i <= present; i++ {
+		m, ok := read.Second(r.zero + i)
+		name, fresh := r.line.Name(r.zero + i)
+		if ok != (i < present && fresh && i >= w.forgotten) && i > present-60 {
+			t.Fatalf("second %d of %d: readable %t", i, present, ok)
+		}
+		if !ok {
+			continue
+		}
+		want := o.second(i)
+		if !steps && want.Start != name {
+			t.Fatalf("second %d is named %v, want %v", i, name, want.Start)
+		}
+		want.Start = name
+		if m != want {
+			t.Fatalf("second %d of %d:\n got %+v\nwant %+v", i, present, m, want)
+		}
+		if before, ok := w.records[i]; ok && before != m {
+			t.Fatalf("second %d changed from %+v to %+v", i, before, m)
+		}
+		w.records[i] = m
+	}
+	var appended []node.MetricNode
+	for i := present - 60; i < present; i++ {
+		if m, ok := read.Second(r.zero + i); ok {
+			appended = append(appended, m)
+		}
+	}
+	if got := read.AppendSeconds(nil, r.zero+present-100, r.zero+present+10); !slices.Equal(got, appended) {
+		t.Fatalf("seconds together are %v, one by one %v", got, appended)
+	}
+
+	end := open + length
+	win := read.Window(r.now)
+	if want := o.counts(end-time.Second, end); win.Counts != want || read.PassQPS(r.now) != float64(want.Pass) {
+		t.Fatalf("window at %v:\n got %+v\nwant %+v", open, win.Counts, want)
+	}
+	var most int64
+	for back := range buckets {
+		want := o.counts(end-time.Duration(back+1)*length, end-time.Duration(back)*length)
+		if got := read.Bucket(r.now, back); got != want {
+			t.Fatalf("bucket %d back at %v:\n got %+v\nwant %+v", back, open, got, want)
+		}
+		most = max(most, want.Complete)
+	}
+	if win.MaxComplete != most {
+		t.Fatalf("most completions in a bucket: %d, want %d", win.MaxComplete, most)
+	}
+	end = time.Duration(present+1) * time.Second
+	minute := read.Minute(r.now)
+	if want := o.counts(end-time.Minute, end); minute.Counts != want {
+		t.Fatalf("minute at %v:\n got %+v\nwant %+v", open, minute.Counts, want)
+	}
+	most = 0
+	for i := present - 59; i <= present; i++ {
+		most = max(most, o.counts(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second).Complete)
+	}
+	if minute.MaxComplete != most {
+		t.Fatalf("most completions in a second of the minute: %d, want %d", minute.MaxComplete, most)
+	}
+
+	from := max(first, w.forgotten, present-1-random.Int64N(59))
+	to := from + random.Int64N(max(present-from+1, 1))
+	begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
+	want := o.counts(begin, until)
+	if got, whole := read.Sum(r.zero+from, r.zero+to); got != want || !whole {
+		t.Fatalf("sum of seconds %d to %d:\n got %+v (%t)\nwant %+v", from, to, got, whole, want)
+	}
+	h := &w.h
+	if !read.Histogram(r.zero+from, r.zero+to, h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
+		t.Fatalf("histogram of seconds %d to %d: %d with sum %v, want %+v", from, to, h.Count(), h.Sum(), want)
+	}
+	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
+		checkQuantile(t, h, q, o.quantile(q, begin, until))
+	}
+	if _, whole := read.Sum(r.zero+from, r.zero+present+1); whole {
+		t.Fatalf("a sum with the open second in it is called whole")
+	}
+
+	s := read.Snapshot(r.now, h)
+	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight || read.Waiting(r.now) != waiting {
+		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d", open, s.Total, s.InFlight, read.Waiting(r.now), want, inFlight, waiting)
+	}
+	if h.Count() != s.Total.Complete || h.Sum() != s.Total.RTSum {
+		t.Fatalf("histogram of %d with sum %v, total %+v", h.Count(), h.Sum(), s.Total)
+	}
+	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
+	last, _ := read.Second(r.zero + present - 1)
+	peak := s.Peak
+	if random.IntN(4) == 0 { // it takes long
+		peak = 0
+		for i := present - 60; i < present; i++ {
+			peak = max(peak, o.second(i).PassPeak)
+		}
+	}
+	if s.Peak != peak || s.Last != last {
+		t.Fatalf("peak of the minute %d, want %d; last second %+v, want %+v", s.Peak, peak, s.Last, last)
 	}
 }
 
@@ -257,18 +487,20 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 }
 
 func TestAgainstOracle(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(20) {
 		for _, buckets := range []int{1, 2, 10} {
-			schedule(t, rand.New(rand.NewPCG(seed, 7)), buckets, seed%2 == 1)
+			for _, leaves := range []int{1, 2, 5} {
+				schedule(t, rand.New(rand.NewPCG(seed, 7)), buckets, leaves, seed%2 == 1)
+			}
 		}
 	}
 }
 
 func FuzzAgainstOracle(f *testing.F) {
-	f.Add(uint64(1), uint64(2), uint8(1), false)
-	f.Add(uint64(1), uint64(2), uint8(4), true)
-	f.Fuzz(func(t *testing.T, a, b uint64, buckets uint8, steps bool) {
+	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
+	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
+	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
-		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], steps)
+		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)
 	})
 }

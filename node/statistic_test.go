@@ -15,10 +15,11 @@ const ms = time.Millisecond
 // second of the wall clock.
 type rig struct {
 	*node.Statistic
-	line *leap.Timeline
-	zero int64 // index of the second that starts at reading 0
-	now  time.Duration
-	wall time.Duration // how far the wall clock was stepped
+	line  *leap.Timeline
+	shape *node.Shape
+	zero  int64 // index of the second that starts at reading 0
+	now   time.Duration
+	wall  time.Duration // how far the wall clock was stepped
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,6 +36,7 @@ func newRig(t testing.TB, o node.Options) *rig {
 		t.Fatal(err)
 	}
 	r.zero = r.line.At(0).Index
+	r.shape = shape
 	r.Statistic = node.New(shape, 0)
 	return r
 }
