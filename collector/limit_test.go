@@ -1,0 +1,496 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// fakeClock is a clock that the test sets, for a Collector.
+type fakeClock struct{ ns atomic.Int64 }
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func (f *fakeClock) now() time.Time          { return epoch.Add(time.Duration(f.ns.Load())) }
+func (f *fakeClock) set(since time.Duration) { f.ns.Store(int64(since)) }
+func (f *fakeClock) add(d time.Duration)     { f.ns.Add(int64(d)) }
+
+func clocked(t testing.TB, o collector.Options) (*collector.Collector, *fakeClock) {
+	t.Helper()
+	f := new(fakeClock)
+	o.Now = f.now
+	return newCollector(t, o), f
+}
+
+func limit(t testing.TB, c *collector.Collector, limits ...collector.Limit) {
+	t.Helper()
+	if err := c.SetLimits(limits); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// try makes n calls at a time and returns how many passed.
+func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed int) {
+	f.set(at)
+	for range n {
+		if e, err := c.Resource("a").TryEnter(); err == nil {
+			e.Exit(nil)
+			passed++
+		}
+	}
+	return passed
+}
+
+// A fixed window lets twice the limit through in the second between two of its own: 20 and 80 in one, 80 and 20 in the
+// next are 160 from half to half. The sliding window does not.
+func TestNoBurstAtTheBoundaryOfAWindow(t *testing.T) {
+	c, f := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Count: 100})
+	fixed := map[time.Duration]int{} // what a fixed window of one second lets through
+	var between, fixedBetween int
+	for _, burst := range []struct {
+		at time.Duration
+		n  int
+	}{{100 * ms, 20}, {900 * ms, 80}, {1100 * ms, 80}, {1900 * ms, 20}} {
+		passed := try(c, f, burst.at, burst.n)
+		window := burst.at.Truncate(time.Second)
+		fixedPassed := min(burst.n, 100-fixed[window])
+		fixed[window] += fixedPassed
+		if burst.at > 500*ms && burst.at < 1500*ms {
+			between += passed
+			fixedBetween += fixedPassed
+		}
+	}
+	if between != 100 || fixedBetween != 160 {
+		t.Errorf("%d in the second between, want 100; %d with a fixed window", between, fixedBetween)
+	}
+}
+
+// What an unaligned second can hold: twice the limit at its two ends, but never more than the limit in a second less one
+// bucket. In strict mode no second holds more.
+func TestWhatAnUnalignedSecondHolds(t *testing.T) {
+	for _, tc := range []struct {
+		buckets int
+		strict  bool
+		want    int // in [0.499, 1.499) with two buckets, in [0.099, 1.099) with ten
+	}{{2, false, 200}, {10, false, 200}, {2, true, 100}, {10, true, 100}, {1, false, 200}, {1, true, 100}} {
+		c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
+		limit(t, c, collector.Limit{Resource: "a", Count: 100, Strict: tc.strict})
+		length := time.Second / time.Duration(tc.buckets)
+		passed := try(c, f, length-ms, 150)
+		inside := 0
+		for at := length; at < time.Second; at += length / 4 {
+			inside += try(c, f, at, 150)
+		}
+		passed += inside + try(c, f, time.Second+length-2*ms, 150)
+		if passed != tc.want || inside != 0 {
+			t.Errorf("%d buckets, strict %t: %d, and %d in between; want %d", tc.buckets, tc.strict, passed, inside, tc.want)
+		}
+	}
+}
+
+// 64 goroutines against a limit, while the clock runs: no window of one second that begins when a bucket does ever holds
+// more than the limit, no window at all in strict mode, and every call has passed or was blocked.
+func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
+	for _, tc := range []struct {
+		buckets int
+		strict  bool
+	}{{2, false}, {10, false}, {2, true}, {10, true}} {
+		t.Run(fmt.Sprintf("%d buckets, strict %t", tc.buckets, tc.strict), func(t *testing.T) {
+			const count, goroutines = 1000, 64
+			c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
+			limit(t, c, collector.Limit{Resource: "*", Count: count, Strict: tc.strict})
+			origins := []string{"x", "y", "z"}
+			var calls, blocks atomic.Int64
+			var wg sync.WaitGroup
+			for g := range goroutines {
+				wg.Go(func() {
+					for i := 0; f.ns.Load() < int64(10*time.Second); i++ {
+						n := int64(1)
+						if i%7 == 0 {
+							n = 3
+						}
+						if g == 0 || i%50 == 0 { // the clock moves on while others decide
+							f.add(time.Millisecond)
+						}
+						_, e, err := c.Enter(t.Context(), "a", collector.Batch(n), collector.Origin(origins[g%3]))
+						calls.Add(n)
+						if err != nil {
+							blocks.Add(n)
+						}
+						e.Exit(nil)
+					}
+				})
+			}
+			wg.Wait()
+			f.add(3 * time.Second)
+			r := c.Resource("a")
+			open := c.Seal().Open
+			var busiest int64
+			for i := r.View().Since(); i < open; i++ {
+				m, ok := r.View().Second(i)
+				if !ok || m.PassPeak > count || m.Pass > count {
+					t.Errorf("second %d: %+v, %t", i, m, ok)
+				}
+				busiest = max(busiest, m.Pass)
+			}
+			s := r.Snapshot(nil)
+			if s.Total.Pass+s.Total.Block != calls.Load() || s.Total.Block != blocks.Load() || s.InFlight != 0 {
+				t.Errorf("%+v of %d calls, %d blocked", s, calls.Load(), blocks.Load())
+			}
+			if busiest < count*6/10 {
+				t.Errorf("the busiest second holds %d", busiest)
+			}
+		})
+	}
+}
+
+// The same with prioritized calls that wait for the next bucket, and contexts that end before it comes; here time passes
+// only when everybody waits, so that each call is known to the nanosecond.
+func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
+	for _, tc := range []struct {
+		buckets int
+		strict  bool
+	}{{2, false}, {10, false}, {2, true}, {10, true}} {
+		t.Run(fmt.Sprintf("%d buckets, strict %t", tc.buckets, tc.strict), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const count, goroutines = 200, 64
+				c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
+				limit(t, c, collector.Limit{Resource: "a", Count: count, Strict: tc.strict})
+				begin := time.Now()
+				var mu sync.Mutex
+				var passes []time.Duration
+				var calls, blocks, cancelled, waited int64
+				var wg sync.WaitGroup
+				for g := range goroutines {
+					random := rand.New(rand.NewPCG(uint64(g), 3))
+					wg.Go(func() {
+						for time.Since(begin) < 10*time.Second {
+							opts := []collector.Option{collector.Origin(fmt.Sprint(g % 3))}
+							if g%2 == 0 {
+								opts = append(opts, collector.Prioritized())
+							}
+							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.Int64N(int64(600*ms))))
+							from := time.Now()
+							_, e, err := c.Enter(ctx, "a", opts...)
+							mu.Lock()
+							calls++
+							switch {
+							case err == nil:
+								passes = append(passes, time.Since(begin))
+								if took := time.Since(from); took > node.OccupyTimeout {
+									t.Errorf("waited %v", took)
+								} else if took > 0 {
+									waited++
+								}
+							case !errors.Is(err, collector.ErrBlocked):
+								t.Error(err)
+							case errors.Is(err, context.DeadlineExceeded):
+								cancelled++
+								fallthrough
+							default:
+								blocks++
+							}
+							mu.Unlock()
+							cancel()
+							time.Sleep(time.Duration(random.Int64N(int64(20 * ms))))
+							e.Exit(nil)
+						}
+					})
+				}
+				wg.Wait()
+				time.Sleep(3 * time.Second)
+				slices.Sort(passes)
+				length := time.Second / time.Duration(tc.buckets)
+				for i, at := range passes { // each window that could be the fullest begins with a pass, or with its bucket
+					from := at.Truncate(length)
+					if tc.strict {
+						from = at
+					}
+					n := 0
+					for _, x := range passes[i:] {
+						if x < from+time.Second {
+							n++
+						}
+					}
+					for _, x := range passes[:i] {
+						if x >= from {
+							n++
+						}
+					}
+					if n > count {
+						t.Fatalf("%d passes in the second from %v", n, from)
+					}
+				}
+				r := c.Resource("a")
+				s := r.Snapshot(nil)
+				if s.Total.Pass != int64(len(passes)) || s.Total.Block != blocks || s.Total.Pass+s.Total.Block != calls || s.Total.OccupiedPass != waited {
+					t.Errorf("%+v; %d passes, %d blocks, %d calls, %d waited", s.Total, len(passes), blocks, calls, waited)
+				}
+				var reasons int64
+				for reason, n := range r.Blocks() {
+					if reasons += n; reason == collector.Cancelled && n != cancelled {
+						t.Errorf("%d blocks are called cancelled, want %d", n, cancelled)
+					}
+				}
+				if reasons != blocks || cancelled == 0 || waited == 0 || s.InFlight != 0 || r.View().Waiting(c.Timeline().Now()) != 0 {
+					t.Errorf("%d blocks by reason, %d blocks, %d cancelled, %d waited, %d in flight", reasons, blocks, cancelled, waited, s.InFlight)
+				}
+			})
+		})
+	}
+}
+
+// A limit on concurrency holds at every moment, also for calls that wait.
+func TestConcurrencyLimit(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 5},
+		collector.Limit{Resource: "a", Origin: "x", Grade: collector.Concurrency, Count: 2})
+	var flying, x, passed atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 16 {
+		origin := []string{"x", "y"}[g%2]
+		wg.Go(func() {
+			for range 2000 {
+				_, e, err := c.Enter(t.Context(), "a", collector.Origin(origin))
+				if err != nil {
+					continue
+				}
+				passed.Add(1)
+				if n := flying.Add(1); n > 5 {
+					t.Errorf("%d in flight", n)
+				}
+				if origin == "x" {
+					if n := x.Add(1); n > 2 {
+						t.Errorf("%d of x in flight", n)
+					}
+					x.Add(-1)
+				}
+				flying.Add(-1)
+				e.Exit(nil)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() < 100 {
+		t.Errorf("%d passed", passed.Load())
+	}
+}
+
+func TestBlockedError(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "GET /*", Origin: "web", Count: 1}, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 9})
+	enter := func() error {
+		_, _, err := c.Enter(t.Context(), "GET /x", collector.Origin("web"))
+		return err
+	}
+	if err := enter(); err != nil {
+		t.Fatal(err)
+	}
+	err := enter()
+	var blocked *collector.BlockedError
+	if !errors.Is(err, collector.ErrBlocked) || !errors.As(err, &blocked) {
+		t.Fatal(err)
+	}
+	want := collector.BlockedError{Limit: collector.Limit{Resource: "GET /*", Origin: "web", Count: 1}, Resource: "GET /x", Origin: "web", Reading: 1}
+	if *blocked != want {
+		t.Errorf("%+v", *blocked)
+	}
+	if got, want := err.Error(), `collector: blocked: "GET /x" from "web": limit "qps GET /* from web" of 1 is used up: 1`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	reasons := map[string]int64{}
+	for reason, n := range c.Resource("GET /x").Blocks() {
+		reasons[reason] = n
+	}
+	if len(reasons) != 2 || reasons["qps GET /* from web"] != 1 || reasons["concurrency *"] != 0 {
+		t.Errorf("reasons %v", reasons)
+	}
+}
+
+// Each resource that matches a pattern has its own quota, and all rules that match must let a call through.
+func TestPatterns(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"a*", "a", true},
+		{"a*", "abc/d e", true},
+		{"*", "", true},
+		{"*a", "ba", true},
+		{"*a", "ab", false},
+		{"a*b*c", "abc", true},
+		{"a*b*c", "a/b/b/c", true},
+		{"a*b*c", "acb", false},
+		{"*ab*ab*", "ab", false},
+		{"*ab*ab", "abxab", true},
+		{"a*a", "a", false},
+		{"**", "x", true},
+		{"a?", "ab", false},
+		{"[a]", "a", false},
+	} {
+		if got := (collector.Limit{Resource: tc.pattern}).Matches(tc.name); got != tc.want {
+			t.Errorf("%q matches %q: %t", tc.pattern, tc.name, got)
+		}
+	}
+
+	c, _ := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a*", Count: 5}, collector.Limit{Resource: "*b", Count: 3})
+	for name, want := range map[string]int{"a1": 5, "a2": 5, "ab": 3, "xb": 3, "other": 20} {
+		passed := 0
+		for range 20 {
+			if _, err := c.Resource(name).TryEnter(); err == nil {
+				passed++
+			}
+		}
+		if passed != want {
+			t.Errorf("%s: %d passed, want %d", name, passed, want)
+		}
+	}
+}
+
+// Limits are replaced while calls go on. What has passed in the last second, and what is in flight, counts for the new
+// ones, whoever counted it and by whichever way.
+func TestLimitsAreReplaced(t *testing.T) {
+	c, f := clocked(t, collector.Options{})
+	r := c.Resource("a")
+	f.set(300 * ms)
+	r.Enter()
+	f.set(700 * ms)
+	r.Enter()
+	c.Enter(t.Context(), "a", collector.Origin("x"))
+	pass := func(limits ...collector.Limit) (n int) {
+		limit(t, c, limits...)
+		for range 10 {
+			if e, err := r.TryEnter(); err == nil {
+				e.Exit(nil)
+				n++
+			}
+		}
+		return n
+	}
+	qps := func(n int64) collector.Limit { return collector.Limit{Resource: "a", Count: n} }
+	flying := func(n int64) collector.Limit {
+		return collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: n}
+	}
+	for i, tc := range []struct {
+		at     time.Duration
+		limits []collector.Limit
+		want   int
+	}{
+		{800 * ms, []collector.Limit{qps(5)}, 2}, // three have passed
+		{800 * ms, []collector.Limit{qps(6)}, 1},
+		{1200 * ms, []collector.Limit{qps(6)}, 1}, // the one of 300 ms is out
+		{1200 * ms, []collector.Limit{qps(7)}, 1},
+		{1200 * ms, []collector.Limit{qps(7), flying(3)}, 0},
+		{3 * time.Second, []collector.Limit{flying(3)}, 0},
+		{3 * time.Second, []collector.Limit{flying(4)}, 10},
+		{3 * time.Second, nil, 10},
+		{3 * time.Second, []collector.Limit{qps(25)}, 5},
+		{3 * time.Second, []collector.Limit{qps(0)}, 0},
+	} {
+		f.set(tc.at)
+		if got := pass(tc.limits...); got != tc.want {
+			t.Errorf("%d: %v: %d passed, want %d", i, tc.limits, got, tc.want)
+		}
+	}
+}
+
+// A borrowed pass is not forgotten when limits are replaced while its call waits.
+func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{})
+		limit(t, c, collector.Limit{Resource: "a", Count: 2})
+		r := c.Resource("a")
+		for range 2 {
+			if _, err := r.TryEnter(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(600 * ms)
+		done := make(chan error)
+		go func() {
+			_, _, err := c.Enter(t.Context(), "a", collector.Prioritized())
+			done <- err
+		}()
+		synctest.Wait()
+		limit(t, c, collector.Limit{Resource: "*", Count: 2})
+		time.Sleep(500 * ms) // into the bucket that was borrowed from
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		_, first := r.TryEnter()
+		_, second := r.TryEnter()
+		if first != nil || second == nil {
+			t.Errorf("%v, %v; one has passed here by a loan", first, second)
+		}
+	})
+}
+
+// What enters by Enter, or was admitted by somebody else, is never refused, but uses the limit up.
+func TestWhatIsNotRefusedCounts(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Count: 3}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 9})
+	r := c.Resource("a")
+	for range 2 {
+		r.Enter()
+		if _, _, err := c.Enter(t.Context(), "a", collector.Admitted()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := r.TryEnter(); err == nil {
+		t.Error("a fifth call passed")
+	}
+	if err := r.Do(func() error { t.Error("it runs"); return nil }); !errors.Is(err, collector.ErrBlocked) {
+		t.Error(err)
+	}
+	if s := r.Snapshot(nil); s.Total.Pass != 4 || s.Total.Block != 2 || s.InFlight != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestLimitsThatAreWrong(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Count: 1})
+	err := c.SetLimits([]collector.Limit{
+		{Resource: "good", Count: 1},
+		{Count: 1},
+		{Resource: "b", Count: -1},
+		{Resource: "c", Grade: 7},
+		{Resource: "good", Count: 2},
+		{Resource: "d", Grade: collector.Concurrency, Strict: true},
+		{Resource: strings.Repeat("x", 300)},
+		{Resource: "e", Origin: "\xff"},
+		{Resource: "good", Count: 2, Grade: collector.Concurrency},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"limit 2: resource is empty", "limit 3: qps is -1", "limit 4: there is no Grade(7)",
+		`limit 5: "qps good" is limited by limit 1 already, to 1`, "limit 6: strict is for qps", "limit 7: resource", "limit 8: origin",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q:\n%v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n") + 1; n != 7 {
+		t.Errorf("%d mistakes:\n%v", n, err)
+	}
+	if got := c.Limits(); len(got) != 1 || got[0].Resource != "a" {
+		t.Errorf("limits %v", got)
+	}
+}
