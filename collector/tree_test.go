@@ -1,0 +1,350 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// happened is one thing that happened to a call, as the oracle remembers it.
+type happened struct {
+	at                         time.Duration
+	resource, origin, entrance string
+	parent                     string // empty at the top
+	inbound                    bool
+	pass, block, done, failed  int64
+	rt                         time.Duration
+	balance                    int64
+}
+
+// forest is an oracle of random call trees.
+type forest struct {
+	mu     sync.Mutex
+	begin  time.Time
+	events []happened
+	edges  map[string]bool // entrance, parent, child
+}
+
+func (f *forest) note(h happened) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h.at = time.Since(f.begin)
+	f.events = append(f.events, h)
+	f.edges[h.entrance+" > "+h.parent+" > "+h.resource] = true
+}
+
+// grow is one call with what it calls, some of it in other goroutines that outlive it.
+func (f *forest) grow(ctx context.Context, c *collector.Collector, wg *sync.WaitGroup, random *rand.Rand, up happened, depth int) {
+	h := happened{
+		resource: string(rune('a' + random.IntN(6))), origin: up.origin, entrance: up.entrance, parent: up.resource,
+		inbound: random.IntN(2) == 0,
+	}
+	n := int64(1)
+	var opts []collector.Option
+	if h.inbound {
+		opts = append(opts, collector.Inbound())
+	} else if random.IntN(3) == 0 {
+		opts = append(opts, collector.Outbound())
+		h.origin = ""
+	}
+	if random.IntN(4) == 0 || depth == 0 {
+		h.origin = []string{"", "web", "mobile"}[random.IntN(3)]
+		opts = append(opts, collector.Origin(h.origin))
+	}
+	if random.IntN(4) == 0 {
+		n = 1 + random.Int64N(5)
+		opts = append(opts, collector.Batch(n))
+	}
+	entrance := []string{"", "http", "cron"}[random.IntN(3)]
+	opts = append(opts, collector.Entrance(entrance)) // which is of no account below another entry
+	if depth == 0 {
+		h.entrance = entrance
+		if entrance == "" {
+			h.entrance = collector.DefaultEntrance
+		}
+	}
+	if random.IntN(10) == 0 {
+		c.Block(ctx, h.resource, "random", opts...)
+		h.block = n
+		f.note(h)
+		return
+	}
+	begun := time.Now()
+	if random.IntN(5) == 0 {
+		begun = begun.Add(-time.Duration(random.Int64N(int64(time.Second))))
+		opts = append(opts, collector.StartedAt(begun))
+	}
+	ctx, e, err := c.Enter(ctx, h.resource, opts...)
+	if err != nil {
+		panic(err)
+	}
+	h.pass, h.balance = n, 1
+	f.note(h)
+	h.pass, h.balance = 0, 0
+	for depth < 5 && random.IntN(3) > 0 {
+		time.Sleep(time.Duration(random.Int64N(int64(300 * ms))))
+		below := rand.New(rand.NewPCG(random.Uint64(), 1))
+		if random.IntN(2) == 0 {
+			wg.Go(func() { f.grow(ctx, c, wg, below, h, depth+1) })
+		} else {
+			f.grow(ctx, c, wg, below, h, depth+1)
+		}
+	}
+	exit := func() {
+		time.Sleep(time.Duration(random.Int64N(int64(1500 * ms))))
+		h.done, h.balance, h.rt = n, -1, time.Since(begun)
+		err := error(nil)
+		if random.IntN(3) == 0 {
+			h.failed, err = n, errBad
+		}
+		e.Exit(err)
+		f.note(h)
+		e.Exit(nil) // counts nothing
+	}
+	if random.IntN(3) == 0 {
+		wg.Go(exit)
+	} else {
+		exit()
+	}
+}
+
+// node answers as a node that counts the events for which count holds should.
+func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
+	for _, h := range f.events {
+		if h.at >= to || !count(h) {
+			continue
+		}
+		balance += h.balance
+		if h.at < from {
+			continue
+		}
+		one := node.Counts{Pass: h.pass, Block: h.block, Complete: h.done, Exception: h.failed}
+		if h.done > 0 {
+			one.RTSum, one.RTMin, one.RTMax = h.rt*time.Duration(h.done), h.rt, h.rt
+		}
+		c = c.Add(one)
+	}
+	return c, balance
+}
+
+// Random call trees, concurrent and asynchronous, with entries that outlive those above them: every node's every
+// reading agrees with an oracle that has a list of all events.
+func TestCallTreesAgainstOracle(t *testing.T) {
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCollector(t, collector.Options{})
+			f := &forest{begin: time.Now(), edges: map[string]bool{}}
+			random := rand.New(rand.NewPCG(seed, 5))
+			var wg sync.WaitGroup
+			for range 8 {
+				own := rand.New(rand.NewPCG(random.Uint64(), 2))
+				wg.Go(func() {
+					for time.Since(f.begin) < 8*time.Second {
+						f.grow(t.Context(), c, &wg, own, happened{}, 0)
+						time.Sleep(time.Duration(own.Int64N(int64(200 * ms))))
+					}
+				})
+			}
+			for range 12 { // now and then, everything is read while it goes on
+				time.Sleep(1100 * ms)
+				synctest.Wait()
+				f.checkAll(t, c)
+			}
+			wg.Wait()
+			time.Sleep(time.Second)
+			f.checkAll(t, c)
+			f.checkTree(t, c)
+		})
+	}
+}
+
+// checkAll checks every node there is.
+func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := c.Seal()
+	nodes := 0
+	check := func(name string, v *node.View, count func(happened) bool) {
+		t.Helper()
+		f.check(t, c, m, name, v, count)
+		nodes++
+	}
+	check("root", c.Tree().View(), func(h happened) bool { return h.parent == "" })
+	check("inbound", c.Inbound(), func(h happened) bool { return h.inbound })
+	for _, e := range c.Tree().Children() {
+		check("entrance "+e.Name(), e.View(), func(h happened) bool { return h.parent == "" && h.entrance == e.Name() })
+	}
+	for _, r := range m.Resources {
+		check("cluster "+r.Name(), r.View(), func(h happened) bool { return h.resource == r.Name() })
+		for origin, v := range r.Origins() {
+			check("origin "+origin+" of "+r.Name(), v, func(h happened) bool { return h.resource == r.Name() && h.origin == origin })
+		}
+		for entrance, v := range r.Entrances() {
+			check(r.Name()+" in "+entrance, v, func(h happened) bool { return h.resource == r.Name() && h.entrance == entrance })
+		}
+	}
+	if nodes < 10 {
+		t.Errorf("only %d nodes", nodes)
+	}
+}
+
+func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Moment, name string, v *node.View, count func(happened) bool) {
+	t.Helper()
+	first := c.Tree().View().Since()
+	all, flying := f.counts(0, time.Hour, count)
+	if s := v.Snapshot(m.Now, nil); s.Total != all || s.InFlight != flying || v.InFlight() != flying {
+		t.Fatalf("%s: %+v, %d in flight; want %+v, %d", name, s.Total, s.InFlight, all, flying)
+	}
+	now := time.Since(f.begin)
+	window := now.Truncate(500 * ms)
+	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window(m.Now).Counts != want || v.PassQPS(m.Now) != float64(want.Pass) {
+		t.Fatalf("%s: window %+v, want %+v", name, v.Window(m.Now).Counts, want)
+	}
+	for i := v.Since(); i < m.Open; i++ {
+		from := time.Duration(i-first) * time.Second
+		want, flying := f.counts(from, from+time.Second, count)
+		got, ok := v.Second(i)
+		if !ok || got.Counts != want || got.InFlight != flying || got.InFlightMax < flying {
+			t.Fatalf("%s: second %d: %+v (%t), want %+v, %d in flight", name, i-first, got, ok, want, flying)
+		}
+		var peak int64
+		for to := from + 500*ms; to <= from+time.Second; to += 500 * ms {
+			w, _ := f.counts(to-time.Second, to, count)
+			peak = max(peak, w.Pass)
+		}
+		if got.PassPeak != peak {
+			t.Fatalf("%s: second %d: peak %d, want %d", name, i-first, got.PassPeak, peak)
+		}
+	}
+	var h node.Histogram
+	if from := max(v.Since(), m.Open-60); !v.Histogram(from, m.Open, &h) {
+		t.Fatalf("%s: no histogram", name)
+	} else if want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, count); h.Count() != want.Complete || h.Sum() != want.RTSum {
+		t.Fatalf("%s: histogram of %d with sum %v, want %+v", name, h.Count(), h.Sum(), want)
+	}
+}
+
+// checkTree checks that the tree has every edge that there was, and no other.
+func (f *forest) checkTree(t *testing.T, c *collector.Collector) {
+	t.Helper()
+	got := map[string]bool{}
+	for _, e := range c.Tree().Children() {
+		seen := map[*collector.TreeNode]bool{}
+		var walk func(parent string, n *collector.TreeNode)
+		walk = func(parent string, n *collector.TreeNode) {
+			for _, child := range n.Children() {
+				got[e.Name()+" > "+parent+" > "+child.Name()] = true
+				if !seen[child] {
+					seen[child] = true
+					walk(child.Name(), child)
+				}
+			}
+		}
+		walk("", e)
+	}
+	for edge := range f.edges {
+		if !got[edge] {
+			t.Errorf("%s is not in the tree", edge)
+		}
+	}
+	if len(got) != len(f.edges) {
+		t.Errorf("%d edges, want %d", len(got), len(f.edges))
+	}
+}
+
+// print is the tree as text, three deep.
+func tree(n *collector.TreeNode, indent string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s\n", indent, n.Name())
+	if len(indent) < 6 {
+		for _, child := range n.Children() {
+			b.WriteString(tree(child, indent+"  "))
+		}
+	}
+	return b.String()
+}
+
+// A resource shows below every caller, not only below the first one (Sentinel attaches it once, so that its tree is
+// incomplete), and below itself if it calls itself.
+func TestEveryParentIsShown(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	for _, path := range []string{"a b", "c b", "b b", "d a"} {
+		names := strings.Fields(path)
+		ctx, e, _ := c.Enter(t.Context(), names[0], collector.Entrance("http"))
+		_, below, _ := c.Enter(ctx, names[1])
+		e.Exit(nil) // before what it called
+		below.Exit(nil)
+	}
+	want := `machine-root
+  http
+    a
+      b
+    b
+      b
+    c
+      b
+    d
+      a
+`
+	if got := tree(c.Tree(), ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What is nested too deep is counted, and the tree says that there is more.
+func TestDepthIsBounded(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxDepth: 2})
+	ctx := t.Context()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		var e *collector.Entry
+		ctx, e, _ = c.Enter(ctx, name, collector.Entrance("x"))
+		defer e.Exit(nil)
+	}
+	if got, want := tree(c.Tree(), ""), "machine-root\n  x\n    a\n      b\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	b := c.Tree().Children()[0].Children()[0].Children()[0]
+	below := b.Children()
+	if len(below) != 1 || below[0].Name() != collector.Other || below[0].View() != nil {
+		t.Errorf("below b: %v", below)
+	}
+	if h := c.Health(); h.TreeOverflow != 2 || c.Resource("d").Snapshot(nil).Total.Pass != 1 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// Two Collectors do not see each other's entries in a context.
+func TestCollectorsAreApart(t *testing.T) {
+	c1, _ := clocked(t, collector.Options{})
+	c2, _ := clocked(t, collector.Options{})
+	ctx, _, _ := c1.Enter(t.Context(), "a", collector.Origin("x"), collector.Entrance("one"))
+	ctx, _, _ = c2.Enter(ctx, "b")
+	ctx = context.WithValue(ctx, "k", "v") //nolint:staticcheck // any key
+	_, _, _ = c1.Enter(ctx, "c")
+	if got, want := tree(c1.Tree(), ""), "machine-root\n  one\n    a\n      c\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got, want := tree(c2.Tree(), ""), "machine-root\n  _default\n    b\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if ctx.Value("k") != "v" || !slices.Contains(origins(c1.Resource("c")), "x") {
+		t.Error("the context has lost something")
+	}
+}
+
+func origins(r *collector.Resource) (names []string) {
+	for name := range r.Origins() {
+		names = append(names, name)
+	}
+	return names
+}
