@@ -109,6 +109,10 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	}{{2, false}, {10, false}, {2, true}, {10, true}} {
 		t.Run(fmt.Sprintf("%d buckets, strict %t", tc.buckets, tc.strict), func(t *testing.T) {
 			const count, goroutines = 1000, 64
+			length := 10 * time.Second
+			if testing.Short() {
+				length = 2 * time.Second
+			}
 			c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
 			limit(t, c, collector.Limit{Resource: "*", Count: count, Strict: tc.strict})
 			origins := []string{"x", "y", "z"}
@@ -116,7 +120,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			var wg sync.WaitGroup
 			for g := range goroutines {
 				wg.Go(func() {
-					for i := 0; f.ns.Load() < int64(10*time.Second); i++ {
+					for i := 0; f.ns.Load() < int64(length); i++ {
 						n := int64(1)
 						if i%7 == 0 {
 							n = 3

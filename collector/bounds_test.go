@@ -1,0 +1,305 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// A stranger's million names, origins and entrances: memory stays where it is, no call is lost, and the self-metrics tell.
+func TestAMillionNames(t *testing.T) {
+	million := 1_000_000
+	if testing.Short() {
+		million = 20_000
+	}
+	c, f := clocked(t, collector.Options{MaxResources: 500, MaxOrigins: 10, MaxEntrances: 10, MaxLeaves: 2000, MaxDepth: 3})
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	flood := func(from, to int) {
+		for i := from; i < to; i++ {
+			name := fmt.Sprint("name ", i)
+			switch i % 4 {
+			case 0:
+				e := c.Resource(name).Enter()
+				e.Exit(nil)
+			case 1:
+				_, e, _ := c.Enter(context.Background(), "one", collector.Origin(name), collector.Inbound())
+				e.Exit(nil)
+			case 2:
+				_, e, _ := c.Enter(context.Background(), name, collector.Origin(name), collector.Entrance(name))
+				e.Exit(nil)
+			case 3:
+				ctx := context.Background()
+				for d := range 5 {
+					var e *collector.Entry
+					ctx, e, _ = c.Enter(ctx, fmt.Sprint(name, " ", d))
+					defer e.Exit(nil)
+					e.Exit(nil)
+				}
+			}
+			if i%1000 == 0 {
+				f.add(100 * ms)
+				c.Seal()
+			}
+		}
+	}
+	flood(0, million/10)
+	before, leaves := heap(), c.Health().Leaves
+	flood(million/10, million)
+	if grown := heap() - before; grown > 4<<20 {
+		t.Errorf("%d bytes more for %d names more", grown, million-million/10)
+	}
+	want := int64(million/4 + million/4 + million/4 + 5*(million/4))
+	var sum node.Counts
+	for _, r := range c.Seal().Resources {
+		sum = sum.Add(r.Snapshot(nil).Total)
+	}
+	if sum.Pass != want || sum.Complete != want {
+		t.Errorf("%d passes and %d completions, want %d", sum.Pass, sum.Complete, want)
+	}
+	if root := c.Tree().View().Snapshot(c.Timeline().Now(), nil).Total; root.Pass != int64(million) {
+		t.Errorf("the root has %d, want %d", root.Pass, million)
+	}
+	if in := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total; in.Pass != int64(million/4) {
+		t.Errorf("inbound are %d, want %d", in.Pass, million/4)
+	}
+	h := c.Health()
+	if h.Resources != 501 || h.Leaves != leaves || h.Leaves > 2000+4*501 || h.Entrances > 11 {
+		t.Errorf("%+v, with %d leaves before", h, leaves)
+	}
+	if h.Overflow == 0 || h.OriginOverflow == 0 || h.EntranceOverflow == 0 || h.LeafOverflow+h.TreeOverflow == 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// Origins from the network may be anything.
+func TestOriginsAreCleaned(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxOrigins: 2})
+	for _, origin := range []string{strings.Repeat("x", 10_000), "a\xff\xfeb", "third", "fourth", ""} {
+		_, e, _ := c.Enter(t.Context(), "a", collector.Origin(origin))
+		e.Exit(nil)
+	}
+	got := origins(c.Resource("a"))
+	if len(got) != 4 || got[0] != "" || got[1] != collector.Other || got[2] != "a\uFFFDb" || len(got[3]) != collector.MaxNameLength {
+		t.Errorf("%q", got)
+	}
+	if n := c.Resource("a").Origin(collector.Other).Window(c.Timeline().Now()).Pass; n != 2 || c.Health().OriginOverflow != 2 {
+		t.Errorf("%d, %+v", n, c.Health())
+	}
+}
+
+// What a limit names always has a place: nobody evades a limit by filling the Collector up first.
+func TestNamesOfLimitsHaveAPlace(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxResources: 2, MaxOrigins: 1})
+	limit(t, c, collector.Limit{Resource: "login", Count: 1}, collector.Limit{Resource: "x*", Origin: "bot", Count: 0})
+	for _, name := range []string{"a", "b", "c"} {
+		c.Enter(t.Context(), name, collector.Origin("one"))
+	}
+	c.Enter(t.Context(), "a", collector.Origin("two"))
+	if _, err := c.Resource("login").TryEnter(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Resource("login").TryEnter(); err == nil {
+		t.Error("a second call passed")
+	}
+	if c.Resource("login").Name() != "login" || c.Resource("c").Name() != collector.Other {
+		t.Error("the wrong resource has a place")
+	}
+}
+
+// retiring is a Collector that retires after two minutes.
+func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
+	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute})
+}
+
+// Idle resources, origins, entrances and places are forgotten; what they counted stays in every total above them, and a
+// second that can be read does not change.
+func TestIdleIsRetired(t *testing.T) {
+	c, f := retiring(t)
+	call := func(name string, opts ...collector.Option) {
+		_, e, _ := c.Enter(t.Context(), name, opts...)
+		f.add(ms)
+		e.Exit(nil)
+	}
+	old := c.Resource("old")
+	e := old.Enter()
+	e.Exit(nil)
+	c.Resource("unused")
+	call("mixed", collector.Origin("gone"), collector.Entrance("cron"), collector.Inbound())
+	call("mixed", collector.Origin("stays"))
+	ctx, up, _ := c.Enter(t.Context(), "up", collector.Entrance("cron"))
+	_, below, _ := c.Enter(ctx, "below")
+	below.Exit(nil)
+	up.Exit(nil)
+	leak := c.Resource("leak").Enter()
+	root := c.Tree().View()
+	before := root.Snapshot(c.Timeline().Now(), nil).Total
+	records := map[int64]node.MetricNode{}
+	for range 150 {
+		call("mixed", collector.Origin("stays"))
+		f.add(time.Second)
+		m := c.Seal()
+		for i := m.Open - 59; i < m.Open; i++ {
+			if rec, ok := root.Second(i); ok {
+				if was, there := records[i]; there && was != rec {
+					t.Fatalf("second %d was %+v and is %+v", i, was, rec)
+				}
+				records[i] = rec
+			}
+		}
+	}
+	h := c.Health()
+	if h.Resources != 2 || h.Retired != 4 || h.Leaves != 2 || h.Entrances != 1 {
+		t.Errorf("%+v", h)
+	}
+	var names []string
+	for _, r := range c.Seal().Resources {
+		names = append(names, r.Name())
+	}
+	if got := strings.Join(names, " "); got != "mixed leak" {
+		t.Errorf("resources %s", got)
+	}
+	if got, want := tree(c.Tree(), ""), "machine-root\n  _default\n    leak\n    mixed\n"; got != want {
+		t.Errorf("tree\n%s", got)
+	}
+	if got := origins(c.Resource("mixed")); len(got) != 1 || got[0] != "stays" {
+		t.Errorf("origins %v", got)
+	}
+	var h2 node.Histogram
+	mixed := c.Resource("mixed").Snapshot(&h2)
+	if mixed.Total.Pass != 152 || h2.Count() != 152 {
+		t.Errorf("mixed %+v, histogram of %d", mixed.Total, h2.Count())
+	}
+	now := root.Snapshot(c.Timeline().Now(), &h2)
+	if now.Total.Pass != before.Pass+150 || now.Total.Complete != before.Complete+150 || h2.Count() != now.Total.Complete {
+		t.Errorf("root %+v, before %+v, histogram of %d", now.Total, before, h2.Count())
+	}
+	if in := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total.Pass; in != 1 {
+		t.Errorf("inbound %d", in)
+	}
+	leak.Exit(nil) // it may take as long as it likes
+	if s := c.Resource("leak").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 {
+		t.Errorf("leak %+v", s)
+	}
+
+	// A handle that was kept starts a new series, and is one with whoever asks for the name.
+	if old.InFlight() != 0 || old.PassQPS() != 0 {
+		t.Error("what was retired is not idle")
+	}
+	e = old.Enter()
+	e.Exit(nil)
+	again := c.Resource("old")
+	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s || again.View().Since() <= old.View().Since() {
+		t.Errorf("the new one has %+v, the handle %+v", s, old.Snapshot(nil))
+	}
+	_, e2, _ := c.Enter(ctx, "late") // below an entry that is gone
+	e2.Exit(nil)
+	if s := c.Resource("late").Snapshot(nil); s.Total.Complete != 1 {
+		t.Errorf("late %+v", s)
+	}
+}
+
+func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: -1})
+	e := c.Resource("a").Enter()
+	e.Exit(nil)
+	for range 100 {
+		f.add(time.Hour)
+		c.Seal()
+	}
+	if h := c.Health(); h.Resources != 1 || h.Retired != 0 {
+		t.Errorf("%+v", h)
+	}
+	if _, err := collector.New(collector.Options{RetireAfter: 61 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter is 1m1s; at least 1m2s") {
+		t.Error(err)
+	}
+}
+
+// Where there is no room, what is idle makes some, though nobody reads.
+func TestRetirementMakesRoom(t *testing.T) {
+	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 2 * time.Minute})
+	for _, name := range []string{"a", "b", "c"} {
+		e := c.Resource(name).Enter()
+		e.Exit(nil)
+	}
+	f.add(time.Hour)
+	e := c.Resource(collector.Other).Enter() // time is looked at when something is recorded
+	e.Exit(nil)
+	if got := c.Resource("d").Name(); got != "d" {
+		t.Errorf("d is counted for %s", got)
+	}
+}
+
+// Writers come and go while what is idle is retired under them: no call is lost, and none is counted twice.
+func TestRetirementUnderWriters(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, MaxResources: 50})
+	length := 2 * time.Second
+	if testing.Short() {
+		length = 500 * ms
+	}
+	end := time.Now().Add(length)
+	var calls, nested, blocks atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 6 {
+		wg.Go(func() {
+			handle := c.Resource("shared")
+			for i := 0; time.Now().Before(end); i++ {
+				switch i % 5 {
+				case 0, 1:
+					e := handle.Enter()
+					e.Exit(nil)
+					calls.Add(1)
+				case 2:
+					_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", i%20), collector.Origin(fmt.Sprint("o", g)))
+					e.Exit(nil)
+					calls.Add(1)
+				case 3:
+					ctx, e, _ := c.Enter(context.Background(), "up", collector.Entrance(fmt.Sprint("e", i%3)), collector.Batch(2))
+					_, e2, _ := c.Enter(ctx, fmt.Sprint("below", i%20), collector.Inbound())
+					e.Exit(nil)
+					e2.Exit(nil)
+					calls.Add(2)
+					nested.Add(1)
+				case 4:
+					handle.Block("x")
+					blocks.Add(1)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for time.Now().Before(end) {
+			f.add(25 * time.Second) // most are idle most of the time
+			c.Seal()
+			for _, r := range c.Seal().Resources {
+				if n := r.InFlight(); n < 0 {
+					t.Errorf("%s: %d in flight", r.Name(), n)
+				}
+			}
+		}
+	})
+	wg.Wait()
+	root := c.Tree().View().Snapshot(c.Timeline().Now(), nil)
+	in := c.Inbound().Snapshot(c.Timeline().Now(), nil)
+	if h := c.Health(); h.Retired < 20 {
+		t.Errorf("only %d were retired", h.Retired)
+	}
+	if root.Total.Pass != calls.Load() || root.Total.Complete != calls.Load() || root.Total.Block != blocks.Load() || root.InFlight != 0 {
+		t.Errorf("root %+v of %d calls, %d blocks", root, calls.Load(), blocks.Load())
+	}
+	if in.Total.Pass != nested.Load() || in.Total.Complete != nested.Load() || in.InFlight != 0 {
+		t.Errorf("inbound %+v of %d nested calls", in, nested.Load())
+	}
+}

@@ -1,0 +1,359 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// stage is a Collector with a clock that a row of the tables below drives.
+type stage struct {
+	*testing.T
+	*collector.Collector
+	clock *fakeClock
+}
+
+func (s stage) enter(name string, opts ...collector.Option) *collector.Entry {
+	s.Helper()
+	_, e, err := s.Enter(context.Background(), name, opts...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return e
+}
+
+func (s stage) equal(what string, got, want any) {
+	s.Helper()
+	if got != want {
+		s.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func (s stage) now() time.Duration { return s.Timeline().Now() }
+
+// row is a behaviour, and a play that shows it.
+type row struct {
+	behaviour string
+	play      func(stage)
+}
+
+func playAll(t *testing.T, rows []row) {
+	for _, r := range rows {
+		t.Run(r.behaviour, func(t *testing.T) {
+			c, f := clocked(t, collector.Options{})
+			r.play(stage{t, c, f})
+		})
+	}
+}
+
+// What Sentinel does (StatisticNode, the node hierarchy, StatisticSlot, tryOccupyNext), and this package does, too.
+func TestAsSentinelDoes(t *testing.T) {
+	playAll(t, []row{
+		{"pass, block, success, exception and occupied QPS are the window's counts by its length", func(s stage) {
+			for i := range 4 {
+				e := s.enter("a")
+				s.clock.add(10 * ms)
+				e.Exit([]error{nil, errBad}[i%2])
+			}
+			s.Resource("a").Block("")
+			w := s.Resource("a").Window()
+			s.equal("pass", w.PassQPS(), 4.0)
+			s.equal("block", w.BlockQPS(), 1.0)
+			s.equal("success", w.CompleteQPS(), 4.0)
+			s.equal("exception", w.ExceptionQPS(), 2.0)
+			s.equal("occupied", w.OccupiedPassQPS(), 0.0)
+			s.equal("total", w.TotalQPS(), 5.0)
+		}},
+		{"totals are those of the last minute, with the present second", func(s stage) {
+			s.enter("a")
+			s.clock.set(59 * time.Second)
+			s.enter("a")
+			s.equal("passes in 0 to 59 s", s.Resource("a").Minute().Pass, int64(2))
+			s.clock.set(60 * time.Second)
+			s.equal("passes in 1 to 60 s", s.Resource("a").Minute().Pass, int64(1))
+		}},
+		{"maxSuccessQps is the best bucket by its length", func(s stage) {
+			for _, at := range []time.Duration{100 * ms, 600 * ms, 700 * ms, 800 * ms} {
+				s.clock.set(at)
+				s.enter("a").Exit(nil)
+			}
+			s.equal("the best", s.Resource("a").Window().MaxCompleteQPS(), 6.0)
+		}},
+		{"the second before is a whole one", func(s stage) {
+			for _, at := range []time.Duration{0, 400 * ms, 900 * ms, 1100 * ms} {
+				s.clock.set(at)
+				s.enter("a")
+			}
+			s.equal("passes", s.Resource("a").Snapshot(nil).Last.Pass, int64(3))
+		}},
+		{"a resource has a node in each context, one over all, and one for each origin", func(s stage) {
+			s.enter("a", collector.Entrance("x"), collector.Origin("o1"))
+			s.enter("a", collector.Entrance("x"), collector.Origin("o2"))
+			s.enter("a", collector.Entrance("y"), collector.Origin("o1"))
+			got := map[string]int64{}
+			for name, v := range s.Resource("a").Entrances() {
+				got["in "+name] = v.Window(s.now()).Pass
+			}
+			for name, v := range s.Resource("a").Origins() {
+				got["from "+name] = v.Window(s.now()).Pass
+			}
+			s.equal("nodes", fmt.Sprint(got), "map[from o1:2 from o2:1 in x:2 in y:1]")
+			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
+		}},
+		{"only inbound calls count for the total of inbound traffic, nested ones too", func(s stage) {
+			ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
+			s.Enter(ctx, "b", collector.Inbound())
+			s.Enter(ctx, "c", collector.Outbound())
+			s.equal("inbound", s.Inbound().Window(s.now()).Pass, int64(2))
+		}},
+		{"an entrance adds up what was called from it, not what that called", func(s stage) {
+			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
+			s.Enter(ctx, "b")
+			s.enter("c", collector.Entrance("x"))
+			s.equal("entrance", s.Tree().Children()[0].View().Window(s.now()).Pass, int64(2))
+			s.equal("root", s.Tree().View().Window(s.now()).Pass, int64(2))
+		}},
+		{"the context of a chain is the one it entered by", func(s stage) {
+			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
+			s.Enter(ctx, "b", collector.Entrance("y"))
+			s.equal("tree", tree(s.Tree(), ""), "machine-root\n  x\n    a\n      b\n")
+		}},
+		{"the origin is that of the whole chain", func(s stage) {
+			ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
+			s.Enter(ctx, "b")
+			s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[web]")
+		}},
+		{"pass and in flight count at entry; rt, success and exception at exit", func(s stage) {
+			e := s.enter("a")
+			w := s.Resource("a").Window()
+			s.equal("pass", w.Pass, int64(1))
+			s.equal("success before", w.Complete, int64(0))
+			s.equal("in flight before", s.Resource("a").InFlight(), int64(1))
+			s.clock.add(30 * ms)
+			e.Exit(errBad)
+			w = s.Resource("a").Window()
+			s.equal("success, failed ones included", w.Complete, int64(1))
+			s.equal("exception", w.Exception, int64(1))
+			s.equal("rt", w.AvgRT(), 30*ms)
+			s.equal("in flight", s.Resource("a").InFlight(), int64(0))
+		}},
+		{"success counts in the second of the exit, pass in that of the entry", func(s stage) {
+			e := s.enter("a")
+			s.clock.set(1500 * ms)
+			e.Exit(nil)
+			s.clock.set(2 * time.Second)
+			open := s.Seal().Open
+			first, _ := s.Resource("a").View().Second(open - 2)
+			second, _ := s.Resource("a").View().Second(open - 1)
+			s.equal("passes", fmt.Sprint(first.Pass, second.Pass), "1 0")
+			s.equal("successes", fmt.Sprint(first.Complete, second.Complete), "0 1")
+		}},
+		{"a refused call is a block in every node, with its batch, and has no rt", func(s stage) {
+			limit(s.T, s.Collector, collector.Limit{Resource: "a", Count: 0})
+			_, e, err := s.Enter(context.Background(), "a", collector.Batch(3), collector.Inbound(), collector.Entrance("x"), collector.Origin("o"))
+			s.equal("refused", errors.Is(err, collector.ErrBlocked), true)
+			e.Exit(nil)
+			want := node.Counts{Block: 3}
+			s.equal("cluster", s.Resource("a").Window().Counts, want)
+			s.equal("origin", s.Resource("a").Origin("o").Window(s.now()).Counts, want)
+			s.equal("inbound", s.Inbound().Window(s.now()).Counts, want)
+			s.equal("root", s.Tree().View().Window(s.now()).Counts, want)
+			s.equal("entrance", s.Tree().Children()[0].View().Window(s.now()).Counts, want)
+		}},
+		{"a block that comes up through an entry is no exception of it", func(s stage) {
+			e := s.enter("a")
+			e.Exit(fmt.Errorf("below: %w", &collector.BlockedError{}))
+			s.equal("exceptions", s.Resource("a").Window().Exception, int64(0))
+		}},
+		{"rt counts from where the entry was made, waiting included", func(s stage) {
+			synctest.Test(s.T, func(t *testing.T) {
+				c := newCollector(t, collector.Options{})
+				limit(t, c, collector.Limit{Resource: "a", Count: 1})
+				c.Resource("a").Enter()
+				time.Sleep(700 * ms)
+				_, e, err := c.Enter(t.Context(), "a", collector.Prioritized())
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Exit(nil)
+				if rt := c.Resource("a").Window().RTMax; rt != 300*ms {
+					t.Errorf("rt %v", rt)
+				}
+			})
+		}},
+		{"a limit lets a call pass if what passed in the window and it are no more than the count", func(s stage) {
+			limit(s.T, s.Collector, collector.Limit{Resource: "a", Count: 5})
+			_, _, err := s.Enter(context.Background(), "a", collector.Batch(6))
+			s.equal("6 of 5 refused", errors.Is(err, collector.ErrBlocked), true)
+			s.enter("a", collector.Batch(3))
+			s.enter("a", collector.Batch(2))
+			s.clock.set(999 * ms)
+			_, _, err = s.Enter(context.Background(), "a")
+			s.equal("a sixth refused", errors.Is(err, collector.ErrBlocked), true)
+			s.clock.set(time.Second)
+			s.enter("a", collector.Batch(5))
+		}},
+		{"tryOccupyNext: wait for the next bucket if it drops enough", func(s stage) {
+			for _, tc := range []struct {
+				old, young, borrowed int64 // passes in the bucket before, in the present one, borrowed from the next
+				n                    int64
+				ok                   bool
+			}{
+				{10, 0, 0, 10, true},  // all of it leaves
+				{10, 0, 0, 11, false}, // more than the count
+				{0, 10, 0, 1, false},  // nothing leaves
+				{4, 6, 0, 4, true},
+				{4, 6, 0, 5, false},
+				{4, 6, 3, 1, true},
+				{4, 6, 4, 1, false}, // what was borrowed counts
+				{0, 0, 10, 1, false},
+			} {
+				length := 500 * ms
+				q := node.NewQuota(shape(s.T), 10, false)
+				q.Pass(10*length, tc.old)
+				q.Pass(11*length, tc.young)
+				if tc.borrowed > 0 {
+					q.Borrow(12*length, tc.borrowed)
+				}
+				bucket, ok := q.TryOccupyNext(11*length, 11*length, tc.n)
+				if ok != tc.ok || ok && bucket != 12*length {
+					s.Errorf("%+v: %v, %t", tc, bucket, ok)
+				}
+				s.equal("waiting", q.Waiting(11*length), tc.borrowed)
+			}
+		}},
+	})
+}
+
+func shape(t testing.TB) *node.Shape {
+	t.Helper()
+	s, err := node.NewShape(leap.NewTimeline(leap.Clock{}), node.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Where this package differs from Sentinel on purpose, with the reason.
+func TestOtherwiseThanSentinel(t *testing.T) {
+	playAll(t, []row{
+		{"an idle node reads as zero: no minimum rt of 5000, no maximum of 2 a second, because both look as if measured", func(s stage) {
+			w := s.Resource("a").Window()
+			_, there := w.MinRT()
+			s.equal("window", w.Counts, node.Counts{})
+			s.equal("minimum", there, false)
+			s.equal("best", w.MaxCompleteQPS(), 0.0)
+		}},
+		{"times are nanoseconds, not at least one millisecond, because fast calls are calls", func(s stage) {
+			e := s.enter("a")
+			s.clock.add(300)
+			e.Exit(nil)
+			s.equal("rt", s.Resource("a").Window().RTMin, 300*time.Nanosecond)
+		}},
+		{"a batch of n is n calls of that rt, so that the average is one", func(s stage) {
+			e := s.enter("a", collector.Batch(2))
+			s.clock.add(7 * ms)
+			e.Exit(nil)
+			e = s.enter("a")
+			s.clock.add(4 * ms)
+			e.Exit(nil)
+			s.equal("average", s.Resource("a").Window().AvgRT(), 6*ms) // Sentinel: 3.667
+		}},
+		{"an entrance has every reading: exceptions, rt, the best, seconds, because a field that is always zero lies", func(s stage) {
+			e := s.enter("a", collector.Entrance("x"))
+			s.clock.add(5 * ms)
+			e.Exit(errBad)
+			w := s.Tree().Children()[0].View().Window(s.now())
+			s.equal("exceptions", w.Exception, int64(1))
+			s.equal("shortest", w.RTMin, 5*ms)
+			s.equal("best", w.MaxCompleteQPS(), 2.0)
+			s.equal("minute", s.Tree().Children()[0].View().Minute(s.now()).Complete, int64(1))
+		}},
+		{"the pass of a prioritized call is in every node, in the second in which it passes, because success must not pass pass", func(s stage) {
+			synctest.Test(s.T, func(t *testing.T) {
+				c := newCollector(t, collector.Options{})
+				limit(t, c, collector.Limit{Resource: "a", Count: 1})
+				c.Resource("a").Enter()
+				time.Sleep(800 * ms) // the pass is borrowed in one second, and happens in the next
+				_, e, err := c.Enter(t.Context(), "a", collector.Prioritized(), collector.Inbound(), collector.Origin("o"), collector.Entrance("x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Exit(nil)
+				time.Sleep(time.Second)
+				open := c.Seal().Open
+				for name, v := range map[string]*node.View{
+					"cluster": c.Resource("a").View(), "origin": c.Resource("a").Origin("o"), "inbound": c.Inbound(),
+					"root": c.Tree().View(), "entrance": c.Tree().Children()[1].View(), "default": c.Tree().Children()[1].Children()[0].View(),
+				} {
+					m, ok := v.Second(open - 1)
+					if !ok || m.Pass != 1 || m.OccupiedPass != 1 || m.Complete != 1 {
+						t.Errorf("%s: %+v, %t", name, m, ok)
+					}
+				}
+			})
+		}},
+		{"a call that arrives when a bucket begins may wait for the next one, half a second, because that is what was promised", func(s stage) {
+			synctest.Test(s.T, func(t *testing.T) {
+				c := newCollector(t, collector.Options{})
+				limit(t, c, collector.Limit{Resource: "a", Count: 1})
+				c.Resource("a").Enter()
+				time.Sleep(500 * ms)
+				begin := time.Now()
+				_, _, err := c.Enter(t.Context(), "a", collector.Prioritized())
+				if waited := time.Since(begin); err != nil || waited != 500*ms {
+					t.Errorf("%v after %v", err, waited)
+				}
+			})
+		}},
+		{"a limit on concurrency counts a batch as the one call in flight that it is", func(s stage) {
+			limit(s.T, s.Collector, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1})
+			s.enter("a", collector.Batch(5))
+		}},
+		{"outbound calls have no origin of their own accord, because origins times resources is what fills memory", func(s stage) {
+			ctx, _, _ := s.Enter(context.Background(), "a", collector.Origin("web"))
+			s.Enter(ctx, "b", collector.Outbound())
+			s.equal("origins of b", fmt.Sprint(origins(s.Resource("b"))), "[]")
+		}},
+		{"context.Canceled is no exception, because a caller that left is no fault of what it called", func(s stage) {
+			s.enter("a").Exit(fmt.Errorf("x: %w", context.Canceled))
+			s.enter("a").Exit(context.DeadlineExceeded)
+			s.equal("exceptions", s.Resource("a").Window().Exception, int64(1))
+		}},
+		{"whatever panics, what is in flight is never below zero, because exits without entries count nothing", func(s stage) {
+			limit(s.T, s.Collector, collector.Limit{Resource: "refused", Count: 0})
+			for range 3 {
+				func() {
+					defer func() { _ = recover() }()
+					_, e, _ := s.Enter(context.Background(), "refused")
+					defer e.Exit(errBad)
+					panic("boom")
+				}()
+				func() {
+					defer func() { _ = recover() }()
+					_ = s.Resource("a").Do(func() error { panic("boom") })
+				}()
+				var none collector.Entry
+				none.Exit(errBad)
+			}
+			s.equal("refused", s.Resource("refused").Snapshot(nil).InFlight, int64(0))
+			s.equal("completions without a pass", s.Resource("refused").Snapshot(nil).Total.Complete, int64(0))
+			s.equal("in flight", s.Resource("a").InFlight(), int64(0))
+			s.equal("exceptions", s.Resource("a").Window().Exception, int64(3))
+		}},
+		{"a name beyond the limits is counted, because blindness must not be silent", func(s stage) {
+			c, _ := clocked(s.T, collector.Options{MaxResources: 1})
+			c.Resource("a").Enter()
+			c.Resource("b").Enter()
+			s.equal("overflow", c.Health().Overflow, int64(1))
+			s.equal("other", c.Resource(collector.Other).Window().Pass, int64(1))
+		}},
+	})
+}

@@ -1,0 +1,113 @@
+package sentinelstat_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/alibaba/sentinel-golang/core/base"
+	"github.com/alibaba/sentinel-golang/core/flow"
+)
+
+// broken is a slot of every kind that panics in one of its methods.
+type broken struct {
+	in    string
+	order uint32
+}
+
+func (b *broken) at(method string) {
+	if method == b.in {
+		panic("broken in " + method)
+	}
+}
+
+func (b *broken) Order() uint32                                       { return b.order }
+func (b *broken) Prepare(*base.EntryContext)                          { b.at("Prepare") }
+func (b *broken) OnEntryPassed(*base.EntryContext)                    { b.at("OnEntryPassed") }
+func (b *broken) OnEntryBlocked(*base.EntryContext, *base.BlockError) { b.at("OnEntryBlocked") }
+func (b *broken) OnCompleted(*base.EntryContext)                      { b.at("OnCompleted") }
+func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
+	b.at("Check")
+	return nil
+}
+
+// Sentinel itself counts a completion without a pass then, and concurrency falls below zero for ever.
+func TestASlotThatPanicsDoesNotUpsetTheCounts(t *testing.T) {
+	const calls = 3
+	for _, tc := range []struct {
+		name          string
+		slot          broken
+		during, after string
+	}{
+		{
+			"preparing",
+			broken{in: "Prepare"},
+			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+		},
+		{
+			"checking",
+			broken{in: "Check", order: 9000},
+			"0 pass, 0 block, 0 complete, 0 exception, 0 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+		},
+		{
+			"counting passes",
+			broken{in: "OnEntryPassed"},
+			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight", "1 pass, 0 block, 1 complete, 1 exception, 0 in flight",
+		},
+		{
+			"counting completions",
+			broken{in: "OnCompleted"},
+			"1 pass, 0 block, 0 complete, 0 exception, 1 in flight", "1 pass, 0 block, 1 complete, 0 exception, 0 in flight",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for range calls {
+				c, chain := newChain(t)
+				chain.AddStatPrepareSlot(&tc.slot)
+				chain.AddRuleCheckSlot(&tc.slot)
+				chain.AddStatSlot(&tc.slot)
+				begin := time.Now()
+				e := enter(t, chain, tc.name)
+				want(t, c, tc.name, tc.during)
+				time.Sleep(10 * time.Millisecond)
+				e.Exit()
+				e.Exit()
+				want(t, c, tc.name, tc.after)
+				rt, took := c.Resource(tc.name).Snapshot(nil).Total.RTMax, time.Since(begin)
+				if rt < 8*time.Millisecond || rt > took+2*time.Millisecond {
+					t.Errorf("a call of %v took %v", took, rt)
+				}
+			}
+		})
+	}
+}
+
+// Sentinel lets a call go on that it refused, if it cannot count it.
+func TestABlockThatAnotherSlotPanicsOnIsOneBlock(t *testing.T) {
+	c, chain := newChain(t)
+	chain.AddStatSlot(&broken{in: "OnEntryBlocked"})
+	allow(t, "half refused", flow.Rule{})
+	enter(t, chain, "half refused").Exit()
+	want(t, c, "half refused", "0 pass, 1 block, 0 complete, 0 exception, 0 in flight")
+}
+
+// The contexts of calls that panicked are pooled, too.
+func TestCallsAfterAPanicAreCountedAsEver(t *testing.T) {
+	c, chain := newChain(t)
+	bad, worse := newChain(t)
+	worse.AddRuleCheckSlot(&broken{in: "Check"})
+	for range 100 {
+		enter(t, worse, "bad").Exit()
+		enter(t, chain, "good").Exit()
+	}
+	want(t, bad, "bad", "100 pass, 0 block, 100 complete, 100 exception, 0 in flight")
+	want(t, c, "good", "100 pass, 0 block, 100 complete, 0 exception, 0 in flight")
+}
+
+// A limitation, see the package's caveats.
+func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
+	c, chain := newChain(t)
+	e := enter(t, chain, "handler")
+	e.WhenExit(func(*base.SentinelEntry, *base.EntryContext) error { panic("broken") })
+	e.Exit(base.WithError(errFailed))
+	want(t, c, "handler", "1 pass, 0 block, 0 complete, 0 exception, 1 in flight")
+}

@@ -1,0 +1,77 @@
+package sentinelstat
+
+import (
+	"context"
+	"time"
+
+	"github.com/alibaba/sentinel-golang/core/base"
+	"github.com/alibaba/sentinel-golang/util"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Slot tells a Collector of the calls that go through a slot chain of Sentinel. Add it to a chain with
+// base.SlotChain.AddStatSlot, once, and before calls use the chain: Sentinel does not guard that. A chain can have slots
+// for several Collectors, and chains can share a slot.
+//
+// Its methods are Sentinel's to call. They are safe for concurrent use; those of one call follow each other. What a
+// slot knows of a call in flight is in the call's context, which Sentinel empties at its Exit.
+type Slot struct{ c *collector.Collector }
+
+var _ base.StatSlot = (*Slot)(nil)
+
+// NewSlot returns a slot that records into c. With a nil Collector it records nothing.
+func NewSlot(c *collector.Collector) *Slot { return &Slot{c} }
+
+// Order makes this the first of the statistics slots. A slot that panics keeps those after it from hearing of a call.
+func (s *Slot) Order() uint32 { return 0 }
+
+// OnEntryPassed records that a call passed and is in flight.
+func (s *Slot) OnEntryPassed(ctx *base.EntryContext) {
+	if ctx.Err() != nil {
+		ctx.SetError(nil) // of the call that had this context before, and was traced after its Exit
+	}
+	ctx.Data[s] = s.enter(ctx)
+}
+
+// OnEntryBlocked records that a rule refused a call.
+func (s *Slot) OnEntryBlocked(ctx *base.EntryContext, err *base.BlockError) {
+	name := ctx.Resource.Name()
+	s.c.Block(context.Background(), name, reason(name, err), batch(ctx), traffic(ctx))
+}
+
+// OnCompleted records that a call that was not refused ended.
+func (s *Slot) OnCompleted(ctx *base.EntryContext) {
+	entry, ok := ctx.Data[s].(*collector.Entry)
+	if !ok { // a slot panicked before this one heard of the call
+		entry = s.enter(ctx)
+	}
+	delete(ctx.Data, s) // an empty map is used again with its context
+	entry.Exit(ctx.Err())
+}
+
+// enter records that Sentinel let a call pass.
+func (s *Slot) enter(ctx *base.EntryContext) *collector.Entry {
+	opts := []collector.Option{collector.Admitted(), batch(ctx), traffic(ctx)}
+	if d := since(ctx); d > time.Millisecond { // one may be none that crossed a boundary
+		opts = append(opts, collector.StartedAt(time.Now().Add(-d)))
+	}
+	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...) // Admitted calls are not refused
+	return entry
+}
+
+// since is how long ago Sentinel was asked, in whole milliseconds of its clock, which may go back.
+func since(ctx *base.EntryContext) time.Duration {
+	return time.Duration(util.CurrentTimeMillis()-ctx.StartTime()) * time.Millisecond
+}
+
+func batch(ctx *base.EntryContext) collector.Option {
+	return collector.Batch(int64(ctx.Input.BatchCount))
+}
+
+func traffic(ctx *base.EntryContext) collector.Option {
+	if ctx.Resource.FlowType() == base.Inbound {
+		return collector.Inbound()
+	}
+	return collector.Outbound()
+}
