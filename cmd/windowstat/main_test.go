@@ -239,6 +239,70 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// Limits from a file, for origins from a header, replaced while the proxy runs: the clients' 429s are our blocks.
+func TestProxyLimits(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	defer upstream.Close()
+	file, dir := filepath.Join(t.TempDir(), "limits.yml"), t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("limits: [{resource: GET /a, origin: bot, qps: 5, strict: true}]")
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0",
+		"--limits.file", file, "--proxy.origin-header=X-Client", "--metrics.by=origin", "--metric-log.dir", dir)
+	front := p.find(t, `proxy +(http\S+)`)
+	page := p.find(t, `metrics +(http\S+)`)
+	send := func(client string) int {
+		t.Helper()
+		req, err := http.NewRequest("GET", front+"/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Client", client)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	got := map[string]int{}
+	for range 50 {
+		for _, client := range []string{"bot", "human"} {
+			got[fmt.Sprint(client, send(client))]++
+		}
+	}
+	if got["human200"] != 50 || got["bot429"] == 0 || got["bot200"]+got["bot429"] != 50 {
+		t.Errorf("answers %v", got)
+	}
+	_, metrics := get(t, page)
+	for _, line := range []string{
+		fmt.Sprintf(`windowstat_pass_total{origin="bot",resource="GET /a"} %d`, got["bot200"]),
+		fmt.Sprintf(`windowstat_block_total{origin="bot",resource="GET /a"} %d`, got["bot429"]),
+		`windowstat_pass_total{origin="human",resource="GET /a"} 50`,
+		`windowstat_limits 1`,
+		fmt.Sprintf(`windowstat_rt_seconds_count{resource="GET /a"} %d`, 50+got["bot200"]),
+	} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("no %q on the page", line)
+		}
+	}
+	write("limits: [{resource: GET /a, qps: 0}]")
+	for deadline := time.Now().Add(20 * time.Second); send("human") != http.StatusTooManyRequests; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the limits are not read again:\n%s", p.output())
+		}
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
 // With nobody upstream, clients get a 502, counted as an exception.
 func TestProxyUpstreamDown(t *testing.T) {
 	t.Parallel()
@@ -417,6 +481,12 @@ func TestBadArguments(t *testing.T) {
 			[]string{"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:", "--proxy.listen-address:"},
 		},
 		{"proxy --upstream=http://x:1 --web.listen-address=127.0.0.1:0 --proxy.listen-address=" + taken.Addr().String(), 1, []string{"--proxy.listen-address:"}},
+		{
+			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b --metrics.by=day --limits.file=" + file, 2,
+			[]string{"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:", "--limits.file:", `no field "nonsense"`},
+		},
+		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
+		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
 	} {

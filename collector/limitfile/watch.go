@@ -17,6 +17,7 @@ type Watcher struct {
 	stats  *collector.Collector
 	path   string
 	logger *slog.Logger
+	first  state // of the file before it was read first
 
 	mu       sync.Mutex
 	loaded   time.Time // when limits were last taken from the file
@@ -36,6 +37,7 @@ func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, 
 		logger = slog.Default()
 	}
 	w := &Watcher{stats: c, path: path, logger: logger}
+	w.first = w.state()
 	limits, err := Read(path)
 	if err != nil {
 		return nil, err
@@ -77,8 +79,7 @@ func (w *Watcher) set(limits []collector.Limit) error {
 func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	loaded := w.state()
-	before := loaded
+	loaded, before := w.first, w.first
 	unmatched := time.NewTimer(grace)
 	defer unmatched.Stop()
 	for {

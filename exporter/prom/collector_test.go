@@ -99,6 +99,8 @@ x_entrance_overflow_events_total 0
 x_leaf_overflow_events_total 0
 x_leaves 2
 x_limits 0
+x_limits_last_reload_timestamp_seconds 0
+x_limits_reload_failures_total 0
 x_origin_overflow_events_total 0
 x_retired_resources_total 0
 x_tree_overflow_events_total 0
@@ -381,6 +383,68 @@ func TestInSomeonesOwnRegistry(t *testing.T) {
 	}
 	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(exporter.Catalogue())-1)+1 {
 		t.Errorf("%d metrics, %v", n, err)
+	}
+}
+
+// With a label for the origin, or the entrance, every call is in one series, and histograms are split only when asked.
+func TestBy(t *testing.T) {
+	c, now := service(t, collector.Options{Windows: node.Options{Bounds: []time.Duration{time.Second}}})
+	for _, origin := range []string{"web", "", "web"} {
+		_, e, err := c.Enter(t.Context(), "a", collector.Origin(origin), collector.Entrance("http"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*now = now.Add(ms)
+		e.Exit(nil)
+	}
+	c.Block(t.Context(), "a", "busy", collector.Origin("web"), collector.Entrance("cron"), collector.Batch(5))
+	for _, tc := range []struct {
+		o    prom.Options
+		want string
+	}{
+		{prom.Options{}, `
+			pass_total{resource="a"} 3
+			block_total{reason="busy",resource="a"} 5
+			rt_seconds_count{resource="a"} 3`},
+		{prom.Options{By: "origin"}, `
+			pass_total{origin="",resource="a"} 1
+			pass_total{origin="web",resource="a"} 2
+			block_total{origin="",resource="a"} 0
+			block_total{origin="web",resource="a"} 5
+			rt_seconds_count{resource="a"} 3`},
+		{prom.Options{By: "entrance", HistogramsBy: true}, `
+			pass_total{entrance="cron",resource="a"} 0
+			pass_total{entrance="http",resource="a"} 3
+			block_total{entrance="cron",resource="a"} 5
+			block_total{entrance="http",resource="a"} 0
+			rt_seconds_count{entrance="cron",resource="a"} 0
+			rt_seconds_count{entrance="http",resource="a"} 3`},
+	} {
+		h, err := prom.Handler(c, tc.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+		got := ""
+		for line := range strings.Lines(rec.Body.String()) {
+			for _, name := range []string{"pass_total{", "block_total{", "rt_seconds_count{"} {
+				if strings.HasPrefix(line, "windowstat_"+name) {
+					got += strings.TrimPrefix(line, "windowstat_")
+				}
+			}
+		}
+		want := strings.ReplaceAll(tc.want, "\t", "")[1:] + "\n"
+		if sorted(got) != sorted(want) {
+			t.Errorf("%+v: got\n%s\nwant\n%s", tc.o, got, want)
+		}
+	}
+	_, err := prom.New(c, prom.Options{Namespace: "1", By: "day"})
+	if err == nil || !strings.Contains(err.Error(), `By is "day"`) || !strings.Contains(err.Error(), "namespace") {
+		t.Error(err)
+	}
+	if _, err := prom.New(c, prom.Options{HistogramsBy: true}); err == nil {
+		t.Error("HistogramsBy without By")
 	}
 }
 

@@ -1,0 +1,69 @@
+// Package grpcstat counts the calls of gRPC services and clients: interceptors on package collector.
+//
+//	srv := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(grpcstat.UnaryServer(c, grpcstat.OriginFromMetadata("x-caller"))),
+//		grpc.ChainStreamInterceptor(grpcstat.StreamServer(c, grpcstat.OriginFromMetadata("x-caller"))),
+//	)
+//
+//	conn, err := grpc.NewClient(target,
+//		grpc.WithChainUnaryInterceptor(grpcstat.UnaryClient(c)),
+//		grpc.WithChainStreamInterceptor(grpcstat.StreamClient(c)),
+//	)
+//
+// The resource of a call is its full method, such as "/pkg.Service/Method". Calls that a server takes are inbound and
+// enter by [Entrance]; calls that a client makes are outbound. Each is an entry of its own, and its context is passed on:
+// what a handler calls stands below the handler in the call tree, if it is called with the handler's context.
+//
+// # Limits
+//
+// Calls ask the Collector's limits. A server answers a call that is refused with ResourceExhausted, before the handler
+// runs and before a stream's first message is read, with a RetryInfo that says one second. A client does not send it.
+// The error has that code in both places, and errors.Is finds [collector.ErrBlocked] in it, as interceptors further out
+// and callers may want to know. Its message, which a server sends to whoever called, names the limit and what it saw.
+//
+// # Exceptions
+//
+// What a call ends with is an exception where it says that the callee failed, not where it is an answer about the call:
+//
+//	code                server  client
+//	OK                  no      no
+//	Canceled            no      no      the caller did not wait for it
+//	Unknown             yes     yes     an error that nobody foresaw
+//	InvalidArgument     no      no      an answer about the request
+//	DeadlineExceeded    yes     yes     the callee was too slow
+//	NotFound            no      no      an answer about the data
+//	AlreadyExists       no      no      an answer about the data
+//	PermissionDenied    no      no      an answer about the caller
+//	ResourceExhausted   no      yes     a limit of the callee did its work; its caller went without
+//	FailedPrecondition  no      no      an answer about the data
+//	Aborted             no      no      two calls met, and one gave way
+//	OutOfRange          no      no      an answer about the request
+//	Unimplemented       yes     yes     caller and callee do not fit together
+//	Internal            yes     yes     the callee is broken
+//	Unavailable         yes     yes     the callee cannot be reached, or is going
+//	DataLoss            yes     yes     the callee is broken
+//	Unauthenticated     no      no      an answer about the caller
+//
+// A number that is none of these is an exception. An error that is no gRPC status has the code that gRPC gives it:
+// Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
+// about the rest, with the error as the handler or the call returned it, and can only say no.
+//
+// A handler that panics, or ends its goroutine, ends its call with [ErrPanicked]; the panic goes on.
+//
+// # Caveats
+//
+// What interceptors do not see is not counted: calls to methods that the server does not have, requests that cannot be
+// decoded, and answers that cannot be encoded or are too large, which count as the handler left them.
+//
+// A stream is one call, and its response time is its whole life. One that is open for a day, such as a health watch, is
+// in flight for a day, and weighs on the average of its resource when it ends.
+//
+// A client's stream that is neither read to its end nor cancelled stays in flight until its connection is closed, as
+// gRPC keeps it until then.
+//
+// Interceptors that retry make several calls of one. Put these interceptors inside of them to count each attempt, or
+// outside to count them as one. The retries that gRPC makes by itself are always one.
+//
+// A process that passes calls on by the method they came by, a proxy, has one resource for both sides, and so limits
+// that count both.
+package grpcstat

@@ -1,0 +1,37 @@
+package grpcstat
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// ErrPanicked is what a call ends with if its handler, or what sends it, did not return: the error for which
+// [collector.Options] decide whether it is an exception, and of which class.
+var ErrPanicked = errors.New("grpcstat: panicked")
+
+// serverFailed reports whether a code that a handler returns says that the server failed.
+func serverFailed(c codes.Code) bool {
+	switch c {
+	case codes.OK, codes.Canceled, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
+		codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted, codes.OutOfRange, codes.Unauthenticated:
+		return false
+	}
+	return true
+}
+
+// clientFailed reports whether a code that a client gets says that the call failed.
+func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
+
+// exception returns the error if its code says so, nil if not.
+func exception(err error, failed func(codes.Code) bool) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		s = status.FromContextError(err) // as gRPC's server does
+	}
+	if failed(s.Code()) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package limitfile_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/limitfile"
+)
+
+const good = `
+limits:
+  - resource: GET /search
+    qps: 100
+  - resource: /admin/*
+    origin: mobile
+    qps: 20
+    concurrency: 5
+    strict: true
+  - {resource: "*", concurrency: 0}
+`
+
+var goodLimits = []collector.Limit{
+	{Resource: "GET /search", Count: 100},
+	{Resource: "/admin/*", Origin: "mobile", Count: 20, Strict: true},
+	{Resource: "/admin/*", Origin: "mobile", Grade: collector.Concurrency, Count: 5},
+	{Resource: "*", Grade: collector.Concurrency},
+}
+
+func equal(a, b []collector.Limit) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestParse(t *testing.T) {
+	for name, text := range map[string]string{
+		"yaml": good,
+		"json": `{"limits": [{"resource": "GET /search", "qps": 100},
+			{"resource": "/admin/*", "origin": "mobile", "qps": 20, "concurrency": 5, "strict": true},
+			{"resource": "*", "concurrency": 0}]}`,
+	} {
+		if got, err := limitfile.Parse([]byte(text)); err != nil || !equal(got, goodLimits) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, none := range []string{"limits: []", `{"limits":[]}`} {
+		if got, err := limitfile.Parse([]byte(none)); err != nil || len(got) != 0 {
+			t.Errorf("%s: %v, %v", none, got, err)
+		}
+	}
+}
+
+// Every mistake is named, with its line, and all of them at once.
+func TestMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want []string
+	}{
+		{"", []string{"the file is empty"}},
+		{"# nothing", []string{"the file is empty"}},
+		{"limits:", []string{"line 1: limits is empty; a list is needed"}},
+		{"- a", []string{"line 1: the file is a list; fields are needed: limits"}},
+		{"limit: []", []string{`line 1: there is no field "limit"; the fields are limits`}},
+		{"limits: {a: b}", []string{"limits is a group of fields"}},
+		{"limits: [x]", []string{`line 1: a limit is "x"; fields are needed`}},
+		{"limits: []\nlimits: []", []string{"limits is there twice"}},
+		{"limits: [}", []string{"did not find"}},
+		{"limits:\n  - qps: 1\n  - resource: a\n  - resource: b\n    qps: -1\n    rps: 3\n    strict: maybe\n", []string{
+			"line 2: a limit without a resource", "line 3: a limit of nothing", `line 5: qps is "-1"; a whole number of 0 or more`,
+			`line 6: there is no field "rps"`, `line 7: strict is "maybe"`,
+		}},
+		{"limits: [{resource: a, qps: .nan}]", []string{`qps is ".nan"`}},
+		{"limits: [{resource: a, qps: .inf}]", []string{`qps is ".inf"`}},
+		{"limits: [{resource: a, qps: 1.5}]", []string{`qps is "1.5"`}},
+		{"limits: [{resource: a, qps: 1e3}]", []string{`qps is "1e3"`}},
+		{"limits: [{resource: a, qps: }]", []string{"qps is empty"}},
+		{"limits: [{resource: a, qps: [1]}]", []string{"qps is a list"}},
+		{"limits: [{resource: a, qps: 99999999999999999999}]", []string{"qps is"}},
+		{"limits: [{resource: , qps: 1}]", []string{"resource is empty"}},
+		{"limits: [{resource: a, concurrency: 1, strict: true}]", []string{"strict without qps"}},
+		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`limit 2: "qps a" is limited by limit 1 already, to 1`}},
+		{"a: &x [*x]\nlimits: []", []string{`no field "a"`}},
+		{"limits: &x [*x]", []string{"a limit is an alias"}},
+	} {
+		got, err := limitfile.Parse([]byte(tc.text))
+		if err == nil || got != nil {
+			t.Errorf("%q: %v, %v", tc.text, got, err)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: the error does not say %q:\n%v", tc.text, want, err)
+			}
+		}
+		if n := strings.Count(err.Error(), "\n") + 1; n != len(tc.want) {
+			t.Errorf("%q: %d mistakes, want %d:\n%v", tc.text, n, len(tc.want), err)
+		}
+	}
+}
+
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yml")
+	if _, err := limitfile.Read(path); err == nil {
+		t.Error("a file that is not there")
+	}
+	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", limitfile.MaxSize)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := limitfile.Read(path); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		limits, err := limitfile.Parse(text)
+		if err == nil && collector.CheckLimits(limits) != nil {
+			t.Errorf("%v", limits)
+		}
+	})
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// The file is read again when it changes and when somebody asks; a bad file, or none, changes nothing.
+func TestWatch(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "limits.yml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	write("limits: nonsense")
+	if _, err := limitfile.Watch(c, path, logger); err == nil {
+		t.Fatal("a bad file")
+	}
+	write(good)
+	w, err := limitfile.Watch(c, path, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equal(c.Limits(), goodLimits) {
+		t.Errorf("limits %v", c.Limits())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	again := make(chan os.Signal)
+	done := make(chan error)
+	go func() { done <- w.Run(ctx, again) }()
+	wait := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s\n%s", what, log.String())
+			}
+		}
+	}
+	write("limits: [{resource: a, qps: 7}]")
+	wait("a change is not seen", func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) })
+
+	write("limits: [{resource: a, qps: -7}]")
+	again <- os.Interrupt
+	failures := func() (n float64) {
+		w.Self(func(name string, v float64) {
+			if name == "limits_reload_failures_total" {
+				n = v
+			}
+		})
+		return n
+	}
+	wait("a mistake is not counted", func() bool { return failures() == 1 })
+	if !equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) || !strings.Contains(log.String(), `qps is \"-7\"`) {
+		t.Errorf("limits %v\n%s", c.Limits(), log.String())
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	again <- os.Interrupt
+	wait("a missing file is not counted", func() bool { return failures() == 2 })
+	write("limits: []")
+	wait("an empty list is not read", func() bool { return len(c.Limits()) == 0 })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
