@@ -1,13 +1,16 @@
 # Tools are pinned in tools/go.mod, out of the way of whoever imports the SDK.
 TOOL = go tool -modfile=tools/go.mod
 
+# Modules of their own, so that who imports the SDK does not get what they need.
+MODULES = collector/grpcstat collector/sentinelstat
+
 # The packages that several goroutines run through.
 CONCURRENT = ./leap ./node ./collector/... ./exporter/...
 
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test unit race 386 lint fmt bench quick hammer fuzz
+.PHONY: help run test unit race 386 modules lint fmt bench quick hammer fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +19,7 @@ run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.
 	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
 		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
-test: lint unit race 386 ## everything that must pass before a change lands
+test: lint unit race 386 modules ## everything that must pass before a change lands
 
 unit: ## the tests
 	go test ./...
@@ -26,6 +29,11 @@ race: ## the tests of the concurrent packages under the race detector (needs gcc
 
 386: ## the tests of the engine on 32 bits
 	CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node
+
+modules: ## lint and tests of the nested modules
+	@set -e; for m in $(MODULES); do echo "$$m"; \
+		(cd $$m && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && CGO_ENABLED=1 go test -race -short ./...); \
+	done
 
 lint: ## gofumpt, go vet, staticcheck, go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi

@@ -6,6 +6,9 @@
 // record of that; the bare costs, two clock readings and one atomic addition, are rivals as well. All are called in
 // the same way, through one func value, so that the overhead is the same for all.
 //
+// [Limiters] do the same for a call that a limit lets through. What windowstat does for more than that, through a
+// context, for several origins, for many resources, has no rival, and is measured beside a call by handle.
+//
 // [FixedWindow], [SentinelRing], [SubWindowList] and [SecondMap] are the ways to count that the literature offers,
 // each in its simplest honest form. [Subjects] puts them through the two situations that windows get wrong, and
 // package hammer counts what is lost when a bucket turns.

@@ -20,7 +20,7 @@ func Limiters(count int64) []Rival {
 		{"windowstat-without-limit", "a limit", newWindowstat},
 		{"windowstat", "", func(names []string) (Recorder, error) { return newWindowstatLimit(names, count) }},
 		{
-			"rate-and-windowstat", "windows: up to twice the count may pass in a second; blocks, limits on what is in flight",
+			"rate-and-windowstat", "blocks, limits on what is in flight",
 			func(names []string) (Recorder, error) { return newRate(names, count) },
 		},
 		{

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"testing"
@@ -82,6 +83,65 @@ func newCollector(b *testing.B) (*collector.Collector, *time.Time) {
 		c.Resource(name)
 	}
 	return c, &clock
+}
+
+// BenchmarkMemory40000 reports the heap of 10,000 resources that 4 origins each call, every second, with their windows
+// full, and how much it grows in another minute.
+func BenchmarkMemory40000(b *testing.B) {
+	const leaves = 4 * many
+	b.Run("windowstat", func(b *testing.B) {
+		var full, later float64
+		for b.Loop() {
+			before := heap()
+			clock := time.Unix(1_700_000_000, 0)
+			c, err := collector.New(collector.Options{MaxResources: many, MaxLeaves: leaves, Now: func() time.Time { return clock }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			names := bench.Names(many)
+			callAll(b, c, &clock, names)
+			full = heap() - before
+			callAll(b, c, &clock, names)
+			later = heap() - before
+			h := c.Health()
+			if h.Leaves != leaves || h.Overflow+h.OriginOverflow+h.EntranceOverflow+h.LeafOverflow > 0 {
+				b.Fatalf("not every leaf has a place: %+v", h)
+			}
+		}
+		b.ReportMetric(full/(1<<20), "MiB")
+		b.ReportMetric((later-full)/(1<<20), "grown-MiB")
+		b.ReportMetric(full/leaves, "B/leaf")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+// callAll makes 4 calls a second to each resource from each of 4 origins, for 70 seconds, each second with the same
+// response times around 20 ms: nothing new happens in the second minute.
+func callAll(b *testing.B, c *collector.Collector, clock *time.Time, names []string) {
+	b.Helper()
+	const (
+		buckets = 2 * 70
+		length  = time.Second / 2
+		calls   = 2 // in a bucket
+	)
+	origins := [...]string{"web", "app", "batch", "partner"}
+	rts := bench.ResponseTimes(2 * calls)
+	for bucket := range buckets {
+		*clock = clock.Add(length)
+		for _, name := range names {
+			for _, origin := range origins {
+				for k := range calls {
+					began := clock.Add(-rts[bucket%2*calls+k])
+					_, e, err := c.Enter(context.Background(), name,
+						collector.Origin(origin), collector.Entrance("http"), collector.StartedAt(began))
+					if err != nil {
+						b.Fatal(err)
+					}
+					e.Exit(nil)
+				}
+			}
+		}
+	}
 }
 
 // fill makes 100 calls a second to each resource for 70 seconds, with response times around 20 ms.

@@ -13,12 +13,21 @@
 //	…
 //	e.Exit(err)
 //
+// or, for calls that belong to a request, with who sent it and what it calls in turn,
+//
+//	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
+//
 // A [Collector] holds a [Resource] for each name, up to a limit, and everything that exporters read. An [Entry] is one
-// call in flight. Package httpstat below this one instruments HTTP services.
+// call in flight. A call is recorded once, by resource, origin and entrance; [Resource.View], [Resource.Origins],
+// [Resource.Entrances], [Collector.Inbound] and [Collector.Tree] are views of that. A [Limit] refuses calls.
+//
+// Package httpstat below this one instruments HTTP services and clients, grpcstat those of gRPC, sentinelstat services
+// that use sentinel-golang; limitfile reads limits from a file.
 //
 // # Caveats
 //
 // An Entry that is never exited stays in flight for ever: a leak shows as in-flight calls that only grow. Statistics
-// live in memory; exporters take them out, and a restart begins at zero. Resource names should be few and known in
-// advance: beyond [Options].MaxResources they are counted together.
+// live in memory; exporters take them out, and a restart begins at zero. Names should be few and known in advance:
+// beyond the limits of [Options] they are counted together. What is idle is retired when somebody reads, see
+// [Collector.Seal], or when there is no room for a new name.
 package collector

@@ -39,12 +39,13 @@ func (p *page) head(command string) {
 }
 
 func (p *page) targets() {
-	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better.\n\n")
+	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
+	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
 	p.header("lrrrrrl", "what", "windowstat", "rival", "ratio or figure", "must", "aim", "")
 	for _, t := range list {
 		v := t.judge(p.s)
 		figure, limit := amount, amount
-		if t.against != "" {
+		if t.against != "" || t.unit == beside {
 			figure, limit = ratio, ratio
 		}
 		if !v.measured {
@@ -52,7 +53,7 @@ func (p *page) targets() {
 			continue
 		}
 		rival := ""
-		if t.against != "" {
+		if !math.IsNaN(v.against) {
 			rival = amount(v.against)
 		}
 		p.row(t.what, amount(v.ours), rival, figure(v.value), limit(t.must), limit(t.aim), v.word)
@@ -71,6 +72,8 @@ func (p *page) losses() {
 		{"a call, parallel", "CallParallel", "windowstat", "ns/op"},
 		{"a call, 10,000 resources, serial", "Call10000", "windowstat", "ns/op"},
 		{"a call, 10,000 resources, parallel", "Call10000Parallel", "windowstat", "ns/op"},
+		{"a call with a limit, serial", "Limit", "windowstat", "ns/op"},
+		{"a call with a limit, parallel", "LimitParallel", "windowstat", "ns/op"},
 		{"reading QPS", "Read/qps", "windowstat", "ns/op"},
 		{"memory, in use", "Memory", "windowstat-full", "B/resource"},
 	} {
@@ -123,6 +126,51 @@ func (p *page) calls() {
 	}
 	if unused, ok := p.s.median("Memory/windowstat-unused", "B/resource"); ok {
 		p.printf("\nwindowstat's memory is that of a resource with all windows full; one that was registered and not used takes %s bytes.\n", amount(unused))
+	}
+	if leaf, ok := p.s.median("Memory40000/windowstat", "B/leaf"); ok {
+		p.printf("\n10,000 resources with full windows that 4 origins each call, 4 times a second, take %s bytes for each resource and origin.\n", amount(leaf))
+	}
+}
+
+// limits is one table of what a call costs that a limit lets through.
+func (p *page) limits() {
+	names := p.s.under("Limit")
+	if len(names) == 0 {
+		return
+	}
+	p.printf("\n## One request with a limit\n\nNanoseconds for each call, with a limit on QPS that is not reached; × is the time divided by windowstat's, more is better for windowstat.\n\n")
+	p.header("lrrrrrl", "", "serial", "×", "parallel", "×", "allocations", "lacks")
+	lacks := map[string]string{}
+	for _, r := range bench.Limiters(bench.NeverReached) {
+		lacks[r.Name] = r.Lacks
+	}
+	for _, name := range names {
+		p.row(name, p.cell("Limit/"+name, "ns/op"), p.times("Limit", name),
+			p.cell("LimitParallel/"+name, "ns/op"), p.times("LimitParallel", name), p.plain("Limit/"+name, "allocs/op"), lacks[name])
+	}
+}
+
+// itself compares windowstat with itself.
+func (p *page) itself() {
+	var rows [][]string
+	for _, group := range []string{"Beside", "Register"} {
+		for _, name := range p.s.under(group) {
+			ours, other, _ := strings.Cut(name, "/")
+			full := group + "/" + name
+			rows = append(rows, []string{
+				strings.ReplaceAll(ours, "-", " "), p.cell(full, "ns/op"),
+				strings.ReplaceAll(other, "-", " "), p.cell(full, "other-ns/op"), p.cell(full, beside),
+			})
+		}
+	}
+	if rows == nil {
+		return
+	}
+	p.printf("\n## windowstat beside itself\n\nNanoseconds for each. The two take turns that are so short that the machine is the same for both; the ratio is the median of those of the turns. ")
+	p.printf("A resource is registered with its first call: the first 200, and the last 100 of 10,000.\n\n")
+	p.header("lrlrr", "", "ns", "beside", "ns", "ratio")
+	for _, r := range rows {
+		p.row(r...)
 	}
 }
 
@@ -183,10 +231,13 @@ func amount(v float64) string {
 	return digits
 }
 
-// ratio writes a small ratio as a fraction of one.
+// ratio writes a ratio to two decimals, a small one as a fraction of one.
 func ratio(v float64) string {
-	if v > 0 && v < 0.5 {
+	switch {
+	case v > 0 && v < 0.5:
 		return fmt.Sprintf("1/%.3g", math.Round(10/v)/10)
+	case v >= 10:
+		return amount(v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }

@@ -18,12 +18,17 @@ BenchmarkCall/two-clock-readings-2 	 1000	 60.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/victoriametrics-le-2 	 1000	 80.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/client_golang-classic-2 	 1000	 125.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
+BenchmarkBeside/context/handle-2 	 300	 390.0 ns/op	 130.0 other-ns/op	 2.900 ratio
+BenchmarkLimit/windowstat-2 	 1000	 150.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkLimit/rate-and-windowstat-2 	 1000	 225.0 ns/op	 0 B/op	 0 allocs/op
 PASS
 BenchmarkCall/windowstat-2 	 1000	 200.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/two-clock-readings-2 	 1000	 120.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/victoriametrics-le-2 	 1000	 160.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/client_golang-classic-2 	 1000	 250.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
+BenchmarkBeside/context/handle-2 	 300	 410.0 ns/op	 130.0 other-ns/op	 3.140 ratio
+BenchmarkMemory40000/windowstat-2 	 1	 5000 B/leaf	 190.5 MiB	 -0.25 grown-MiB
 BenchmarkLost/windowstat/2x500ms/writers=8/pass-2 	 5000000	 0 lost	 0.00 lost-ppm	 80 turns	 0 wrong-turns	 0 worst-lost
 BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140.00 lost-ppm	 80 turns	 30 wrong-turns	 9 worst-lost
 `
@@ -41,9 +46,15 @@ func TestReport(t *testing.T) {
 		"| call, serial: VictoriaMetrics handles kept | 150 | 120 | 1.25 | 1.20 | 1.00 | **missed** |\n",
 		"| call, serial: sentinel-golang Entry and Exit |  |  |  | 1/7 | 1/10 | not measured |\n",
 		"| memory, windows full | 6,000 |  | 6,000 | 8,192 | 5,120 | must met |\n",
+		"| call through a context: by handle | 400 | 130 | 3.02 | 2.50 | 2.50 | **missed** |\n",
+		"| memory, of the same, what it grows in another minute, MiB | -0.25 |  | -0.25 | 4 | 0 | aim met |\n",
 		"| events lost or counted twice under the hammer | 0 |  | 0 | 0 | 0 | aim met |\n",
 		"- a call, serial (150 ns/op): victoriametrics-le 120 (0.80)\n",
-		"- targets missed: call, serial: VictoriaMetrics handles kept\n",
+		"- targets missed: call, serial: VictoriaMetrics handles kept; call through a context: by handle\n",
+		"- a call with a limit, serial (150 ns/op): nothing\n",
+		"| rate-and-windowstat | 225 ±0% | 1.50 |  |  | 0 | blocks, limits on what is in flight |\n",
+		"take 5,000 bytes for each resource and origin.\n",
+		"| context | 400 ±1% | handle | 130 ±0% | 3.02 ±2% |\n",
 		"| client_golang-classic | 188 ±17% | 1.25 |",
 		"| sentinel-golang, 20x500ms, writers=8, pass |  |  | 700 | 140 | 80 | 30 | 9 |\n",
 		"| 140 in 20x500ms |",
@@ -73,7 +84,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%v is written %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{1. / 12: "1/12", 1. / 3.52: "1/3.5", 0.6: "0.60", 1.8: "1.80"} {
+	for v, want := range map[float64]string{1. / 12: "1/12", 1. / 3.52: "1/3.5", 0.6: "0.60", 1.8: "1.80", 45.25: "45.2", 150: "150"} {
 		if got := ratio(v); got != want {
 			t.Errorf("%v is written %q, want %q", v, got, want)
 		}

@@ -10,10 +10,13 @@ type target struct {
 	what    string
 	ours    string // benchmark; "/*" at the end stands for all below, added up
 	against string // rival's benchmark, whose figure ours is divided by; none if the figure itself counts
-	unit    string
+	unit    string // beside, if the benchmark itself compares two things
 	must    float64
 	aim     float64
 }
+
+// beside is the unit of benchmarks that take turns with what they are compared with.
+const beside = "ratio"
 
 // list is every target, in the order in which RESULTS.md shows them. Where a rival can be used in two ways, the
 // cheaper one counts.
@@ -35,13 +38,24 @@ var list = []target{
 	{"reading QPS: sentinel-golang", "Read/qps/windowstat", "Read/qps/sentinel-golang-node", "ns/op", 1. / 3, 1. / 8},
 	{"memory, windows full", "Memory/windowstat-full", "", "B/resource", 8192, 5120},
 	{"memory, registered and not used", "Memory/windowstat-unused", "", "B/resource", 1024, 512},
+	{"memory, 10,000 resources of 4 origins each, windows full, MiB", "Memory40000/windowstat", "", "MiB", 400, 400},
+	{"memory, of the same, what it grows in another minute, MiB", "Memory40000/windowstat", "", "grown-MiB", 4, 0},
+	{"call through a context: by handle", "Beside/context/handle", "", beside, 2.5, 2.5},
+	{"call through a context, nested: by handle", "Beside/context-nested/handle", "", beside, 2.5, 2.5},
+	{"allocations, Enter and Exit through a context", "Call/windowstat-context", "", "allocs/op", 2, 2},
+	{"allocations, Enter and Exit through a context, nested", "Call/windowstat-context-nested", "", "allocs/op", 2, 2},
+	{"call with a limit on QPS that is not reached: by handle, without", "Beside/limit/handle", "", beside, 2, 2},
+	{"reading QPS of 100 leaves: of one", "Beside/qps-of-100-leaves/qps-of-one", "", beside, 150, 150},
+	{"reading the window of 100 leaves: of one", "Beside/window-of-100-leaves/window-of-one", "", beside, 150, 150},
+	{"registering the 10,000th resource by handle: the 100th", "Register/handle-10000th/handle-100th", "", beside, 3, 3},
+	{"registering the 10,000th resource through a context: the 100th", "Register/context-10000th/context-100th", "", beside, 3, 3},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
 
 // verdict is how far a target was reached.
 type verdict struct {
-	ours, against float64 // medians; against is NaN where there is no rival
+	ours, against float64 // medians; against is NaN where nothing is compared
 	value         float64 // what is held against must and aim
 	measured      bool
 	word          string
@@ -62,7 +76,11 @@ func (t target) judge(s *samples) verdict {
 		v.ours, v.measured = s.median(t.ours, t.unit)
 	}
 	v.value = v.ours
-	if t.against != "" {
+	switch {
+	case t.unit == beside:
+		v.ours, _ = s.median(t.ours, "ns/op")
+		v.against, _ = s.median(t.ours, "other-ns/op")
+	case t.against != "":
 		v.against, _ = s.median(t.against, t.unit)
 		v.value, v.measured = s.ratio(t.ours, t.against, t.unit)
 	}
