@@ -1,6 +1,7 @@
 package collector_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -34,4 +35,72 @@ func Example() {
 	// Output:
 	// in all: 100 calls, 10 failed, average 5ms
 	// second 03:04:05: 100 calls
+}
+
+// A fixed window of a second, as many limiters have it, forgets at its end: 20 and then 80 calls in one second, 80 and
+// then 20 in the next, are 160 in the second between. A window that slides by buckets does not let them through.
+func ExampleCollector_SetLimits() {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := start
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		panic(err)
+	}
+	if err := c.SetLimits([]collector.Limit{{Resource: "search", Count: 100}}); err != nil {
+		panic(err)
+	}
+	search := c.Resource("search")
+	fixed := map[time.Time]int{}
+	for _, burst := range []struct {
+		at    time.Duration
+		calls int
+	}{{100, 20}, {900, 80}, {1100, 80}, {1900, 20}} {
+		now = start.Add(burst.at * time.Millisecond)
+		sliding := 0
+		for range burst.calls {
+			if e, err := search.TryEnter(); err == nil {
+				e.Exit(nil)
+				sliding++
+			}
+		}
+		window := now.Truncate(time.Second)
+		passed := min(burst.calls, 100-fixed[window])
+		fixed[window] += passed
+		fmt.Printf("at %4d ms %d calls: a fixed window lets %d pass, this one %d\n", burst.at, burst.calls, passed, sliding)
+	}
+	// Output:
+	// at  100 ms 20 calls: a fixed window lets 20 pass, this one 20
+	// at  900 ms 80 calls: a fixed window lets 80 pass, this one 80
+	// at 1100 ms 80 calls: a fixed window lets 80 pass, this one 20
+	// at 1900 ms 20 calls: a fixed window lets 20 pass, this one 20
+}
+
+// The call tree: each resource below everything that called it.
+func ExampleCollector_Enter() {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		panic(err)
+	}
+	ctx, request, _ := c.Enter(context.Background(), "GET /cart", collector.Inbound(), collector.Origin("mobile"), collector.Entrance("http"))
+	_, query, _ := c.Enter(ctx, "db: cart")
+	query.Exit(nil)
+	request.Exit(nil)
+
+	for _, entrance := range c.Tree().Children() {
+		fmt.Println(entrance.Name())
+		for _, resource := range entrance.Children() {
+			fmt.Println(" ", resource.Name())
+			for _, below := range resource.Children() {
+				fmt.Println("   ", below.Name())
+			}
+		}
+	}
+	for origin := range c.Resource("db: cart").Origins() {
+		fmt.Println("the database was asked for", origin)
+	}
+	// Output:
+	// http
+	//   GET /cart
+	//     db: cart
+	// the database was asked for mobile
 }

@@ -2,7 +2,9 @@
 //
 // A [Statistic] is Sentinel's StatisticNode: calls that passed, were blocked, completed, failed, how long they took
 // and how many are in flight, in a window of a second, a window of a minute and in total, with a histogram of
-// response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight.
+// response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight, and a [Loan] one
+// that waits for a bucket to come. A [View] reads several statistics as one: what Sentinel has other kinds of nodes for.
+// A [Quota] is how many calls may pass in a second.
 //
 // Time is an argument: a reading of the [leap.Timeline] that the statistics of a process share. Only
 // [Statistic.Begin] and [Call.End], the two ends of a call, take the reading themselves.

@@ -1,0 +1,123 @@
+package node_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// A quota against one that remembers every bucket: it admits what fits in every window that has the bucket in it, lends
+// from the first bucket that has room, and never lets any window hold more than the count.
+func TestQuotaAgainstOracle(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		buckets := []int{1, 2, 4, 10}[seed%4]
+		strict := seed%3 == 0
+		r := newRig(t, node.Options{SampleCount: buckets})
+		length := time.Second / time.Duration(buckets)
+		count := random.Int64N(40)
+		q := node.NewQuota(r.shape, count, strict)
+		width, ahead := buckets, max(1, int(500*ms/length))
+		if strict {
+			width++
+		}
+		passes := map[int]int64{} // by bucket, borrowed ones included
+		window := func(last int) (n int64) {
+			for b := last - width + 1; b <= last; b++ {
+				n += passes[b]
+			}
+			return n
+		}
+		fits := func(b int, n int64) bool {
+			for last := b; last < b+width; last++ {
+				if window(last)+n > count {
+					return false
+				}
+			}
+			return true
+		}
+		base := time.Duration(1_700_000_000) * time.Second
+		at := func(b int) time.Duration { return base + time.Duration(b)*length }
+		forced := false
+		for now := 0; now < 200; {
+			n := 1 + random.Int64N(8)
+			switch random.IntN(6) {
+			case 0, 1:
+				want := fits(now, n)
+				if got := q.CanPass(at(now), n); got != want {
+					t.Fatalf("seed %d, bucket %d: %d can pass: %t, want %t", seed, now, n, got, want)
+				}
+				if want {
+					q.Pass(at(now), n)
+					passes[now] += n
+				}
+			case 2:
+				from := now + random.IntN(2)
+				want, ok := 0, false
+				for b := max(now+1, from); b <= now+ahead && !ok; b++ {
+					if fits(b, n) {
+						want, ok = b, true
+					}
+				}
+				got, there := q.TryOccupyNext(at(now), at(from), n)
+				if there != ok || ok && got != at(want) {
+					t.Fatalf("seed %d, bucket %d: %d from %v (%t), want %v (%t)", seed, now, n, got, there, at(want), ok)
+				}
+				if ok {
+					q.Borrow(got, n)
+					passes[want] += n
+				}
+			case 3:
+				b := now + random.IntN(ahead+1)
+				if passes[b] > 0 {
+					q.GiveBack(at(b), 1)
+					passes[b]--
+				}
+			case 4:
+				if random.IntN(20) == 0 { // what nobody asked for
+					q.Pass(at(now), n)
+					passes[now] += n
+					forced = true
+				}
+			case 5:
+				now += 1 + random.IntN(2)
+				if random.IntN(10) == 0 {
+					now += 30
+				}
+			}
+			if got, want := q.Passes(at(now)), window(now); got != want {
+				t.Fatalf("seed %d, bucket %d: %d passes, want %d", seed, now, got, want)
+			}
+			var waiting int64
+			for b := now + 1; b <= now+ahead; b++ {
+				waiting += passes[b]
+			}
+			if got := q.Waiting(at(now)); got != waiting {
+				t.Fatalf("seed %d, bucket %d: %d waiting, want %d", seed, now, got, waiting)
+			}
+			for last := now - width; last <= now+ahead && !forced; last++ {
+				if window(last) > count {
+					t.Fatalf("seed %d: the window that ends with bucket %d holds %d of %d", seed, last, window(last), count)
+				}
+			}
+		}
+	}
+}
+
+// Huge batches do not wrap around.
+func TestQuotaDoesNotOverflow(t *testing.T) {
+	r := newRig(t, node.Options{})
+	q := node.NewQuota(r.shape, math.MaxInt64, false)
+	for range 3 {
+		q.Pass(0, math.MaxInt64)
+	}
+	if q.CanPass(0, 1) || q.Passes(0) != math.MaxInt64 {
+		t.Errorf("%d passes", q.Passes(0))
+	}
+	if node.NewQuota(r.shape, -5, false).CanPass(0, 1) {
+		t.Error("a count below 0 lets something pass")
+	}
+}
