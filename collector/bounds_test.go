@@ -114,6 +114,12 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 	if _, err := c.Resource("login").TryEnter(); err == nil {
 		t.Error("a second call passed")
 	}
+	c.Enter(t.Context(), "xa", collector.Origin("one"))
+	limit(t, c, collector.Limit{Resource: "_other", Origin: "bot", Count: 0})
+	c.Enter(t.Context(), "xa", collector.Origin("one"))
+	if _, _, err := c.Enter(t.Context(), "xa", collector.Origin("bot")); err == nil {
+		t.Error("an origin without a place evades its limit")
+	}
 	if c.Resource("login").Name() != "login" || c.Resource("c").Name() != collector.Other {
 		t.Error("the wrong resource has a place")
 	}
@@ -204,6 +210,16 @@ func TestIdleIsRetired(t *testing.T) {
 	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s || again.View().Since() <= old.View().Since() {
 		t.Errorf("the new one has %+v, the handle %+v", s, old.Snapshot(nil))
 	}
+	f.add(time.Hour)
+	c.Seal()
+	if h := c.Health(); h.Leaves != 0 {
+		t.Errorf("%+v", h)
+	}
+	e = old.Enter()
+	e.Exit(nil)
+	if s := old.Snapshot(nil); s.Total.Pass != 1 {
+		t.Errorf("after it was retired twice the handle has %+v", s)
+	}
 	_, e2, _ := c.Enter(ctx, "late") // below an entry that is gone
 	e2.Exit(nil)
 	if s := c.Resource("late").Snapshot(nil); s.Total.Complete != 1 {
@@ -229,7 +245,10 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 
 // Where there is no room, what is idle makes some, though nobody reads.
 func TestRetirementMakesRoom(t *testing.T) {
-	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 2 * time.Minute})
+	c, f := clocked(t, collector.Options{MaxResources: 2, MaxLeaves: 4, RetireAfter: 2 * time.Minute})
+	for _, origin := range []string{"x", "y", "z"} {
+		c.Block(t.Context(), "a", "", collector.Origin(origin))
+	}
 	for _, name := range []string{"a", "b", "c"} {
 		e := c.Resource(name).Enter()
 		e.Exit(nil)
@@ -239,6 +258,10 @@ func TestRetirementMakesRoom(t *testing.T) {
 	e.Exit(nil)
 	if got := c.Resource("d").Name(); got != "d" {
 		t.Errorf("d is counted for %s", got)
+	}
+	c.Block(t.Context(), "d", "", collector.Origin("x"))
+	if got := fmt.Sprint(origins(c.Resource("d"))); got != "[x]" {
+		t.Errorf("origins of d: %s", got)
 	}
 }
 

@@ -498,3 +498,76 @@ func TestLimitsThatAreWrong(t *testing.T) {
 		t.Errorf("limits %v", got)
 	}
 }
+
+// What a cancelled call borrowed is there for others.
+func TestACancelledCallGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{})
+		limit(t, c, collector.Limit{Resource: "a", Count: 3})
+		r := c.Resource("a")
+		for range 3 {
+			if _, err := r.TryEnter(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(600 * ms)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 3)
+		for range 3 {
+			go func() {
+				_, _, err := c.Enter(ctx, "a", collector.Prioritized())
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		if _, _, err := c.Enter(t.Context(), "a", collector.Prioritized()); !errors.Is(err, collector.ErrBlocked) {
+			t.Errorf("a fourth call: %v", err)
+		}
+		cancel()
+		for range 3 {
+			if err := <-done; !errors.Is(err, collector.ErrBlocked) || !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		time.Sleep(500 * ms)
+		for i := range 3 {
+			if _, err := r.TryEnter(); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A call waits for half a second at most, though the next bucket begins later.
+func TestNobodyWaitsForMoreThanHalfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: 1}})
+		limit(t, c, collector.Limit{Resource: "a", Count: 1})
+		c.Resource("a").Enter()
+		time.Sleep(499 * ms)
+		if _, _, err := c.Enter(t.Context(), "a", collector.Prioritized()); !errors.Is(err, collector.ErrBlocked) {
+			t.Error(err)
+		}
+		time.Sleep(ms)
+		if _, _, err := c.Enter(t.Context(), "a", collector.Prioritized()); err != nil || time.Now().Nanosecond() != 0 {
+			t.Error(err, time.Now())
+		}
+	})
+}
+
+// A rule for one origin is none for others.
+func TestOriginsHaveTheirOwnLimits(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Origin: "bot", Count: 2}, collector.Limit{Resource: "a", Count: 6})
+	passed := map[string]int{}
+	for range 10 {
+		for _, origin := range []string{"bot", "human"} {
+			if _, _, err := c.Enter(t.Context(), "a", collector.Origin(origin)); err == nil {
+				passed[origin]++
+			}
+		}
+	}
+	if passed["bot"] != 2 || passed["human"] != 4 {
+		t.Errorf("%v", passed)
+	}
+}

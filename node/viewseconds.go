@@ -33,7 +33,7 @@ func (s *Statistic) addSecond(index int64, open time.Duration, m *MetricNode, sl
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	if index < s.since || s.retired && index >= s.index {
+	if index < s.since {
 		return true
 	}
 	if !s.known(index) {

@@ -1,0 +1,127 @@
+package node_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Only what is idle can be retired: nothing in flight, nothing borrowed, nothing recorded for long enough.
+func TestRetireOnlyWhatIsIdle(t *testing.T) {
+	const now = 100 * time.Second
+	for name, tc := range map[string]struct {
+		use  func(*rig)
+		want bool
+	}{
+		"unused":                   {func(*rig) {}, true},
+		"used long ago":            {func(r *rig) { r.call(ms, ms, false) }, true},
+		"used just before":         {func(r *rig) { r.call(39*time.Second, ms, false) }, true},
+		"used in the first second": {func(r *rig) { r.call(40*time.Second, ms, false) }, false},
+		"in flight for long":       {func(r *rig) { r.pass(ms, 1) }, false},
+		"in flight just now":       {func(r *rig) { r.Seal(now); r.pass(now, 1) }, false},
+		"used just now":            {func(r *rig) { r.Seal(now); r.call(now, 0, false) }, false},
+		"blocked just now":         {func(r *rig) { r.Seal(now); r.Block(now, 1) }, false},
+		"used in a bucket before":  {func(r *rig) { r.Seal(now - time.Second); r.call(now-ms, 0, false); r.Seal(now) }, false},
+		"borrowed": {func(r *rig) {
+			if _, ok := r.Occupy(now, time.Duration(r.zero+101)*time.Second, 1); !ok {
+				t.Fatal("no loan")
+			}
+		}, false},
+	} {
+		r := newRig(t, node.Options{})
+		tc.use(r)
+		if got := r.Retire(now, r.zero+40); got != tc.want || r.Retired() != tc.want {
+			t.Errorf("%s: retired %t, want %t", name, got, tc.want)
+		}
+		if c := r.Enter(now+time.Minute, 1); c.IsZero() != tc.want {
+			t.Errorf("%s: a later call is none: %t", name, c.IsZero())
+		}
+	}
+	r := newRig(t, node.Options{})
+	if r.Retire(ms, r.zero) {
+		t.Error("retired in its first second")
+	}
+}
+
+// What is retired records nothing, by whichever way, and with however many stripes; what it has can be read.
+func TestRetiredRecordsNothing(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.call(ms, ms, true)
+	if !r.Retire(100*time.Second, r.zero+40) || r.Retire(100*time.Second, r.zero+40) {
+		t.Fatal("not retired, or twice")
+	}
+	before := r.Snapshot(100*time.Second, nil)
+	r.Grow()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 100 {
+				now := 100*time.Second + time.Duration(i)*ms
+				if c := r.Enter(now, 1); !c.IsZero() || c.Exit(now, false) {
+					t.Error("a call entered")
+				}
+				if c := r.Enter(now, 3); !c.IsZero() {
+					t.Error("a batch entered")
+				}
+				if r.Block(now, 1) {
+					t.Error("a block was counted")
+				}
+				if _, ok := r.Occupy(now, time.Duration(r.zero+200)*time.Second, 1); ok {
+					t.Error("a loan was given")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if after := r.Snapshot(300*time.Second, nil); after.Total != before.Total || after.InFlight != 0 || before.Total.Complete != 1 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	if m := r.second(t, 0); m.Complete != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A leaf that joins a view after one of its seconds was read begins later, whatever stamp its first event has.
+func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
+	r := newRig(t, node.Options{})
+	v := node.NewView(r.shape, 0)
+	v.Add(r.Statistic)
+	late := node.New(r.shape, 0) // made in second 0, added in second 1
+	r.line.At(1100 * ms)
+	before, ok := v.Second(r.zero)
+	v.Add(late)
+	late.Enter(900*ms, 1)
+	if after, ok2 := v.Second(r.zero); !ok || !ok2 || after != before {
+		t.Errorf("second 0 was %+v (%t) and is %+v (%t)", before, ok, after, ok2)
+	}
+	r.line.At(2 * time.Second)
+	if m, ok := v.Second(r.zero + 1); !ok || m.Pass != 1 {
+		t.Errorf("second 1 is %+v (%t)", m, ok)
+	}
+}
+
+// What a view says of seconds in which a leaf that is gone may have counted would be wrong: it says nothing.
+func TestAViewDoesNotGuess(t *testing.T) {
+	r := newRig(t, node.Options{})
+	v := node.NewView(r.shape, 0)
+	v.Add(r.Statistic)
+	r.call(30*time.Second, ms, false)
+	r.line.At(100 * time.Second)
+	if !r.Retire(100*time.Second, r.zero+40) {
+		t.Fatal("not retired")
+	}
+	v.Remove(r.zero + 40)
+	for i, want := range map[int64]bool{0: false, 30: false, 39: false, 40: true, 99: true, 100: false} {
+		if m, ok := v.Second(r.zero + i); ok != want || m.Pass != 0 {
+			t.Errorf("second %d: %+v, %t", i, m, ok)
+		}
+	}
+	if _, whole := v.Sum(r.zero+39, r.zero+90); whole {
+		t.Error("a sum with a second that is not known is called whole")
+	}
+	if s := v.Snapshot(100*time.Second, nil); s.Total.Complete != 1 || !v.Empty() {
+		t.Errorf("%+v", s)
+	}
+}
