@@ -26,7 +26,7 @@ type Collector struct {
 	byName    sync.Map     // name, clean: *Resource
 	count     atomic.Int64 // of the resources in byName; changes under mu
 	other     atomic.Pointer[Resource]
-	entrances atomic.Pointer[map[string]*TreeNode] // replaced under mu, not changed
+	entrances atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
 
 	root    *TreeNode
 	inbound *node.View
@@ -63,7 +63,7 @@ func New(o Options) (*Collector, error) {
 	c.root = &TreeNode{name: Root, view: node.NewView(shape, now)}
 	c.inbound = node.NewView(shape, now)
 	c.limits.Store(newRuleSet(nil))
-	c.entrances.Store(&map[string]*TreeNode{})
+	c.entrances.Store(new([]*TreeNode))
 	return c, nil
 }
 

@@ -80,7 +80,10 @@ func (x *rule) covers(l *leaf) bool { return x.Origin == "" || x.Origin == l.ori
 func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err error) {
 	l := e.leaf
 	c := l.resource.c
-	arrived := c.line.Now()
+	var arrived time.Duration
+	if o.prioritized {
+		arrived = c.line.Now()
+	}
 	loan, by, reading := g.admit(e, o)
 	var cancelled error
 	if loan != nil {

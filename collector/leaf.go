@@ -72,14 +72,23 @@ func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
 	return s
 }
 
+// entrance finds an entrance, nil if there is none. They are few, and the busiest often came first.
+func (c *Collector) entrance(name string) *TreeNode {
+	for _, e := range *c.entrances.Load() {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
 // hasEntrance reports whether there is an entrance with this name, or room for it.
 func (c *Collector) hasEntrance(name string) bool {
-	all := *c.entrances.Load()
-	if _, ok := all[name]; ok || name == Other {
+	if name == Other || c.entrance(name) != nil {
 		return true
 	}
-	n := len(all)
-	if _, ok := all[Other]; ok {
+	n := len(*c.entrances.Load())
+	if c.entrance(Other) != nil {
 		n--
 	}
 	return n < c.opts.MaxEntrances

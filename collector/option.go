@@ -7,7 +7,7 @@ type Option struct {
 	kind optionKind
 	text string
 	n    int64
-	at   time.Time
+	at   *time.Time
 }
 
 type optionKind uint8
@@ -51,7 +51,7 @@ func Admitted() Option { return Option{kind: optionAdmitted} }
 
 // StartedAt says when the call began, for one that is entered late. Its response time counts from then, but it passes,
 // and is in flight, from now on: what is sealed stays as it is. A time to come is the present.
-func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: t} }
+func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} }
 
 // options are what a call's options say together.
 type options struct {
@@ -61,9 +61,8 @@ type options struct {
 	outbound         bool
 	prioritized      bool
 	admitted         bool
-	started          bool
 	n                int64
-	at               time.Time
+	at               *time.Time // nil is now
 }
 
 func (o *options) apply(list []Option) {
@@ -85,7 +84,7 @@ func (o *options) apply(list []Option) {
 		case optionAdmitted:
 			o.admitted = true
 		case optionStarted:
-			o.started, o.at = true, x.at
+			o.at = x.at
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package collector
 
 import (
-	"maps"
+	"slices"
 
 	"github.com/windowstat/windowstat/node"
 )
@@ -75,9 +75,11 @@ func (c *Collector) newResource(name string) *Resource {
 // find finds the leaf of a call, below an entry or, if up is nil, below an entrance; and makes it if need be. The way of
 // calls that were made before is three look-ups, without a lock. So is that of names beyond the limits, with some more.
 func (c *Collector) find(up *frame, name string, o *options) *leaf {
-	at := (*c.entrances.Load())[o.entrance]
+	var at *TreeNode
 	if up != nil {
 		at = up.entry.leaf.place
+	} else {
+		at = c.entrance(o.entrance)
 	}
 	if at != nil {
 		if p := at.child(name); p != nil {
@@ -110,7 +112,7 @@ func (c *Collector) inTree(up *frame, l *leaf) bool {
 	if at.child(l.resource.name) == l.place {
 		return true
 	}
-	if up.depth+1 < c.opts.MaxDepth && c.edges.Load() < int64(c.opts.MaxLeaves) {
+	if c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth {
 		return false
 	}
 	if !at.cut.Load() {
@@ -147,13 +149,12 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 
 // newPlace makes the node of a resource in the context of an entrance. Holds mu.
 func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
-	e := (*c.entrances.Load())[entrance]
+	e := c.entrance(entrance)
 	if e == nil {
 		e = &TreeNode{name: entrance, view: node.NewView(c.shape, c.line.Now())}
 		e.entrance = e
 		c.root.adopt(e)
-		all := maps.Clone(*c.entrances.Load())
-		all[entrance] = e
+		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
 	place := &TreeNode{name: r.name, view: node.NewView(c.shape, c.line.Now()), resource: r, entrance: e}
@@ -170,6 +171,6 @@ func (c *Collector) newLeaf(place *TreeNode, k leafKey) *leaf {
 	}
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
-	place.setLeaf(k, l)
+	place.addLeaf(l)
 	return l
 }

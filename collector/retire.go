@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ func (c *Collector) sweep() {
 			touched[v] = true
 		}
 		c.leafCount.Add(-1)
-		l.place.setLeaf(l.leafKey, nil)
+		l.place.dropLeaf(l)
 		l.resource.home.CompareAndSwap(l, nil)
 		return false
 	})
@@ -64,22 +63,17 @@ func (c *Collector) sweep() {
 		c.retired++
 		return false
 	})
-	for name, e := range *c.entrances.Load() {
-		if e.view.Empty() && !e.hasChildren() {
-			c.dropEntrance(name, e)
+	all := filter(*c.entrances.Load(), func(e *TreeNode) bool {
+		if !e.view.Empty() || e.hasChildren() {
+			return true
 		}
-	}
+		e.unlink()
+		return false
+	})
+	c.entrances.Store(&all)
 }
 
 // filter is the elements to keep: a new slice unless that is all.
 func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
-}
-
-// dropEntrance removes an entrance without children. Holds mu.
-func (c *Collector) dropEntrance(name string, e *TreeNode) {
-	all := maps.Clone(*c.entrances.Load())
-	delete(all, name)
-	c.entrances.Store(&all)
-	e.unlink()
 }

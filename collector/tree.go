@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,12 +29,13 @@ type TreeNode struct {
 	resource *Resource // nil for the root and for entrances
 	entrance *TreeNode // nil for the root; its own for an entrance
 
-	children sync.Map                          // name: *TreeNode
-	leaves   atomic.Pointer[map[leafKey]*leaf] // replaced, not changed
-	cut      atomic.Bool                       // there are calls below it that are not in the tree
+	children sync.Map                // name: *TreeNode
+	first    atomic.Pointer[leaf]    // one of the leaves, often the only one
+	leaves   atomic.Pointer[leafSet] // all of them; replaced, not changed
+	cut      atomic.Bool             // there are calls below it that are not in the tree
 
 	// Guarded by the collector's mu:
-	parents map[*TreeNode]struct{}
+	parents []*TreeNode
 	dead    bool // not in the tree any more
 }
 
@@ -78,23 +78,22 @@ func (t *TreeNode) child(name string) *TreeNode {
 
 // adopt makes a node the child of this one. Holds the collector's mu.
 func (t *TreeNode) adopt(child *TreeNode) {
-	t.children.Store(child.name, child)
-	if child.parents == nil {
-		child.parents = map[*TreeNode]struct{}{}
+	if old, there := t.children.Swap(child.name, child); !there || old != child {
+		child.parents = append(child.parents, t)
 	}
-	child.parents[t] = struct{}{}
 }
 
 // unlink takes the node out of the tree, and returns how many edges below entrances that were. Holds the collector's mu.
 func (t *TreeNode) unlink() (edges int64) {
-	for p := range t.parents {
+	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
 		if p.resource != nil {
 			edges++
 		}
 	}
 	for name, child := range t.children.Range {
-		delete(child.(*TreeNode).parents, t)
+		c := child.(*TreeNode)
+		c.parents = slices.DeleteFunc(c.parents, func(p *TreeNode) bool { return p == t })
 		t.children.Delete(name)
 		edges++
 	}
@@ -110,24 +109,58 @@ func (t *TreeNode) hasChildren() bool {
 	return false
 }
 
+// leafSet is the leaves of a place. Few are found faster by looking at each.
+type leafSet struct {
+	list  []*leaf
+	byKey map[leafKey]*leaf // nil while the list is short
+}
+
+// fewLeaves is how many leaves are looked at one by one.
+const fewLeaves = 8
+
 // leaf finds a leaf of this place, nil if there is none.
 func (t *TreeNode) leaf(k leafKey) *leaf {
-	if all := t.leaves.Load(); all != nil {
-		return (*all)[k]
+	if l := t.first.Load(); l == nil || l.leafKey == k {
+		return l
+	}
+	all := t.leaves.Load()
+	if all.byKey != nil {
+		return all.byKey[k]
+	}
+	for _, l := range all.list {
+		if l.leafKey == k {
+			return l
+		}
 	}
 	return nil
 }
 
-// setLeaf adds a leaf, or removes it if l is nil. Holds the collector's mu.
-func (t *TreeNode) setLeaf(k leafKey, l *leaf) {
-	all := map[leafKey]*leaf{}
-	if old := t.leaves.Load(); old != nil {
-		all = maps.Clone(*old)
+// setLeaves replaces the leaves. Holds the collector's mu.
+func (t *TreeNode) setLeaves(list []*leaf) {
+	all := &leafSet{list: list}
+	if len(list) > fewLeaves {
+		all.byKey = make(map[leafKey]*leaf, len(list))
+		for _, l := range list {
+			all.byKey[l.leafKey] = l
+		}
 	}
-	if l == nil {
-		delete(all, k)
+	t.leaves.Store(all)
+	if len(list) > 0 {
+		t.first.Store(list[0])
 	} else {
-		all[k] = l
+		t.first.Store(nil)
 	}
-	t.leaves.Store(&all)
+}
+
+// addLeaf and dropLeaf add and remove a leaf. They hold the collector's mu.
+func (t *TreeNode) addLeaf(l *leaf) {
+	var list []*leaf
+	if all := t.leaves.Load(); all != nil {
+		list = all.list
+	}
+	t.setLeaves(append(slices.Clip(list), l))
+}
+
+func (t *TreeNode) dropLeaf(l *leaf) {
+	t.setLeaves(slices.DeleteFunc(slices.Clone(t.leaves.Load().list), func(x *leaf) bool { return x == l }))
 }

@@ -27,6 +27,7 @@ type Quota struct {
 	ahead    int64             // buckets that may be borrowed from
 	ring     leap.Array[int64] // passes; its newest bucket is ahead buckets after at
 	at       time.Duration     // the present bucket
+	open     *int64            // its passes
 	sum      int64             // passes of the width buckets that end with it
 	borrowed int64             // passes of buckets after it
 }
@@ -84,8 +85,7 @@ func (q *Quota) CanPass(at time.Duration, n int64) bool {
 // Pass counts n passes in the bucket at, whether they may or not.
 func (q *Quota) Pass(at time.Duration, n int64) {
 	q.move(at)
-	b := q.ring.At(q.at)
-	*b = saturate(*b, n)
+	*q.open = saturate(*q.open, n)
 	q.sum = saturate(q.sum, n)
 }
 
@@ -175,6 +175,7 @@ func (q *Quota) move(at time.Duration) {
 	for b := max(newest+length, q.first()); b <= at+time.Duration(q.ahead)*length; b += length {
 		q.ring.Open(b)
 	}
+	q.open = q.ring.At(at)
 	q.measure()
 }
 

@@ -1,0 +1,116 @@
+package prom
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// metrics is a sink that makes a prometheus.Metric of each sample. They are cheaper than client_golang's const metrics:
+// those of one view share their labels.
+type metrics struct {
+	ch    chan<- prometheus.Metric
+	pairs []*dto.LabelPair
+}
+
+func (s *metrics) labels(names, values []string) {
+	s.pairs = make([]*dto.LabelPair, len(names))
+	for i, name := range names {
+		s.pairs[i] = &dto.LabelPair{Name: proto.String(name), Value: &values[i]}
+	}
+	slices.SortFunc(s.pairs, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
+}
+
+func (s *metrics) value(m *metric, v float64) { s.ch <- &sample{metric: m, pairs: s.pairs, v: v} }
+
+// sample is a counter or a gauge.
+type sample struct {
+	metric *metric
+	pairs  []*dto.LabelPair
+	v      float64
+}
+
+// Desc implements prometheus.Metric.
+func (s *sample) Desc() *prometheus.Desc { return s.metric.desc }
+
+// Write implements prometheus.Metric.
+func (s *sample) Write(out *dto.Metric) error {
+	out.Label = s.pairs
+	if s.metric.kind == prometheus.CounterValue {
+		out.Counter = &dto.Counter{Value: &s.v}
+	} else {
+		out.Gauge = &dto.Gauge{Value: &s.v}
+	}
+	return nil
+}
+
+// distribution is a histogram, native and classic in one.
+type distribution struct {
+	metric *metric
+	pairs  []*dto.LabelPair
+	h      *dto.Histogram
+}
+
+// Desc implements prometheus.Metric.
+func (d *distribution) Desc() *prometheus.Desc { return d.metric.desc }
+
+// Write implements prometheus.Metric.
+func (d *distribution) Write(out *dto.Metric) error {
+	out.Label, out.Histogram = d.pairs, d.h
+	return nil
+}
+
+// zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
+const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
+
+func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time) {
+	out := &dto.Histogram{
+		SampleCount:      proto.Uint64(uint64(h.Count())),
+		SampleSum:        proto.Float64(h.Sum().Seconds()),
+		CreatedTimestamp: timestamppb.New(began),
+		Schema:           proto.Int32(node.NativeSchema),
+		ZeroThreshold:    proto.Float64(zeroThreshold),
+		ZeroCount:        proto.Uint64(uint64(h.Zero())),
+	}
+	for bound, n := range h.Classic() {
+		out.Bucket = append(out.Bucket, &dto.Bucket{CumulativeCount: proto.Uint64(uint64(n)), UpperBound: proto.Float64(bound.Seconds())})
+	}
+	spans(out, h)
+	s.ch <- &distribution{metric: m, pairs: s.pairs, h: out}
+}
+
+// spans sets the native buckets: runs of buckets that follow each other, and the counts as differences.
+func spans(out *dto.Histogram, h *node.Histogram) {
+	var next int
+	var last int64
+	for i, n := range h.Native() {
+		if gap := i - next; len(out.PositiveSpan) == 0 || gap > maxGap {
+			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)})
+			next = i
+		}
+		span := out.PositiveSpan[len(out.PositiveSpan)-1]
+		for ; next < i; next++ { // a small hole is cheaper as empty buckets
+			out.PositiveDelta = append(out.PositiveDelta, -last)
+			last = 0
+			*span.Length++
+		}
+		out.PositiveDelta = append(out.PositiveDelta, n-last)
+		last = n
+		*span.Length++
+		next++
+	}
+	if len(out.PositiveSpan) == 0 && h.Zero() == 0 {
+		// A histogram without observations needs a span of nothing, to be known as native.
+		out.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}}
+	}
+}
+
+// maxGap is the most empty buckets in a row that a span takes in, as in client_golang.
+const maxGap = 2
