@@ -1,32 +1,115 @@
 package prom
 
 import (
+	"compress/gzip"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
 )
 
 // Handler serves the metrics page: all resources, windowstat itself, the Go runtime and the process; as text,
-// OpenMetrics or protobuf, as the client asks. It has a registry of its own. The error names every option that is
-// wrong.
+// OpenMetrics or protobuf, as the client asks, and with gzip. It has a registry of its own. The error names every option
+// that is wrong.
+//
+// Text and OpenMetrics are appended straight from the statistics, into buffers that are kept from one scrape to the
+// next; protobuf goes through client_golang.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	p, err := New(c, o)
 	if err != nil {
 		return nil, err
 	}
-	registry := prometheus.NewRegistry()
+	others, all := prometheus.NewRegistry(), prometheus.NewRegistry()
 	if err := errors.Join(
-		registry.Register(p),
-		registry.Register(collectors.NewGoCollector()),
-		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+		all.Register(p),
+		others.Register(collectors.NewGoCollector()),
+		others.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	); err != nil {
 		return nil, err
 	}
-	return promhttp.InstrumentMetricHandler(registry,
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, Registry: registry})), nil
+	h := &handler{p: p, others: others}
+	h.protobuf = promhttp.HandlerFor(prometheus.Gatherers{all, others}, promhttp.HandlerOpts{EnableOpenMetrics: true, Registry: others})
+	return promhttp.InstrumentMetricHandler(others, h), nil
+}
+
+// handler serves the page.
+type handler struct {
+	p        *Collector
+	others   prometheus.Gatherer // what is not windowstat's
+	protobuf http.Handler
+	pages    sync.Pool // of *text
+	zippers  sync.Pool // of *gzip.Writer
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	switch format.FormatType() {
+	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
+	default:
+		h.protobuf.ServeHTTP(w, r)
+		return
+	}
+	others, err := h.others.Gather()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	page, _ := h.pages.Get().(*text)
+	if page == nil {
+		page = new(text)
+	}
+	defer h.pages.Put(page)
+	page.reset(h.p.metrics, format.FormatType() == expfmt.TypeOpenMetrics)
+	h.p.walk(page)
+
+	w.Header().Set("Content-Type", string(format))
+	var out io.Writer = w
+	if acceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z, _ := h.zippers.Get().(*gzip.Writer)
+		if z == nil {
+			z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		}
+		z.Reset(w)
+		defer func() {
+			_ = z.Close() // a client that is gone
+			h.zippers.Put(z)
+		}()
+		out = z
+	}
+	// From here on the only errors are those of a client that is gone.
+	if page.writeTo(out, h.p.metrics) != nil {
+		return
+	}
+	enc := expfmt.NewEncoder(out, format)
+	for _, f := range others {
+		if enc.Encode(f) != nil {
+			return
+		}
+	}
+	if closer, ok := enc.(expfmt.Closer); ok {
+		_ = closer.Close()
+	}
+}
+
+// acceptsGzip reports whether the client takes gzip.
+func acceptsGzip(r *http.Request) bool {
+	for _, header := range r.Header["Accept-Encoding"] {
+		for coding := range strings.SplitSeq(header, ",") {
+			name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
+			if name == "gzip" && strings.TrimSpace(q) != "q=0" {
+				return true
+			}
+		}
+	}
+	return false
 }

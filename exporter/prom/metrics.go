@@ -1,8 +1,6 @@
 package prom
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,7 +23,6 @@ func (s *metrics) labels(names, values []string) {
 	for i, name := range names {
 		s.pairs[i] = &dto.LabelPair{Name: proto.String(name), Value: &values[i]}
 	}
-	slices.SortFunc(s.pairs, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
 func (s *metrics) value(m *metric, v float64) { s.ch <- &sample{metric: m, pairs: s.pairs, v: v} }

@@ -13,7 +13,7 @@ import (
 
 // sink takes the samples of a scrape.
 type sink interface {
-	// labels are those of the samples that follow.
+	// labels are those of the samples that follow, sorted by name.
 	labels(names, values []string)
 	value(m *metric, v float64)
 	histogram(m *metric, h *node.Histogram, began time.Time)
@@ -23,16 +23,16 @@ type sink interface {
 func (p *Collector) walk(to sink) {
 	var h node.Histogram
 	apart := p.by == "" || p.histogramsBy // every view has its own histogram
-	names := []string{"resource"}
+	names, whole := []string{"resource"}, []string{"resource"}
 	if p.by != "" {
-		names = append(names, p.by)
+		names = []string{p.by, "resource"} // sorted, as both of them come before it
 	}
 	m := p.stats.Seal()
 	for _, r := range m.Resources {
 		p.words(to, r)
 		if !apart {
 			r.View().Snapshot(m.Now, &h)
-			to.labels(names[:1], []string{r.Name()})
+			to.labels(whole, []string{r.Name()})
 			p.histogram(to, &h, r.View())
 		}
 		for values, v := range p.views(r) {
@@ -66,7 +66,7 @@ func (p *Collector) views(r *collector.Resource) iter.Seq2[[]string, *node.View]
 			parts = r.Entrances()
 		}
 		for name, v := range parts {
-			if !yield([]string{r.Name(), name}, v) {
+			if !yield([]string{name, r.Name()}, v) {
 				return
 			}
 		}
@@ -89,7 +89,7 @@ func (p *Collector) words(to sink, r *collector.Resource) {
 			continue
 		}
 		for word, n := range m.Words(r) {
-			to.labels(m.Labels, []string{r.Name(), word})
+			to.labels([]string{m.Labels[1], "resource"}, []string{word, r.Name()})
 			to.value(m, float64(n))
 		}
 	}
@@ -113,7 +113,7 @@ func (p *Collector) self(to sink) {
 		switch {
 		case m.Resource != nil || m.Words != nil || m.Type == exporter.Histogram:
 		case m.Name == exporter.BuildInfo:
-			to.labels(m.Labels, []string{exporter.Version(), runtime.Version()})
+			to.labels([]string{"goversion", "version"}, []string{runtime.Version(), exporter.Version()})
 			to.value(m, 1)
 		case m.Self != nil:
 			to.value(m, m.Self(health))
