@@ -238,17 +238,17 @@ func (r *Resource) Entrances() iter.Seq2[string, *node.View] {
 // are at most 16; [Other] is for all further ones. Where nothing was refused it is [Unspecified], with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
-		none := true
-		for reason, n := range r.blocks.all() {
-			if none = false; !yield(reason, n) {
-				return
-			}
-		}
-		if none {
+		if r != nil && !r.blocks.each(yield) {
 			yield(Unspecified, 0)
 		}
 	}
 }
 
 // Exceptions iterates over the classes of exceptions, with how many there were, see [Options].ExceptionClass.
-func (r *Resource) Exceptions() iter.Seq2[string, int64] { return r.exceptions.all() }
+func (r *Resource) Exceptions() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		if r != nil {
+			r.exceptions.each(yield)
+		}
+	}
+}

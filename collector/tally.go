@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"iter"
 	"slices"
 	"sync"
 )
@@ -36,16 +35,18 @@ func (t *tally) index(word string) int {
 	return len(t.words) - 1
 }
 
-// all iterates over the words, in the order in which they came, with their counts as of one moment.
-func (t *tally) all() iter.Seq2[string, int64] {
+// each calls yield for the words, in the order in which they came, with their counts as of one moment, until it returns
+// false. It reports whether there are any words.
+func (t *tally) each(yield func(string, int64) bool) bool {
+	var counts [maxWords]int64
 	t.mu.Lock()
-	words, counts := t.words[:len(t.words):len(t.words)], append([]int64(nil), t.counts...)
+	words := t.words[:len(t.words):len(t.words)]
+	copy(counts[:], t.counts)
 	t.mu.Unlock()
-	return func(yield func(string, int64) bool) {
-		for i, w := range words {
-			if !yield(w, counts[i]) {
-				return
-			}
+	for i, w := range words {
+		if !yield(w, counts[i]) {
+			break
 		}
 	}
+	return len(words) > 0
 }

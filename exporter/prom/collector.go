@@ -45,10 +45,11 @@ type Collector struct {
 // metric is a row of the catalogue and its description.
 type metric struct {
 	exporter.Metric
-	name string // with namespace
-	no   int    // among all
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	name       string // with namespace
+	no         int    // among all
+	wordLabels []string
+	desc       *prometheus.Desc
+	kind       prometheus.ValueType
 }
 
 // New makes a Collector to register. The error names every option that is wrong.
@@ -75,12 +76,17 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 		if o.By != "" {
 			m = labelled(m, o.By, o.HistogramsBy)
 		}
+		var words []string
+		if m.Words != nil {
+			words = slices.Sorted(slices.Values(m.Labels))
+		}
 		p.metrics = append(p.metrics, &metric{
-			Metric: m,
-			name:   o.Namespace + "_" + m.Name,
-			no:     len(p.metrics),
-			desc:   prometheus.NewDesc(o.Namespace+"_"+m.Name, m.Help, m.Labels, nil),
-			kind:   kinds[m.Type],
+			Metric:     m,
+			name:       o.Namespace + "_" + m.Name,
+			no:         len(p.metrics),
+			wordLabels: words,
+			desc:       prometheus.NewDesc(o.Namespace+"_"+m.Name, m.Help, m.Labels, nil),
+			kind:       kinds[m.Type],
 		})
 	}
 	return p, nil

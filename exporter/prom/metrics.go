@@ -21,7 +21,7 @@ type metrics struct {
 func (s *metrics) labels(names, values []string) {
 	s.pairs = make([]*dto.LabelPair, len(names))
 	for i, name := range names {
-		s.pairs[i] = &dto.LabelPair{Name: proto.String(name), Value: &values[i]}
+		s.pairs[i] = &dto.LabelPair{Name: proto.String(name), Value: proto.String(values[i])}
 	}
 }
 

@@ -81,7 +81,7 @@ func TestTextIsClientGolangs(t *testing.T) {
 					}
 				}
 			}
-			if len(got) < 250 || rec.Header().Get("Content-Type") != string(format) {
+			if len(got) < 250 || !strings.HasPrefix(rec.Header().Get("Content-Type"), string(format)) {
 				t.Errorf("%d lines of %s", len(got), rec.Header().Get("Content-Type"))
 			}
 			if ends := strings.HasSuffix(rec.Body.String(), "# EOF\n"); ends != (format.FormatType() == expfmt.TypeOpenMetrics) {

@@ -13,7 +13,7 @@ import (
 
 // sink takes the samples of a scrape.
 type sink interface {
-	// labels are those of the samples that follow, sorted by name.
+	// labels are those of the samples that follow, sorted by name. The slices are the caller's.
 	labels(names, values []string)
 	value(m *metric, v float64)
 	histogram(m *metric, h *node.Histogram, began time.Time)
@@ -23,21 +23,23 @@ type sink interface {
 func (p *Collector) walk(to sink) {
 	var h node.Histogram
 	apart := p.by == "" || p.histogramsBy // every view has its own histogram
-	names, whole := []string{"resource"}, []string{"resource"}
+	names, values := []string{"resource"}, make([]string, 2)
 	if p.by != "" {
 		names = []string{p.by, "resource"} // sorted, as both of them come before it
 	}
 	m := p.stats.Seal()
 	for _, r := range m.Resources {
-		p.words(to, r)
+		p.words(to, r, values)
 		if !apart {
 			r.View().Snapshot(m.Now, &h)
-			to.labels(whole, []string{r.Name()})
+			values[0] = r.Name()
+			to.labels(names[1:], values[:1])
 			p.histogram(to, &h, r.View())
 		}
-		for values, v := range p.views(r) {
+		for name, v := range p.views(r) {
+			values[0], values[1] = name, r.Name()
+			to.labels(names, values[2-len(names):])
 			var snap node.Snapshot
-			to.labels(names, values)
 			if apart {
 				snap = v.Snapshot(m.Now, &h)
 				p.histogram(to, &h, v)
@@ -54,23 +56,15 @@ func (p *Collector) walk(to sink) {
 	p.self(to)
 }
 
-// views iterates over the views of a resource that are shown, each with its labels.
-func (p *Collector) views(r *collector.Resource) iter.Seq2[[]string, *node.View] {
-	return func(yield func([]string, *node.View) bool) {
-		parts := r.Origins()
-		switch p.by {
-		case "":
-			yield([]string{r.Name()}, r.View())
-			return
-		case byEntrance:
-			parts = r.Entrances()
-		}
-		for name, v := range parts {
-			if !yield([]string{name, r.Name()}, v) {
-				return
-			}
-		}
+// views iterates over the views of a resource that are shown, each with the value of the label for it.
+func (p *Collector) views(r *collector.Resource) iter.Seq2[string, *node.View] {
+	switch p.by {
+	case byOrigin:
+		return r.Origins()
+	case byEntrance:
+		return r.Entrances()
 	}
+	return func(yield func(string, *node.View) bool) { yield("", r.View()) }
 }
 
 // histogram hands on the histogram of a view.
@@ -83,13 +77,14 @@ func (p *Collector) histogram(to sink, h *node.Histogram, v *node.View) {
 }
 
 // words hands on what is counted by word.
-func (p *Collector) words(to sink, r *collector.Resource) {
+func (p *Collector) words(to sink, r *collector.Resource, values []string) {
 	for _, m := range p.metrics {
 		if m.Words == nil {
 			continue
 		}
 		for word, n := range m.Words(r) {
-			to.labels([]string{m.Labels[1], "resource"}, []string{word, r.Name()})
+			values[0], values[1] = word, r.Name()
+			to.labels(m.wordLabels, values)
 			to.value(m, float64(n))
 		}
 	}
