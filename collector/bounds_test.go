@@ -127,7 +127,7 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 
 // retiring is a Collector that retires after two minutes.
 func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
-	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute})
+	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 }
 
 // Idle resources, origins, entrances and places are forgotten; what they counted stays in every total above them, and a
@@ -238,14 +238,14 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	if h := c.Health(); h.Resources != 1 || h.Retired != 0 {
 		t.Errorf("%+v", h)
 	}
-	if _, err := collector.New(collector.Options{RetireAfter: 61 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter is 1m1s; at least 1m2s") {
+	if _, err := collector.New(collector.Options{RetireAfter: 601 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter is 10m1s; at least 10m2s") {
 		t.Error(err)
 	}
 }
 
 // Where there is no room, what is idle makes some, though nobody reads.
 func TestRetirementMakesRoom(t *testing.T) {
-	c, f := clocked(t, collector.Options{MaxResources: 2, MaxLeaves: 4, RetireAfter: 2 * time.Minute})
+	c, f := clocked(t, collector.Options{MaxResources: 2, MaxLeaves: 4, RetireAfter: 20 * time.Minute})
 	for _, origin := range []string{"x", "y", "z"} {
 		c.Block(t.Context(), "a", "", collector.Origin(origin))
 	}
@@ -267,7 +267,7 @@ func TestRetirementMakesRoom(t *testing.T) {
 
 // Writers come and go while what is idle is retired under them: no call is lost, and none is counted twice.
 func TestRetirementUnderWriters(t *testing.T) {
-	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, MaxResources: 50})
+	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, MaxResources: 50, Windows: node.Options{History: time.Minute}})
 	length := 2 * time.Second
 	if testing.Short() {
 		length = 500 * ms

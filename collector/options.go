@@ -17,6 +17,7 @@ const (
 	DefaultMaxLeaves    = 50_000
 	DefaultMaxDepth     = 64
 	DefaultRetireAfter  = time.Hour
+	DefaultHistory      = 10 * time.Minute
 )
 
 // Options configure a [Collector]. The zero value is sensible.
@@ -37,7 +38,7 @@ type Options struct {
 	MaxDepth int
 	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired: its series end, and its place
 	// is free for another. Its counts stay in every total that they are part of. [DefaultRetireAfter] if zero, never if
-	// negative, and otherwise more than Windows.Minute, so that every way out has had its last seconds. A resource is
+	// negative, and otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
 	// retired with its last leaf; a handle that somebody kept starts it again.
 	RetireAfter time.Duration
 	// Windows shape the windows and the histogram of every resource.
@@ -65,11 +66,11 @@ func (o *Options) defaults() {
 	set(&o.MaxEntrances, DefaultMaxEntrances)
 	set(&o.MaxLeaves, DefaultMaxLeaves)
 	set(&o.MaxDepth, DefaultMaxDepth)
-	if o.Windows.Minute == 0 {
-		o.Windows.Minute = time.Minute
+	if o.Windows.History == 0 {
+		o.Windows.History = max(o.Windows.Minute, DefaultHistory)
 	}
 	if o.RetireAfter == 0 {
-		o.RetireAfter = max(DefaultRetireAfter, o.Windows.Minute+2*time.Second)
+		o.RetireAfter = max(DefaultRetireAfter, o.Windows.History+2*time.Second)
 	}
 	if o.Exception == nil {
 		o.Exception = IsException
@@ -89,8 +90,8 @@ func (o *Options) check() error {
 			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, limit.v))
 		}
 	}
-	if least := o.Windows.Minute + 2*time.Second; o.RetireAfter >= 0 && o.RetireAfter < least {
-		errs = append(errs, fmt.Errorf("collector: RetireAfter is %v; at least %v is needed with a minute window of %v", o.RetireAfter, least, o.Windows.Minute))
+	if least := o.Windows.History + 2*time.Second; o.RetireAfter >= 0 && o.RetireAfter < least {
+		errs = append(errs, fmt.Errorf("collector: RetireAfter is %v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History))
 	}
 	return errors.Join(errs...)
 }

@@ -114,12 +114,13 @@ func (a *Array[B]) At(t time.Duration) *B {
 	return nil
 }
 
-// After returns the oldest bucket that the ring holds and that starts after t's bucket, nil if there is none.
-func (a *Array[B]) After(t time.Duration) *B {
+// After returns the oldest bucket that the ring holds and that starts after t's bucket, and when it starts; nil if there
+// is none.
+func (a *Array[B]) After(t time.Duration) (time.Duration, *B) {
 	return a.after(a.Index(t))
 }
 
-func (a *Array[B]) after(index int64) *B {
+func (a *Array[B]) after(index int64) (time.Duration, *B) {
 	var next *slot[B]
 	for i := range a.slots {
 		if s := &a.slots[i]; s.index > index && (next == nil || s.index < next.index) {
@@ -127,9 +128,9 @@ func (a *Array[B]) after(index int64) *B {
 		}
 	}
 	if next == nil {
-		return nil
+		return 0, nil
 	}
-	return &next.bucket
+	return time.Duration(next.index) * a.length, &next.bucket
 }
 
 // Oldest returns the oldest bucket that the ring holds of those after which none was replaced, nil if there is none.
@@ -137,7 +138,8 @@ func (a *Array[B]) Oldest() *B {
 	if a.slots == nil {
 		return nil
 	}
-	return a.after(a.replaced)
+	_, b := a.after(a.replaced)
+	return b
 }
 
 // Replaced reports whether the bucket that covers t, or a later one, has lost its slot to a newer bucket. The ring

@@ -154,17 +154,17 @@ func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 
 func TestAfterFindsTheNextBucket(t *testing.T) {
 	a := newArray(t, 4*time.Second, 4)
-	if a.After(0) != nil {
+	if _, b := a.After(0); b != nil {
 		t.Error("an unused ring has a next bucket")
 	}
 	*a.Open(2 * time.Second) = 2
 	*a.Open(9 * time.Second) = 9
 	for at, want := range map[time.Duration]int{0: 2, time.Second: 2, 2 * time.Second: 9, 8 * time.Second: 9} {
-		if got := a.After(at); got == nil || *got != want {
-			t.Errorf("After(%v) = %v, want %d", at, got, want)
+		if start, got := a.After(at); got == nil || *got != want || start != time.Duration(want)*time.Second {
+			t.Errorf("After(%v) = %v, %v, want %d", at, start, got, want)
 		}
 	}
-	if a.After(9*time.Second) != nil {
+	if _, b := a.After(9 * time.Second); b != nil {
 		t.Error("the newest bucket has a next one")
 	}
 }

@@ -19,10 +19,14 @@ type Options struct {
 	SampleCount int
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
-	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long sealed
-	// seconds can be read. Its buckets are one second each; one takes some 45 bytes, and a byte or two more for each
-	// bucket of the histogram that is not empty in it.
+	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long the histograms
+	// of sealed seconds can be read. Its buckets are one second each; one takes some 45 bytes, and a byte or two more
+	// for each bucket of the histogram that is not empty in it.
 	Minute time.Duration
+	// History is how long sealed seconds can be read, in whole seconds up to an hour, and not less than Minute; ten
+	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 50 bytes if something happened
+	// in it, and nothing otherwise.
+	History time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
 }
@@ -35,6 +39,7 @@ type Shape struct {
 	perSec  int64 // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
+	history time.Duration
 	layout  *layout
 }
 
@@ -49,10 +54,13 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.Minute == 0 {
 		o.Minute = time.Minute
 	}
+	if o.History == 0 {
+		o.History = max(o.Minute, 10*time.Minute)
+	}
 	if o.Bounds == nil {
 		o.Bounds = DefaultBounds()
 	}
-	s := &Shape{line: line, span: o.Interval, horizon: o.Minute}
+	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, history: o.History}
 	var errs []error
 
 	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)
@@ -74,6 +82,9 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
 	} else if s.minute, err = leap.NewArray[packed](o.Minute, int(o.Minute/time.Second)); err != nil {
 		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
+	}
+	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {
+		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from the minute window's %v to %v", o.History, o.Minute, leap.MaxSpan))
 	}
 	s.layout, err = newLayout(o.Bounds)
 	errs = append(errs, err)

@@ -377,10 +377,10 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	r.line.At(r.now)
 	present := int64(open / time.Second)
 	first := read.Since() - r.zero
-	for i := max(first, present-65); i <= present; i++ {
+	for i := max(first, present-65-int64(random.IntN(2))*700); i <= present; i++ {
 		m, ok := read.Second(r.zero + i)
 		name, fresh := r.line.Name(r.zero + i)
-		if ok != (i < present && fresh && i >= w.forgotten) && i > present-60 {
+		if ok != (i < present && fresh && i >= w.forgotten) && i > present-600 {
 			t.Fatalf("second %d of %d: readable %t", i, present, ok)
 		}
 		if !ok {
@@ -400,13 +400,19 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		w.records[i] = m
 	}
 	var appended []node.MetricNode
-	for i := present - 60; i < present; i++ {
+	since := present - 1 - random.Int64N(700)
+	for i := since; i < present; i++ {
 		if m, ok := read.Second(r.zero + i); ok {
 			appended = append(appended, m)
 		}
 	}
-	if got := read.AppendSeconds(nil, r.zero+present-100, r.zero+present+10); !slices.Equal(got, appended) {
-		t.Fatalf("seconds together are %v, one by one %v", got, appended)
+	if got := read.AppendSeconds(nil, r.zero+since, r.zero+present+10); !slices.Equal(got, appended) {
+		for i := range min(len(got), len(appended)) {
+			if got[i] != appended[i] {
+				t.Fatalf("seconds together: %v, one by one: %v", got[i], appended[i])
+			}
+		}
+		t.Fatalf("%d seconds together, %d one by one", len(got), len(appended))
 	}
 
 	end := open + length

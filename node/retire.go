@@ -50,7 +50,8 @@ func (s *Statistic) usedSince(index int64) bool {
 	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
 		return true // a bucket of the open second that is over; only those with counts are opened
 	}
-	return len(r.loans) > 0 || r.minute.After(secondAt(index-1)) != nil
+	_, later := r.minute.After(secondAt(index - 1))
+	return len(r.loans) > 0 || later != nil
 }
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was

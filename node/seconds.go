@@ -1,6 +1,11 @@
 package node
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
 
 // Seal moves the statistic to the reading now, so that every second before now's can be read with Second. It costs a
 // lock and a comparison where there is nothing to do.
@@ -22,17 +27,72 @@ func (s *Statistic) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the sealed seconds with indexes from from to before to, ascending, idle ones
-// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out, and those
-// from before the minute window.
+// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out. It costs
+// less than to ask for each.
 func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := max(from, s.oldest()); i < min(to, s.index); i++ {
-		if m, ok := s.second(i); ok {
-			dst = append(dst, m)
+	to = min(to, s.index)
+	s.mu.Unlock()
+	return s.first.shape.appendSeconds(dst, []*Statistic{s}, max(from, s.since), to, never)
+}
+
+// appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
+// open by now.
+func (shape *Shape) appendSeconds(dst []MetricNode, list []*Statistic, from, to int64, open time.Duration) []MetricNode {
+	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
+	if from >= to {
+		return dst
+	}
+	perSec := shape.perSec
+	ms := make([]MetricNode, to-from)
+	var room [128]int64
+	slides := counters(room[:], len(ms)*int(perSec))
+	known := from
+	for _, s := range list {
+		known = max(known, s.addSeconds(from, open, ms, slides))
+	}
+	for i := known; i < to; i++ {
+		name, ok := shape.line.Name(i)
+		if !ok {
+			continue
 		}
+		m := ms[i-from]
+		m.Start = name
+		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
+		dst = append(dst, m)
 	}
 	return dst
+}
+
+// addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
+// all are known.
+func (s *Statistic) addSeconds(from int64, open time.Duration, ms []MetricNode, slides []int64) (known int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	perSec := s.first.shape.perSec
+	next, to := max(from, s.since), from+int64(len(ms))
+	idle := func(until, flying int64) {
+		for ; next < until; next++ {
+			ms[next-from].InFlight += flying
+			ms[next-from].InFlightMax += flying
+		}
+	}
+	s.eachRecord(next, to, func(i int64, b []byte) {
+		var rec sealed
+		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
+		idle(i, rec.began)
+		m := &ms[i-from]
+		m.add(&rec.Counts)
+		m.InFlight += rec.inFlight
+		m.InFlightMax += rec.most
+		next = i + 1
+	})
+	idle(to, s.inFlightAfter(to-1))
+	if s.rings == nil {
+		return from
+	}
+	return s.rings.history.dropped + 1
 }
 
 // Sum returns the counts of the sealed seconds with indexes from from to before to together, such as those of the last
@@ -84,9 +144,9 @@ func (s *Statistic) oldest() int64 {
 	return max(s.since, s.index-int64(s.first.shape.horizon/time.Second))
 }
 
-// known reports whether the record of a second, if there was one, was not replaced.
+// known reports whether the record of a second, if there was one, was not dropped.
 func (s *Statistic) known(index int64) bool {
-	return s.rings == nil || !s.rings.minute.Replaced(secondAt(index))
+	return s.rings == nil || index > s.rings.history.dropped
 }
 
 func (s *Statistic) second(index int64) (MetricNode, bool) {
@@ -98,39 +158,68 @@ func (s *Statistic) second(index int64) (MetricNode, bool) {
 		return MetricNode{}, false
 	}
 	m := MetricNode{Start: name}
-	at := secondAt(index)
-	if p := s.record(at); p != nil {
+	if b := s.record(index); b != nil {
 		var rec sealed
-		b := s.rings.store.get(*p)
 		rec.unpack(b, s.first.shape.perSec, nil)
 		m.Counts, m.InFlight, m.InFlightMax = rec.Counts, rec.inFlight, rec.most
 		m.PassPeak = peakOf(b, s.first.shape.perSec)
 		return m, true
 	}
 	// Nothing happened: what was in flight is what the next recorded second began with.
-	m.InFlight = s.inFlightAfter(at)
+	m.InFlight = s.inFlightAfter(index)
 	m.InFlightMax = m.InFlight
 	return m, true
 }
 
-// record finds the record of the second that starts at a line time, nil if nothing happened in it.
-func (s *Statistic) record(at time.Duration) *packed {
-	if s.rings == nil {
-		return nil
-	}
-	return s.rings.minute.At(at)
+// record finds the record of a second, nil if nothing happened in it or it is not known.
+func (s *Statistic) record(index int64) (record []byte) {
+	s.eachRecord(index, index+1, func(_ int64, b []byte) { record = b })
+	return record
 }
 
-// inFlightAfter is what the first recorded second after at began with.
-func (s *Statistic) inFlightAfter(at time.Duration) int64 {
-	if s.rings == nil {
-		return s.began
+// eachRecord calls f for the records of the seconds from from to before to, ascending: of those in the history, which
+// have no histogram, and then of those in the minute window.
+func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte)) {
+	r := s.rings
+	if r == nil {
+		return
 	}
-	p := s.rings.minute.After(at)
-	if p == nil {
+	aged := int64(r.aged / time.Second)
+	if from <= aged {
+		r.history.each(from, to, func(i int64, b []byte) bool {
+			f(i, b)
+			return true
+		})
+		from = aged + 1
+	}
+	for i := from; i < min(to, s.index); i++ {
+		if p := r.minute.At(secondAt(i)); p != nil {
+			f(i, r.store.get(*p))
+		}
+	}
+}
+
+// inFlightAfter is what the first recorded second after a second began with.
+func (s *Statistic) inFlightAfter(index int64) int64 {
+	r := s.rings
+	if r == nil {
 		return s.began
 	}
 	var rec sealed
-	rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil)
+	found := false
+	if aged := int64(r.aged / time.Second); index < aged {
+		r.history.each(index+1, aged+1, func(_ int64, b []byte) bool {
+			rec.unpack(b, s.first.shape.perSec, nil)
+			found = true
+			return false
+		})
+	}
+	if !found {
+		_, p := r.minute.After(max(secondAt(index), r.aged))
+		if p == nil {
+			return s.began
+		}
+		rec.unpack(r.store.get(*p), s.first.shape.perSec, nil)
+	}
 	return rec.began
 }

@@ -71,6 +71,9 @@ type rings struct {
 	store  store
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
+
+	aged    time.Duration // the newest record that has left the minute window, and is in the history
+	history history
 }
 
 // New makes a statistic that begins in the second of the reading now.

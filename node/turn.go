@@ -75,7 +75,8 @@ func (s *Statistic) fold() {
 // remember returns the rings, and makes them if need be. Holds all locks.
 func (s *Statistic) remember() *rings {
 	if s.rings == nil {
-		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute}
+		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute, aged: never}
+		s.rings.history.dropped = math.MinInt64
 	}
 	return s.rings
 }
@@ -130,12 +131,27 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 			}
 		}
 	}
+	s.age(start)
 	r := s.rings
 	oldest := r.store.base + uint32(len(r.store.buf))
 	if p := r.minute.Oldest(); p != nil {
 		oldest = p.at
 	}
 	*r.minute.Open(start) = r.store.add(b, oldest)
+}
+
+// age moves the records that leave the minute window, when the second that starts at start comes into it, to the
+// history. So every record is in the one or in the other, until the history drops it.
+func (s *Statistic) age(start time.Duration) {
+	r, shape := s.rings, s.first.shape
+	for at, p := r.minute.After(r.aged); p != nil && at <= start-shape.horizon; at, p = r.minute.After(at) {
+		b := r.store.get(*p)
+		var rec sealed
+		histogram := rec.unpack(b, shape.perSec, nil)
+		r.history.add(int64(at/time.Second), b[:len(b)-len(histogram)])
+		r.aged = at
+	}
+	r.history.drop(int64((start - shape.history) / time.Second))
 }
 
 // mostPasses is where the passes of a bucket stop to count for slides, so that no sum of them overflows.

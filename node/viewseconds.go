@@ -39,16 +39,15 @@ func (s *Statistic) addSecond(index int64, open time.Duration, m *MetricNode, sl
 	if !s.known(index) {
 		return false
 	}
-	at := secondAt(index)
-	p := s.record(at)
-	if p == nil {
-		flying := s.inFlightAfter(at)
+	b := s.record(index)
+	if b == nil {
+		flying := s.inFlightAfter(index)
 		m.InFlight += flying
 		m.InFlightMax += flying
 		return true
 	}
 	var rec sealed
-	rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, slides)
+	rec.unpack(b, s.first.shape.perSec, slides)
 	m.add(&rec.Counts)
 	m.InFlight += rec.inFlight
 	m.InFlightMax += rec.most
@@ -68,13 +67,9 @@ func (v *View) known() ([]*Statistic, int64) {
 
 // AppendSeconds is [Statistic.AppendSeconds] for all leaves together.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	open := v.shape.opened().Index
-	for i := max(from, v.since, open-int64(v.shape.horizon/time.Second)); i < min(to, open); i++ {
-		if m, ok := v.Second(i); ok {
-			dst = append(dst, m)
-		}
-	}
-	return dst
+	open := v.shape.opened()
+	leaves, last := v.known()
+	return v.shape.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
 }
 
 // Sum is [Statistic.Sum] for all leaves together.

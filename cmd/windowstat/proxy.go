@@ -86,7 +86,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if o.MaxOrigins < 1 {
 		wrong("max-origins", fmt.Errorf("%d is below 1", o.MaxOrigins))
 	}
-	const shortest = 62 * time.Second
+	const shortest = collector.DefaultHistory + 2*time.Second
 	if o.RetireAfter >= 0 && o.RetireAfter < shortest {
 		wrong("retire-after", fmt.Errorf("%v is below %v, in which the last seconds are read", o.RetireAfter, shortest))
 	}

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// history keeps the records of seconds that have left the minute ring, without their histograms: one after the other,
+// each with the distance to the second before it and its length. An idle second takes nothing, a busy one some 45 bytes.
+// The oldest are dropped in time. To find a second is to go through those before it, which is how they are read.
+type history struct {
+	buf     []byte
+	from    int   // where the oldest record is in buf
+	first   int64 // its second
+	last    int64 // the newest record's second
+	dropped int64 // the latest second whose record was dropped
+}
+
+// add keeps the record of a second after all that are kept.
+func (h *history) add(index int64, record []byte) {
+	var head [2 * binary.MaxVarintLen64]byte
+	if h.from == len(h.buf) {
+		h.first, h.last = index, index
+	}
+	b := binary.AppendUvarint(head[:0], uint64(index-h.last))
+	b = binary.AppendUvarint(b, uint64(len(record)))
+	h.last = index
+	if need := len(b) + len(record); len(h.buf)+need > cap(h.buf) {
+		// As the store does: what is dropped makes room, or there is an eighth more of it.
+		kept := h.buf[h.from:]
+		size := len(kept) + need
+		size += size / 8
+		to := h.buf[:0]
+		if size > cap(h.buf) {
+			to = slices.Grow([]byte(nil), size)
+		}
+		h.buf, h.from = append(to, kept...), 0
+	}
+	h.buf = append(append(h.buf, b...), record...)
+}
+
+// drop drops the records of all seconds before one.
+func (h *history) drop(before int64) {
+	for h.from < len(h.buf) && h.first < before {
+		_, _, next := h.entry(h.from)
+		h.dropped = h.first
+		h.from = next
+		if next < len(h.buf) {
+			distance, _, _ := h.entry(next)
+			h.first += distance
+		}
+	}
+}
+
+// entry reads what is kept at a place of buf: the distance to the second before, the record, and the next place.
+func (h *history) entry(at int) (distance int64, record []byte, next int) {
+	d, n := binary.Uvarint(h.buf[at:])
+	size, m := binary.Uvarint(h.buf[at+n:])
+	at += n + m
+	return int64(d), h.buf[at : at+int(size)], at + int(size)
+}
+
+// each calls f for the records of the seconds from from to before to, ascending, until it returns false.
+func (h *history) each(from, to int64, f func(index int64, record []byte) bool) {
+	index := h.first
+	for at := h.from; at < len(h.buf); {
+		distance, record, next := h.entry(at)
+		if at > h.from {
+			index += distance
+		}
+		if index >= to || index >= from && !f(index, record) {
+			return
+		}
+		at = next
+	}
+}

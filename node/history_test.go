@@ -1,0 +1,62 @@
+package node_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Seconds beyond the minute can be read as they were, for as long as the history is, and no longer.
+func TestHistory(t *testing.T) {
+	r := newRig(t, node.Options{History: 5 * time.Minute})
+	want := map[int64]node.MetricNode{}
+	for i := range int64(1000) {
+		at := time.Duration(i) * time.Second
+		if i%3 != 0 && (i < 400 || i > 470) {
+			r.call(at, time.Duration(i)*ms/10, i%7 == 0)
+		}
+		if i == 100 {
+			r.pass(at, 3) // in flight from here on
+		}
+		r.Seal(at + time.Second)
+		want[i] = r.second(t, i)
+		for _, back := range []int64{0, 1, 59, 60, 61, 150, 298} {
+			if got, ok := r.Second(r.zero + i - back); ok != (i-back >= 0) || ok && got != want[i-back] {
+				t.Fatalf("at %d: second %d was %+v and is %+v (%t)", i, i-back, want[i-back], got, ok)
+			}
+		}
+		if _, ok := r.Second(r.zero + i - 302); ok && (i < 400 || i > 780) {
+			t.Fatalf("at %d: second %d can still be read", i, i-302)
+		}
+	}
+}
+
+// A busy second takes at most 64 bytes in the history.
+func TestHistoryIsSmall(t *testing.T) {
+	const leaves, seconds = 50, 600
+	heap := func(history time.Duration) int64 {
+		var list []*rig
+		for range leaves {
+			r := newRig(t, node.Options{History: history})
+			for i := range 60 + seconds {
+				for n := range 5 {
+					r.call(time.Duration(i)*time.Second+time.Duration(n*150)*ms, time.Duration(3+n*n)*ms, n == 3)
+				}
+			}
+			list = append(list, r)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		runtime.KeepAlive(list)
+		return int64(m.HeapAlloc)
+	}
+	without := heap(time.Minute)
+	if each := float64(heap(11*time.Minute)-without) / (leaves * seconds); each > 64 {
+		t.Errorf("%.1f bytes for each second", each)
+	} else {
+		t.Logf("%.1f bytes for each second", each)
+	}
+}
