@@ -96,6 +96,14 @@ func (c *Collector) Timeline() *leap.Timeline {
 	return c.line
 }
 
+// History is how long sealed seconds can be read.
+func (c *Collector) History() time.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.opts.Windows.History
+}
+
 // Moment is a moment between two seconds, with the resources there were.
 type Moment struct {
 	// Open is the index of the second that was open. Every second before it is sealed, for every view, and its records

@@ -40,9 +40,10 @@ type Metric struct {
 }
 
 // Source is a part of windowstat that has metrics about itself, such as the metric log. Names that are not in the
-// catalogue are not shown. Self may be called from several goroutines.
+// catalogue are not shown. The values of the metric's labels, if it has any, come in the catalogue's order. Self may be
+// called from several goroutines.
 type Source interface {
-	Self(yield func(name string, value float64))
+	Self(yield func(name string, value float64, labels ...string))
 }
 
 // Names that code refers to.
@@ -51,6 +52,10 @@ const (
 	Blocks    = "block_total"
 	BuildInfo = "build_info"
 
+	CursorLag       = "cursor_lag_seconds"
+	CursorDelivered = "cursor_delivered_seconds_total"
+	CursorLost      = "cursor_lost_seconds_total"
+
 	LogSeconds     = "metriclog_seconds_total"
 	LogRows        = "metriclog_rows_total"
 	LogErrors      = "metriclog_errors_total"
@@ -58,7 +63,10 @@ const (
 	LogLastSecond  = "metriclog_last_second_timestamp_seconds"
 )
 
-var resource = []string{"resource"}
+var (
+	resource = []string{"resource"}
+	reader   = []string{"client", "cursor"}
+)
 
 // Catalogue returns all metrics, in the order in which they are documented. The caller owns the slice.
 func Catalogue() []Metric {
@@ -219,6 +227,18 @@ func Catalogue() []Metric {
 		{
 			Name: LogLastSecond, Type: Gauge, Unit: "seconds",
 			Help: "Unix time of the last second in the metric log; 0 while there is none.",
+		},
+		{
+			Name: CursorLag, Type: Gauge, Unit: "seconds", Labels: reader,
+			Help: "Sealed seconds that a reader of the page of seconds has not had.",
+		},
+		{
+			Name: CursorDelivered, Type: Counter, Unit: "seconds", Labels: reader,
+			Help: "Seconds that a reader of the page of seconds has had.",
+		},
+		{
+			Name: CursorLost, Type: Counter, Unit: "seconds", Labels: reader,
+			Help: "Seconds that were dropped from the history before a reader of the page of seconds came for them.",
 		},
 		{
 			Name: BuildInfo, Type: Gauge, Labels: []string{"version", "goversion"},

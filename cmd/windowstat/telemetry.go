@@ -148,6 +148,11 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 		}
 		s.page.Sources = append(s.page.Sources, t.log)
 	}
+	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s.page.Sources = append(s.page.Sources, seconds)
 	if t.handler, err = prom.Handler(c, s.page); err != nil {
 		return nil, err
 	}
@@ -155,14 +160,18 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 		Name:        "windowstat",
 		Description: "Exact statistics, second by second: " + app,
 		Version:     exporter.Version(),
-		Links:       []web.LandingLinks{{Address: s.path, Text: "Metrics"}},
-		Profiling:   "false",
+		Links: []web.LandingLinks{
+			{Address: s.path, Text: "Metrics"},
+			{Address: s.path + "/seconds", Text: "Metrics of the last seconds"},
+		},
+		Profiling: "false",
 	})
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+s.path, t.handler)
+	mux.Handle("GET "+s.path+"/seconds", seconds)
 	mux.Handle("GET /{$}", landing)
 	serving := s.logger
 	if s.webConfig == "" {

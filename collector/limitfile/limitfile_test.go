@@ -201,7 +201,7 @@ func TestWatch(t *testing.T) {
 	write("limits: [{resource: a, qps: -7}]")
 	again <- os.Interrupt
 	failures := func() (n float64) {
-		w.Self(func(name string, v float64) {
+		w.Self(func(name string, v float64, _ ...string) {
 			if name == "limits_reload_failures_total" {
 				n = v
 			}

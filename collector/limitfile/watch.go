@@ -137,7 +137,7 @@ limits:
 }
 
 // Self tells package exporter's metrics about the file.
-func (w *Watcher) Self(yield func(name string, value float64)) {
+func (w *Watcher) Self(yield func(name string, value float64, labels ...string)) {
 	w.mu.Lock()
 	loaded, failures := w.loaded, w.failures
 	w.mu.Unlock()

@@ -237,7 +237,7 @@ func (w *Writer) Files() ([]string, error) {
 }
 
 // Self implements [exporter.Source].
-func (w *Writer) Self(yield func(name string, value float64)) {
+func (w *Writer) Self(yield func(name string, value float64, labels ...string)) {
 	w.mu.Lock()
 	s := w.stat
 	w.mu.Unlock()

@@ -97,7 +97,7 @@ func (r *rig) read(t *testing.T, name string) string {
 // self reads the log's metrics about itself.
 func (r *rig) self() map[string]float64 {
 	m := map[string]float64{}
-	r.Self(func(name string, v float64) { m[name] = v })
+	r.Self(func(name string, v float64, _ ...string) { m[name] = v })
 	return m
 }
 

@@ -33,6 +33,10 @@ type Options struct {
 // validNamespace is what may stand before an underscore and a name.
 var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`)
 
+func errNamespace(name string) error {
+	return fmt.Errorf("prom: namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
+}
+
 // Collector is a prometheus.Collector of all resources and of windowstat itself. It is safe for concurrent use.
 type Collector struct {
 	stats        *collector.Collector
@@ -40,6 +44,7 @@ type Collector struct {
 	histogramsBy bool
 	sources      []exporter.Source
 	metrics      []*metric
+	byName       map[string]*metric // without namespace
 }
 
 // metric is a row of the catalogue and its description.
@@ -59,7 +64,7 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	}
 	var errs []error
 	if !validNamespace.MatchString(o.Namespace) {
-		errs = append(errs, fmt.Errorf("prom: namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", o.Namespace))
+		errs = append(errs, errNamespace(o.Namespace))
 	}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
 		errs = append(errs, fmt.Errorf("prom: By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
@@ -71,7 +76,7 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 		return nil, err
 	}
 	kinds := map[exporter.Type]prometheus.ValueType{exporter.Counter: prometheus.CounterValue, exporter.Gauge: prometheus.GaugeValue}
-	p := &Collector{stats: c, by: o.By, histogramsBy: o.HistogramsBy, sources: o.Sources}
+	p := &Collector{stats: c, by: o.By, histogramsBy: o.HistogramsBy, sources: o.Sources, byName: map[string]*metric{}}
 	for _, m := range exporter.Catalogue() {
 		if o.By != "" {
 			m = labelled(m, o.By, o.HistogramsBy)
@@ -88,6 +93,7 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 			desc:       prometheus.NewDesc(o.Namespace+"_"+m.Name, m.Help, m.Labels, nil),
 			kind:       kinds[m.Type],
 		})
+		p.byName[m.Name] = p.metrics[len(p.metrics)-1]
 	}
 	return p, nil
 }

@@ -46,7 +46,7 @@ type handler struct {
 	others   prometheus.Gatherer // what is not windowstat's
 	protobuf http.Handler
 	pages    sync.Pool // of *text
-	zippers  sync.Pool // of *gzip.Writer
+	zip      compressor
 }
 
 // ServeHTTP implements http.Handler.
@@ -72,20 +72,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.p.walk(page)
 
 	w.Header().Set("Content-Type", string(format))
-	var out io.Writer = w
-	if acceptsGzip(r) {
-		w.Header().Set("Content-Encoding", "gzip")
-		z, _ := h.zippers.Get().(*gzip.Writer)
-		if z == nil {
-			z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
-		}
-		z.Reset(w)
-		defer func() {
-			_ = z.Close() // a client that is gone
-			h.zippers.Put(z)
-		}()
-		out = z
-	}
+	out, end := h.zip.start(w, r)
+	defer func() { _ = end() }() // a client that is gone
 	// From here on the only errors are those of a client that is gone.
 	if page.writeTo(out, h.p.metrics) != nil {
 		return
@@ -98,6 +86,26 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if closer, ok := enc.(expfmt.Closer); ok {
 		_ = closer.Close()
+	}
+}
+
+// compressor zips responses, and keeps the writers to use them again.
+type compressor struct{ writers sync.Pool }
+
+// start returns where to write a response's body, and what to do at its end.
+func (c *compressor) start(w http.ResponseWriter, r *http.Request) (io.Writer, func() error) {
+	if !acceptsGzip(r) {
+		return w, func() error { return nil }
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z, _ := c.writers.Get().(*gzip.Writer)
+	if z == nil {
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	}
+	z.Reset(w)
+	return z, func() error {
+		defer c.writers.Put(z)
+		return z.Close()
 	}
 }
 

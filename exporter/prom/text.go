@@ -63,6 +63,18 @@ func (s *text) value(m *metric, v float64) {
 	f.Write(s.number(b, v))
 }
 
+// valueAt appends a sample with the time of its second.
+func (s *text) valueAt(m *metric, v float64, unix int64) {
+	f := s.families[m.no]
+	b := s.number(s.name(f.AvailableBuffer(), m, "", nil), v)
+	b[len(b)-1] = ' '
+	b = strconv.AppendInt(b, unix, 10)
+	if !s.openMetrics {
+		b = append(b, "000"...) // milliseconds
+	}
+	f.Write(append(b, '\n'))
+}
+
 // name appends the beginning of a line: the name and the labels, with one more, such as le="1", if there is one.
 func (s *text) name(b []byte, m *metric, suffix string, more []byte) []byte {
 	b = append(b, m.name...)

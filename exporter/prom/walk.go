@@ -94,10 +94,15 @@ func (p *Collector) words(to sink, r *collector.Resource, values []string) {
 func (p *Collector) self(to sink) {
 	values := map[string]float64{}
 	for _, s := range p.sources {
-		s.Self(func(name string, v float64) {
-			if strings.HasSuffix(name, "_total") {
+		s.Self(func(name string, v float64, labels ...string) {
+			switch m := p.byName[name]; {
+			case m == nil:
+			case len(labels) > 0:
+				to.labels(m.Labels, labels)
+				to.value(m, v)
+			case strings.HasSuffix(name, "_total"):
 				values[name] += v
-			} else {
+			default:
 				values[name] = max(values[name], v)
 			}
 		})
@@ -112,7 +117,7 @@ func (p *Collector) self(to sink) {
 			to.value(m, 1)
 		case m.Self != nil:
 			to.value(m, m.Self(health))
-		default:
+		case len(m.Labels) == 0:
 			to.value(m, values[m.Name])
 		}
 	}

@@ -1,0 +1,313 @@
+package prom_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
+)
+
+// reader asks a page of seconds from an address.
+type reader struct {
+	t    testing.TB
+	page *prom.Seconds
+	host string
+}
+
+func newReader(t testing.TB, c *collector.Collector, o prom.SecondsOptions) reader {
+	t.Helper()
+	page, err := prom.NewSeconds(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader{t, page, "10.0.0.1"}
+}
+
+func (r reader) get(query string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("GET", "/metrics/seconds?"+query, nil)
+	req.RemoteAddr = r.host + ":12345"
+	rec := httptest.NewRecorder()
+	r.page.ServeHTTP(rec, req)
+	return rec
+}
+
+// seconds is the values of one metric by resource and Unix second; a second that is there twice is an error.
+func (r reader) seconds(query, metric string) map[string]float64 {
+	r.t.Helper()
+	rec := r.get(query)
+	if rec.Code != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", query, rec.Code, rec.Body)
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(rec.Body.String()) {
+		rest, ok := strings.CutPrefix(line, "windowstat_"+metric+`{resource="`)
+		if !ok {
+			continue
+		}
+		name, rest, _ := strings.Cut(rest, `"} `)
+		value, stamp, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		v, err := strconv.ParseFloat(value, 64)
+		second, ok := strings.CutSuffix(stamp, "000")
+		if err != nil || !ok {
+			r.t.Fatalf("line %q", line)
+		}
+		key := name + " " + second
+		if _, twice := all[key]; twice {
+			r.t.Fatalf("%s is there twice", key)
+		}
+		all[key] = v
+	}
+	return all
+}
+
+func TestSecondsPage(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	r := c.Resource("a")
+	for _, rt := range []time.Duration{2 * ms, 5 * ms} {
+		e := r.Enter()
+		*now = now.Add(rt)
+		e.Exit(nil)
+	}
+	r.Enter()
+	*now = now.Add(2 * time.Second)
+	const want = `# HELP windowstat_persecond_pass Calls that were admitted in this second.
+# TYPE windowstat_persecond_pass gauge
+windowstat_persecond_pass{resource="a"} 3 1767323045000
+windowstat_persecond_pass{resource="a"} 0 1767323046000
+# HELP windowstat_persecond_in_flight Calls that were in flight when this second ended.
+# TYPE windowstat_persecond_in_flight gauge
+windowstat_persecond_in_flight{resource="a"} 1 1767323045000
+windowstat_persecond_in_flight{resource="a"} 1 1767323046000
+# HELP windowstat_persecond_rt_min_seconds Shortest response time of this second; none if no call ended.
+# TYPE windowstat_persecond_rt_min_seconds gauge
+windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
+`
+	read := newReader(t, c, prom.SecondsOptions{})
+	query := "metric=windowstat_persecond_pass&metric=persecond_in_flight&metric=persecond_rt_min_seconds"
+	if got := read.get(query).Body.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	req := httptest.NewRequest("GET", "/?"+query, nil)
+	req.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	rec := httptest.NewRecorder()
+	read.page.ServeHTTP(rec, req)
+	if body := rec.Body.String(); !strings.Contains(body, "windowstat_persecond_pass{resource=\"a\"} 3.0 1767323045\n") || !strings.HasSuffix(body, "\n# EOF\n") {
+		t.Errorf("OpenMetrics:\n%s", body)
+	}
+	rec = read.get("")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(rec.Body)
+	if err != nil || len(families) != len(exporter.Seconds()) {
+		t.Errorf("%d families, %v", len(families), err)
+	}
+}
+
+// A reader gets every second of every resource once, with the value that its record has, however it reads: often or
+// seldom, through answers that are cut off and requests that fail, and whatever others do.
+func TestCursor(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 600})
+	other := reader{t, read.page, "10.0.0.2"}
+	got, theirs := map[string]float64{}, map[string]float64{}
+	collect := func(into map[string]float64, from map[string]float64) (n int) {
+		for k, v := range from {
+			if _, twice := into[k]; twice {
+				t.Fatalf("%s came twice", k)
+			}
+			into[k] = v
+			n++
+		}
+		return n
+	}
+	want := map[string]float64{}
+	names := []string{"a", "b", "c"}
+	for i := range 500 {
+		for k, name := range names {
+			if k == 2 && i < 100 {
+				continue // it comes later
+			}
+			c.Resource(name) // from now on it has seconds
+			for range (i * (k + 1)) % 7 {
+				e := c.Resource(name).Enter()
+				e.Exit(nil)
+			}
+			want[fmt.Sprint(name, " ", now.Unix())] = float64((i * (k + 1)) % 7)
+		}
+		*now = now.Add(time.Second)
+		switch {
+		case i < 50: // at first often
+			collect(got, read.seconds("cursor=p", "persecond_pass"))
+		case i%15 == 0 && i < 200 || i%100 == 99:
+			collect(got, read.seconds("cursor=p", "persecond_pass"))
+		}
+		if i%40 == 0 {
+			broken := httptest.NewRequest("GET", "/?cursor=p", nil)
+			broken.RemoteAddr = "10.0.0.1:1"
+			read.page.ServeHTTP(&brokenWriter{header: http.Header{}}, broken) // which must not move it
+			read.get("cursor=p&window=5s")
+			read.get("cursor=q")
+			collect(theirs, other.seconds("cursor=p", "persecond_pass"))
+		}
+	}
+	for collect(got, read.seconds("cursor=p", "persecond_pass")) > 0 {
+	}
+	for collect(theirs, other.seconds("cursor=p", "persecond_pass")) > 0 {
+	}
+	for k, v := range want {
+		if got[k] != v || theirs[k] != v {
+			t.Errorf("%s: %v and %v, want %v", k, got[k], theirs[k], v)
+		}
+	}
+	if len(got) != len(want) || len(theirs) != len(want) {
+		t.Errorf("%d and %d seconds, want %d", len(got), len(theirs), len(want))
+	}
+	// A reader with another filter is another reader.
+	read.get("cursor=p&resource=c") // in its first seconds there was no c
+	read.get("cursor=p&resource=c")
+	if n := len(read.seconds("cursor=p&resource=c", "persecond_pass")); n == 0 {
+		t.Error("no seconds for another filter")
+	}
+}
+
+// brokenWriter is a client that hangs up.
+type brokenWriter struct{ header http.Header }
+
+func (b *brokenWriter) Header() http.Header       { return b.header }
+func (b *brokenWriter) WriteHeader(int)           {}
+func (b *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// An answer has no more samples than it may, but one second at least; so a reader that was away catches up.
+func TestAnswersAreBounded(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	for i := range 10 {
+		c.Resource(fmt.Sprint(i)).Block("")
+	}
+	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 10 * len(exporter.Seconds()) * 7})
+	small := newReader(t, c, prom.SecondsOptions{MaxSamples: 1})
+	*now = now.Add(100 * time.Second)
+	for i := range 20 {
+		n := len(read.seconds("cursor=a", "persecond_pass")) / 10
+		if want := min(7, max(100-7*i, 0)); n != want {
+			t.Fatalf("answer %d has %d seconds, want %d", i, n, want)
+		}
+	}
+	if n := len(small.seconds("cursor=a", "persecond_pass")); n != 10 {
+		t.Errorf("%d samples, want one second of ten resources", n)
+	}
+}
+
+// What was dropped before a reader came for it is counted as lost.
+func TestLossOfACursorIsCounted(t *testing.T) {
+	c, now := service(t, collector.Options{Windows: node.Options{History: time.Minute}, RetireAfter: -1})
+	read := newReader(t, c, prom.SecondsOptions{})
+	c.Resource("a").Block("")
+	*now = now.Add(10 * time.Second)
+	read.get("cursor=a")
+	*now = now.Add(90 * time.Second)
+	if n := len(read.seconds("cursor=a", "persecond_pass")); n != 60 {
+		t.Errorf("%d seconds", n)
+	}
+	*now = now.Add(5 * time.Second)
+	got := map[string]float64{}
+	read.page.Self(func(name string, v float64, labels ...string) { got[name+fmt.Sprint(labels)] = v })
+	want := map[string]float64{
+		"cursor_lag_seconds[10.0.0.1 a]": 5, "cursor_delivered_seconds_total[10.0.0.1 a]": 70, "cursor_lost_seconds_total[10.0.0.1 a]": 30,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Requests of one cursor are served one after the other: together they bring every second once.
+func TestManyRequestsOfOneCursor(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 50})
+	c.Resource("a").Block("")
+	*now = now.Add(200 * time.Second)
+	var mu sync.Mutex
+	var stamps []string
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			part := read.seconds("cursor=a", "persecond_block")
+			mu.Lock()
+			defer mu.Unlock()
+			for k := range part {
+				stamps = append(stamps, k)
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(stamps)
+	if n := len(slices.Compact(slices.Clone(stamps))); n != 200 || len(stamps) != 200 {
+		t.Errorf("%d seconds, %d of them apart", len(stamps), n)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	read := newReader(t, c, prom.SecondsOptions{})
+	c.Resource("a").Block("")
+	*now = now.Add(300 * time.Second)
+	for query, want := range map[string]int{"": 60, "window=1s": 1, "window=2m": 120, "window=10m": 300, "window=60000ms": 60, "resource=b": 0, "resource=a&resource=b": 60} {
+		for range 2 { // nothing is remembered
+			if n := len(read.seconds(query, "persecond_pass")); n != want {
+				t.Errorf("%s: %d seconds, want %d", query, n, want)
+			}
+		}
+	}
+}
+
+func TestBadParameters(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	read := newReader(t, c, prom.SecondsOptions{MaxCursors: 3})
+	for query, want := range map[string][]string{
+		"cursor=":                              {"cursor is"},
+		"cursor=a%20b":                         {"cursor is"},
+		"cursor=" + strings.Repeat("x", 65):    {"cursor is"},
+		"cursor=a&cursor=b":                    {"cursor is there 2 times"},
+		"cursor=a&window=5s":                   {"exclude each other"},
+		"window=0s":                            {`window is "0s"`},
+		"window=-5s":                           {"window is"},
+		"window=5":                             {"window is"},
+		"window=1500ms":                        {"window is"},
+		"window=11m":                           {"whole seconds from 1s to 10m0s"},
+		"window=":                              {"window is"},
+		"metric=x":                             {`no metric "x"`},
+		"range=5":                              {`no parameter "range"`},
+		"a=%zz":                                {"cannot be read"},
+		"window=x&metric=y&cursor=!&nothing=1": {"window is", `no metric "y"`, "cursor is", `no parameter "nothing"`},
+	} {
+		rec := read.get(query)
+		if rec.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", query, rec.Code)
+		}
+		for _, part := range want {
+			if !strings.Contains(rec.Body.String(), part) {
+				t.Errorf("%s: the answer does not say %q: %s", query, part, rec.Body)
+			}
+		}
+	}
+	for i := range 5 {
+		if got, want := read.get(fmt.Sprint("cursor=c", i)).Code, map[bool]int{true: 200, false: 503}[i < 3]; got != want {
+			t.Errorf("cursor %d: %d", i, got)
+		}
+	}
+	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Error(err)
+	}
+}
