@@ -125,6 +125,29 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 	}
 }
 
+// Nor by names that are made up: those beyond the limit share a quota for each pattern that they match.
+func TestPatternsLimitTheOverflow(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxResources: 2})
+	limit(t, c, collector.Limit{Resource: "/api/*", Count: 5}, collector.Limit{Resource: "/bot/*", Origin: "bot", Count: 0})
+	passed := map[string]int{}
+	for i := range 20 {
+		for _, dir := range []string{"/api/", "/web/", "/bot/"} {
+			_, e, err := c.Enter(t.Context(), fmt.Sprint(dir, i), collector.Origin("bot"))
+			if err == nil {
+				passed[dir]++
+			}
+			e.Exit(nil)
+		}
+	}
+	// Two names have a resource of their own: /api/0 and /web/0.
+	if fmt.Sprint(passed) != "map[/api/:6 /web/:20]" {
+		t.Errorf("%v", passed)
+	}
+	if s := c.Resource(collector.Other).Snapshot(nil); s.Total.Pass != 24 || s.Total.Block != 34 {
+		t.Errorf("%+v", s.Total)
+	}
+}
+
 // retiring is a Collector that retires after two minutes.
 func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})

@@ -1,8 +1,10 @@
 package collector_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -345,5 +347,49 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		r.Block("")
 	}); n >= 1 { // less than one in a thousand rounds: the rings are made when the first bucket turns
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Do counts what f does, whichever way it ends, and panics are exceptions whatever Options say of errors.
+func TestDo(t *testing.T) {
+	var classes []string
+	c := newCollector(t, collector.Options{
+		Exception:      collector.Only(errBad),
+		ExceptionClass: func(err error) string { classes = append(classes, err.Error()); return err.Error() },
+	})
+	for _, do := range []func(func() error) error{
+		c.Resource("a").Do,
+		func(f func() error) error {
+			return c.Do(t.Context(), "a", func(ctx context.Context) error {
+				if _, e, _ := c.Enter(ctx, "below"); e == nil {
+					t.Error("nothing below")
+				}
+				return f()
+			}, collector.Origin("o"))
+		},
+	} {
+		for _, err := range []error{nil, errBad, io.EOF} {
+			if got := do(func() error { return err }); got != err {
+				t.Errorf("%v, want %v", got, err)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic is gone")
+				}
+			}()
+			_ = do(func() error { panic("boom") })
+		}()
+	}
+	if s := c.Resource("a").Snapshot(nil); s.Total.Pass != 8 || s.Total.Complete != 8 || s.Total.Exception != 4 || s.InFlight != 0 {
+		t.Errorf("%+v", s)
+	}
+	if got := fmt.Sprint(classes); got != "[bad collector: panicked bad collector: panicked]" {
+		t.Error(got)
+	}
+	var off *collector.Collector
+	if err := off.Do(t.Context(), "a", func(context.Context) error { return errBad }); err != errBad {
+		t.Error(err)
 	}
 }

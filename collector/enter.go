@@ -8,6 +8,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
+// ErrPanicked is the error of a call whose function did not return: it panicked, or ended its goroutine. It is always an
+// exception.
+var ErrPanicked = errors.New("collector: panicked")
+
 // Entry is a call in flight. It must not be copied. Its zero value, and nil, are no call.
 type Entry struct {
 	call node.Call
@@ -41,14 +45,15 @@ func (e *Entry) exitWith(err error) {
 			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), 1)
 		}
 	}()
-	failed = !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
+	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
 }
 
-// exitPanicking ends the call of a function that did not return.
-func (e *Entry) exitPanicking() {
-	if e.leaf != nil && e.call.End(true) && e.leaf.resource.c.opts.ExceptionClass != nil {
-		e.leaf.resource.exceptions.add("panic", 1)
-	}
+// run exits the entry when f has returned, with its error, or panicked.
+func (e *Entry) run(f func() error) (err error) {
+	err = ErrPanicked // unless it returns
+	defer func() { e.Exit(err) }()
+	err = f()
+	return err
 }
 
 // frame is the context of an entry: what entries below it want to know. The entry is part of it, so that a call takes
@@ -93,7 +98,10 @@ func (f *frame) depth(most int) (n int) {
 //	if err != nil {
 //		return err // a limit refused the call
 //	}
-//	defer func() { entry.Exit(err) }()
+//	user, err := load(ctx)
+//	entry.Exit(err)
+//
+// Where the call is one function, [Collector.Do] is simpler, and sees panics.
 //
 // The error is nil, or is [ErrBlocked]: a limit refused the call, which is counted as a block. The context is the one
 // given then, and the entry is nil. Where there are no limits the error can be ignored.
@@ -106,6 +114,7 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	}
 	var o options
 	up := c.below(ctx, &o, opts)
+	o.name = name
 	f := &frame{Context: ctx}
 	for {
 		l := c.find(up, name, &o)
@@ -124,6 +133,16 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		}
 		return f, &f.entry, nil
 	}
+}
+
+// Do records f as one call, as [Collector.Enter] does, or returns [ErrBlocked] if a limit refuses it. An error that f
+// returns is returned. A panic counts as an exception and goes on.
+func (c *Collector) Do(ctx context.Context, name string, f func(context.Context) error, opts ...Option) error {
+	ctx, e, err := c.Enter(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return e.run(func() error { return f(ctx) })
 }
 
 // below finds the entry that ctx is below of, nil if there is none, and what a call has from there and by its options.

@@ -26,8 +26,9 @@ type rule struct {
 // setLimits gives the resource those limits that are for it. Holds the collector's mu.
 func (r *Resource) setLimits(all []Limit) {
 	var rules []rule
+	r.blocks.prune(func(string) bool { return false })
 	for _, l := range all {
-		if l.Matches(r.name) {
+		if l.Matches(r.name) || r.name == Other && l.pattern() {
 			rules = append(rules, rule{Limit: l})
 			r.blocks.add(l.String(), 0) // so that there is a series before the first block
 		}
@@ -72,8 +73,13 @@ func (x *rule) view(r *Resource) *node.View {
 	return r.Origin(x.Origin)
 }
 
-// for reports whether the rule is for a call of this origin.
-func (x *rule) covers(l *leaf) bool { return x.Origin == "" || x.Origin == l.origin }
+// covers reports whether the rule is for a call: of this origin, and of this name where the resource is for many.
+func (x *rule) covers(l *leaf, o *options) bool {
+	if x.Origin != "" && x.Origin != l.origin {
+		return false
+	}
+	return l.resource.name != Other || x.Matches(Other) || x.Matches(CleanName(o.name))
+}
 
 // enter lets the entry's call pass, or counts it as a block and returns the error. It reports again if the leaf was
 // retired in this moment.
@@ -87,7 +93,7 @@ func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err
 	loan, by, reading := g.admit(e, o)
 	var cancelled error
 	if loan != nil {
-		if cancelled = g.wait(ctx, e, loan, arrived); cancelled == nil {
+		if cancelled = g.wait(ctx, e, o, loan, arrived); cancelled == nil {
 			return false, nil
 		}
 	}
@@ -117,7 +123,7 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 	var by *Limit
 	var reading int64
 	if !o.admitted {
-		if by, reading = g.concurrency(l, now); by != nil {
+		if by, reading = g.concurrency(l, o, now); by != nil {
 			return nil, by, reading
 		}
 	}
@@ -125,31 +131,31 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 	e.call, _ = l.EnterIf(now, o.n, func(bucket time.Duration) bool {
 		at = bucket
 		for i := range g.rules {
-			if x := &g.rules[i]; !o.admitted && x.quota != nil && x.covers(l) && !x.quota.CanPass(bucket, o.n) {
+			if x := &g.rules[i]; !o.admitted && x.quota != nil && x.covers(l, o) && !x.quota.CanPass(bucket, o.n) {
 				by, reading = &Limit{}, x.quota.Passes(bucket)
 				*by = x.Limit
 				return false
 			}
 		}
 		for i := range g.rules {
-			if x := &g.rules[i]; x.quota != nil && x.covers(l) {
+			if x := &g.rules[i]; x.quota != nil && x.covers(l, o) {
 				x.quota.Pass(bucket, o.n)
 			}
 		}
 		return true
 	})
 	if by != nil && o.prioritized {
-		return g.borrow(l, now, at, o.n), by, reading
+		return g.borrow(l, o, now, at), by, reading
 	}
 	return nil, by, reading
 }
 
 // concurrency returns the limit on what is in flight that has no room for one more call, nil if there is none.
 // Exits in between make the reading too high, never too low, and calls that enter wait for mu.
-func (g *gate) concurrency(l *leaf, now time.Duration) (*Limit, int64) {
+func (g *gate) concurrency(l *leaf, o *options, now time.Duration) (*Limit, int64) {
 	for i := range g.rules {
 		x := &g.rules[i]
-		if x.Grade != Concurrency || !x.covers(l) {
+		if x.Grade != Concurrency || !x.covers(l, o) {
 			continue
 		}
 		v := x.view(l.resource)
@@ -169,16 +175,16 @@ type loan struct {
 }
 
 // borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds mu.
-func (g *gate) borrow(l *leaf, now, at time.Duration, n int64) *loan {
+func (g *gate) borrow(l *leaf, o *options, now, at time.Duration) *loan {
 	bucket := at
 	for again := true; again; {
 		again = false
 		for i := range g.rules {
 			x := &g.rules[i]
-			if x.quota == nil || !x.covers(l) {
+			if x.quota == nil || !x.covers(l, o) {
 				continue
 			}
-			next, ok := x.quota.TryOccupyNext(at, bucket, n)
+			next, ok := x.quota.TryOccupyNext(at, bucket, o.n)
 			if !ok {
 				return nil
 			}
@@ -189,16 +195,16 @@ func (g *gate) borrow(l *leaf, now, at time.Duration, n int64) *loan {
 	if l.resource.c.until(now, bucket) > node.OccupyTimeout {
 		return nil
 	}
-	borrowed, ok := l.Occupy(now, bucket, n)
+	borrowed, ok := l.Occupy(now, bucket, o.n)
 	if !ok {
 		return nil
 	}
 	for i := range g.rules {
-		if x := &g.rules[i]; x.quota != nil && x.covers(l) {
-			x.quota.Borrow(bucket, n)
+		if x := &g.rules[i]; x.quota != nil && x.covers(l, o) {
+			x.quota.Borrow(bucket, o.n)
 		}
 	}
-	return &loan{Loan: borrowed, bucket: bucket, n: n}
+	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
 }
 
 // until is how long it is from the reading now until the bucket begins.
@@ -207,7 +213,7 @@ func (c *Collector) until(now, bucket time.Duration) time.Duration {
 }
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
-func (g *gate) wait(ctx context.Context, e *Entry, b *loan, arrived time.Duration) error {
+func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived time.Duration) error {
 	l := e.leaf
 	c := l.resource.c
 	for {
@@ -227,7 +233,7 @@ func (g *gate) wait(ctx context.Context, e *Entry, b *loan, arrived time.Duratio
 		given := b.Cancel(c.line.Now())
 		if given {
 			for i := range g.rules {
-				if x := &g.rules[i]; x.quota != nil && x.covers(l) {
+				if x := &g.rules[i]; x.quota != nil && x.covers(l, o) {
 					x.quota.GiveBack(b.bucket, b.n)
 				}
 			}

@@ -41,7 +41,9 @@ func (g Grade) String() string {
 // bucket, as an occupied pass, or is blocked if its context ends before that.
 type Limit struct {
 	// Resource is the name of the resource, or a pattern in which each * stands for any run of characters, none and /
-	// included. All names are as [CleanName] makes them. What is counted for [Other] is limited by the rules for _other.
+	// included. All names are as [CleanName] makes them. A name that is limited exactly always has a resource. Calls of
+	// other names that are counted for [Other], because there are too many, share one quota for each pattern that their
+	// names match: no name escapes. (By [Collector.Enter], which knows the name.)
 	Resource string
 	// Origin limits the calls of one origin; empty, those of all origins together (Sentinel's limitApp default).
 	Origin string
@@ -195,6 +197,8 @@ func CheckLimits(limits []Limit) error {
 		switch {
 		case l.Resource == "":
 			wrong("resource is empty; a name or a pattern such as * is needed")
+		case l.Resource == Root || l.Resource == InboundTotal:
+			wrong("%s is a view, and no resource has this name; * is for all, each by itself", l.Resource)
 		case l.Resource != cleanName(l.Resource, ""):
 			wrong("resource %.40q... is longer than %d bytes, or not UTF-8", l.Resource, MaxNameLength)
 		}

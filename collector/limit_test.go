@@ -571,3 +571,33 @@ func TestOriginsHaveTheirOwnLimits(t *testing.T) {
 		t.Errorf("%v", passed)
 	}
 }
+
+// Reasons are those of the limits in force, and of those that have refused something.
+func TestReasonsFollowTheLimits(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	r := c.Resource("a")
+	for i := range 30 {
+		limit(t, c, collector.Limit{Resource: "a" + strings.Repeat("*", i), Count: 0})
+		if i%10 == 0 {
+			_, _ = r.TryEnter()
+		}
+	}
+	var got []string
+	for reason, n := range r.Blocks() {
+		got = append(got, fmt.Sprintf("%s %d", reason, n))
+	}
+	want := []string{"qps a 1", "qps a********** 1", "qps a" + strings.Repeat("*", 20) + " 1", "qps a" + strings.Repeat("*", 29) + " 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// What a limit calls a view has no quota.
+func TestViewsHaveNoLimits(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	for _, name := range []string{collector.InboundTotal, collector.Root} {
+		if err := c.SetLimits([]collector.Limit{{Resource: name}}); err == nil || !strings.Contains(err.Error(), "is a view") {
+			t.Error(err)
+		}
+	}
+}

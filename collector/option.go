@@ -61,6 +61,7 @@ type options struct {
 	outbound         bool
 	prioritized      bool
 	admitted         bool
+	name             string // that was asked for
 	n                int64
 	at               *time.Time // nil is now
 }

@@ -44,10 +44,10 @@ type Options struct {
 	// Windows shape the windows and the histogram of every resource.
 	Windows node.Options
 	// Exception decides which errors count as exceptions, [IsException] if nil. It is asked for every error but
-	// [ErrBlocked], which never is one. See [Ignore] and [Only].
+	// [ErrBlocked], which never is one, and [ErrPanicked], which always is. See [Ignore] and [Only].
 	Exception func(error) bool
 	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
-	// Nil gives them none. An exception without an error, a panic, has the class "panic".
+	// Nil gives them none. A panic is [ErrPanicked].
 	ExceptionClass func(error) string
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
 	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under

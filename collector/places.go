@@ -54,6 +54,7 @@ func (r *Resource) Origin(name string) *node.View {
 	if r == nil {
 		return nil
 	}
+	r = r.now()
 	if all := r.origins.Load(); all != nil {
 		return (*all)[name]
 	}

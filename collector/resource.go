@@ -80,17 +80,7 @@ func (r *Resource) Do(f func() error) (err error) {
 	if err := r.enter(&e, false); err != nil {
 		return err
 	}
-	returned := false
-	defer func() {
-		if returned {
-			e.Exit(err)
-		} else {
-			e.exitPanicking()
-		}
-	}()
-	err = f()
-	returned = true
-	return err
+	return e.run(f)
 }
 
 // enter lets a call enter, or records that a limit refused it.
@@ -206,6 +196,7 @@ func (r *Resource) Origins() iter.Seq2[string, *node.View] {
 		if r == nil {
 			return
 		}
+		r := r.now()
 		all := r.origins.Load()
 		if all == nil {
 			yield("", r.view)
@@ -226,7 +217,7 @@ func (r *Resource) Entrances() iter.Seq2[string, *node.View] {
 		if r == nil {
 			return
 		}
-		for _, p := range r.placeList() {
+		for _, p := range r.now().placeList() {
 			if !yield(p.entrance.name, p.view) {
 				return
 			}
@@ -238,7 +229,7 @@ func (r *Resource) Entrances() iter.Seq2[string, *node.View] {
 // are at most 16; [Other] is for all further ones. Where nothing was refused it is [Unspecified], with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
-		if r != nil && !r.blocks.each(yield) {
+		if r != nil && !r.now().blocks.each(yield) {
 			yield(Unspecified, 0)
 		}
 	}
@@ -248,7 +239,7 @@ func (r *Resource) Blocks() iter.Seq2[string, int64] {
 func (r *Resource) Exceptions() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil {
-			r.exceptions.each(yield)
+			r.now().exceptions.each(yield)
 		}
 	}
 }

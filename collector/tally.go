@@ -35,6 +35,20 @@ func (t *tally) index(word string) int {
 	return len(t.words) - 1
 }
 
+// prune forgets the words that were never counted, but for those to keep.
+func (t *tally) prune(keep func(string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var words []string
+	var counts []int64
+	for i, w := range t.words {
+		if t.counts[i] > 0 || keep(w) {
+			words, counts = append(words, w), append(counts, t.counts[i])
+		}
+	}
+	t.words, t.counts = words, counts
+}
+
 // each calls yield for the words, in the order in which they came, with their counts as of one moment, until it returns
 // false. It reports whether there are any words.
 func (t *tally) each(yield func(string, int64) bool) bool {

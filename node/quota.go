@@ -17,7 +17,7 @@ const OccupyTimeout = 500 * time.Millisecond
 // anywhere can hold up to twice as many, but only if they are at its two ends: any stretch of a second less one
 // bucket never holds more than the count. So more buckets are stricter. A strict quota counts the bucket, too, that is
 // just leaving the window; then no second at all holds more, and a steady stream gets n/(n+1) of the count with n
-// buckets, in the worst case.
+// buckets, when there is more to do than that.
 //
 // A Quota must be made with [NewQuota]. It is not safe for concurrent use. Asking costs two comparisons; the first
 // question in a bucket costs a look at all of them.

@@ -83,6 +83,8 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	if s.limits != "" {
 		_, err := limitfile.Read(s.limits)
 		wrong("limits.file", err)
+	} else if c.IsSet("limits.file") {
+		wrong("limits.file", errors.New("is empty; leave it out for no limits"))
 	}
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
@@ -140,6 +142,7 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 			return nil, fmt.Errorf("--limits.file: %w", err)
 		}
 		s.page.Sources = append(s.page.Sources, limits)
+		s.logger.Info("limits were read", "file", s.limits, "limits", len(c.Limits()))
 	}
 	if s.logDir != "" {
 		t.log, err = metriclog.New(c, metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger})

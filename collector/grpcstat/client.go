@@ -34,7 +34,7 @@ func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
 			return refusal{err}
 		}
 		defer func() { entry.Exit(exception(err, clientFailed)) }()
-		err = ErrPanicked // unless it returns
+		err = collector.ErrPanicked // unless it returns
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 }
@@ -74,7 +74,7 @@ func StreamClient(c *collector.Collector) grpc.StreamClientInterceptor {
 				s.end(err)
 			}
 		}))
-		err = ErrPanicked // unless it returns
+		err = collector.ErrPanicked // unless it returns
 		if s.ClientStream, err = streamer(ctx, desc, cc, method, opts...); err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@
 // Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
 // about the rest, with the error as the handler or the call returned it, and can only say no.
 //
-// A handler that panics, or ends its goroutine, ends its call with [ErrPanicked]; the panic goes on.
+// A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on.
 //
 // # Caveats
 //

@@ -1,15 +1,9 @@
 package grpcstat
 
 import (
-	"errors"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
-
-// ErrPanicked is what a call ends with if its handler, or what sends it, did not return: the error for which
-// [collector.Options] decide whether it is an exception, and of which class.
-var ErrPanicked = errors.New("grpcstat: panicked")
 
 // serverFailed reports whether a code that a handler returns says that the server failed.
 func serverFailed(c codes.Code) bool {

@@ -36,7 +36,7 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 			return nil, refusal{err}
 		}
 		defer func() { entry.Exit(exception(err, serverFailed)) }()
-		err = ErrPanicked // unless it returns
+		err = collector.ErrPanicked // unless it returns
 		return handler(ctx, req)
 	}
 }
@@ -60,7 +60,7 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 			return refusal{err}
 		}
 		defer func() { entry.Exit(exception(err, serverFailed)) }()
-		err = ErrPanicked // unless it returns
+		err = collector.ErrPanicked // unless it returns
 		return handler(srv, &serverStream{stream, ctx})
 	}
 }

@@ -64,7 +64,7 @@ func recovering() []grpc.ServerOption {
 func TestAPanicIsAnExceptionAndGoesOn(t *testing.T) {
 	var seen atomic.Int64
 	c := newCollector(t, collector.Options{ExceptionClass: func(err error) string {
-		if err == grpcstat.ErrPanicked {
+		if err == collector.ErrPanicked {
 			seen.Add(1)
 		}
 		return ""

@@ -46,7 +46,7 @@
 //			g.AbortWithStatus(http.StatusTooManyRequests)
 //			return
 //		}
-//		failed := httpstat.ErrPanicked
+//		failed := collector.ErrPanicked
 //		defer func() { e.Exit(failed) }()
 //		g.Request = g.Request.WithContext(ctx)
 //		g.Next()

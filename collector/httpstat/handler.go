@@ -1,7 +1,6 @@
 package httpstat
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -18,9 +17,6 @@ const DefaultEntrance = "http"
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
-
-// ErrPanicked is the error that a handler counts as which did not return.
-var ErrPanicked = errors.New("httpstat: the handler panicked")
 
 // Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A nil Collector counts
 // nothing. It routes each request twice, because the pattern must be known before the handler runs.
@@ -70,7 +66,7 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 
 func serve(e *collector.Entry, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	seen, wrapped := watch(w)
-	err := ErrPanicked // unless it returns
+	err := collector.ErrPanicked // unless it returns
 	defer func() { e.Exit(err) }()
 	next.ServeHTTP(wrapped, r)
 	err = nil

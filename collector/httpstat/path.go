@@ -2,6 +2,7 @@ package httpstat
 
 import (
 	"net/http"
+	"path"
 	"strings"
 )
 
@@ -31,19 +32,19 @@ func method(m string) string {
 	}
 }
 
-// CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, and
-// replaces all beyond the depth by "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or more
+// CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, resolves "."
+// and ".." as the service behind may, and replaces all beyond the depth by "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or more
 // characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at
 // most one separator, and anything longer than 48 bytes. Control characters and | become _. A depth below 1 is
 // [DefaultDepth].
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
-func CollapsePath(path string, depth int) string {
+func CollapsePath(p string, depth int) string {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
 	var b strings.Builder
-	for segment := range strings.SplitSeq(path, "/") {
+	for segment := range strings.SplitSeq(path.Clean("/"+p), "/") {
 		if segment == "" {
 			continue
 		}

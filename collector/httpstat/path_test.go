@@ -13,6 +13,19 @@ import (
 
 var discard = log.New(io.Discard, "", 0)
 
+// A service resolves dots in paths, and so must the names: whoever adds some would have another resource, and no limit.
+func TestDotsAreResolved(t *testing.T) {
+	for _, path := range []string{"/./admin", "/x/../admin", "/a/b/c/d/../../../../admin", "/../../admin", "//admin/.", "/x/../../admin/"} {
+		if got := httpstat.CollapsePath(path, 2); got != "/admin" {
+			t.Errorf("%s is %s", path, got)
+		}
+	}
+	r := httptest.NewRequest("GET", "/x%2f..%2fadmin", nil)
+	if got := httpstat.PathName(0)(r); got != "GET /admin" {
+		t.Error(got)
+	}
+}
+
 func TestCollapsePath(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                 "/",

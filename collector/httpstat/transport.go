@@ -52,7 +52,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	failed := ErrPanicked
+	failed := collector.ErrPanicked
 	defer func() {
 		if failed != nil {
 			e.Exit(failed)

@@ -12,6 +12,8 @@
 // The file is YAML, and so may be JSON. Each entry has a resource, and qps or concurrency or both, whole numbers of 0 or
 // more; 0 refuses every call. What they mean says [collector.Limit].
 //
-// A file with a mistake is refused whole, with all its mistakes and their lines in the error, and the limits that were
+// A name with ": " in it, or with a * in front, needs quotes: "db: load user", "*".
+//
+// A file with a mistake is refused whole, with its mistakes and their lines in the error, and the limits that were
 // in force stay. So is one without a list: limits are switched off by an empty one, not by an empty file.
 package limitfile

@@ -92,7 +92,13 @@ func TestMistakes(t *testing.T) {
 		{"limits: [{resource: a, qps: 99999999999999999999}]", []string{"qps is"}},
 		{"limits: [{resource: , qps: 1}]", []string{"resource is empty"}},
 		{"limits: [{resource: a, concurrency: 1, strict: true}]", []string{"strict without qps"}},
-		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`limit 2: "qps a" is limited by limit 1 already, to 1`}},
+		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`line 1: "qps a" is limited in line 1 already`}},
+		{"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}", []string{`line 4: "qps a" is limited in line 2 already`}},
+		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is a view"}},
+		{"limits: []\n---\nlimits: []", []string{"a second document"}},
+		{"limits: []\n--- junk\n:::", []string{"line 3"}},
+		{"limits: [{resource: *, qps: 1}]", []string{"need quotes"}},
+		{"limits: [{resource: a: b, qps: 1}]", []string{"need quotes"}},
 		{"a: &x [*x]\nlimits: []", []string{`no field "a"`}},
 		{"limits: &x [*x]", []string{"a limit is an alias"}},
 	} {
@@ -112,7 +118,18 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A file that is nothing but mistakes does not fill the log.
+func TestManyMistakes(t *testing.T) {
+	_, err := limitfile.Parse([]byte("limits:\n" + strings.Repeat("- x\n", 1000)))
+	if err == nil || strings.Count(err.Error(), "\n") != 20 || !strings.HasSuffix(err.Error(), "and 980 mistakes more") {
+		t.Error(err)
+	}
+}
+
 func TestReadIsBounded(t *testing.T) {
+	if _, err := limitfile.Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	if _, err := limitfile.Read(path); err == nil {
 		t.Error("a file that is not there")

@@ -1,6 +1,7 @@
 package limitfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,11 @@ const MaxSize = 1 << 20
 
 // Read reads the limits from a file. The error names every mistake in it.
 func Read(path string) (_ []collector.Limit, err error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() { // to read from a pipe is to wait
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -39,17 +45,20 @@ func Read(path string) (_ []collector.Limit, err error) {
 
 // Parse reads the limits from the text of a file. The error names every mistake in it, with its line.
 func Parse(data []byte) ([]collector.Limit, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(doc.Content) == 0 {
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
 		return nil, errors.New("the file is empty; a list named limits is needed, [] for none")
+	} else if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") + "; names with a : or an * in front need quotes")
 	}
-	var p parser
+	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
-	if p.errs == nil {
-		p.errs = append(p.errs, collector.CheckLimits(p.limits))
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		p.errs = append(p.errs, errors.New("there is a second document after ---; one is all that is read"))
+	}
+	if len(p.errs) > maxMistakes {
+		p.errs = append(p.errs[:maxMistakes:maxMistakes], fmt.Errorf("and %d mistakes more", len(p.errs)-maxMistakes))
 	}
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, err
@@ -57,9 +66,13 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	return p.limits, nil
 }
 
+// maxMistakes is how many mistakes are told.
+const maxMistakes = 20
+
 // parser collects limits and mistakes.
 type parser struct {
 	limits []collector.Limit
+	seen   map[collector.Limit]int // line of each, without its count
 	errs   []error
 }
 
@@ -127,9 +140,24 @@ func (p *parser) entry(n *yaml.Node) {
 		if count, ok := counts[grade]; ok {
 			one := l
 			one.Grade, one.Count, one.Strict = grade, count, l.Strict && grade == collector.QPS
-			p.limits = append(p.limits, one)
+			p.add(n, one)
 		}
 	}
+}
+
+// add adds a limit, if there is nothing wrong with it.
+func (p *parser) add(n *yaml.Node, l collector.Limit) {
+	if l.Resource != "" {
+		if err := collector.CheckLimits([]collector.Limit{l}); err != nil {
+			p.wrong(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
+		}
+	}
+	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade}
+	if line, twice := p.seen[subject]; twice {
+		p.wrong(n, "%q is limited in line %d already", subject, line)
+	}
+	p.seen[subject] = n.Line
+	p.limits = append(p.limits, l)
 }
 
 // fields calls set for every field of a mapping; it reports whether it knows the field.

@@ -30,8 +30,8 @@ const (
 	grace = time.Minute
 )
 
-// Watch sets the limits from a file. If it cannot be read or has a mistake, that is the error, and nothing is set.
-// Then [Watcher.Run] follows the file.
+// Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
+// error, and nothing is set. Then [Watcher.Run] follows the file.
 func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, error) {
 	if logger == nil {
 		logger = slog.Default()
@@ -87,11 +87,18 @@ func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-again:
-			reload = true
+		case _, open := <-again:
+			if reload = open; !open {
+				again = nil
+			}
 		case <-ticker.C:
 			now := w.state()
-			reload = now != loaded && now == before && now != (state{})
+			switch {
+			case now.info == nil && before.info != nil:
+				w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
+			case now.info != nil:
+				reload = !now.same(loaded) && now.same(before)
+			}
 			before = now
 		case <-unmatched.C:
 			w.warn()
@@ -105,17 +112,20 @@ func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
 }
 
 // state is what a file looks like from outside. The zero value is one that is not there.
-type state struct {
-	modified time.Time
-	size     int64
-}
+type state struct{ info os.FileInfo }
 
 func (w *Watcher) state() state {
 	info, err := os.Stat(w.path)
 	if err != nil {
 		return state{}
 	}
-	return state{modified: info.ModTime(), size: info.Size()}
+	return state{info}
+}
+
+// same reports whether it is the same file, as far as can be seen without reading it.
+func (s state) same(o state) bool {
+	return s.info != nil && o.info != nil && os.SameFile(s.info, o.info) &&
+		s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
 }
 
 // warn logs the limits that match nothing.

@@ -15,8 +15,8 @@
 //
 // The timestamp is the start of the second in Unix milliseconds; the date is local. success counts all calls that
 // ended, failed ones included. rt is their average in whole milliseconds, rounded down, as in Sentinel.
-// concurrency is the most that were in flight in the second. classification is always 0. There are no rows for the
-// whole process, so sums over resources are right.
+// concurrency is the most that were in flight in the second. classification is always 0. There is a row for
+// all inbound traffic, [collector.InboundTotal], as in Sentinel: leave it out of sums over resources.
 //
 // Files are named app-metrics.log.2026-01-02, then .1, .2 and so on of the same day; dots in the application's name
 // become dashes. Each has an index beside it, named with .idx after it: 16 bytes for each second, its Unix time and
