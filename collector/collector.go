@@ -60,6 +60,7 @@ func New(o Options) (*Collector, error) {
 	}
 	c := &Collector{line: line, shape: shape, opts: o}
 	now := line.Now()
+	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root, view: node.NewView(shape, now)}
 	c.inbound = node.NewView(shape, now)
 	c.limits.Store(newRuleSet(nil))

@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/windowstat/windowstat/node"
@@ -41,8 +42,8 @@ func (e *Entry) exitWith(err error) {
 	c := e.leaf.resource.c
 	failed := true
 	defer func() {
-		if e.call.End(failed) && failed && c.opts.ExceptionClass != nil {
-			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), 1)
+		if n := e.call.End(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
+			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), n)
 		}
 	}()
 	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
@@ -71,6 +72,11 @@ func (f *frame) Value(k any) any {
 		return f
 	}
 	return f.Context.Value(k)
+}
+
+// String is what a context is called where one is printed, which must not read the call.
+func (f *frame) String() string {
+	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.entry.leaf.resource.name)
 }
 
 // frameOf finds the entry that ctx is below of, nil if there is none.
@@ -112,6 +118,9 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	if c == nil {
 		return ctx, nil, nil
 	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var o options
 	up := c.below(ctx, &o, opts)
 	o.name = name
@@ -128,7 +137,7 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		} else if f.entry.call = l.Enter(c.line.Now(), o.n); f.entry.call.IsZero() {
 			continue // it was retired in this moment
 		}
-		if o.at != nil {
+		if o.at != nil && !o.at.IsZero() {
 			f.entry.call.Backdate(c.reading(*o.at))
 		}
 		return f, &f.entry, nil
@@ -167,6 +176,9 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Opti
 	if c == nil {
 		return
 	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var o options
 	up := c.below(ctx, &o, opts)
 	for {
@@ -182,5 +194,5 @@ func (c *Collector) reading(at time.Time) time.Duration {
 	if c.opts.Now != nil {
 		now = c.opts.Now
 	}
-	return c.line.Now() - now().Sub(at)
+	return c.line.Now() - max(now().Sub(at), 0)
 }

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,17 +41,17 @@ func (r *Resource) setLimits(all []Limit) {
 		r.kept = new(gate)
 	}
 	r.kept.replace(r, rules)
-	if len(rules) == 0 {
-		r.gate.Store(nil)
-	} else {
-		r.gate.Store(r.kept)
-	}
 }
 
-// replace puts new rules in the place of the old ones, with what has passed in the last second.
+// replace puts new rules in the place of the old ones, with what has passed in the last second. Calls wait for it from
+// before it looks, so that none is missed.
 func (g *gate) replace(r *Resource, rules []rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	r.gate.Store(g)
+	if len(rules) == 0 {
+		r.gate.Store(nil)
+	}
 	now := r.c.line.Now()
 	for i := range rules {
 		x := &rules[i]
@@ -58,7 +59,7 @@ func (g *gate) replace(r *Resource, rules []rule) {
 			continue
 		}
 		x.quota = node.NewQuota(r.c.shape, x.Count, x.Strict)
-		if v := x.view(r); v != nil {
+		if v := x.view(r); v != nil && x.Matches(r.name) { // and not only some of the names that are counted here
 			x.quota.Fill(v, now)
 		}
 	}
@@ -70,7 +71,7 @@ func (x *rule) view(r *Resource) *node.View {
 	if x.Origin == "" {
 		return r.view
 	}
-	return r.Origin(x.Origin)
+	return r.origin(x.Origin)
 }
 
 // covers reports whether the rule is for a call: of this origin, and of this name where the resource is for many.
@@ -132,8 +133,8 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 		at = bucket
 		for i := range g.rules {
 			if x := &g.rules[i]; !o.admitted && x.quota != nil && x.covers(l, o) && !x.quota.CanPass(bucket, o.n) {
-				by, reading = &Limit{}, x.quota.Passes(bucket)
-				*by = x.Limit
+				limit := x.Limit
+				by, reading = &limit, x.quota.Passes(bucket)
 				return false
 			}
 		}
@@ -159,7 +160,11 @@ func (g *gate) concurrency(l *leaf, o *options, now time.Duration) (*Limit, int6
 			continue
 		}
 		v := x.view(l.resource)
-		if flying := v.InFlight() + v.Waiting(now); flying >= x.Count {
+		if v == nil {
+			continue // the leaf was retired in this moment, as EnterIf will find
+		}
+		flying, _ := v.Waiting(now) // before InFlight
+		if flying += v.InFlight(); flying >= x.Count {
 			limit := x.Limit
 			return &limit, flying
 		}
@@ -212,10 +217,16 @@ func (c *Collector) until(now, bucket time.Duration) time.Duration {
 	return c.line.At(now).Reading(bucket) - now
 }
 
+// errClock is why a call gives up that waits by a clock that stands still.
+var errClock = errors.New("collector: the clock does not reach the next bucket")
+
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
 func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived time.Duration) error {
 	l := e.leaf
 	c := l.resource.c
+	// A clock of the Collector's own may stand still; nobody waits for it for ever.
+	patience := time.NewTimer(2 * node.OccupyTimeout)
+	defer patience.Stop()
 	for {
 		now := c.line.Now()
 		var ok bool
@@ -223,12 +234,15 @@ func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived 
 			return nil
 		}
 		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
+		reason := errClock
 		select {
 		case <-timer.C:
 			continue
 		case <-ctx.Done():
-			timer.Stop()
+			reason = context.Cause(ctx)
+		case <-patience.C:
 		}
+		timer.Stop()
 		g.mu.Lock()
 		given := b.Cancel(c.line.Now())
 		if given {
@@ -240,7 +254,7 @@ func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived 
 		}
 		g.mu.Unlock()
 		if given {
-			return context.Cause(ctx)
+			return reason
 		}
 	}
 }

@@ -25,7 +25,7 @@ type leafKey struct {
 func (l *leaf) views() []*node.View {
 	c, r := l.resource.c, l.resource
 	views := []*node.View{r.view, l.place.view}
-	if v := r.Origin(l.origin); v != r.view {
+	if v := r.origin(l.origin); v != r.view {
 		views = append(views, v)
 	}
 	if !l.nested {
@@ -57,16 +57,17 @@ type spot struct {
 // spot finds where a call of a resource belongs. It changes nothing, and takes no lock.
 func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
 	s := spot{entrance: o.entrance, key: leafKey{o.origin, o.inbound, up != nil}}
-	if up == nil {
-		if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
-			s.entrance, s.over = Other, &c.overflow.entrances
-		}
+	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
+		s.entrance, s.over = Other, &c.overflow.entrances
 	}
 	if s.key.origin = cleanName(o.origin, ""); !r.hasOrigin(s.key.origin) {
 		s.key.origin, s.over = Other, &c.overflow.origins
 	}
 	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil && c.leafCount.Load() >= int64(c.opts.MaxLeaves) {
-		s.entrance, s.key.origin, s.over = Other, Other, &c.overflow.leaves
+		s.entrance, s.over = Other, &c.overflow.leaves
+		if !c.limits.Load().origins[s.key.origin] { // nobody escapes a limit so
+			s.key.origin = Other
+		}
 		s.leaf = r.leaf(s.entrance, s.key)
 	}
 	return s

@@ -50,7 +50,7 @@ func Prioritized() Option { return Option{kind: optionPrioritized} }
 func Admitted() Option { return Option{kind: optionAdmitted} }
 
 // StartedAt says when the call began, for one that is entered late. Its response time counts from then, but it passes,
-// and is in flight, from now on: what is sealed stays as it is. A time to come is the present.
+// and is in flight, from now on: what is sealed stays as it is. A time to come, and the zero time, are the present.
 func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} }
 
 // options are what a call's options say together.

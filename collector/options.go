@@ -30,7 +30,8 @@ type Options struct {
 	MaxOrigins, MaxEntrances int
 	// MaxLeaves is how many combinations of resource, origin and entrance are kept apart, [DefaultMaxLeaves] if zero. It is
 	// what bounds memory: a leaf that is busy every second takes some 7 KiB. Beyond it calls are counted for the
-	// origin and entrance [Other] of their resource, which takes up to four more leaves for each resource, and new
+	// origin and entrance [Other] of their resource, which takes up to four more leaves for each resource
+	// (and for each origin that a limit names), and new
 	// resources are counted as [Other].
 	MaxLeaves int
 	// MaxDepth is how deep the call tree is, [DefaultMaxDepth] if zero. Entries below that are counted as all are; where they

@@ -54,7 +54,11 @@ func (r *Resource) Origin(name string) *node.View {
 	if r == nil {
 		return nil
 	}
-	r = r.now()
+	return r.now().origin(name)
+}
+
+// origin is Origin for this resource, also if it was retired.
+func (r *Resource) origin(name string) *node.View {
 	if all := r.origins.Load(); all != nil {
 		return (*all)[name]
 	}
@@ -66,7 +70,7 @@ func (r *Resource) Origin(name string) *node.View {
 
 // hasOrigin reports whether the resource has this origin, or room for it. The empty one always has.
 func (r *Resource) hasOrigin(name string) bool {
-	if name == "" || name == Other || r.Origin(name) != nil {
+	if name == "" || name == Other || r.origin(name) != nil {
 		return true
 	}
 	n := 0
@@ -83,7 +87,7 @@ func (r *Resource) hasOrigin(name string) bool {
 
 // addOrigin makes the view of an origin, if there is none. Holds the collector's mu.
 func (r *Resource) addOrigin(name string) {
-	if r.Origin(name) != nil {
+	if r.origin(name) != nil {
 		return
 	}
 	all := map[string]*node.View{}

@@ -91,10 +91,14 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	for {
 		r := c.Resource(name)
 		s := c.spot(r, up, o)
-		if s.leaf == nil || !c.inTree(up, s.leaf) {
+		if s.leaf == nil || c.edgeMissing(up, s.leaf) {
 			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {
 				continue // r was retired in this moment
 			}
+		}
+		if up != nil && up.entry.leaf.place.child(s.leaf.resource.name) != s.leaf.place {
+			up.entry.leaf.place.cutOff()
+			c.overflow.tree.Add(1)
 		}
 		if s.over != nil {
 			s.over.Add(1)
@@ -103,23 +107,15 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// inTree reports whether the tree shows where the call comes from, or never will.
-func (c *Collector) inTree(up *frame, l *leaf) bool {
+// edgeMissing reports whether the tree should show where a call comes from, and does not. It never will if the tree is
+// full or too deep there, if the caller was retired meanwhile, or if there was no leaf left in the caller's context.
+func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
-		return true // made with the leaf
+		return false // made with the leaf
 	}
 	at := up.entry.leaf.place
-	if at.child(l.resource.name) == l.place {
-		return true
-	}
-	if c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth {
-		return false
-	}
-	if !at.cut.Load() {
-		at.cut.Store(true)
-	}
-	c.overflow.tree.Add(1)
-	return true
+	return at.child(l.resource.name) != l.place && !at.dead.Load() && at.entrance == l.place.entrance &&
+		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth
 }
 
 // makeLeaf finds or makes the leaf of a call and its place in the tree. It returns nil if the resource was retired.
@@ -140,9 +136,11 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	switch {
 	case up == nil:
 		s.leaf.place.entrance.adopt(s.leaf.place)
-	case !c.inTree(up, s.leaf) && !up.entry.leaf.place.dead:
+	case c.edgeMissing(up, s.leaf):
 		up.entry.leaf.place.adopt(s.leaf.place)
 		c.edges.Add(1)
+	case s.leaf.place.entrance != up.entry.leaf.place.entrance:
+		s.leaf.place.entrance.adopt(s.leaf.place) // it has no caller there
 	}
 	return s.leaf
 }
@@ -159,6 +157,7 @@ func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
 	}
 	place := &TreeNode{name: r.name, view: node.NewView(c.shape, c.line.Now()), resource: r, entrance: e}
 	r.setPlace(place)
+	e.places++
 	return place
 }
 

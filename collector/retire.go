@@ -51,6 +51,7 @@ func (c *Collector) sweep() {
 		for _, p := range r.placeList() {
 			if p.view.Empty() {
 				r.dropPlace(p)
+				p.entrance.places--
 				c.edges.Add(-p.unlink())
 			}
 		}
@@ -64,7 +65,7 @@ func (c *Collector) sweep() {
 		return false
 	})
 	all := filter(*c.entrances.Load(), func(e *TreeNode) bool {
-		if !e.view.Empty() || e.hasChildren() {
+		if e.places > 0 {
 			return true
 		}
 		e.unlink()
@@ -73,7 +74,7 @@ func (c *Collector) sweep() {
 	c.entrances.Store(&all)
 }
 
-// filter is the elements to keep: a new slice unless that is all.
+// filter is a new slice of the elements to keep.
 func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"slices"
 	"sync"
 )
@@ -20,7 +21,9 @@ func (t *tally) add(word string, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := t.index(word) // before counts is read: it may replace it
-	t.counts[i] += n
+	if t.counts[i] += n; t.counts[i] < 0 {
+		t.counts[i] = math.MaxInt64
+	}
 }
 
 // index finds a word's place, and makes it. Holds mu.

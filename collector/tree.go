@@ -36,7 +36,9 @@ type TreeNode struct {
 
 	// Guarded by the collector's mu:
 	parents []*TreeNode
-	dead    bool // not in the tree any more
+	places  int // of an entrance: nodes in its context
+
+	dead atomic.Bool // not in the tree any more; changes under the collector's mu
 }
 
 // Tree returns the root of the call tree. It is nil for a nil Collector.
@@ -78,12 +80,20 @@ func (t *TreeNode) child(name string) *TreeNode {
 
 // adopt makes a node the child of this one. Holds the collector's mu.
 func (t *TreeNode) adopt(child *TreeNode) {
-	if old, there := t.children.Swap(child.name, child); !there || old != child {
+	if _, there := t.children.LoadOrStore(child.name, child); !there {
 		child.parents = append(child.parents, t)
 	}
 }
 
-// unlink takes the node out of the tree, and returns how many edges below entrances that were. Holds the collector's mu.
+// cutOff notes that there are calls below the node that the tree does not show.
+func (t *TreeNode) cutOff() {
+	if !t.cut.Load() {
+		t.cut.Store(true)
+	}
+}
+
+// unlink takes the node out of the tree, and returns how many edges below entrances that were. What it called may still
+// be called by whoever it was called for, so that the entrance has it now. Holds the collector's mu.
 func (t *TreeNode) unlink() (edges int64) {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
@@ -96,17 +106,13 @@ func (t *TreeNode) unlink() (edges int64) {
 		c.parents = slices.DeleteFunc(c.parents, func(p *TreeNode) bool { return p == t })
 		t.children.Delete(name)
 		edges++
+		if c != t {
+			t.entrance.adopt(c)
+		}
 	}
-	t.parents, t.dead = nil, true
+	t.parents = nil
+	t.dead.Store(true)
 	return edges
-}
-
-// hasChildren reports whether anything was called from the node.
-func (t *TreeNode) hasChildren() bool {
-	for range t.children.Range {
-		return true
-	}
-	return false
 }
 
 // leafSet is the leaves of a place. Few are found faster by looking at each.

@@ -87,18 +87,19 @@ func (l *Loan) Cancel(now time.Duration) bool {
 	return true
 }
 
-// Waiting is how many passes are borrowed from buckets to come, at the reading now.
-func (s *Statistic) Waiting(now time.Duration) int64 {
+// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. Whoever adds
+// calls to [Statistic.InFlight] must ask for them first: a call that passes in between is in both then, and not in
+// neither.
+func (s *Statistic) Waiting(now time.Duration) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	var sum int64
 	if s.rings != nil {
 		for _, l := range s.rings.loans {
-			sum = saturate(sum, l.passes)
+			calls, passes = calls+l.calls, saturate(passes, l.passes)
 		}
 	}
-	return sum
+	return calls, passes
 }
 
 // findLoan returns the place of a bucket among the loans, which are ascending.

@@ -19,6 +19,8 @@ const OccupyTimeout = 500 * time.Millisecond
 // just leaving the window; then no second at all holds more, and a steady stream gets n/(n+1) of the count with n
 // buckets, when there is more to do than that.
 //
+// Seconds are those of the timeline, which are up to a hundredth shorter while it follows the wall clock.
+//
 // A Quota must be made with [NewQuota]. It is not safe for concurrent use. Asking costs two comparisons; the first
 // question in a bucket costs a look at all of them.
 type Quota struct {
@@ -60,9 +62,6 @@ func (q *Quota) first() time.Duration { return q.at - time.Duration(q.width-1)*q
 
 // never is before every bucket.
 const never = time.Duration(-1) << 62
-
-// Count is how many passes a second are allowed.
-func (q *Quota) Count() int64 { return q.count }
 
 // Passes is how many calls passed in the window that ends with the bucket at.
 func (q *Quota) Passes(at time.Duration) int64 {

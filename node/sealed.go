@@ -111,3 +111,12 @@ func (s *store) get(p packed) []byte {
 }
 
 func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }
+
+// secondOf is the index of the second that a line time is in; it is negative before 1970.
+func secondOf(at time.Duration) int64 {
+	index := int64(at / time.Second)
+	if at < secondAt(index) {
+		index--
+	}
+	return index
+}

@@ -184,7 +184,7 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 	if r == nil {
 		return
 	}
-	aged := int64(r.aged / time.Second)
+	aged := secondOf(r.aged)
 	if from <= aged {
 		r.history.each(from, to, func(i int64, b []byte) bool {
 			f(i, b)
@@ -207,7 +207,7 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	}
 	var rec sealed
 	found := false
-	if aged := int64(r.aged / time.Second); index < aged {
+	if aged := secondOf(r.aged); index < aged {
 		r.history.each(index+1, aged+1, func(_ int64, b []byte) bool {
 			rec.unpack(b, s.first.shape.perSec, nil)
 			found = true

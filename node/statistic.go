@@ -146,8 +146,11 @@ func (s *Statistic) EnterIf(now time.Duration, n int64, decide func(bucket time.
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
-func (c *Call) End(failed bool) bool {
-	return c.st != nil && c.Exit(c.st.shape.line.Now(), failed)
+func (c *Call) End(failed bool) int64 {
+	if c.st == nil {
+		return 0
+	}
+	return c.Exit(c.st.shape.line.Now(), failed)
 }
 
 // Entered is the reading at which the call entered.
@@ -157,12 +160,12 @@ func (c *Call) Entered() time.Duration { return c.entered }
 func (c *Call) Backdate(to time.Duration) { c.entered = min(c.entered, to) }
 
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
-// in flight, as one change. Only the first Exit of a Call counts, and reports true; it may come from any goroutine. An
-// end before the beginning is a response time of 0.
-func (c *Call) Exit(now time.Duration, failed bool) bool {
+// in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
+// many completions it counted. An end before the beginning is a response time of 0.
+func (c *Call) Exit(now time.Duration, failed bool) int64 {
 	st := c.st
 	if st == nil {
-		return false
+		return 0
 	}
 	rt := took(c.entered, now)
 	cell := st.shape.layout.cell(rt)
@@ -170,7 +173,7 @@ func (c *Call) Exit(now time.Duration, failed bool) bool {
 	n := c.n
 	if n == 0 {
 		st.unlock()
-		return false
+		return 0
 	}
 	c.n = 0
 	if now >= time.Duration(st.end.Load()) {
@@ -183,7 +186,7 @@ func (c *Call) Exit(now time.Duration, failed bool) bool {
 	}
 	st.exited++
 	st.unlock()
-	return true
+	return n
 }
 
 // took is the time from one reading to another, 0 if that is before it.

@@ -28,7 +28,7 @@ func (s *Statistic) advance(now time.Duration) {
 	at := s.first.shape.second.Start(next.Line(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
 		// The bucket that passes were borrowed from is over already. They go into it all the same.
-		if index := int64(loan.at / time.Second); index > s.index {
+		if index := secondOf(loan.at); index > s.index {
 			s.seal(index)
 			s.index = index
 		}
@@ -148,10 +148,10 @@ func (s *Statistic) age(start time.Duration) {
 		b := r.store.get(*p)
 		var rec sealed
 		histogram := rec.unpack(b, shape.perSec, nil)
-		r.history.add(int64(at/time.Second), b[:len(b)-len(histogram)])
+		r.history.add(secondOf(at), b[:len(b)-len(histogram)])
 		r.aged = at
 	}
-	r.history.drop(int64((start - shape.history) / time.Second))
+	r.history.drop(secondOf(start - shape.history))
 }
 
 // mostPasses is where the passes of a bucket stop to count for slides, so that no sum of them overflows.

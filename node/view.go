@@ -78,7 +78,7 @@ func (v *View) Remove(since int64) {
 			continue
 		}
 		if v.gone == nil {
-			v.gone = new(gone)
+			v.gone = &gone{last: since - 1}
 		}
 		v.gone.last = max(v.gone.last, since-1)
 		v.gone.total.add(&s.rings.total) // a retired statistic does not change

@@ -5,24 +5,32 @@ import (
 	"time"
 )
 
+// attempts is how often a reading is begun again because the bucket turned. Where buckets are so short, and leaves so
+// many, that they turn all the time, leaves are read in buckets that follow each other.
+const attempts = 5
+
 // together calls read for each leaf, with all its stripes' locks held, when all are in the same bucket: that of the
 // reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
 func (v *View) together(now time.Duration, again func(), read func(*Statistic)) {
 	leaves := v.list()
-	for same := false; !same; {
+	for range attempts {
 		again()
-		same = true
-		var bucket, latest time.Duration
+		first, same := true, true
+		var bucket time.Duration
+		latest := now
 		for _, s := range leaves {
 			s.lockAt(now)
 			if !s.retired { // one that is has nothing in any window
-				same = same && (latest == 0 || s.at == bucket)
-				bucket, latest = s.at, max(latest, s.end-1)
+				same = same && (first || s.at == bucket)
+				first, bucket, latest = false, s.at, max(latest, s.end-1)
 				read(s)
 			}
 			s.unlockStripes()
 		}
-		now = max(now, latest)
+		if same {
+			return
+		}
+		now = latest
 	}
 }
 
@@ -72,12 +80,13 @@ func (v *View) InFlight() (sum int64) {
 	return sum
 }
 
-// Waiting is how many passes are borrowed from buckets to come.
-func (v *View) Waiting(now time.Duration) (sum int64) {
+// Waiting is [Statistic.Waiting] for all leaves together.
+func (v *View) Waiting(now time.Duration) (calls, passes int64) {
 	for _, s := range v.list() {
-		sum = saturate(sum, s.Waiting(now))
+		c, p := s.Waiting(now)
+		calls, passes = calls+c, saturate(passes, p)
 	}
-	return sum
+	return calls, passes
 }
 
 // Snapshot is [Statistic.Snapshot] for all leaves, each as of its own moment, and for those that were retired.
