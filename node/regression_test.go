@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -254,6 +255,32 @@ func TestRegressionMaxComplete(t *testing.T) {
 		}
 		if got := r.Window(700 * ms).MaxCompleteQPS(); got != want {
 			t.Errorf("%d buckets: %v, want %v", buckets, got, want)
+		}
+	}
+}
+
+// A borrowed pass of a time before 1970 landed in the wrong second.
+func TestRegressionALoanBefore1970(t *testing.T) {
+	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := time.Duration(0)
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return now },
+		Wall: func() time.Time { return past.Add(now) },
+	})
+	shape, err := node.NewShape(line, node.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := node.New(shape, 0)
+	zero := s.Since()
+	if _, ok := s.Occupy(0, time.Duration(zero)*time.Second+1500*ms, 1); !ok {
+		t.Fatal("no loan")
+	}
+	now = 5 * time.Second
+	s.Seal(now)
+	for i := range int64(4) {
+		if m, ok := s.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
+			t.Errorf("second %d: %+v, %t", i, m, ok)
 		}
 	}
 }

@@ -1,0 +1,248 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// One story for each defect that this package once had.
+
+// A call whose borrowed pass had just happened was neither among those in flight, which were read before, nor among
+// those that wait, which were read after: one more than the limit was admitted beside it.
+func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
+	c, f := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Count: 2}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 1})
+	r := c.Resource("a")
+	for range 2 {
+		e, _ := r.TryEnter()
+		e.Exit(nil)
+	}
+	f.set(600 * ms)
+	done := make(chan *collector.Entry)
+	go func() {
+		_, e, _ := c.Enter(t.Context(), "a", collector.Prioritized())
+		done <- e
+	}()
+	waitForLoans(t, c, "a")
+	f.set(time.Second)
+	if _, err := r.TryEnter(); err == nil {
+		t.Errorf("admitted beside the loan: %d in flight", r.InFlight())
+	}
+	(<-done).Exit(nil)
+}
+
+func waitForLoans(t *testing.T, c *collector.Collector, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if n, _ := c.Resource(name).View().Waiting(c.Timeline().Now()); n > 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits")
+		}
+	}
+}
+
+// A batch that waited counted as many calls for a limit on concurrency, and in flight as one.
+func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
+	c, f := clocked(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Count: 10}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 3})
+	_, e, _ := c.Enter(t.Context(), "a", collector.Batch(9))
+	e.Exit(nil)
+	f.set(600 * ms)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, _, err := c.Enter(ctx, "a", collector.Prioritized(), collector.Batch(5))
+		done <- err
+	}()
+	waitForLoans(t, c, "a")
+	if _, err := c.Resource("a").TryEnter(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Where the Collector's own clock stood still, a prioritized call waited for ever.
+func TestRegressionAClockThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := clocked(t, collector.Options{})
+		limit(t, c, collector.Limit{Resource: "a", Count: 1})
+		c.Resource("a").Enter()
+		f.set(700 * ms)
+		if _, _, err := c.Enter(t.Context(), "a", collector.Prioritized()); !errors.Is(err, collector.ErrBlocked) {
+			t.Error(err)
+		}
+	})
+}
+
+// An entrance was forgotten while a worker below it went on with its context: later calls by this entrance counted for
+// one that nobody could see, and the worker was not in the tree.
+func TestRegressionAnEntranceIsForgotten(t *testing.T) {
+	c, f := retiring(t)
+	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
+	start.Exit(nil)
+	for range 20 {
+		_, e, _ := c.Enter(ctx, "poll")
+		e.Exit(nil)
+		f.add(30 * time.Second)
+		c.Seal()
+	}
+	_, e, _ := c.Enter(t.Context(), "other", collector.Entrance("E"))
+	e.Exit(nil)
+	if got, want := tree(c.Tree(), ""), "machine-root\n  E\n    other\n    poll\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	now := c.Timeline().Now()
+	if root, e := c.Tree().View().Snapshot(now, nil).Total.Pass, c.Tree().Children()[0].View().Snapshot(now, nil).Total.Pass; root != e || root != 2 {
+		t.Errorf("root %d, entrance %d", root, e)
+	}
+	// A context may outlive its entrance: what is made below it is bounded like everything else.
+	if h := c.Health(); h.Entrances != 1 {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
+	c, f := clocked(t, collector.Options{MaxEntrances: 5, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	var below []context.Context
+	for i := range 50 {
+		ctx, e, _ := c.Enter(t.Context(), "a", collector.Entrance(fmt.Sprint(i)))
+		e.Exit(nil)
+		below = append(below, ctx)
+		f.add(5 * time.Minute)
+		c.Seal()
+	}
+	for _, ctx := range below {
+		_, e, _ := c.Enter(ctx, "b")
+		e.Exit(nil)
+	}
+	if h := c.Health(); h.Entrances > 6 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// A child whose leaves lay in two places, one of them for overflow, was made an edge again and again, until the tree was
+// full.
+func TestRegressionTheTreeFillsUp(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxLeaves: 100})
+	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
+	defer p.Exit(nil)
+	_, e, _ := c.Enter(ctx, "db")
+	e.Exit(nil)
+	for i := range 200 {
+		_, e, _ := c.Enter(t.Context(), fmt.Sprint("filler", i))
+		e.Exit(nil)
+	}
+	for range 300 {
+		for _, opts := range [][]collector.Option{nil, {collector.Origin("b")}} {
+			_, e, _ := c.Enter(ctx, "db", opts...)
+			e.Exit(nil)
+		}
+	}
+	_, e, _ = c.Enter(ctx, "filler1")
+	e.Exit(nil)
+	for _, n := range c.Tree().Children()[0].Children() {
+		if n.Name() == "parent" && (len(n.Children()) < 2 || n.Children()[0].Name() != "db") {
+			t.Errorf("below the parent: %v", n.Children())
+		}
+	}
+}
+
+// Once there were as many leaves as there may be, a call was counted for another origin, and escaped the limit of its
+// own.
+func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxLeaves: 10})
+	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})
+	for i := range 20 {
+		_, e, _ := c.Enter(t.Context(), "a", collector.Origin(fmt.Sprint(i)))
+		e.Exit(nil)
+	}
+	passed := 0
+	for range 10 {
+		if _, _, err := c.Enter(t.Context(), "a", collector.Origin("bad")); err == nil {
+			passed++
+		}
+	}
+	if passed != 1 {
+		t.Errorf("%d passed", passed)
+	}
+}
+
+// Counts by word wrapped around, and those of classes took a batch for one.
+func TestRegressionTallies(t *testing.T) {
+	c, _ := clocked(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
+	for range 2 {
+		c.Block(t.Context(), "a", "r", collector.Batch(math.MaxInt64))
+	}
+	for reason, n := range c.Resource("a").Blocks() {
+		if n != math.MaxInt64 {
+			t.Errorf("%s: %d", reason, n)
+		}
+	}
+	_, e, _ := c.Enter(t.Context(), "b", collector.Batch(5))
+	e.Exit(errBad)
+	for class, n := range c.Resource("b").Exceptions() {
+		if n != 5 {
+			t.Errorf("%s: %d", class, n)
+		}
+	}
+}
+
+// A start in the far future, or the zero time, gave a response time of 292 years.
+func TestRegressionStartedAt(t *testing.T) {
+	for at, want := range map[time.Time]time.Duration{
+		epoch:                            2 * time.Second,
+		epoch.Add(500 * ms):              1500 * ms,
+		epoch.Add(time.Hour):             time.Second,
+		time.Unix(math.MaxInt64/1000, 0): time.Second,
+		{}:                               time.Second,
+	} {
+		c, f := clocked(t, collector.Options{})
+		f.set(time.Second)
+		_, e, _ := c.Enter(t.Context(), "a", collector.StartedAt(at))
+		f.set(2 * time.Second)
+		e.Exit(nil)
+		if rt := c.Resource("a").Snapshot(nil).Total.RTMax; rt != want {
+			t.Errorf("since %v: %v, want %v", at, rt, want)
+		}
+	}
+}
+
+// Printing a context read the call in it while it ended; the race detector sees it.
+func TestRegressionPrintingAContext(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	ctx, e, _ := c.Enter(t.Context(), "a")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.Exit(nil)
+	}()
+	_ = fmt.Sprintf("%v %+v", ctx, ctx)
+	<-done
+}
+
+// Before 1970 nothing was retired.
+func TestRegressionBefore1970(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	f.set(-100 * 365 * 24 * time.Hour) // before the Collector was made time stands still, so there is another
+	c = newCollector(t, collector.Options{Now: f.now, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	e := c.Resource("a").Enter()
+	e.Exit(nil)
+	f.add(time.Hour)
+	c.Seal()
+	if h := c.Health(); h.Leaves != 0 {
+		t.Errorf("%+v", h)
+	}
+}
