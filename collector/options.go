@@ -84,8 +84,11 @@ func (o *Options) check() error {
 		name string
 		v    int
 	}{
-		{"MaxResources", o.MaxResources}, {"MaxOrigins", o.MaxOrigins}, {"MaxEntrances", o.MaxEntrances},
-		{"MaxLeaves", o.MaxLeaves}, {"MaxDepth", o.MaxDepth},
+		{"MaxResources", o.MaxResources},
+		{"MaxOrigins", o.MaxOrigins},
+		{"MaxEntrances", o.MaxEntrances},
+		{"MaxLeaves", o.MaxLeaves},
+		{"MaxDepth", o.MaxDepth},
 	} {
 		if limit.v < 1 {
 			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, limit.v))

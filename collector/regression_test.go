@@ -235,9 +235,9 @@ func TestRegressionPrintingAContext(t *testing.T) {
 
 // Before 1970 nothing was retired.
 func TestRegressionBefore1970(t *testing.T) {
-	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
-	f.set(-100 * 365 * 24 * time.Hour) // before the Collector was made time stands still, so there is another
-	c = newCollector(t, collector.Options{Now: f.now, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	f := new(fakeClock)
+	f.set(-100 * 365 * 24 * time.Hour)
+	c := newCollector(t, collector.Options{Now: f.now, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 	e := c.Resource("a").Enter()
 	e.Exit(nil)
 	f.add(time.Hour)

@@ -335,7 +335,8 @@ func TestCollectorsAreApart(t *testing.T) {
 	c2, _ := clocked(t, collector.Options{})
 	ctx, _, _ := c1.Enter(t.Context(), "a", collector.Origin("x"), collector.Entrance("one"))
 	ctx, _, _ = c2.Enter(ctx, "b")
-	ctx = context.WithValue(ctx, "k", "v") //nolint:staticcheck // any key
+	type key struct{}
+	ctx = context.WithValue(ctx, key{}, "v")
 	_, _, _ = c1.Enter(ctx, "c")
 	if got, want := tree(c1.Tree(), ""), "machine-root\n  one\n    a\n      c\n"; got != want {
 		t.Errorf("got\n%s", got)
@@ -343,7 +344,7 @@ func TestCollectorsAreApart(t *testing.T) {
 	if got, want := tree(c2.Tree(), ""), "machine-root\n  _default\n    b\n"; got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if ctx.Value("k") != "v" || !slices.Contains(origins(c1.Resource("c")), "x") {
+	if ctx.Value(key{}) != "v" || !slices.Contains(origins(c1.Resource("c")), "x") {
 		t.Error("the context has lost something")
 	}
 }

@@ -38,21 +38,21 @@ func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode
 
 // appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
 // open by now.
-func (shape *Shape) appendSeconds(dst []MetricNode, list []*Statistic, from, to int64, open time.Duration) []MetricNode {
+func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open time.Duration) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
 	if from >= to {
 		return dst
 	}
-	perSec := shape.perSec
+	perSec := s.perSec
 	ms := make([]MetricNode, to-from)
 	var room [128]int64
 	slides := counters(room[:], len(ms)*int(perSec))
 	known := from
-	for _, s := range list {
-		known = max(known, s.addSeconds(from, open, ms, slides))
+	for _, leaf := range leaves {
+		known = max(known, leaf.addSeconds(from, open, ms, slides))
 	}
 	for i := known; i < to; i++ {
-		name, ok := shape.line.Name(i)
+		name, ok := s.line.Name(i)
 		if !ok {
 			continue
 		}

@@ -40,8 +40,10 @@ func BenchmarkPage(b *testing.B) {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "x"}, []string{"resource"})
 		fill(direct, v, func(r string) { v.WithLabelValues(r).Set(3) })
 	}
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "rt_seconds", Help: "x",
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, NativeHistogramBucketFactor: 1.1}, []string{"resource"})
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "rt_seconds", Help: "x",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, NativeHistogramBucketFactor: 1.1,
+	}, []string{"resource"})
 	fill(direct, v, func(r string) {
 		for _, rt := range []float64{.001, .007, .03} {
 			v.WithLabelValues(r).Observe(rt)

@@ -11,8 +11,10 @@
 // resources the moments differ by the time it takes to read them. The histogram is native (schema 3) and classic in
 // one metric; a server takes what it can.
 //
+// [NewSeconds] makes a page of every sealed second, for servers that are to have them all.
+//
 // # Caveats
 //
 // The QPS gauges show the last complete second only: at a scrape interval of 15 seconds, fourteen of fifteen seconds
-// are not among them. The counters miss nothing.
+// are not among them, but on the page of seconds. The counters miss nothing.
 package prom
