@@ -10,7 +10,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/...
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test unit race 386 modules lint fmt bench quick hammer fuzz
+.PHONY: help run test e2e unit race 386 modules lint fmt bench quick hammer fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.
 		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
 test: lint unit race 386 modules ## everything that must pass before a change lands
+
+e2e: ## the real Prometheus and VictoriaMetrics: some two minutes, and up to ten the first time, when it builds them
+	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
 
 unit: ## the tests
 	go test ./...

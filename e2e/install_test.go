@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A program is a server that can be installed.
+type program struct {
+	name    string // of the executable in the cache, version included
+	install func(ctx context.Context, dir, executable string) error
+}
+
+var (
+	prometheus3 = program{"prometheus-3.15.0", buildPrometheus}
+	prometheus2 = program{"prometheus-2.42.0", unpackPrometheus}
+	victoria    = program{"victoria-metrics-1.150.0", buildVictoria}
+)
+
+// installTimeout is enough for a build on two slow cores with an empty module cache.
+const installTimeout = 12 * time.Minute
+
+// path is where the program's executable is; the first time, it is installed.
+func (p program) path(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache = filepath.Join(cache, "windowstat-e2e")
+	executable := filepath.Join(cache, p.name)
+	if _, err := os.Stat(executable); err == nil {
+		t.Logf("%s is in the cache", p.name)
+		return executable
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(cache, "install-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
+	defer cancel()
+	begin := time.Now()
+	made := filepath.Join(dir, "made")
+	if err := p.install(ctx, dir, made); err != nil {
+		t.Fatalf("install %s: %v", p.name, err)
+	}
+	// In one step, so that a run that is interrupted leaves nothing half made.
+	if err := os.Rename(made, executable); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s installed in %v", p.name, time.Since(begin).Round(time.Second))
+	return executable
+}
+
+// buildPrometheus builds the module. Its go.mod excludes versions, which go install refuses; so it is built from a
+// module that requires it.
+func buildPrometheus(ctx context.Context, dir, executable string) error {
+	const command = "github.com/prometheus/prometheus/cmd/prometheus"
+	if err := run(ctx, dir, "go", "mod", "init", "install"); err != nil {
+		return err
+	}
+	if err := run(ctx, dir, "go", "get", command+"@v0.315.0"); err != nil {
+		return err
+	}
+	// Without service discovery, of which a test needs none, there is much less to build.
+	return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, command)
+}
+
+// buildVictoria builds the module from a copy, because its commands cannot be had by go get.
+func buildVictoria(ctx context.Context, dir, executable string) error {
+	out, err := output(ctx, dir, "go", "mod", "download", "-json", "github.com/VictoriaMetrics/VictoriaMetrics@v1.150.0")
+	if err != nil {
+		return err
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return err
+	}
+	source := filepath.Join(dir, "source")
+	if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
+		return err
+	}
+	return run(ctx, source, "go", "build", "-mod=mod", "-buildvcs=false", "-o", executable, "./app/victoria-metrics")
+}
+
+// unpackPrometheus takes Debian's package apart without installing it.
+func unpackPrometheus(ctx context.Context, dir, executable string) error {
+	if run(ctx, dir, "apt-get", "download", "prometheus") != nil {
+		// A machine that is new knows of no packages yet.
+		if err := run(ctx, dir, "apt-get", "update"); err != nil {
+			return err
+		}
+		if err := run(ctx, dir, "apt-get", "download", "prometheus"); err != nil {
+			return err
+		}
+	}
+	packages, err := filepath.Glob(filepath.Join(dir, "prometheus_2.42.*.deb"))
+	if err != nil {
+		return err
+	}
+	if len(packages) != 1 {
+		return fmt.Errorf("apt-get did not download prometheus 2.42, which Debian 12 has, but %q", packages)
+	}
+	if err := run(ctx, dir, "dpkg", "-x", packages[0], dir); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(dir, "usr/bin/prometheus"), executable)
+}
+
+func run(ctx context.Context, dir string, command ...string) error {
+	_, err := output(ctx, dir, command...)
+	return err
+}
+
+// output runs a command. The error has what it said.
+func output(ctx context.Context, dir string, command ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir = dir
+	out, err := c.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%q: %w\n%s", command, err, exit.Stderr)
+	}
+	return out, err
+}
+
+func TestInstall(t *testing.T) {
+	for _, p := range []program{prometheus2, victoria, prometheus3} {
+		p.path(t)
+	}
+}
