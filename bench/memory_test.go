@@ -10,6 +10,7 @@ import (
 
 	"github.com/windowstat/windowstat/bench"
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
 )
 
 // measured is how many resources memory is measured over.
@@ -94,7 +95,7 @@ func BenchmarkMemory40000(b *testing.B) {
 		for b.Loop() {
 			before := heap()
 			clock := time.Unix(1_700_000_000, 0)
-			c, err := collector.New(collector.Options{MaxResources: many, MaxLeaves: leaves, Now: func() time.Time { return clock }})
+			c, err := collector.New(collector.Options{MaxResources: many, MaxLeaves: leaves, Windows: node.Options{History: time.Minute}, Now: func() time.Time { return clock }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -248,6 +248,9 @@ func TestIdleIsRetired(t *testing.T) {
 	if s := c.Resource("late").Snapshot(nil); s.Total.Complete != 1 {
 		t.Errorf("late %+v", s)
 	}
+	if got, want := tree(c.Tree(), ""), "machine-root\n  _default\n    old\n  cron\n    late\n"; got != want {
+		t.Errorf("tree\n%s", got)
+	}
 }
 
 func TestNothingIsRetiredIfNobodyWants(t *testing.T) {

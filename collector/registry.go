@@ -139,7 +139,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	case c.edgeMissing(up, s.leaf):
 		up.entry.leaf.place.adopt(s.leaf.place)
 		c.edges.Add(1)
-	case s.leaf.place.entrance != up.entry.leaf.place.entrance:
+	case s.leaf.place.entrance != up.entry.leaf.place.entrance || up.entry.leaf.place.dead.Load():
 		s.leaf.place.entrance.adopt(s.leaf.place) // it has no caller there
 	}
 	return s.leaf

@@ -17,11 +17,11 @@ import (
 type Resource struct {
 	home atomic.Pointer[leaf] // where Enter records; nil until it is first used
 	gate atomic.Pointer[gate] // nil while there is no limit
+	dead atomic.Bool          // retired; changes under the collector's mu
 	c    *Collector
 	name string
 	view *node.View
-	dead atomic.Bool // retired; changes under the collector's mu
-	kept *gate       // what gate is or was; guarded by the collector's mu
+	kept *gate // what gate is or was; guarded by the collector's mu
 
 	blocks, exceptions tally
 
@@ -51,13 +51,20 @@ func (r *Resource) Enter() (e Entry) {
 	if r == nil {
 		return
 	}
-	if l := r.home.Load(); l != nil && l.resource.gate.Load() == nil {
-		if e = (Entry{call: l.Begin(), leaf: l}); !e.call.IsZero() {
-			return
-		}
+	if !r.begin(&e) {
+		_ = r.enter(&e, true) // which no limit refuses
 	}
-	_ = r.enter(&e, true) // which no limit refuses
 	return
+}
+
+// begin enters, if there is neither a limit nor anything to be made first: the way of nearly all calls.
+func (r *Resource) begin(e *Entry) bool {
+	l := r.home.Load()
+	if l == nil || r.gate.Load() != nil || r.dead.Load() {
+		return false
+	}
+	e.leaf, e.call = l, l.Begin()
+	return !e.call.IsZero()
 }
 
 // TryEnter is Enter for a call that limits may refuse. Then the error is [ErrBlocked], the call is counted as a block,
@@ -66,7 +73,9 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 	if r == nil {
 		return
 	}
-	err = r.enter(&e, false)
+	if !r.begin(&e) {
+		err = r.enter(&e, false)
+	}
 	return
 }
 
@@ -77,8 +86,10 @@ func (r *Resource) Do(f func() error) (err error) {
 		return f()
 	}
 	var e Entry
-	if err := r.enter(&e, false); err != nil {
-		return err
+	if !r.begin(&e) {
+		if err := r.enter(&e, false); err != nil {
+			return err
+		}
 	}
 	return e.run(f)
 }
