@@ -330,7 +330,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 	}
 	wg.Go(func() {
 		for time.Now().Before(end) {
-			f.add(25 * time.Second) // most are idle most of the time
+			f.add(70 * time.Second) // what was not used since is idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {
