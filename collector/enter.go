@@ -112,8 +112,8 @@ func (f *frame) depth(most int) (n int) {
 // The error is nil, or is [ErrBlocked]: a limit refused the call, which is counted as a block. The context is the one
 // given then, and the entry is nil. Where there are no limits the error can be ignored.
 //
-// Enter and Exit cost some two and a half times as much as by a [Resource], and one allocation, of the context. The first call of a name, an origin or
-// an entrance registers it. A nil Collector records nothing.
+// Enter and Exit cost some two and a half times as much as by a [Resource], and one allocation, of the context. The
+// first call of a name, an origin or an entrance registers it. A nil Collector records nothing.
 func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (context.Context, *Entry, error) {
 	if c == nil {
 		return ctx, nil, nil

@@ -134,5 +134,17 @@ func (h *Histogram) reset(l *layout) {
 	h.layout, h.sum, h.min, h.max = l, 0, 0, 0
 }
 
+// fill sets the histogram to that of the records that records calls its argument for, and returns what it returns.
+func (h *Histogram) fill(l *layout, records func(func(*sealed, []byte)) bool) bool {
+	h.reset(l)
+	var sum Counts
+	whole := records(func(rec *sealed, cells []byte) {
+		addCells(h.cells, cells)
+		sum.add(&rec.Counts)
+	})
+	h.measure(&sum)
+	return whole
+}
+
 // measure takes from counts of the same calls what the cells do not tell.
 func (h *Histogram) measure(c *Counts) { h.sum, h.min, h.max = c.RTSum, c.RTMin, c.RTMax }

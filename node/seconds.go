@@ -111,14 +111,7 @@ func (s *Statistic) Sum(from, to int64) (Counts, bool) {
 func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.reset(s.first.shape.layout)
-	var sum Counts
-	whole := s.records(from, to, func(rec *sealed, cells []byte) {
-		addCells(h.cells, cells)
-		sum.add(&rec.Counts)
-	})
-	h.measure(&sum)
-	return whole
+	return h.fill(s.first.shape.layout, func(f func(*sealed, []byte)) bool { return s.records(from, to, f) })
 }
 
 // records calls f for the records of the sealed seconds with indexes from from to before to, with their histograms.

@@ -16,9 +16,9 @@ func (s *Statistic) turn(now time.Duration) {
 	s.advance(now)
 }
 
-// advance is turn for callers that hold mu. One that is retired stays where it is: its end is never reached.
+// advance is turn for callers that hold mu. One that is retired stays where it is.
 func (s *Statistic) advance(now time.Duration) {
-	if now < s.end {
+	if now < s.end || s.retired {
 		return
 	}
 	s.lockStripes()

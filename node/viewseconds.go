@@ -81,14 +81,7 @@ func (v *View) Sum(from, to int64) (Counts, bool) {
 
 // Histogram is [Statistic.Histogram] for all leaves together.
 func (v *View) Histogram(from, to int64, h *Histogram) bool {
-	h.reset(v.shape.layout)
-	var sum Counts
-	whole := v.records(from, to, func(rec *sealed, cells []byte) {
-		addCells(h.cells, cells)
-		sum.add(&rec.Counts)
-	})
-	h.measure(&sum)
-	return whole
+	return h.fill(v.shape.layout, func(f func(*sealed, []byte)) bool { return v.records(from, to, f) })
 }
 
 // records calls f for the records of the leaves, and reports whether all of these seconds are known.

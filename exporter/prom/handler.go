@@ -45,7 +45,7 @@ type handler struct {
 	p        *Collector
 	others   prometheus.Gatherer // what is not windowstat's
 	protobuf http.Handler
-	pages    sync.Pool // of *text
+	pages    pages
 	zip      compressor
 }
 
@@ -63,12 +63,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	page, _ := h.pages.Get().(*text)
-	if page == nil {
-		page = new(text)
-	}
-	defer h.pages.Put(page)
-	page.reset(h.p.metrics, format.FormatType() == expfmt.TypeOpenMetrics)
+	page := h.pages.get(h.p.metrics, format.FormatType() == expfmt.TypeOpenMetrics)
+	defer h.pages.put(page)
 	h.p.walk(page)
 
 	w.Header().Set("Content-Type", string(format))

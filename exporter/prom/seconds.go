@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -63,7 +62,7 @@ type Seconds struct {
 	metrics []*secondMetric
 	max     int
 	cursors cursors
-	pages   sync.Pool // of *text
+	pages   pages
 	zip     compressor
 }
 
@@ -153,16 +152,12 @@ func (s *Seconds) begin(m collector.Moment, oldest int64) int64 {
 // write writes the seconds from from to before to.
 func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, resources []*collector.Resource, from, to int64) error {
 	format := textFormat(r)
-	page, _ := s.pages.Get().(*text)
-	if page == nil {
-		page = new(text)
-	}
-	defer s.pages.Put(page)
 	var all []*metric
 	for _, m := range s.metrics {
 		all = append(all, &m.metric)
 	}
-	page.reset(all, format.FormatType() == expfmt.TypeOpenMetrics)
+	page := s.pages.get(all, format.FormatType() == expfmt.TypeOpenMetrics)
+	defer s.pages.put(page)
 	var seconds []node.MetricNode
 	label := []string{"resource"}
 	for _, res := range resources {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter"
@@ -20,6 +21,21 @@ type text struct {
 	pairs       []byte          // the labels, without braces
 	bounds      [][]byte        // le="…" of each classic bucket
 }
+
+// pages keeps sinks to use them again.
+type pages struct{ sinks sync.Pool }
+
+// get returns an empty sink; put gives it back.
+func (p *pages) get(metrics []*metric, openMetrics bool) *text {
+	s, _ := p.sinks.Get().(*text)
+	if s == nil {
+		s = new(text)
+	}
+	s.reset(metrics, openMetrics)
+	return s
+}
+
+func (p *pages) put(s *text) { p.sinks.Put(s) }
 
 // reset prepares the sink for a page.
 func (s *text) reset(metrics []*metric, openMetrics bool) {
