@@ -52,9 +52,16 @@ const (
 	Blocks    = "block_total"
 	BuildInfo = "build_info"
 
-	CursorLag       = "cursor_lag_seconds"
-	CursorDelivered = "cursor_delivered_seconds_total"
-	CursorLost      = "cursor_lost_seconds_total"
+	CursorLag         = "cursor_lag_seconds"
+	CursorDelivered   = "cursor_delivered_seconds_total"
+	CursorUnconfirmed = "cursor_unconfirmed_seconds_total"
+	CursorResent      = "cursor_resent_seconds_total"
+	CursorLost        = "cursor_lost_seconds_total"
+	CursorSaveErrors  = "cursor_save_errors_total"
+
+	ScrapeDuration = "scrape_duration_seconds"
+	ScrapeSamples  = "scrape_samples"
+	ScrapeBytes    = "scrape_bytes"
 
 	LogSeconds     = "metriclog_seconds_total"
 	LogRows        = "metriclog_rows_total"
@@ -66,6 +73,7 @@ const (
 var (
 	resource = []string{"resource"}
 	reader   = []string{"client", "cursor"}
+	page     = []string{"page"}
 )
 
 // Catalogue returns all metrics, in the order in which they are documented. The caller owns the slice.
@@ -234,11 +242,35 @@ func Catalogue() []Metric {
 		},
 		{
 			Name: CursorDelivered, Type: Counter, Unit: "seconds", Labels: reader,
-			Help: "Seconds that a reader of the page of seconds has had.",
+			Help: "Seconds that a reader of the page of seconds has had; those of an answer count with the reader's next request.",
+		},
+		{
+			Name: CursorUnconfirmed, Type: Counter, Unit: "seconds", Labels: reader,
+			Help: "Seconds of these of which the connection did not prove that they were read: they may be missing in the database.",
+		},
+		{
+			Name: CursorResent, Type: Counter, Unit: "seconds", Labels: reader,
+			Help: "Seconds that were sent to a reader again, because the connection broke when they had been written; the database may have refused them.",
 		},
 		{
 			Name: CursorLost, Type: Counter, Unit: "seconds", Labels: reader,
 			Help: "Seconds that were dropped from the history before a reader of the page of seconds came for them.",
+		},
+		{
+			Name: CursorSaveErrors, Type: Counter,
+			Help: "Times that the positions of the readers of the page of seconds could not be written to disk; after a restart they get some seconds twice.",
+		},
+		{
+			Name: ScrapeDuration, Type: Gauge, Unit: "seconds", Labels: page,
+			Help: "How long the last answer of a page took, until it was written: metrics or seconds.",
+		},
+		{
+			Name: ScrapeSamples, Type: Gauge, Labels: page,
+			Help: "Samples in the last answer of a page.",
+		},
+		{
+			Name: ScrapeBytes, Type: Gauge, Unit: "bytes", Labels: page,
+			Help: "Size of the last answer of a page, before it was zipped.",
 		},
 		{
 			Name: BuildInfo, Type: Gauge, Labels: []string{"version", "goversion"},

@@ -459,6 +459,9 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
 		checkQuantile(t, h, q, o.quantile(q, begin, until))
 	}
+	if v, ok := read.(*node.View); ok {
+		checkDistributions(t, v, r.zero, from, to, o)
+	}
 	if _, whole := read.Sum(r.zero+from, r.zero+present+1); whole {
 		t.Fatalf("a sum with the open second in it is called whole")
 	}
@@ -482,6 +485,29 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 	if s.Peak != peak || s.Last != last {
 		t.Fatalf("peak of the minute %d, want %d; last second %+v, want %+v", s.Peak, peak, s.Last, last)
+	}
+}
+
+// checkDistributions compares the histograms of the single seconds from from to before to, and of all time before from,
+// none of which is forgotten.
+func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
+	t.Helper()
+	hs := make([]node.Histogram, to-from)
+	if known := v.Histograms(zero+from, hs); known > zero+from {
+		t.Fatalf("histograms are known from second %d on, want %d", known-zero, from)
+	}
+	for i := range hs {
+		begin := time.Duration(from+int64(i)) * time.Second
+		want := o.counts(begin, begin+time.Second)
+		if h := &hs[i]; h.Count() != want.Complete || h.Sum() != want.RTSum {
+			t.Fatalf("histogram of second %d: %d with sum %v, want %+v", from+int64(i), h.Count(), h.Sum(), want)
+		}
+		checkQuantile(t, &hs[i], 0.99, o.quantile(0.99, begin, begin+time.Second))
+	}
+	var h node.Histogram
+	want := o.counts(-1, time.Duration(from)*time.Second)
+	if !v.HistogramBefore(zero+from, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
+		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", from, h.Count(), h.Sum(), want)
 	}
 }
 

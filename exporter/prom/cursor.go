@@ -2,77 +2,41 @@ package prom
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
 
-// cursor is how far one reader has read.
+// reader tells whose position a cursor is: the name that the client gives, the host it asks from, and what it asks for.
+type reader struct{ Cursor, Client, Asks string }
+
+// cursor is how far one reader has read. The position moves on when an answer was written whole, and back if it turns
+// out, with the reader's next request, that the answer did not arrive. That happens once to a second, so that nothing
+// stands in a reader's way for ever. An answer after one that did not arrive is half as large, as it may have been too
+// large for its reader; those after it grow again.
 type cursor struct {
-	name, host string
+	reader
 
 	turn chan struct{} // who has it serves the reader: one request at a time
 
-	mu        sync.Mutex // guards what follows
-	next      int64      // the first second that the reader has not had
-	used      time.Time
-	delivered int64 // seconds
-	lost      int64 // seconds that were dropped from the history before the reader came for them
+	mu       sync.Mutex // guards what follows
+	next     int64      // the first second that was not sent, or must be sent again
+	doubtful int64      // seconds before this one were sent before, and perhaps not read
+	out      *answer    // the last one; nil if it is settled
+	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
+	used     time.Time
+	count    tally
 }
 
-// cursors are those of all readers, by name, host and what they ask for.
-type cursors struct {
-	max    int
-	expire time.Duration
-
-	mu  sync.Mutex
-	all map[string]*cursor
+// tally counts seconds.
+type tally struct {
+	delivered   int64 // the reader has had them, or at least they were sent twice
+	lost        int64 // dropped from the history before the reader came for them
+	resent      int64 // sent again, because the connection broke when they had been written
+	unconfirmed int64 // those of delivered for which there is no proof
 }
 
-var errTooManyCursors = errors.New("there are too many cursors; one that is not used any more makes room after an hour")
-
-// get finds a reader's cursor, or makes one that begins with the second first.
-func (c *cursors) get(name, host, filters string, first int64, now time.Time) (*cursor, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := name + "\x00" + host + "\x00" + filters
-	if x := c.all[key]; x != nil {
-		x.mu.Lock()
-		x.used = now
-		x.mu.Unlock()
-		return x, nil
-	}
-	if len(c.all) >= c.max {
-		c.drop(now)
-	}
-	if len(c.all) >= c.max {
-		return nil, errTooManyCursors
-	}
-	x := &cursor{name: name, host: host, turn: make(chan struct{}, 1), next: first, used: now}
-	c.all[key] = x
-	return x, nil
-}
-
-// drop forgets the cursors that were not used for long. Holds mu.
-func (c *cursors) drop(now time.Time) {
-	for key, x := range c.all {
-		x.mu.Lock()
-		idle := now.Sub(x.used)
-		x.mu.Unlock()
-		if idle > c.expire {
-			delete(c.all, key)
-		}
-	}
-}
-
-// list is all cursors there are.
-func (c *cursors) list() (list []*cursor) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, x := range c.all {
-		list = append(list, x)
-	}
-	return list
+func newCursor(who reader, next int64, now time.Time) *cursor {
+	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, used: now}
 }
 
 // wait waits for the reader's turn, until its request ends.
@@ -87,22 +51,72 @@ func (x *cursor) wait(ctx context.Context) error {
 
 func (x *cursor) done() { <-x.turn }
 
-// from is where the next answer begins, when the oldest second there is has the index oldest. What was dropped before is
-// lost for the reader.
-func (x *cursor) from(oldest int64) int64 {
+// settle decides what became of the last answer, before the next one is made.
+func (x *cursor) settle(next *answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.out
+	if a == nil {
+		return
+	}
+	x.out = nil
+	size := a.to - a.from
+	switch a.fate(next) {
+	case torn:
+		x.limit = max(size/2, 1)
+	case lostTrack:
+		x.limit = max(size/2, 1)
+		x.next = min(max(a.from, x.doubtful), a.to) // what was sent for the second time is given up
+		x.doubtful = max(x.doubtful, a.to)
+		x.count.delivered += x.next - a.from
+		x.count.unconfirmed += x.next - a.from
+	case assumed:
+		x.count.unconfirmed += size
+		fallthrough
+	case read:
+		x.count.delivered += size
+		if x.limit > 0 && x.next >= x.doubtful {
+			x.limit = min(2*x.limit, maxLimit)
+		}
+	}
+}
+
+// maxLimit is more seconds than there ever are.
+const maxLimit = 1 << 20
+
+// begin is where the next answer begins, when the oldest second there is has the index oldest, and how many seconds it
+// has at most if a reader without trouble gets most. What was dropped before is lost for the reader.
+func (x *cursor) begin(oldest, most int64) (from, limit int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.next < oldest {
-		x.lost += oldest - x.next
+		x.count.lost += oldest - x.next
 		x.next = oldest
 	}
-	return x.next
+	if x.limit > 0 {
+		most = min(most, x.limit)
+	}
+	return x.next, max(most, 1)
 }
 
-// read says that the reader has had all seconds before to.
-func (x *cursor) read(to int64) {
+// sent says that the answer was made, with the seconds from from to before to, and whether it was written whole.
+func (x *cursor) sent(a *answer, from, to int64, whole bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.delivered += max(to-x.next, 0)
-	x.next = max(x.next, to)
+	if from >= to {
+		return
+	}
+	a.from, a.to, a.whole = from, to, whole
+	x.out = a
+	x.count.resent += max(min(to, x.doubtful)-from, 0)
+	if whole {
+		x.next = to
+	}
+}
+
+// state is the position and what was counted. The last answer is taken as read in the position, and not counted yet.
+func (x *cursor) state() (next int64, count tally) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.next, x.count
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
@@ -23,66 +26,82 @@ import (
 // Text and OpenMetrics are appended straight from the statistics, into buffers that are kept from one scrape to the
 // next; protobuf goes through client_golang.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
+	h := &handler{door: newDoor(), last: scrape{page: "metrics"}}
+	o.Sources = append(slices.Clip(o.Sources), &h.last)
 	p, err := New(c, o)
 	if err != nil {
 		return nil, err
 	}
-	others, all := prometheus.NewRegistry(), prometheus.NewRegistry()
+	own, others := prometheus.NewRegistry(), prometheus.NewRegistry()
 	if err := errors.Join(
-		all.Register(p),
+		own.Register(p),
 		others.Register(collectors.NewGoCollector()),
 		others.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	); err != nil {
 		return nil, err
 	}
-	h := &handler{p: p, others: others}
-	h.protobuf = promhttp.HandlerFor(prometheus.Gatherers{all, others}, promhttp.HandlerOpts{EnableOpenMetrics: true, Registry: others})
+	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
 
 // handler serves the page.
 type handler struct {
-	p        *Collector
-	others   prometheus.Gatherer // what is not windowstat's
-	protobuf http.Handler
-	pages    pages
-	zip      compressor
+	p           *Collector
+	others, all prometheus.Gatherer // what is not windowstat's, and everything
+	door        door
+	pages       pages
+	zip         compressor
+	last        scrape
 }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
-	switch format.FormatType() {
-	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
-	default:
-		h.protobuf.ServeHTTP(w, r)
+	began := time.Now()
+	leave, err := h.door.enter(w, r, began)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	others, err := h.others.Gather()
+	defer leave()
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	kind, gatherer := format.FormatType(), h.all
+	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
+	if plain {
+		gatherer = h.others
+	}
+	families, err := gatherer.Gather()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	page := h.pages.get(h.p.metrics, format.FormatType() == expfmt.TypeOpenMetrics)
+	page := h.pages.get(h.p.metrics, kind == expfmt.TypeOpenMetrics)
 	defer h.pages.put(page)
-	h.p.walk(page)
-
+	if plain {
+		h.p.walk(page)
+	}
 	w.Header().Set("Content-Type", string(format))
 	out, end := h.zip.start(w, r)
-	defer func() { _ = end() }() // a client that is gone
+	counted := &counter{Writer: out}
 	// From here on the only errors are those of a client that is gone.
-	if page.writeTo(out, h.p.metrics) != nil {
-		return
-	}
-	enc := expfmt.NewEncoder(out, format)
-	for _, f := range others {
+	_ = page.writeTo(counted, h.p.metrics)
+	samples := page.count() + encode(counted, format, families)
+	_ = end()
+	h.last.was(time.Since(began), samples, counted.n)
+}
+
+// encode writes what client_golang gathered, and the end of the page, and returns how many samples there are.
+func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (samples int) {
+	enc := expfmt.NewEncoder(w, format)
+	for _, f := range families {
 		if enc.Encode(f) != nil {
-			return
+			return samples
 		}
+		samples += len(f.Metric)
 	}
 	if closer, ok := enc.(expfmt.Closer); ok {
 		_ = closer.Close()
 	}
+	return samples
 }
 
 // compressor zips responses, and keeps the writers to use them again.

@@ -19,10 +19,15 @@ type metrics struct {
 }
 
 func (s *metrics) labels(names, values []string) {
-	s.pairs = make([]*dto.LabelPair, len(names))
+	s.pairs = pairs(names, values)
+}
+
+func pairs(names, values []string) []*dto.LabelPair {
+	list := make([]*dto.LabelPair, len(names))
 	for i, name := range names {
-		s.pairs[i] = &dto.LabelPair{Name: proto.String(name), Value: proto.String(values[i])}
+		list[i] = &dto.LabelPair{Name: proto.String(name), Value: proto.String(values[i])}
 	}
+	return list
 }
 
 func (s *metrics) value(m *metric, v float64) { s.ch <- &sample{metric: m, pairs: s.pairs, v: v} }
@@ -68,19 +73,25 @@ func (d *distribution) Write(out *dto.Metric) error {
 const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
 func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time) {
-	out := &dto.Histogram{
-		SampleCount:      proto.Uint64(uint64(h.Count())),
-		SampleSum:        proto.Float64(h.Sum().Seconds()),
-		CreatedTimestamp: timestamppb.New(began),
-		Schema:           proto.Int32(node.NativeSchema),
-		ZeroThreshold:    proto.Float64(zeroThreshold),
-		ZeroCount:        proto.Uint64(uint64(h.Zero())),
-	}
+	out := native(h)
+	out.CreatedTimestamp = timestamppb.New(began)
 	for bound, n := range h.Classic() {
 		out.Bucket = append(out.Bucket, &dto.Bucket{CumulativeCount: proto.Uint64(uint64(n)), UpperBound: proto.Float64(bound.Seconds())})
 	}
-	spans(out, h)
 	s.ch <- &distribution{metric: m, pairs: s.pairs, h: out}
+}
+
+// native makes a native histogram.
+func native(h *node.Histogram) *dto.Histogram {
+	out := &dto.Histogram{
+		SampleCount:   proto.Uint64(uint64(h.Count())),
+		SampleSum:     proto.Float64(h.Sum().Seconds()),
+		Schema:        proto.Int32(node.NativeSchema),
+		ZeroThreshold: proto.Float64(zeroThreshold),
+		ZeroCount:     proto.Uint64(uint64(h.Zero())),
+	}
+	spans(out, h)
+	return out
 }
 
 // spans sets the native buckets: runs of buckets that follow each other, and the counts as differences.

@@ -3,16 +3,9 @@ package prom
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
-
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
@@ -25,20 +18,21 @@ const (
 	DefaultMaxCursors = 100
 )
 
-// cursorExpiry is how long a cursor is kept that nobody uses.
-const cursorExpiry = time.Hour
-
 // SecondsOptions configure a [Seconds] page. The zero value is sensible.
 type SecondsOptions struct {
 	// Namespace is the prefix of all names, [exporter.Namespace] if empty.
 	Namespace string
 	// MaxSamples is how many samples an answer has at most, [DefaultMaxSamples] if zero; but it has at least one second.
 	// A reader that was away for long catches up in several answers, each of which a server must be able to take before its
-	// scrape times out: a sample is some 70 bytes before it is zipped.
+	// scrape times out: a sample is some 70 bytes before it is zipped. A reader whose scrapes time out in less than ten
+	// seconds gets fewer.
 	MaxSamples int
 	// MaxCursors is how many readers are known at a time, [DefaultMaxCursors] if zero. One that did not read for an hour is
 	// forgotten.
 	MaxCursors int
+	// Log is the metric log of the process, such as a metriclog.Writer. With it the positions of the readers survive a
+	// restart, in a file beside the log, and what they had not read before is served from the log.
+	Log exporter.Log
 }
 
 // Seconds is a page of the sealed seconds: a sample for each second of each resource, with the time of its second, and
@@ -46,24 +40,44 @@ type SecondsOptions struct {
 // that changes later. It takes these parameters:
 //
 //   - cursor=NAME: the seconds that this reader has not had, oldest first. A reader is a name and the host it asks from,
-//     and what it asks for; give each server its own name. A new one gets the whole history. What was written whole counts
-//     as read.
+//     and what it asks for; give each server its own name. A new one gets the whole history.
 //   - window=DURATION: the last seconds, such as 30s, whoever asks.
 //   - metric=NAME, resource=NAME: only these; may be given several times.
+//   - histogram=classic or native: the histogram of response times, too. It is cumulative, so its samples have the time
+//     of their second's end. Only a client that takes protobuf can have the native one. It is kept for a minute.
 //
 // Without cursor and window it shows the last 60 seconds. A parameter that is wrong is answered with 400 and the reason.
 //
-// It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
-// after the other. It is an [exporter.Source] of what it knows about the cursors.
+// An answer counts as read when it was written whole and the same connection, of HTTP/1.1, brings the reader's next
+// request, or the client closes it in order. If it breaks, or is closed when the scrape's timeout is up, these seconds
+// are sent again, once. For this the page must see the connections, see [Seconds.Watch]; without that, through a proxy
+// or on HTTP/2 what was written whole counts as read, and as unconfirmed.
 //
-// Limitation: an answer that was written whole to a connection but did not arrive is lost for the cursor.
+// It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
+// after the other, and no more than ten at a time in all. It is an [exporter.Source] of what it knows about the cursors.
+//
+// Limitations: seconds are sent again once and not more. With a log, what was sealed but not yet logged when the process
+// was killed is gone, a second's worth; an answer that was on its way then counts as read. Whoever asks with a reader's
+// name from the reader's host takes seconds away from it.
 type Seconds struct {
-	stats   *collector.Collector
-	metrics []*secondMetric
-	max     int
-	cursors cursors
-	pages   pages
-	zip     compressor
+	stats     *collector.Collector
+	log       exporter.Log
+	metrics   []*secondMetric
+	histogram *metric
+	max       int
+	first     int64     // index of the first second of this process
+	bounds    int       // of the classic histogram
+	all       []*metric // the metrics and the histogram
+	minute    int64     // how many seconds the response times are kept
+	cursors   cursors
+	conns     conns
+	door      door
+	pages     pages
+	zip       compressor
+	last      scrape
+
+	saving     sync.Mutex // guards what follows, and the file of positions
+	saveErrors int64
 }
 
 // secondMetric is a metric of single seconds, and where its lines go.
@@ -99,199 +113,150 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s := &Seconds{stats: c, max: o.MaxSamples, cursors: cursors{max: o.MaxCursors, expire: cursorExpiry, all: map[string]*cursor{}}}
+	whole := c.Tree().View()
+	s := &Seconds{
+		stats: c, log: o.Log, max: o.MaxSamples,
+		first:   whole.Since(),
+		minute:  int64(whole.Minute(c.Timeline().Now()).Span / time.Second),
+		cursors: cursors{max: o.MaxCursors, all: map[reader]*cursor{}},
+		door:    newDoor(),
+		last:    scrape{page: "seconds"},
+	}
 	for i, m := range exporter.Seconds() {
 		x := &secondMetric{Second: m}
 		x.metric = metric{name: o.Namespace + "_" + m.Name, no: i}
 		x.metric.Metric = exporter.Metric{Type: exporter.Gauge, Help: m.Help}
 		s.metrics = append(s.metrics, x)
+		s.all = append(s.all, &x.metric)
+	}
+	s.histogram = &metric{name: o.Namespace + "_" + exporter.SecondsRT, no: len(s.all)}
+	s.histogram.Metric = exporter.Metric{Type: exporter.Histogram, Help: "Response times of all calls that ended before the end of this second."}
+	s.all = append(s.all, s.histogram)
+	var h node.Histogram
+	whole.Snapshot(c.Timeline().Now(), &h)
+	for range h.Classic() {
+		s.bounds++
+	}
+	if s.log != nil {
+		if err := s.restore(); err != nil {
+			return nil, fmt.Errorf("prom: %w", err)
+		}
 	}
 	return s, nil
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m := s.stats.Seal()
+	began := time.Now()
 	q, err := s.parse(r.URL.RawQuery)
-	if err != nil {
+	switch {
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
+	case q.native && !acceptsProtobuf(r):
+		http.Error(w, "the native histogram needs a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
+			http.StatusNotAcceptable)
+	case q.cursor != "":
+		s.serveCursor(w, r, q, began)
+	default:
+		s.serveWindow(w, r, q, began)
+	}
+}
+
+// serveWindow answers with the last seconds.
+func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, began time.Time) {
+	leave, err := s.door.enter(w, r, began)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	oldest := m.Open - int64(s.stats.History()/time.Second)
-	from, to := m.Open-q.window, m.Open
-	var x *cursor
-	if q.cursor != "" {
-		x, err = s.cursors.get(q.cursor, host(r), q.filters(), s.begin(m, oldest), time.Now())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	defer leave()
+	m := s.stats.Seal()
+	resources := q.choose(m.Resources)
+	from, most := max(m.Open-q.window, s.oldest(m)), s.most(q, len(resources), usualTimeout)
+	if m.Open-from > most {
+		if q.hasWindow {
+			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples that an answer may have; ask for %d seconds, or for some of the metrics or resources",
+				m.Open-from, s.max, most), http.StatusBadRequest)
 			return
 		}
-		if x.wait(r.Context()) != nil {
-			return // nobody is there any more
-		}
-		defer x.done()
-		m = s.stats.Seal() // it may have taken a while
-		oldest = m.Open - int64(s.stats.History()/time.Second)
-		from, to = x.from(oldest), m.Open
+		from = m.Open - most
 	}
-	from = max(from, oldest)
-	resources := q.choose(m.Resources)
-	if most := int64(s.max / max(len(resources)*len(q.metrics), 1)); q.cursor != "" {
-		to = min(to, from+max(most, 1))
-	}
-	if s.write(w, r, q, resources, from, to) == nil && x != nil && r.Context().Err() == nil {
-		x.read(to)
-	}
+	_, _ = s.write(w, r, q, resources, from, m.Open, began) // the error is that of a client that is gone
 }
 
-// begin is the first second that a new reader gets: the oldest there is.
-func (s *Seconds) begin(m collector.Moment, oldest int64) int64 {
-	return max(oldest, s.stats.Tree().View().Since())
-}
-
-// write writes the seconds from from to before to.
-func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, resources []*collector.Resource, from, to int64) error {
-	format := textFormat(r)
-	var all []*metric
-	for _, m := range s.metrics {
-		all = append(all, &m.metric)
-	}
-	page := s.pages.get(all, format.FormatType() == expfmt.TypeOpenMetrics)
-	defer s.pages.put(page)
-	var seconds []node.MetricNode
-	label := []string{"resource"}
-	for _, res := range resources {
-		seconds = res.View().AppendSeconds(seconds[:0], from, to)
-		page.labels(label, []string{res.Name()})
-		for _, m := range q.metrics {
-			for i := range seconds {
-				if v, ok := m.Value(&seconds[i]); ok {
-					page.valueAt(&m.metric, v, seconds[i].Start.Unix())
-				}
-			}
-		}
-	}
-	w.Header().Set("Content-Type", string(format))
-	out, end := s.zip.start(w, r)
-	err := page.writeTo(out, all)
-	if err == nil && page.openMetrics {
-		_, err = out.Write([]byte("# EOF\n"))
-	}
-	return errors.Join(err, end())
-}
-
-// textFormat is the format of the answer: text or OpenMetrics, as the client asks.
-func textFormat(r *http.Request) expfmt.Format {
-	f := expfmt.NegotiateIncludingOpenMetrics(r.Header)
-	switch f.FormatType() {
-	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
-		return f
-	}
-	return expfmt.NewFormat(expfmt.TypeTextPlain)
-}
-
-// host is where a request comes from, without the port.
-func host(r *http.Request) string {
-	h, _, err := net.SplitHostPort(r.RemoteAddr)
+// serveCursor answers with what the reader has not had.
+func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, began time.Time) {
+	x, err := s.cursors.get(reader{q.cursor, host(r), q.filters()}, s.oldest(s.stats.Seal()), began)
 	if err != nil {
-		return r.RemoteAddr
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
-	return h
+	if x.wait(r.Context()) != nil {
+		return // nobody is there any more
+	}
+	defer x.done()
+	leave, err := s.door.enter(w, r, began)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	a := newAnswer(r, s.conns.of(r), began)
+	x.settle(a)
+	m := s.stats.Seal()
+	resources := q.choose(m.Resources)
+	from, most := x.begin(m.Open-s.history(), s.most(q, len(resources), a.timeout))
+	to, err := s.write(w, r, q, resources, from, min(m.Open, from+most), began)
+	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
+	if s.log != nil && from < to {
+		s.save()
+	}
+}
+
+// history is how many seconds can be read.
+func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
+
+// oldest is the first second that a new reader gets.
+func (s *Seconds) oldest(m collector.Moment) int64 {
+	oldest := m.Open - s.history()
+	if s.log == nil {
+		oldest = max(oldest, s.first)
+	}
+	return oldest
+}
+
+// most is how many seconds an answer may have. A client that waits less than the usual time gets less.
+func (s *Seconds) most(q query, resources int, timeout time.Duration) int64 {
+	samples := float64(s.max) * min(timeout.Seconds()/usualTimeout.Seconds(), 1)
+	return max(int64(samples)/int64(max(resources, 1)*s.samples(q)), 1)
+}
+
+// samples is how many samples a second of a resource has at most.
+func (s *Seconds) samples(q query) int {
+	n := len(q.metrics)
+	if q.classic {
+		n += s.bounds + 3
+	}
+	if q.native {
+		n++
+	}
+	return n
 }
 
 // Self implements [exporter.Source].
 func (s *Seconds) Self(yield func(name string, value float64, labels ...string)) {
 	open := s.stats.Seal().Open
 	for _, x := range s.cursors.list() {
-		x.mu.Lock()
-		next, delivered, lost := x.next, x.delivered, x.lost
-		x.mu.Unlock()
-		yield(exporter.CursorLag, float64(open-next), x.host, x.name)
-		yield(exporter.CursorDelivered, float64(delivered), x.host, x.name)
-		yield(exporter.CursorLost, float64(lost), x.host, x.name)
+		next, n := x.state()
+		yield(exporter.CursorLag, float64(max(open-next, 0)), x.Client, x.Cursor)
+		yield(exporter.CursorDelivered, float64(n.delivered), x.Client, x.Cursor)
+		yield(exporter.CursorUnconfirmed, float64(n.unconfirmed), x.Client, x.Cursor)
+		yield(exporter.CursorResent, float64(n.resent), x.Client, x.Cursor)
+		yield(exporter.CursorLost, float64(n.lost), x.Client, x.Cursor)
 	}
-}
-
-// query is what a request asks for.
-type query struct {
-	cursor    string
-	window    int64 // seconds
-	metrics   []*secondMetric
-	names     []string // of the metrics, if they were chosen
-	resources []string // none is all
-}
-
-// defaultWindow is how many seconds a request gets that does not say.
-const defaultWindow = 60
-
-var validCursor = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`)
-
-// parse reads the parameters. The error names everything that is wrong with them.
-func (s *Seconds) parse(raw string) (q query, err error) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return q, fmt.Errorf("the parameters cannot be read: %w", err)
-	}
-	var errs []error
-	once := func(name string) (string, bool) {
-		v, there := values[name]
-		if len(v) > 1 {
-			errs = append(errs, fmt.Errorf("%s is there %d times", name, len(v)))
-		}
-		return values.Get(name), there
-	}
-	q.window, q.metrics = defaultWindow, s.metrics
-	cursor, hasCursor := once("cursor")
-	if q.cursor = cursor; hasCursor && !validCursor.MatchString(cursor) {
-		errs = append(errs, fmt.Errorf("cursor is %.70q; 1 to 64 letters, digits and _.:- are allowed", cursor))
-	}
-	if window, there := once("window"); there {
-		d, err := time.ParseDuration(window)
-		history := s.stats.History()
-		if err != nil || d < time.Second || d > history || d%time.Second != 0 {
-			errs = append(errs, fmt.Errorf("window is %.70q; whole seconds from 1s to %v are allowed", window, history))
-		}
-		if hasCursor {
-			errs = append(errs, errors.New("cursor and window exclude each other"))
-		}
-		q.window = int64(d / time.Second)
-	}
-	if names := values["metric"]; len(names) > 0 {
-		q.metrics, q.names = nil, names
-		for _, name := range names {
-			i := slices.IndexFunc(s.metrics, func(m *secondMetric) bool { return m.name == name || m.Second.Name == name })
-			if i < 0 {
-				errs = append(errs, fmt.Errorf("there is no metric %.70q", name))
-			} else if !slices.Contains(q.metrics, s.metrics[i]) {
-				q.metrics = append(q.metrics, s.metrics[i])
-			}
-		}
-	}
-	q.resources = values["resource"]
-	for name := range values {
-		if !slices.Contains([]string{"cursor", "window", "metric", "resource"}, name) {
-			errs = append(errs, fmt.Errorf("there is no parameter %.70q; there are cursor, window, metric and resource", name))
-		}
-	}
-	return q, errors.Join(errs...)
-}
-
-// filters tells apart what the readers of one name ask for.
-func (q query) filters() string {
-	metrics, resources := slices.Sorted(slices.Values(q.names)), slices.Sorted(slices.Values(q.resources))
-	return strconv.Quote(strings.Join(metrics, ",")) + fmt.Sprintf("%q", resources)
-}
-
-// choose is those of the resources that were asked for.
-func (q query) choose(all []*collector.Resource) []*collector.Resource {
-	if len(q.resources) == 0 {
-		return all
-	}
-	var list []*collector.Resource
-	for _, r := range all {
-		if slices.Contains(q.resources, r.Name()) {
-			list = append(list, r)
-		}
-	}
-	return list
+	s.saving.Lock()
+	errors := s.saveErrors
+	s.saving.Unlock()
+	yield(exporter.CursorSaveErrors, float64(errors))
+	s.last.Self(yield)
 }

@@ -224,11 +224,18 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 	*now = now.Add(5 * time.Second)
 	got := map[string]float64{}
 	read.page.Self(func(name string, v float64, labels ...string) { got[name+fmt.Sprint(labels)] = v })
-	want := map[string]float64{
-		"cursor_lag_seconds[10.0.0.1 a]": 5, "cursor_delivered_seconds_total[10.0.0.1 a]": 70, "cursor_lost_seconds_total[10.0.0.1 a]": 30,
+	for name, want := range map[string]float64{
+		"lag_seconds": 5, "lost_seconds_total": 30, "unconfirmed_seconds_total": 0, "resent_seconds_total": 0,
+		"delivered_seconds_total": 10, // and those of the last answer, when the reader comes again
+	} {
+		if v, ok := got["cursor_"+name+"[10.0.0.1 a]"]; !ok || v != want {
+			t.Errorf("%s is %v (%t), want %v", name, v, ok, want)
+		}
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
+	read.get("cursor=a")
+	read.page.Self(func(name string, v float64, _ ...string) { got[name] = v })
+	if v := got["cursor_delivered_seconds_total"]; v != 70 {
+		t.Errorf("%v seconds were delivered, want 70", v)
 	}
 }
 

@@ -19,7 +19,9 @@ type text struct {
 	openMetrics bool
 	families    []*bytes.Buffer // by number of the metric
 	pairs       []byte          // the labels, without braces
-	bounds      [][]byte        // le="…" of each classic bucket
+	stamp       []byte          // the time of the samples, with a space before it; none on an ordinary page
+	samples     int
+	bounds      [][]byte // le="…" of each classic bucket
 }
 
 // pages keeps sinks to use them again.
@@ -48,6 +50,7 @@ func (s *text) reset(metrics []*metric, openMetrics bool) {
 	for _, f := range s.families {
 		f.Reset()
 	}
+	s.stamp, s.samples = s.stamp[:0], 0
 }
 
 func (s *text) labels(names, values []string) {
@@ -73,23 +76,26 @@ func appendEscaped(b []byte, v string) []byte {
 	return append(b, v...)
 }
 
-func (s *text) value(m *metric, v float64) {
-	f := s.families[m.no]
-	b := s.name(f.AvailableBuffer(), m, "", nil)
-	f.Write(s.number(b, v))
+// at gives the samples that follow a time.
+func (s *text) at(unix int64) {
+	s.stamp = strconv.AppendInt(append(s.stamp[:0], ' '), unix, 10)
+	if !s.openMetrics {
+		s.stamp = append(s.stamp, "000"...) // milliseconds
+	}
 }
 
-// valueAt appends a sample with the time of its second.
-func (s *text) valueAt(m *metric, v float64, unix int64) {
+func (s *text) value(m *metric, v float64) {
 	f := s.families[m.no]
-	b := s.number(s.name(f.AvailableBuffer(), m, "", nil), v)
-	b[len(b)-1] = ' '
-	b = strconv.AppendInt(b, unix, 10)
-	if !s.openMetrics {
-		b = append(b, "000"...) // milliseconds
-	}
-	f.Write(append(b, '\n'))
+	f.Write(s.end(s.number(s.name(f.AvailableBuffer(), m, "", nil), v)))
 }
+
+// end appends the end of a line.
+func (s *text) end(b []byte) []byte {
+	s.samples++
+	return append(append(b, s.stamp...), '\n')
+}
+
+func (s *text) count() int { return s.samples }
 
 // name appends the beginning of a line: the name and the labels, with one more, such as le="1", if there is one.
 func (s *text) name(b []byte, m *metric, suffix string, more []byte) []byte {
@@ -107,26 +113,24 @@ func (s *text) name(b []byte, m *metric, suffix string, more []byte) []byte {
 	return append(b, "} "...)
 }
 
-// number appends a value and the end of the line.
+// number appends a value.
 func (s *text) number(b []byte, v float64) []byte {
 	if i := int64(v); float64(i) == v && i < 1<<53 && i > -1<<53 {
 		b = strconv.AppendInt(b, i, 10)
 		if s.openMetrics {
 			b = append(b, ".0"...)
 		}
-		return append(b, '\n')
+		return b
 	}
 	switch {
 	case math.IsNaN(v):
-		b = append(b, "NaN"...)
+		return append(b, "NaN"...)
 	case math.IsInf(v, 1):
-		b = append(b, "+Inf"...)
+		return append(b, "+Inf"...)
 	case math.IsInf(v, -1):
-		b = append(b, "-Inf"...)
-	default:
-		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+		return append(b, "-Inf"...)
 	}
-	return append(b, '\n')
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
 // infinite is the label of the bucket without a bound.
@@ -140,16 +144,16 @@ func (s *text) histogram(m *metric, h *node.Histogram, _ time.Time) {
 			s.bounds = append(s.bounds, s.le(bound))
 		}
 		b := s.name(f.AvailableBuffer(), m, "_bucket", s.bounds[i])
-		f.Write(append(strconv.AppendInt(b, n, 10), '\n'))
+		f.Write(s.end(strconv.AppendInt(b, n, 10)))
 		i++
 	}
 	count := h.Count()
 	b := s.name(f.AvailableBuffer(), m, "_bucket", infinite)
-	b = append(strconv.AppendInt(b, count, 10), '\n')
+	b = s.end(strconv.AppendInt(b, count, 10))
 	b = s.name(b, m, "_sum", nil)
-	b = s.number(b, h.Sum().Seconds())
+	b = s.end(s.number(b, h.Sum().Seconds()))
 	b = s.name(b, m, "_count", nil)
-	f.Write(append(strconv.AppendInt(b, count, 10), '\n'))
+	f.Write(s.end(strconv.AppendInt(b, count, 10)))
 }
 
 // le is the label of a bucket. OpenMetrics wants a number with a point in it.
@@ -161,7 +165,8 @@ func (s *text) le(bound time.Duration) []byte {
 	return append(b, '"')
 }
 
-// writeTo writes the page: of each metric that has lines, what it is, and the lines.
+// writeTo writes the page: of each metric that has lines, what it is, and the lines. OpenMetrics wants an end
+// after it.
 func (s *text) writeTo(w io.Writer, metrics []*metric) error {
 	var head []byte
 	for _, m := range metrics {

@@ -1,0 +1,84 @@
+package prom
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// past is what processes before this one logged. A nil *past is none.
+type past struct {
+	resources map[string][]node.MetricNode // what is not taken
+	to        int64                        // the seconds are from before this one
+}
+
+// past reads the seconds from from to before to from the log, or some of the first of them if there are more than fit
+// into an answer. An idle second of a resource has no row: it is zero if anything else was logged in that second, so
+// that the process is known to have lived, and the resource is known from a row before it.
+func (s *Seconds) past(q query, from, to int64) *past {
+	p := &past{resources: map[string][]node.MetricNode{}, to: to}
+	known := map[string]int64{} // resources, and the first second of each
+	var alive []int64           // seconds
+	samples := 0
+	s.log.Past(from-s.history(), to, func(resource string, m *node.MetricNode) bool {
+		second := m.Start.Unix()
+		if second >= from && (len(alive) == 0 || second > alive[len(alive)-1]) {
+			if samples += len(known) * len(q.metrics); samples > s.max {
+				p.to = second
+				return false
+			}
+			alive = append(alive, second)
+		}
+		if resource == collector.InboundTotal || !q.wants(resource) {
+			return true
+		}
+		if _, ok := known[resource]; !ok {
+			known[resource] = second
+		}
+		if second >= from {
+			p.resources[resource] = append(p.resources[resource], *m)
+		}
+		return true
+	})
+	for resource, first := range known {
+		p.resources[resource] = fill(p.resources[resource], alive, first)
+	}
+	return p
+}
+
+// fill puts the idle seconds of a resource between its rows: of all seconds in which the process lived, those from first
+// on.
+func fill(rows []node.MetricNode, alive []int64, first int64) []node.MetricNode {
+	var all []node.MetricNode
+	for _, second := range alive {
+		switch {
+		case len(rows) > 0 && rows[0].Start.Unix() == second:
+			all = append(all, rows[0])
+			rows = rows[1:]
+		case second >= first:
+			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
+		}
+	}
+	return all
+}
+
+// take returns the seconds of a resource, once.
+func (p *past) take(resource string) []node.MetricNode {
+	if p == nil {
+		return nil
+	}
+	seconds := p.resources[resource]
+	delete(p.resources, resource)
+	return seconds
+}
+
+// rest is the resources that were not taken, sorted.
+func (p *past) rest() []string {
+	if p == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.resources))
+}

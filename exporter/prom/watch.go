@@ -1,0 +1,144 @@
+package prom
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Watch returns a listener whose connections tell the page how they ended. It makes a cursor safe against answers that
+// were written whole and never read:
+//
+//	listener, err := net.Listen("tcp", ":9719")
+//	…
+//	err = http.Serve(seconds.Watch(listener), mux)
+//
+// The page need not be the only thing that is served there, and TLS may be put on top. A connection costs some hundred
+// bytes more.
+func (s *Seconds) Watch(l net.Listener) net.Listener { return &listener{l, &s.conns} }
+
+// listener makes connections known.
+type listener struct {
+	net.Listener
+	known *conns
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.known.add(c), nil
+}
+
+// conns are the connections that are open and watched, by their two addresses.
+type conns struct{ open sync.Map }
+
+// endpoints tell a TCP connection from all others that are open.
+type endpoints struct{ local, remote string }
+
+func (k *conns) add(c net.Conn) net.Conn {
+	w := &conn{Conn: c, known: k, ends: endpoints{c.LocalAddr().String(), c.RemoteAddr().String()}}
+	if _, _, err := net.SplitHostPort(w.ends.remote); err != nil {
+		return c // such as of a socket in the file system: all of them have one name
+	}
+	k.open.Store(w.ends, w)
+	return w
+}
+
+// of is the connection of a request, nil if it is not watched or proves nothing about who reads the answer: there are
+// many requests at a time on one of HTTP/2, and a proxy reads for somebody else.
+func (k *conns) of(r *http.Request) *conn {
+	if r.ProtoMajor != 1 || proxied(r) {
+		return nil
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if local == nil {
+		return nil
+	}
+	c, _ := k.open.Load(endpoints{local.String(), r.RemoteAddr})
+	w, _ := c.(*conn)
+	return w
+}
+
+// proxied reports whether a proxy says that it hands on the request.
+func proxied(r *http.Request) bool {
+	for _, name := range []string{"Via", "Forwarded", "X-Forwarded-For"} {
+		if r.Header.Get(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// conn is a connection that remembers how it ended.
+type conn struct {
+	net.Conn
+	known *conns
+	ends  endpoints
+
+	mu    sync.Mutex // guards what follows
+	ended time.Time  // zero while it is open
+	how   end
+}
+
+// end is how a connection ended.
+type end int
+
+const (
+	notEnded  end = iota
+	inOrder       // the client closed it, having read all that it had received
+	broken        // it was reset, or something could not be written
+	closedOff     // by the server, after the client kept it open without need
+)
+
+// Read implements net.Conn. It is where a server waits for the next request, and learns that there is none.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	switch {
+	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, io.EOF):
+		c.end(inOrder)
+	case errors.Is(err, net.ErrClosed):
+		c.end(closedOff)
+	default:
+		c.end(broken)
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err != nil {
+		c.end(broken)
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.end(closedOff)
+	c.known.open.CompareAndDelete(c.ends, c)
+	return c.Conn.Close()
+}
+
+// end remembers how the connection ended; what is known first is the cause of what follows.
+func (c *conn) end(how end) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.how == notEnded {
+		c.how, c.ended = how, time.Now()
+	}
+}
+
+func (c *conn) ending() (end, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.how, c.ended
+}

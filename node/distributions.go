@@ -1,0 +1,121 @@
+package node
+
+import (
+	"math"
+	"time"
+)
+
+// Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the
+// second from, and so on. It returns the first second from which on all are known; those before it are empty. It costs
+// less than to ask for each.
+func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
+	open := v.shape.opened()
+	leaves, last := v.known()
+	for i := range hs {
+		hs[i].reset(v.shape.layout)
+	}
+	sums := make([]Counts, len(hs))
+	known = max(from, last+1)
+	for _, s := range leaves {
+		known = max(known, s.addHistograms(from, open.Start, hs, sums))
+	}
+	for i := range hs {
+		if from+int64(i) < known {
+			hs[i].reset(v.shape.layout)
+			continue
+		}
+		hs[i].measure(&sums[i])
+	}
+	return known
+}
+
+// addHistograms adds the histograms of the seconds from from on. The second that starts at the reading open is open by
+// now. It returns the first second from which on all are known.
+func (s *Statistic) addHistograms(from int64, open time.Duration, hs []Histogram, sums []Counts) (known int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	s.eachHistogram(from, from+int64(len(hs)), func(i int64, rec *sealed, cells []byte) {
+		sums[i-from].add(&rec.Counts)
+		addCells(hs[i-from].cells, cells)
+	})
+	return s.oldestHistogram()
+}
+
+// HistogramBefore sets h to the histogram of all response times before the second with this index, which must be
+// sealed, or open. It reports false if that is not known any more, because the second is from before the minute window.
+// The shortest and the longest response time are not in h.
+func (v *View) HistogramBefore(index int64, h *Histogram) bool {
+	open := v.shape.opened()
+	leaves, gone := v.all()
+	h.reset(v.shape.layout)
+	if index > open.Index {
+		return false
+	}
+	var later Histogram
+	later.reset(v.shape.layout)
+	if gone != nil {
+		if index <= gone.last {
+			return false
+		}
+		gone.rt.addTo(h.cells)
+		h.sum = gone.total.RTSum
+	}
+	known := true
+	for _, s := range leaves {
+		known = s.addBefore(index, open.Start, h, &later) && known
+	}
+	for c, n := range later.cells {
+		h.cells[c] = max(h.cells[c]-n, 0)
+	}
+	h.sum = max(h.sum-later.sum, 0)
+	return known
+}
+
+// addBefore adds all response times before the open second to h, and those of the second with this index and after it
+// to later.
+func (s *Statistic) addBefore(index int64, open time.Duration, h, later *Histogram) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	r := s.rings
+	if r == nil {
+		return true
+	}
+	add := func(h *Histogram, rt time.Duration) {
+		h.sum = time.Duration(saturate(int64(h.sum), int64(rt)))
+	}
+	r.rt.addTo(h.cells)
+	add(h, r.total.RTSum)
+	// The total has the buckets of the open second that are over.
+	start := secondAt(s.index)
+	for _, b := range r.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+		add(later, b.RTSum)
+	}
+	s.eachHistogram(index, s.index, func(_ int64, rec *sealed, cells []byte) {
+		add(later, rec.RTSum)
+		addCells(later.cells, cells)
+	})
+	return index >= s.oldestHistogram()
+}
+
+// eachHistogram calls f for the records of the seconds from from to before to that are in the minute window.
+func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec *sealed, cells []byte)) {
+	if s.rings == nil {
+		return
+	}
+	for i := max(from, s.oldestHistogram()); i < min(to, s.index); i++ {
+		if p := s.rings.minute.At(secondAt(i)); p != nil {
+			var rec sealed
+			f(i, &rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
+		}
+	}
+}
+
+// oldestHistogram is the first second from which on the histograms of all records are there.
+func (s *Statistic) oldestHistogram() int64 {
+	if s.rings == nil || s.rings.aged == never {
+		return math.MinInt64
+	}
+	return secondOf(s.rings.aged) + 1
+}
