@@ -50,6 +50,7 @@ func New(o Options) (*Collector, error) {
 	if o.Now != nil {
 		clock = clockOf(o.Now)
 	}
+	clock.After = o.After
 	line := leap.NewTimeline(clock)
 	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {

@@ -50,6 +50,9 @@ type Options struct {
 	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
 	// Nil gives them none. A panic is [ErrPanicked].
 	ExceptionClass func(error) string
+	// After is the last second that a process before this one handed out, such as the last one in its metric log: no second
+	// of this process has its name, or an earlier one. The zero Time is none.
+	After time.Time
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
 	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
 	// locks, so it must not use the Collector. A prioritized call waits by the machine's clock all the same.

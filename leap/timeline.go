@@ -30,6 +30,8 @@ type Clock struct {
 	Mono func() time.Duration
 	// Wall is the wall clock. It may do anything.
 	Wall func() time.Time
+	// After is a second of the wall clock, the zero Time for none: no second is handed out whose name is not after it.
+	After time.Time
 }
 
 // Timeline is a line of seconds on which all the rings of a process run together.
@@ -90,16 +92,28 @@ type run struct {
 	floor       int64 // latest name before the run began
 }
 
-// NewTimeline makes a line that starts in the present second. The zero Clock stands for the machine's clocks; of a
-// Clock that is given, both functions are needed.
+// NewTimeline makes a line that starts in the present second. If the clock says After, and that second is not over, it
+// starts with the next one, ahead of the wall clock; if it is in a future of more than five minutes, with the present
+// second, and seconds are marked [Second.Repeat] until it is over. The zero Clock stands for the machine's clocks; of
+// the two functions of a Clock that is given, both are needed.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.read()
-	name := wall.Unix()
-	start := mono - time.Duration(wall.Nanosecond())
-	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Start: start, End: start + time.Second}
-	t.runs = []run{{index: first.Index, name: name, floor: name - 1}}
-	t.latest = name
+	name, start := wall.Unix(), mono-time.Duration(wall.Nanosecond())
+	floor := name - 1
+	if !clock.After.IsZero() && clock.After.Unix() >= name {
+		floor = clock.After.Unix()
+		if ahead := time.Unix(floor+1, 0).Sub(wall); ahead <= refused {
+			name, start = floor+1, mono
+			t.health.Offset = -ahead
+		}
+	}
+	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start + time.Second}
+	t.runs = []run{{index: first.Index, name: name, floor: floor}}
+	t.latest = max(name, floor)
+	if first.Repeat {
+		t.health.Repeated++
+	}
 	t.open.Store(&first)
 	return t
 }

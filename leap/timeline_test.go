@@ -306,3 +306,47 @@ func TestLineAndReading(t *testing.T) {
 		}
 	}
 }
+
+// A line that begins after a second that was handed out before has no second of that name, whatever the clock says.
+func TestAfter(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		after        time.Duration // from the present second
+		first, later int64         // names when it begins and a minute later
+		repeated     int64         // seconds that are not handed out in this minute
+	}{
+		{"long ago", -time.Hour, 0, 60, 0},
+		{"the second before", -time.Second, 0, 60, 0},
+		{"the present second", 0, 1, 60, 0}, // 0.7 s ahead at first, less 1% each second
+		{"four minutes", 4 * time.Minute, 241, 300, 0},
+		{"a future that servers refuse", time.Hour, 0, 60, 61},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := &clocks{wall: start}
+			l := leap.NewTimeline(leap.Clock{
+				Mono:  func() time.Duration { return c.mono },
+				Wall:  func() time.Time { return c.wall },
+				After: start.Add(tc.after),
+			})
+			if got := nameAt(l, c); got != tc.first {
+				t.Errorf("it begins with second %d, want %d", got, tc.first)
+			}
+			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
+				s := l.At(c.mono)
+				at, ok := l.Name(s.Index)
+				if ok && (!at.After(start.Add(tc.after).Truncate(time.Second)) || at.Unix() < last) {
+					t.Fatalf("%v has the name %v", c.mono, at)
+				}
+				if ok {
+					last = at.Unix()
+				}
+			}
+			if got := nameAt(l, c); got != tc.later {
+				t.Errorf("after a minute it is second %d, want %d", got, tc.later)
+			}
+			if h := l.Health(); h.Repeated != tc.repeated || h.Steps != 0 {
+				t.Errorf("health %+v, want %d repeated", h, tc.repeated)
+			}
+		})
+	}
+}
