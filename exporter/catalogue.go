@@ -226,7 +226,7 @@ func Catalogue() []Metric {
 		},
 		{
 			Name: LogErrors, Type: Counter,
-			Help: "Attempts to write to the metric log that failed; they are repeated.",
+			Help: "Attempts to write to the metric log, which are repeated, or to read it that failed.",
 		},
 		{
 			Name: LogLostSeconds, Type: Counter, Unit: "seconds",

@@ -62,10 +62,6 @@ var errDifferent = errors.New("the counts differ")
 
 func (d demo) run(c *cli.Context) (err error) {
 	out := c.App.Writer
-	stats, err := collector.New(collector.Options{})
-	if err != nil {
-		return err
-	}
 	temporary := ""
 	if d.logDir == "" {
 		if temporary, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
@@ -78,11 +74,12 @@ func (d demo) run(c *cli.Context) (err error) {
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
-	tele, err := startTelemetry(stats, "demo", d.settings)
+	tele, err := startTelemetry(collector.Options{}, "demo", d.settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tele.stop()) }()
+	stats := tele.stats
 	line := stats.Timeline()
 	from, _ := line.Name(line.At(line.Now()).Index)
 

@@ -48,7 +48,7 @@ type proxy struct {
 	timeout  time.Duration
 	depth    int
 	origin   string // header
-	stats    *collector.Collector
+	options  collector.Options
 }
 
 func newProxy(c *cli.Context) (proxy, error) {
@@ -77,9 +77,10 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
-	o := collector.Options{
+	p.options = collector.Options{
 		MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
 	}
+	o := &p.options
 	if o.MaxResources < 1 {
 		wrong("max-resources", fmt.Errorf("%d is below 1", o.MaxResources))
 	}
@@ -90,11 +91,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if o.RetireAfter >= 0 && o.RetireAfter < shortest {
 		wrong("retire-after", fmt.Errorf("%v is below %v, in which the last seconds are read", o.RetireAfter, shortest))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return p, err
-	}
-	p.stats, err = collector.New(o)
-	return p, err
+	return p, errors.Join(errs...)
 }
 
 // validHeader is a token as HTTP has them.
@@ -120,7 +117,7 @@ func parseUpstream(s string) (*url.URL, error) {
 }
 
 func (p proxy) run(c *cli.Context) error {
-	tele, err := startTelemetry(p.stats, "proxy", p.settings)
+	tele, err := startTelemetry(p.options, "proxy", p.settings)
 	if err != nil {
 		return err
 	}
@@ -128,7 +125,7 @@ func (p proxy) run(c *cli.Context) error {
 	if p.origin != "" {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
-	h := httpstat.Handler(p.stats, httpstat.PathName(p.depth), p.handler(), opts...)
+	h := httpstat.Handler(tele.stats, httpstat.PathName(p.depth), p.handler(), opts...)
 	front, err := listen(p.clients, h, p.logger)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())

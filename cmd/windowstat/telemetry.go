@@ -116,6 +116,7 @@ func checkAddress(address string) error {
 type telemetry struct {
 	settings
 	*server
+	stats     *collector.Collector
 	handler   http.Handler
 	log       *metriclog.Writer // nil without a directory
 	logged    chan error
@@ -123,8 +124,9 @@ type telemetry struct {
 	stopLimit func()
 }
 
-// startTelemetry listens, and starts the page, the log and the limits. On an error nothing is left running.
-func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetry, err error) {
+// startTelemetry makes the Collector, listens, and starts the page, the log and the limits. On an error nothing is left
+// running.
+func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, err error) {
 	t := &telemetry{settings: s, logged: make(chan error, 1), stopLimit: func() {}}
 	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
 	listener, err := net.Listen("tcp", s.listen)
@@ -136,6 +138,17 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 			err = errors.Join(err, listener.Close())
 		}
 	}()
+	logOptions := metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger}
+	if s.logDir != "" {
+		if o.After, err = metriclog.Last(logOptions); err != nil {
+			return nil, fmt.Errorf("--metric-log.dir: %w", err)
+		}
+	}
+	c, err := collector.New(o)
+	if err != nil {
+		return nil, err
+	}
+	t.stats = c
 	var limits *limitfile.Watcher
 	if s.limits != "" {
 		if limits, err = limitfile.Watch(c, s.limits, s.logger); err != nil {
@@ -144,14 +157,15 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 		s.page.Sources = append(s.page.Sources, limits)
 		s.logger.Info("limits were read", "file", s.limits, "limits", len(c.Limits()))
 	}
+	var persecond prom.SecondsOptions
 	if s.logDir != "" {
-		t.log, err = metriclog.New(c, metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger})
-		if err != nil {
+		if t.log, err = metriclog.New(c, logOptions); err != nil {
 			return nil, fmt.Errorf("--metric-log.dir: %w", err)
 		}
 		s.page.Sources = append(s.page.Sources, t.log)
+		persecond.Log = t.log
 	}
-	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	seconds, err := prom.NewSeconds(c, persecond)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +194,7 @@ func startTelemetry(c *collector.Collector, app string, s settings) (_ *telemetr
 	if s.webConfig == "" {
 		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
 	}
-	t.server = start(listener, mux, s.logger, func(h *http.Server, l net.Listener) error {
+	t.server = start(seconds.Watch(listener), mux, s.logger, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
 	if t.log != nil {

@@ -44,6 +44,8 @@ type Writer struct {
 	stats  *collector.Collector
 	loc    *time.Location
 	logger *slog.Logger
+	app    string
+	first  int64 // index of the first second of this process
 
 	mu      sync.Mutex // guards what follows
 	files   files
@@ -58,11 +60,8 @@ type stats struct{ seconds, rows, errors, lost, last int64 }
 // lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
 const lookBack = 3600
 
-// New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
-// has room, it will be appended to, after what a crash left half-written is removed.
-//
-// The error names everything that is wrong with the options, the directory included: it must be one, and writable.
-func New(c *collector.Collector, o Options) (*Writer, error) {
+// defaults fills in what the options do not say.
+func (o *Options) defaults() {
 	if o.MaxFileSize == 0 {
 		o.MaxFileSize = DefaultMaxFileSize
 	}
@@ -75,10 +74,11 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+}
+
+// check makes the directory, and finds everything that is wrong with the options.
+func (o *Options) check() error {
 	var errs []error
-	if c == nil {
-		errs = append(errs, errors.New("metriclog: no Collector"))
-	}
 	if o.App == "" || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
 		errs = append(errs, fmt.Errorf("metriclog: App %q: a name without slashes and control characters is needed", o.App))
 	}
@@ -93,20 +93,58 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	} else if err := writable(o.Dir); err != nil {
 		errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// app is the application's name as it stands in the names of files.
+func (o *Options) app() string { return strings.ReplaceAll(o.App, ".", "-") }
+
+func (o *Options) files() files {
+	return files{dir: o.Dir, base: o.app() + "-metrics.log", maxSize: o.MaxFileSize, maxFiles: o.MaxFiles}
+}
+
+// New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
+// has room, it will be appended to, after what a crash left half-written is removed. The Collector should begin after
+// what the log holds, see [Last].
+//
+// The error names everything that is wrong with the options, the directory included: it must be one, and writable.
+func New(c *collector.Collector, o Options) (*Writer, error) {
+	o.defaults()
+	var errs []error
+	if c == nil {
+		errs = append(errs, errors.New("metriclog: no Collector"))
+	}
+	if err := errors.Join(append(errs, o.check())...); err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, next: c.Seal().Open}
-	w.files = files{
-		dir: o.Dir, base: strings.ReplaceAll(o.App, ".", "-") + "-metrics.log",
-		maxSize: o.MaxFileSize, maxFiles: o.MaxFiles,
-	}
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: o.app(), files: o.files()}
+	w.first = c.Seal().Open
+	w.next = w.first
 	last, err := w.files.resume()
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
 	w.stat.last = last
 	return w, nil
+}
+
+// Last is the last second that the log holds, the zero Time if there is none: for collector.Options.After, so that no
+// second has two values. Like [New] it makes the directory, and removes what a crash left half-written; the error is
+// that of New.
+func Last(o Options) (time.Time, error) {
+	o.defaults()
+	if err := o.check(); err != nil {
+		return time.Time{}, err
+	}
+	f := o.files()
+	last, err := f.resume()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("metriclog: %w", err)
+	}
+	if last == 0 {
+		return time.Time{}, nil
+	}
+	return time.Unix(last, 0), nil
 }
 
 // writable makes the directory if need be, and a file in it for a try.
