@@ -355,7 +355,7 @@ func TestSources(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	reg := register(t, c, prom.Options{Sources: []exporter.Source{source{exporter.LogRows: 3}, source{exporter.LogErrors: 1}}})
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP windowstat_metriclog_errors_total Attempts to write to the metric log that failed; they are repeated.
+# HELP windowstat_metriclog_errors_total Attempts to write to the metric log, which are repeated, or to read it that failed.
 # TYPE windowstat_metriclog_errors_total counter
 windowstat_metriclog_errors_total 1
 # HELP windowstat_metriclog_rows_total Rows written to the metric log.

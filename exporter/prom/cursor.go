@@ -108,9 +108,9 @@ func (x *cursor) sent(a *answer, from, to int64, whole bool) {
 	}
 	a.from, a.to, a.whole = from, to, whole
 	x.out = a
-	x.count.resent += max(min(to, x.doubtful)-from, 0)
 	if whole {
 		x.next = to
+		x.count.resent += max(min(to, x.doubtful)-from, 0)
 	}
 }
 

@@ -1,0 +1,297 @@
+package prom_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// watched serves a page of seconds on real connections, which it watches. Time stands still but when a test moves it.
+func watched(t *testing.T, resources int, start func(*httptest.Server, *prom.Seconds)) (page *prom.Seconds, now *time.Time, addr string) {
+	t.Helper()
+	c, now := service(t, collector.Options{})
+	for i := range resources {
+		c.Resource(fmt.Sprint("resource ", i)).Block("")
+	}
+	page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(page)
+	start(server, page)
+	t.Cleanup(server.Close)
+	*now = now.Add(10 * time.Second)
+	return page, now, server.Listener.Addr().String()
+}
+
+func plain(s *httptest.Server, page *prom.Seconds) {
+	s.Listener = page.Watch(s.Listener)
+	s.Start()
+}
+
+// client is one connection to a page.
+type client struct {
+	t testing.TB
+	net.Conn
+	buf *bufio.Reader
+}
+
+func dial(t testing.TB, addr string) client {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return client{t, c, bufio.NewReader(c)}
+}
+
+// ask sends a request and does not read the answer.
+func (c client) ask(headers ...string) {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: x\r\n%s\r\n", strings.Join(append(headers, ""), "\r\n")); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// seconds reads an answer, and returns how many seconds of one resource it has.
+func (c client) seconds() int {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.buf, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		c.t.Fatalf("%s: %v", resp.Status, err)
+	}
+	return bytes.Count(body, []byte(`block{resource="resource 0"}`))
+}
+
+func (c client) get(headers ...string) int {
+	c.t.Helper()
+	c.ask(headers...)
+	return c.seconds()
+}
+
+// counts are the seconds that a page has counted for its only cursor.
+func counts(page *prom.Seconds) map[string]float64 {
+	got := map[string]float64{}
+	page.Self(func(name string, v float64, _ ...string) { got[name] = v })
+	return got
+}
+
+// settled waits until the server has noticed what became of its connections.
+func settled() {
+	for range 20 {
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func expect(t *testing.T, page *prom.Seconds, delivered, unconfirmed, resent float64) {
+	t.Helper()
+	got := counts(page)
+	for name, want := range map[string]float64{
+		exporter.CursorDelivered: delivered, exporter.CursorUnconfirmed: unconfirmed, exporter.CursorResent: resent, exporter.CursorLost: 0,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+func TestAnswersThatWereRead(t *testing.T) {
+	page, now, addr := watched(t, 1, plain)
+	c := dial(t, addr)
+	for i, want := range []int{10, 3, 3} { // on one connection
+		if got := c.get(); got != want {
+			t.Errorf("answer %d has %d seconds, want %d", i, got, want)
+		}
+		*now = now.Add(3 * time.Second)
+	}
+	_ = c.Close() // in order
+	settled()
+	if got := dial(t, addr).get(); got != 3 {
+		t.Errorf("on another connection there are %d seconds, want 3", got)
+	}
+	expect(t, page, 16, 0, 0)
+}
+
+// A client that closes its connection with an answer in it, unread, has not had the answer.
+func TestAnswersThatWereNotRead(t *testing.T) {
+	page, now, addr := watched(t, 1, plain)
+	lost := func() {
+		t.Helper()
+		c := dial(t, addr)
+		c.ask()
+		if _, err := c.buf.Peek(1); err != nil { // it is there
+			t.Fatal(err)
+		}
+		settled()
+		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // with a reset, as if data had been unread
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		settled()
+	}
+	lost()
+	*now = now.Add(time.Second)
+	if got := dial(t, addr).get(); got != 5 {
+		t.Errorf("%d seconds, want the first half again", got)
+	}
+	settled()
+	lost() // the second half, and so on
+	lost() // that again, for the last time
+	if got := dial(t, addr).get(); got == 0 {
+		t.Error("nothing comes any more")
+	}
+	n := counts(page)
+	if n[exporter.CursorUnconfirmed] == 0 || n[exporter.CursorResent] < 5 {
+		t.Errorf("%v", n)
+	}
+}
+
+// Somebody who gives up closes the connection too, and may have read all of the bytes but not their end.
+func TestAnswersThatTimedOut(t *testing.T) {
+	page, _, addr := watched(t, 1, plain)
+	c := dial(t, addr)
+	began := time.Now()
+	c.get("X-Prometheus-Scrape-Timeout-Seconds: 0.5")
+	time.Sleep(time.Until(began.Add(500 * time.Millisecond)))
+	_ = c.Close()
+	settled()
+	if got := dial(t, addr).get(); got != 5 {
+		t.Errorf("%d seconds, want the first half again", got)
+	}
+	expect(t, page, 0, 0, 5)
+}
+
+// The network is cut while an answer is on its way: the connection stays open, and the client comes by another.
+func TestAnswersThatAreStuck(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what has arrived")
+	}
+	page, _, addr := watched(t, 10_000, plain)
+	stuck := dial(t, addr)
+	if err := stuck.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	stuck.ask("X-Prometheus-Scrape-Timeout-Seconds: 0.5")
+	time.Sleep(600 * time.Millisecond)
+	next := dial(t, addr)
+	if next.get() != 1 || next.get() != 1 { // two seconds fit into an answer with so little time
+		t.Error("the seconds are not sent again")
+	}
+	expect(t, page, 1, 0, 2)
+}
+
+// Where the connection proves nothing, what was written counts as read.
+func TestAnswersWithoutProof(t *testing.T) {
+	t.Run("proxy", func(t *testing.T) {
+		page, now, addr := watched(t, 1, plain)
+		c := dial(t, addr)
+		for range 2 {
+			c.get("X-Forwarded-For: 10.0.0.7")
+			*now = now.Add(time.Second)
+		}
+		expect(t, page, 10, 10, 0)
+	})
+	t.Run("HTTP/2", func(t *testing.T) {
+		page := getTwice(t, true)
+		expect(t, page, 10, 10, 0)
+	})
+	t.Run("not watched", func(t *testing.T) {
+		c, now := service(t, collector.Options{})
+		c.Resource("resource 0").Block("")
+		page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(page)
+		defer server.Close()
+		*now = now.Add(10 * time.Second)
+		addr := server.Listener.Addr().String()
+		same := dial(t, addr)
+		same.get()
+		*now = now.Add(time.Second)
+		same.get() // proves the first
+		*now = now.Add(time.Second)
+		dial(t, addr).get() // proves nothing
+		expect(t, page, 11, 1, 0)
+	})
+}
+
+// TLS on top of a watched connection changes nothing.
+func TestAnswersWithTLS(t *testing.T) {
+	page := getTwice(t, false)
+	expect(t, page, 10, 0, 0)
+}
+
+// getTwice asks a server with TLS twice.
+func getTwice(t *testing.T, http2 bool) *prom.Seconds {
+	t.Helper()
+	var client *http.Client // knows the server's certificate
+	page, now, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
+		s.Listener = page.Watch(s.Listener)
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		client = s.Client()
+	})
+	for range 2 {
+		resp, err := client.Get("https://" + addr + "/?cursor=a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || (resp.ProtoMajor == 2) != http2 {
+			t.Fatal(resp.Proto, err)
+		}
+		_ = resp.Body.Close()
+		*now = now.Add(time.Second)
+	}
+	return page
+}
+
+// A client that reads a byte now and then is cut off when its time is up, and its cursor does not move. Others are
+// answered meanwhile.
+func TestSlowClient(t *testing.T) {
+	page, _, addr := watched(t, 10_000, func(s *httptest.Server, page *prom.Seconds) {
+		s.Listener = &smallBuffers{s.Listener}
+		plain(s, page)
+	})
+	slow := dial(t, addr)
+	if err := slow.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	slow.ask("X-Prometheus-Scrape-Timeout-Seconds: 0.2")
+	if _, err := slow.buf.Peek(1); err != nil {
+		t.Fatal(err)
+	}
+	if got := dial(t, addr).get(); got == 0 { // which waits for it
+		t.Error("the next one gets nothing")
+	}
+	expect(t, page, 0, 0, 0)
+}
+
+// smallBuffers makes the server wait for its clients sooner.
+type smallBuffers struct{ net.Listener }
+
+func (l *smallBuffers) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		err = c.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
+	}
+	return c, err
+}
