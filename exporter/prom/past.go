@@ -12,13 +12,14 @@ import (
 // past is what processes before this one logged. A nil *past is none.
 type past struct {
 	resources map[string][]node.MetricNode // what is not taken
-	to        int64                        // the seconds are from before this one
+	seconds   int64                        // how many there are
+	to        int64                        // all of them are from before this one
 }
 
-// past reads the seconds from from to before to from the log, or some of the first of them if there are more than fit
-// into an answer. An idle second of a resource has no row: it is zero if anything else was logged in that second, so
+// past reads the seconds from from to before to from the log, or the first of them if there are more than most or than
+// fit into an answer. An idle second of a resource has no row: it is zero if anything else was logged in that second, so
 // that the process is known to have lived, and the resource is known from a row before it.
-func (s *Seconds) past(q query, from, to int64) *past {
+func (s *Seconds) past(q query, from, to, most int64) *past {
 	p := &past{resources: map[string][]node.MetricNode{}, to: to}
 	known := map[string]int64{} // resources, and the first second of each
 	var alive []int64           // seconds
@@ -26,7 +27,7 @@ func (s *Seconds) past(q query, from, to int64) *past {
 	s.log.Past(from-s.history(), to, func(resource string, m *node.MetricNode) bool {
 		second := m.Start.Unix()
 		if second >= from && (len(alive) == 0 || second > alive[len(alive)-1]) {
-			if samples += len(known) * len(q.metrics); samples > s.max {
+			if samples += len(known) * len(q.metrics); len(alive) > 0 && samples > s.max || int64(len(alive)) == most {
 				p.to = second
 				return false
 			}
@@ -43,6 +44,7 @@ func (s *Seconds) past(q query, from, to int64) *past {
 		}
 		return true
 	})
+	p.seconds = int64(len(alive))
 	for resource, first := range known {
 		p.resources[resource] = fill(p.resources[resource], alive, first)
 	}

@@ -171,8 +171,7 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 	}
 	defer leave()
 	m := s.stats.Seal()
-	resources := q.choose(m.Resources)
-	from, most := max(m.Open-q.window, s.oldest(m)), s.most(q, len(resources), usualTimeout)
+	from, most := max(m.Open-q.window, s.oldest(m)), s.most(q, m, usualTimeout)
 	if m.Open-from > most {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples that an answer may have; ask for %d seconds, or for some of the metrics or resources",
@@ -181,7 +180,7 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 		}
 		from = m.Open - most
 	}
-	_, _ = s.write(w, r, q, resources, from, m.Open, began) // the error is that of a client that is gone
+	_, _ = s.write(w, r, q, m, from, most, began) // the error is that of a client that is gone
 }
 
 // serveCursor answers with what the reader has not had.
@@ -204,9 +203,8 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	a := newAnswer(r, s.conns.of(r), began)
 	x.settle(a)
 	m := s.stats.Seal()
-	resources := q.choose(m.Resources)
-	from, most := x.begin(m.Open-s.history(), s.most(q, len(resources), a.timeout))
-	to, err := s.write(w, r, q, resources, from, min(m.Open, from+most), began)
+	from, most := x.begin(m.Open-s.history(), s.most(q, m, a.timeout))
+	to, err := s.write(w, r, q, m, from, most, began)
 	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
 	if s.log != nil && from < to {
 		s.save()
@@ -226,9 +224,10 @@ func (s *Seconds) oldest(m collector.Moment) int64 {
 }
 
 // most is how many seconds an answer may have. A client that waits less than the usual time gets less.
-func (s *Seconds) most(q query, resources int, timeout time.Duration) int64 {
+func (s *Seconds) most(q query, m collector.Moment, timeout time.Duration) int64 {
 	samples := float64(s.max) * min(timeout.Seconds()/usualTimeout.Seconds(), 1)
-	return max(int64(samples)/int64(max(resources, 1)*s.samples(q)), 1)
+	resources := max(len(q.choose(m.Resources)), 1)
+	return max(int64(samples)/int64(resources*s.samples(q)), 1)
 }
 
 // samples is how many samples a second of a resource has at most.

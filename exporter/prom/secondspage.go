@@ -23,20 +23,20 @@ type secondSink interface {
 	writeTo(w io.Writer, metrics []*metric) error
 }
 
-// write writes the seconds from from to before to, and returns how far it came: the log may have more than fits into an
-// answer.
-func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, resources []*collector.Resource, from, to int64, began time.Time) (int64, error) {
+// write writes the seconds from from to before open, or no more than the first most of them that there are, and returns
+// how far it came.
+func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, m collector.Moment, from, most int64, began time.Time) (to int64, err error) {
 	page, contentType, done := s.page(r, q)
 	defer done()
+	var old *past
+	to = min(m.Open, from+most)
 	if from < s.first && s.log != nil {
-		old := s.past(q, from, min(to, s.first))
-		if old.to < s.first {
-			to = old.to
+		old = s.past(q, from, min(m.Open, s.first), most)
+		if to = old.to; to == s.first {
+			to = min(m.Open, s.first+most-old.seconds)
 		}
-		s.lines(page, q, old, resources, from, to)
-	} else {
-		s.lines(page, q, nil, resources, from, to)
 	}
+	s.lines(page, q, old, q.choose(m.Resources), from, to)
 	w.Header().Set("Content-Type", contentType)
 	return to, s.send(w, r, page, began)
 }

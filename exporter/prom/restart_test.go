@@ -1,0 +1,227 @@
+package prom_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// process is one life of a service that keeps a metric log.
+type process struct {
+	reader
+	stats *collector.Collector
+	log   *metriclog.Writer
+}
+
+func begin(t *testing.T, dir string, now *time.Time) process {
+	t.Helper()
+	o := metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 4 << 10, MaxFiles: 1000, Logger: slog.New(slog.DiscardHandler)}
+	last, err := metriclog.Last(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := collector.New(collector.Options{Now: func() time.Time { return *now }, After: last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := metriclog.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process{newReader(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000}), c, w}
+}
+
+// A service is killed again and again, at any moment. Its reader has every second that was logged once, with the value
+// that the log has, whichever process it was read from.
+func TestRestarts(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		at := time.Date(2026, 1, 2, 23, 58, 0, 300e6, time.UTC) // a day ends
+		now := &at
+		got := map[string]float64{}
+		want := map[string]float64{} // what was logged
+		resent := 0
+		collect := func(p process, metric string) int {
+			from := p.seconds("cursor=a", metric)
+			for k, v := range from {
+				if _, twice := got[k]; twice {
+					resent++
+				}
+				got[k] = v
+			}
+			return len(from)
+		}
+		p := begin(t, dir, now)
+		for range 600 {
+			for i := range 1 + random.IntN(3) {
+				for range random.IntN(4) {
+					p.stats.Resource(fmt.Sprint("r|", i)).Block("")
+				}
+			}
+			*now = now.Add(time.Duration(random.IntN(1500)) * time.Millisecond)
+			if random.IntN(2) == 0 {
+				if err := p.log.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch random.IntN(40) {
+			case 0:
+				if random.IntN(2) == 0 {
+					if err := p.log.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				*now = now.Add(time.Duration(random.IntN(3)*random.IntN(20)) * time.Second)
+				p = begin(t, dir, now)
+			case 1, 2:
+				// What was not logged is lost with the process; so the reader comes after the log.
+				if err := p.log.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				collect(p, "persecond_block")
+			}
+		}
+		if err := p.log.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for collect(p, "persecond_block") > 0 {
+		}
+		files, err := p.log.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(b)) {
+				row, err := metriclog.Parse(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := fmt.Sprint(row.Resource, " ", row.Start.Unix())
+				if _, twice := want[key]; twice {
+					t.Fatalf("%s is in the log twice", key)
+				}
+				want[key] = float64(row.Block)
+			}
+		}
+		for k, v := range got {
+			name := strings.ReplaceAll(k, "|", "_") // as the log has it
+			if want[name] != v {
+				t.Errorf("%s is %v, and %v in the log", k, v, want[name])
+			}
+		}
+		names := map[string]bool{}
+		for k := range got {
+			names[strings.ReplaceAll(k, "|", "_")] = true
+		}
+		for k := range want {
+			if !names[k] && !strings.HasPrefix(k, collector.InboundTotal) {
+				t.Errorf("%s was logged, and not read", k)
+			}
+		}
+		if resent > 0 || len(want) < 300 {
+			t.Errorf("%d came twice, of %d", resent, len(want))
+		}
+	}
+}
+
+// From the log there is what it holds, and no more; idle seconds in which something else happened are zero.
+func TestWhatTheLogServes(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	e := p.stats.Resource("a").Enter()
+	at = at.Add(100 * ms)
+	e.Exit(nil)
+	for range 2 { // a is idle, and then nobody does anything
+		at = at.Add(time.Second)
+		p.stats.Resource("b\n\"").Block("")
+	}
+	at = at.Add(3 * time.Second)
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p = begin(t, dir, &at)
+	const want = `persecond_pass{resource="a"} 1 1767323045000
+persecond_pass{resource="a"} 0 1767323046000
+persecond_pass{resource="a"} 0 1767323047000
+persecond_pass{resource="b_\""} 0 1767323046000
+persecond_pass{resource="b_\""} 0 1767323047000
+persecond_block{resource="a"} 0 1767323045000
+persecond_block{resource="a"} 0 1767323046000
+persecond_block{resource="a"} 0 1767323047000
+persecond_block{resource="b_\""} 1 1767323046000
+persecond_block{resource="b_\""} 1 1767323047000
+persecond_in_flight_max{resource="a"} 1 1767323045000
+persecond_in_flight_max{resource="a"} 0 1767323046000
+persecond_in_flight_max{resource="a"} 0 1767323047000
+persecond_in_flight_max{resource="b_\""} 0 1767323046000
+persecond_in_flight_max{resource="b_\""} 0 1767323047000
+`
+	var got strings.Builder
+	for line := range strings.Lines(p.get("cursor=x&metric=persecond_pass&metric=persecond_block&metric=persecond_in_flight_max&metric=persecond_rt_max_seconds&metric=persecond_pass_peak").Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			got.WriteString(strings.TrimPrefix(line, "windowstat_"))
+		}
+	}
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+	for window, want := range map[string]int{"2s": 0, "3s": 1, "5s": 3} {
+		if n := len(p.seconds("resource=a&window="+window, "persecond_pass")); n != want {
+			t.Errorf("%d seconds of the last %s, want %d", n, window, want)
+		}
+	}
+}
+
+// Positions that cannot be read are not thrown away.
+func TestPositionsThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	at = at.Add(time.Second)
+	p.get("cursor=x")
+	path := filepath.Join(dir, "shop-cursors.json")
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"x"`) {
+		t.Fatalf("%s: %v", b, err)
+	}
+	if err := os.WriteFile(path, []byte("[{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prom.NewSeconds(p.stats, prom.SecondsOptions{Log: p.log}); err == nil || !strings.Contains(err.Error(), "shop-cursors.json") {
+		t.Error(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "[{" {
+		t.Errorf("the file is now %s", b)
+	}
+}
+
+// A position from a time when the clock was wrong does not keep a reader from its seconds.
+func TestPositionsOfTheFuture(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	p.stats.Resource("a")
+	at = at.Add(time.Second)
+	p.get("cursor=x")
+	at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p = begin(t, dir, &at)
+	p.stats.Resource("a")
+	at = at.Add(10 * time.Second)
+	if n := len(p.seconds("cursor=x", "persecond_pass")); n != 10 {
+		t.Errorf("%d seconds, want 10", n)
+	}
+}
