@@ -3,6 +3,7 @@ package collector
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,8 @@ type Collector struct {
 	line  *leap.Timeline
 	shape *node.Shape
 	opts  Options
+
+	bounds []time.Duration // of the classic histogram
 
 	byName    sync.Map     // name, clean: *Resource
 	count     atomic.Int64 // of the resources in byName; changes under mu
@@ -59,7 +62,10 @@ func New(o Options) (*Collector, error) {
 	if err := errors.Join(append(errs, o.check())...); err != nil {
 		return nil, err
 	}
-	c := &Collector{line: line, shape: shape, opts: o}
+	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}
+	if c.bounds == nil {
+		c.bounds = node.DefaultBounds()
+	}
 	now := line.Now()
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root, view: node.NewView(shape, now)}

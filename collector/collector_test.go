@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -392,4 +393,45 @@ func TestDo(t *testing.T) {
 	if err := off.Do(t.Context(), "a", func(context.Context) error { return errBad }); err != errBad {
 		t.Error(err)
 	}
+}
+
+// The latest call with a trace of each bucket is kept, and stands in the bucket of its response time.
+func TestExemplars(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{
+		Now: func() time.Time { return now }, Windows: node.Options{Bounds: []time.Duration{10 * time.Millisecond, time.Second}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Resource("a")
+	call := func(rt time.Duration, err error, id string) {
+		e := r.Enter()
+		now = now.Add(rt)
+		e.ExitTrace(err, id)
+		e.ExitTrace(err, "too late")
+	}
+	if x := r.Exemplars(); len(x) != 0 {
+		t.Errorf("%v", x)
+	}
+	call(10*time.Millisecond, nil, "first")
+	call(9*time.Millisecond, nil, "second")
+	call(2*time.Second, errors.New("failed"), "slow")
+	call(time.Millisecond, nil, "")
+	call(time.Millisecond, nil, strings.Repeat("x", 65))
+	call(time.Millisecond, nil, "\xff")
+	end := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := []collector.Exemplar{
+		{TraceID: "second", RT: 9 * time.Millisecond, At: end.Add(19 * time.Millisecond)},
+		{TraceID: "slow", RT: 2 * time.Second, At: end.Add(2019 * time.Millisecond)},
+	}
+	if got := r.Exemplars(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s := r.Snapshot(nil); s.Total.Complete != 6 || s.Total.Exception != 1 {
+		t.Errorf("%+v", s.Total)
+	}
+	var none *collector.Entry
+	none.ExitTrace(nil, "x")
+	(&collector.Entry{}).ExitTrace(nil, "x")
 }

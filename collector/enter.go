@@ -34,19 +34,21 @@ func (e *Entry) Exit(err error) {
 	}
 }
 
-// exitWith asks whether the error is an exception. Whatever the answer, even a panic, the call ends.
-func (e *Entry) exitWith(err error) {
+// exitWith asks whether the error is an exception. Whatever the answer, even a panic, the call ends. It returns how many
+// completions were counted.
+func (e *Entry) exitWith(err error) (n int64) {
 	if e.leaf == nil {
-		return
+		return 0
 	}
 	c := e.leaf.resource.c
 	failed := true
 	defer func() {
-		if n := e.call.End(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
+		if n = e.call.End(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
 			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), n)
 		}
 	}()
 	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
+	return 0 // what is counted when it ends
 }
 
 // run exits the entry when f has returned, with its error, or panicked.
@@ -190,9 +192,13 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Opti
 
 // reading is the reading of the timeline at a time of the clock.
 func (c *Collector) reading(at time.Time) time.Duration {
-	now := time.Now
+	return c.line.Now() - max(c.now().Sub(at), 0)
+}
+
+// now reads the clock.
+func (c *Collector) now() time.Time {
 	if c.opts.Now != nil {
-		now = c.opts.Now
+		return c.opts.Now()
 	}
-	return c.line.Now() - max(now().Sub(at), 0)
+	return time.Now()
 }

@@ -24,6 +24,7 @@ type Resource struct {
 	kept *gate // what gate is or was; guarded by the collector's mu
 
 	blocks, exceptions tally
+	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none
 
 	// These are replaced under the collector's mu, not changed:
 	places  atomic.Pointer[[]*TreeNode]

@@ -59,15 +59,25 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 			return
 		}
 		inner := r.WithContext(ctx)
-		serve(e, next, w, inner)
+		trace := ""
+		if s.trace != nil {
+			trace = s.trace(r)
+		}
+		serve(e, trace, next, w, inner)
 		r.Pattern = inner.Pattern // for whoever looks at the request afterwards
 	})
 }
 
-func serve(e *collector.Entry, next http.Handler, w http.ResponseWriter, r *http.Request) {
+func serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	seen, wrapped := watch(w)
 	err := collector.ErrPanicked // unless it returns
-	defer func() { e.Exit(err) }()
+	defer func() {
+		if trace == "" {
+			e.Exit(err)
+		} else {
+			e.ExitTrace(err, trace)
+		}
+	}()
 	next.ServeHTTP(wrapped, r)
 	err = nil
 	if seen.status >= http.StatusInternalServerError {

@@ -331,3 +331,31 @@ func BenchmarkHandler(b *testing.B) {
 		})
 	}
 }
+
+// A recorded trace becomes an exemplar.
+func TestTrace(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for header, want := range map[string]string{
+		"00-" + id + "-00f067aa0ba902b7-01":        id,
+		"00-" + id + "-00f067aa0ba902b7-00":        "", // not recorded
+		"01-" + id + "-00f067aa0ba902b7-03-future": id,
+		"":                                      "",
+		"00-" + id:                              "",
+		"00-" + id[1:] + "-00f067aa0ba902b7-01": "",
+		"00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01":      "",
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01": "",
+	} {
+		c := newCollector(t)
+		h := httpstat.Route(c, "a", http.NotFoundHandler(), httpstat.Trace(httpstat.TraceParent))
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Traceparent", header)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		got := ""
+		for _, x := range c.Resource("a").Exemplars() {
+			got = x.TraceID
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", header, got, want)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package httpstat
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // Option says how requests are counted.
 type Option func(*settings)
@@ -9,6 +12,7 @@ type settings struct {
 	origin   func(*http.Request) string
 	entrance string
 	refused  http.Handler
+	trace    func(*http.Request) string
 }
 
 // Origin tells who sends a request: the name of a client, of the service that calls, of a tenant. Whatever it gives is
@@ -27,3 +31,20 @@ func Entrance(name string) Option { return func(s *settings) { s.entrance = name
 
 // Refused answers the requests that a limit refused, in the place of 429 with Retry-After: 1.
 func Refused(h http.Handler) Option { return func(s *settings) { s.refused = h } }
+
+// Trace tells the id of the trace that a request is part of, empty for none. It becomes an exemplar of the response time,
+// see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is [TraceParent].
+func Trace(of func(*http.Request) string) Option { return func(s *settings) { s.trace = of } }
+
+// TraceParent is the trace id of the header traceparent, if it says that the trace is recorded:
+// version-id-parent-flags, in hexadecimal digits (https://www.w3.org/TR/trace-context/).
+func TraceParent(r *http.Request) string {
+	part := strings.Split(r.Header.Get("traceparent"), "-")
+	if len(part) < 4 || len(part[0]) != 2 || len(part[1]) != 32 || len(part[3]) != 2 || part[1] == strings.Repeat("0", 32) {
+		return ""
+	}
+	if recorded := strings.ContainsRune("13579bdf", rune(part[3][1])); !recorded || strings.Trim(part[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return part[1]
+}

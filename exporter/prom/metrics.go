@@ -1,6 +1,8 @@
 package prom
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -72,14 +75,38 @@ func (d *distribution) Write(out *dto.Metric) error {
 // zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
 const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
-func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time) {
+func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
 	out := native(h)
 	out.CreatedTimestamp = timestamppb.New(began)
+	rest := exemplars
+	bucket := func(bound float64, n int64) *dto.Bucket {
+		b := &dto.Bucket{CumulativeCount: proto.Uint64(uint64(n)), UpperBound: proto.Float64(bound)}
+		if len(rest) > 0 && rest[0].RT.Seconds() <= bound {
+			b.Exemplar, rest = exemplar(rest[0]), rest[1:]
+		}
+		return b
+	}
 	for bound, n := range h.Classic() {
-		out.Bucket = append(out.Bucket, &dto.Bucket{CumulativeCount: proto.Uint64(uint64(n)), UpperBound: proto.Float64(bound.Seconds())})
+		out.Bucket = append(out.Bucket, bucket(bound.Seconds(), n))
+	}
+	if len(rest) > 0 { // otherwise it is left to whoever writes the page, as in client_golang
+		out.Bucket = append(out.Bucket, bucket(math.Inf(1), h.Count()))
+	}
+	byTime := slices.SortedFunc(slices.Values(exemplars), func(a, b collector.Exemplar) int { return a.At.Compare(b.At) })
+	for _, x := range byTime {
+		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
 	s.ch <- &distribution{metric: m, pairs: s.pairs, h: out}
 }
+
+func exemplar(x collector.Exemplar) *dto.Exemplar {
+	return &dto.Exemplar{
+		Label: pairs([]string{traceLabel}, []string{x.TraceID}), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
+	}
+}
+
+// traceLabel is the label that an exemplar has for its trace, the one that Grafana knows.
+const traceLabel = "trace_id"
 
 // native makes a native histogram.
 func native(h *node.Histogram) *dto.Histogram {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -27,7 +28,7 @@ func (s *points) value(m *metric, v float64) {
 	s.add(m, dto.MetricType_GAUGE, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
 }
 
-func (s *points) histogram(m *metric, h *node.Histogram, _ time.Time) {
+func (s *points) histogram(m *metric, h *node.Histogram, _ time.Time, _ []collector.Exemplar) {
 	s.add(m, dto.MetricType_HISTOGRAM, &dto.Metric{Histogram: native(h)})
 }
 

@@ -146,7 +146,7 @@ func (d *distributions) points(page secondSink, m *metric) {
 		d.before.Add(&d.hs[i])
 		if d.unix[i] != 0 {
 			page.at(d.unix[i] + 1)
-			page.histogram(m, &d.before, time.Time{})
+			page.histogram(m, &d.before, time.Time{}, nil)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/node"
 )
@@ -136,24 +137,40 @@ func (s *text) number(b []byte, v float64) []byte {
 // infinite is the label of the bucket without a bound.
 var infinite = []byte(`le="+Inf"`)
 
-func (s *text) histogram(m *metric, h *node.Histogram, _ time.Time) {
+func (s *text) histogram(m *metric, h *node.Histogram, _ time.Time, exemplars []collector.Exemplar) {
 	f := s.families[m.no]
 	i := 0
 	for bound, n := range h.Classic() {
 		if i == len(s.bounds) {
 			s.bounds = append(s.bounds, s.le(bound))
 		}
-		b := s.name(f.AvailableBuffer(), m, "_bucket", s.bounds[i])
-		f.Write(s.end(strconv.AppendInt(b, n, 10)))
+		b := strconv.AppendInt(s.name(f.AvailableBuffer(), m, "_bucket", s.bounds[i]), n, 10)
+		if len(exemplars) > 0 && exemplars[0].RT <= bound {
+			b, exemplars = s.exemplar(b, &exemplars[0]), exemplars[1:]
+		}
+		f.Write(s.end(b))
 		i++
 	}
 	count := h.Count()
-	b := s.name(f.AvailableBuffer(), m, "_bucket", infinite)
-	b = s.end(strconv.AppendInt(b, count, 10))
-	b = s.name(b, m, "_sum", nil)
+	b := strconv.AppendInt(s.name(f.AvailableBuffer(), m, "_bucket", infinite), count, 10)
+	if len(exemplars) > 0 {
+		b = s.exemplar(b, &exemplars[0])
+	}
+	b = s.name(s.end(b), m, "_sum", nil)
 	b = s.end(s.number(b, h.Sum().Seconds()))
 	b = s.name(b, m, "_count", nil)
 	f.Write(s.end(strconv.AppendInt(b, count, 10)))
+}
+
+// exemplar appends an exemplar to a bucket, where the format has them.
+func (s *text) exemplar(b []byte, x *collector.Exemplar) []byte {
+	if !s.openMetrics {
+		return b
+	}
+	b = append(append(append(b, " # {"...), traceLabel...), `="`...)
+	b = append(appendEscaped(b, x.TraceID), `"} `...)
+	b = s.number(b, x.RT.Seconds())
+	return strconv.AppendFloat(append(b, ' '), float64(x.At.UnixNano())/1e9, 'g', -1, 64)
 }
 
 // le is the label of a bucket. OpenMetrics wants a number with a point in it.

@@ -16,13 +16,15 @@ type sink interface {
 	// labels are those of the samples that follow, sorted by name. The slices are the caller's.
 	labels(names, values []string)
 	value(m *metric, v float64)
-	histogram(m *metric, h *node.Histogram, began time.Time)
+	// histogram hands on the response times since began, and exemplars of them, the quickest first.
+	histogram(m *metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
 }
 
 // walk reads all there is, once: the samples of one view are of one moment.
 func (p *Collector) walk(to sink) {
 	var h node.Histogram
 	apart := p.by == "" || p.histogramsBy // every view has its own histogram
+	var exemplars []collector.Exemplar    // of a resource, not of a view
 	names, values := []string{"resource"}, make([]string, 2)
 	if p.by != "" {
 		names = []string{p.by, "resource"} // sorted, as both of them come before it
@@ -34,7 +36,7 @@ func (p *Collector) walk(to sink) {
 			r.View().Snapshot(m.Now, &h)
 			values[0] = r.Name()
 			to.labels(names[1:], values[:1])
-			p.histogram(to, &h, r.View())
+			p.histogram(to, &h, r.View(), r.Exemplars())
 		}
 		for name, v := range p.views(r) {
 			values[0], values[1] = name, r.Name()
@@ -42,7 +44,10 @@ func (p *Collector) walk(to sink) {
 			var snap node.Snapshot
 			if apart {
 				snap = v.Snapshot(m.Now, &h)
-				p.histogram(to, &h, v)
+				if p.by == "" {
+					exemplars = r.Exemplars()
+				}
+				p.histogram(to, &h, v, exemplars)
 			} else {
 				snap = v.Snapshot(m.Now, nil)
 			}
@@ -68,10 +73,10 @@ func (p *Collector) views(r *collector.Resource) iter.Seq2[string, *node.View] {
 }
 
 // histogram hands on the histogram of a view.
-func (p *Collector) histogram(to sink, h *node.Histogram, v *node.View) {
+func (p *Collector) histogram(to sink, h *node.Histogram, v *node.View, exemplars []collector.Exemplar) {
 	for _, m := range p.metrics {
 		if m.Type == exporter.Histogram {
-			to.histogram(m, h, v.Began())
+			to.histogram(m, h, v.Began(), exemplars)
 		}
 	}
 }

@@ -1,0 +1,70 @@
+package collector
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+)
+
+// Exemplar is one call that stands for those of about its response time: the way from a histogram to a trace.
+type Exemplar struct {
+	TraceID string
+	RT      time.Duration
+	// At is when the call ended.
+	At time.Time
+}
+
+// maxTraceID is how long the id of a trace may be, in bytes; that of W3C has 32.
+const maxTraceID = 64
+
+// ExitTrace is [Entry.Exit] for a call that is part of a trace. The id is kept as an exemplar: the latest one of each
+// classic bucket of the resource's histogram. An id that is empty, longer than 64 bytes or no UTF-8 is left out. It
+// costs an allocation and another clock reading more than Exit; so leave it for calls whose trace is recorded.
+func (e *Entry) ExitTrace(err error, id string) {
+	if e == nil || e.leaf == nil {
+		return
+	}
+	r := e.leaf.resource
+	rt := max(r.c.line.Now()-e.call.Entered(), 0)
+	var n int64
+	if err == nil {
+		n = e.call.End(false)
+	} else {
+		n = e.exitWith(err)
+	}
+	if n == 0 || id == "" || len(id) > maxTraceID || !utf8.ValidString(id) {
+		return
+	}
+	bucket, _ := slices.BinarySearch(r.c.bounds, rt) // the first with a bound that is not below
+	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
+}
+
+// Exemplars are the latest calls with a trace of the resource, at most one for each classic bucket of its histogram,
+// the quickest first.
+func (r *Resource) Exemplars() (list []Exemplar) {
+	if r == nil {
+		return nil
+	}
+	all := r.exemplars(false)
+	for i := range all {
+		if x := all[i].Load(); x != nil {
+			list = append(list, *x)
+		}
+	}
+	return list
+}
+
+// exemplars are those of the buckets, nil if there are none and none are wanted.
+func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
+	all := r.traced.Load()
+	if all == nil && wanted {
+		list := make([]atomic.Pointer[Exemplar], len(r.c.bounds)+1)
+		r.traced.CompareAndSwap(nil, &list)
+		all = r.traced.Load()
+	}
+	if all == nil {
+		return nil
+	}
+	return *all
+}
