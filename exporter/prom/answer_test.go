@@ -46,8 +46,9 @@ func TestFateOfAnAnswer(t *testing.T) {
 	}
 }
 
-// Seconds are sent again once. An answer after one that did not arrive is half as large, and those after it grow again.
-func TestSecondsAreSentAgainOnce(t *testing.T) {
+// Seconds that did not arrive are sent again, in ever smaller answers, until one of a single second was sent twice.
+// Answers after them grow again.
+func TestSecondsAreSentAgain(t *testing.T) {
 	x := newCursor(reader{}, 100, time.Time{})
 	for i, tc := range []struct {
 		open  int64 // second
@@ -56,17 +57,24 @@ func TestSecondsAreSentAgainOnce(t *testing.T) {
 		want  [2]int64
 	}{
 		{116, broken, true, [2]int64{100, 116}},
-		{130, broken, true, [2]int64{100, 108}}, // again, and lost again: given up
-		{145, inOrder, true, [2]int64{108, 112}},
-		{150, inOrder, true, [2]int64{112, 116}},
-		{155, inOrder, true, [2]int64{116, 124}}, // nothing is in doubt any more
-		{160, broken, true, [2]int64{124, 140}},
-		{160, broken, false, [2]int64{124, 132}}, // hangs up, as often as it wants
+		{130, broken, true, [2]int64{100, 108}},
+		{145, inOrder, true, [2]int64{100, 104}},
+		{150, inOrder, true, [2]int64{104, 108}}, // no larger while there is doubt
+		{155, inOrder, true, [2]int64{108, 112}},
+		{155, inOrder, true, [2]int64{112, 116}},
+		{155, inOrder, true, [2]int64{116, 124}},
+		{160, broken, false, [2]int64{124, 140}}, // hangs up
+		{160, broken, false, [2]int64{124, 132}},
 		{160, broken, false, [2]int64{124, 128}},
 		{160, broken, false, [2]int64{124, 126}},
 		{160, broken, false, [2]int64{124, 125}},
-		{160, broken, false, [2]int64{124, 125}},
-		{160, inOrder, true, [2]int64{124, 125}},
+		{160, broken, false, [2]int64{124, 125}}, // as often as it wants
+		{160, broken, true, [2]int64{124, 125}},
+		{160, broken, true, [2]int64{124, 125}},
+		{160, broken, true, [2]int64{125, 126}}, // given up
+		{160, inOrder, true, [2]int64{125, 126}},
+		{160, inOrder, true, [2]int64{126, 128}},
+		{160, inOrder, true, [2]int64{128, 132}},
 	} {
 		a := &answer{conn: &conn{how: tc.how}, timeout: time.Minute}
 		x.settle(a)
@@ -78,7 +86,7 @@ func TestSecondsAreSentAgainOnce(t *testing.T) {
 		}
 	}
 	x.settle(&answer{})
-	if n := x.count; n != (tally{delivered: 25, resent: 8 + 4 + 4 + 1, unconfirmed: 8}) {
+	if n := x.count; n != (tally{delivered: 32, resent: 8 + 4 + 4 + 4 + 4 + 1 + 1, unconfirmed: 1}) {
 		t.Errorf("%+v", n)
 	}
 }

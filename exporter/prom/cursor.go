@@ -10,9 +10,9 @@ import (
 type reader struct{ Cursor, Client, Asks string }
 
 // cursor is how far one reader has read. The position moves on when an answer was written whole, and back if it turns
-// out, with the reader's next request, that the answer did not arrive. That happens once to a second, so that nothing
-// stands in a reader's way for ever. An answer after one that did not arrive is half as large, as it may have been too
-// large for its reader; those after it grow again.
+// out, with the reader's next request, that the answer did not arrive. It may have been too large for its reader: the
+// next one is half as large, and those after it grow again when what was in doubt has arrived. A second that was sent
+// twice in an answer of its own is given up, so that nothing stands in a reader's way for ever.
 type cursor struct {
 	reader
 
@@ -20,7 +20,8 @@ type cursor struct {
 
 	mu       sync.Mutex // guards what follows
 	next     int64      // the first second that was not sent, or must be sent again
-	doubtful int64      // seconds before this one were sent before, and perhaps not read
+	doubtful int64      // seconds before this one were sent before, and not read
+	alone    int64      // the second that was sent alone, and not read
 	out      *answer    // the last one; nil if it is settled
 	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
 	used     time.Time
@@ -29,14 +30,14 @@ type cursor struct {
 
 // tally counts seconds.
 type tally struct {
-	delivered   int64 // the reader has had them, or at least they were sent twice
+	delivered   int64 // the reader has had them, or they were given up
 	lost        int64 // dropped from the history before the reader came for them
 	resent      int64 // sent again, because the connection broke when they had been written
 	unconfirmed int64 // those of delivered for which there is no proof
 }
 
 func newCursor(who reader, next int64, now time.Time) *cursor {
-	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, used: now}
+	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, alone: next - 1, used: now}
 }
 
 // wait waits for the reader's turn, until its request ends.
@@ -66,10 +67,16 @@ func (x *cursor) settle(next *answer) {
 		x.limit = max(size/2, 1)
 	case lostTrack:
 		x.limit = max(size/2, 1)
-		x.next = min(max(a.from, x.doubtful), a.to) // what was sent for the second time is given up
 		x.doubtful = max(x.doubtful, a.to)
-		x.count.delivered += x.next - a.from
-		x.count.unconfirmed += x.next - a.from
+		switch {
+		case size > 1:
+			x.next = a.from
+		case x.alone != a.from:
+			x.next, x.alone = a.from, a.from
+		default:
+			x.count.delivered++
+			x.count.unconfirmed++
+		}
 	case assumed:
 		x.count.unconfirmed += size
 		fallthrough

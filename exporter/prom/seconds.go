@@ -50,13 +50,14 @@ type SecondsOptions struct {
 //
 // An answer counts as read when it was written whole and the same connection, of HTTP/1.1, brings the reader's next
 // request, or the client closes it in order. If it breaks, or is closed when the scrape's timeout is up, these seconds
-// are sent again, once. For this the page must see the connections, see [Seconds.Watch]; without that, through a proxy
-// or on HTTP/2 what was written whole counts as read, and as unconfirmed.
+// are sent again, half as many in an answer: it may have been too large. A second that was alone in an answer is sent
+// again once. For this the page must see the connections, see [Seconds.Watch]; without that, through a proxy or on
+// HTTP/2 what was written whole counts as read, and as unconfirmed.
 //
 // It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
 // after the other, and no more than ten at a time in all. It is an [exporter.Source] of what it knows about the cursors.
 //
-// Limitations: seconds are sent again once and not more. With a log, what was sealed but not yet logged when the process
+// Limitations: with a log, what was sealed but not yet logged when the process
 // was killed is gone, a second's worth; an answer that was on its way then counts as read. Whoever asks with a reader's
 // name from the reader's host takes seconds away from it.
 type Seconds struct {
