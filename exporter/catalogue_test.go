@@ -10,21 +10,30 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-var update = flag.Bool("update", false, "write the metric table of the README instead of comparing it")
+var update = flag.Bool("update", false, "write the metric tables of the README instead of comparing them")
 
-const (
-	tableBegin = "<!-- metrics: go test ./exporter -update -->\n"
-	tableEnd   = "<!-- /metrics -->\n"
-)
+// table is a table of the README, from the line begin to the line end.
+type table struct{ begin, end, rows string }
 
-// table is the catalogue as the README has it.
-func table() string {
-	var b strings.Builder
-	b.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
+// tables are those of the README: of the metrics, and of the metrics of single seconds.
+func tables() []table {
+	var metrics, seconds strings.Builder
+	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
 	for _, m := range exporter.Catalogue() {
-		fmt.Fprintf(&b, "| `%s_%s` | %s | %s | %s |\n", exporter.Namespace, m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+		fmt.Fprintf(&metrics, "| `%s_%s` | %s | %s | %s |\n", exporter.Namespace, m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
 	}
-	return b.String()
+	seconds.WriteString("| name | in the log | what it is |\n|---|---|---|\n")
+	for _, m := range exporter.Seconds() {
+		logged := ""
+		if m.Logged {
+			logged = "yes"
+		}
+		fmt.Fprintf(&seconds, "| `%s_%s` | %s | %s |\n", exporter.Namespace, m.Name, logged, m.Help)
+	}
+	return []table{
+		{"<!-- metrics: go test ./exporter -update -->\n", "<!-- /metrics -->\n", metrics.String()},
+		{"<!-- seconds: go test ./exporter -update -->\n", "<!-- /seconds -->\n", seconds.String()},
+	}
 }
 
 func TestREADMEHasTheCatalogue(t *testing.T) {
@@ -33,19 +42,22 @@ func TestREADMEHasTheCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok1 := strings.Cut(string(b), tableBegin)
-	got, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no %q and %q", path, tableBegin, tableEnd)
+	page := string(b)
+	for _, x := range tables() {
+		before, rest, ok1 := strings.Cut(page, x.begin)
+		got, after, ok2 := strings.Cut(rest, x.end)
+		if !ok1 || !ok2 {
+			t.Fatalf("%s has no %q and %q", path, x.begin, x.end)
+		}
+		if got != x.rows && !*update {
+			t.Errorf("a table of %s is not the catalogue; run go test ./exporter -update", path)
+		}
+		page = before + x.begin + x.rows + x.end + after
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+tableBegin+table()+tableEnd+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if got != table() {
-		t.Errorf("the metric table of %s is not the catalogue; run go test ./exporter -update", path)
 	}
 }
 
