@@ -81,14 +81,3 @@ func Seconds() []Second {
 // SecondsRT is the histogram of single seconds: of all response times up to the end of its second, with the label
 // resource.
 const SecondsRT = "persecond_rt_seconds"
-
-// Log is a metric log, as far as the page of seconds needs one.
-type Log interface {
-	// Past calls f for the records that the processes before this one logged of the seconds from from to before to, Unix
-	// times, ascending by second, until it returns false. They have the Start and what [Second].Logged metrics read, and
-	// nothing else. A second in which nothing happened has none. The record is f's for the call. What cannot be read is
-	// left out, and counted by the log.
-	Past(from, to int64, f func(resource string, m *node.MetricNode) bool)
-	// Beside is the path for a file of this name that goes with the log.
-	Beside(name string) string
-}

@@ -17,6 +17,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
 
 // Handler serves the metrics page: all resources, windowstat itself, the Go runtime and the process; as text,
@@ -41,6 +44,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
+	h.families = p.metrics.Families()
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
 
@@ -49,7 +53,8 @@ type handler struct {
 	p           *Collector
 	others, all prometheus.Gatherer // what is not windowstat's, and everything
 	door        door
-	pages       pages
+	pages       text.Pages
+	families    []*exporter.Family
 	zip         compressor
 	last        scrape
 }
@@ -74,19 +79,27 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	page := h.pages.get(h.p.metrics, kind == expfmt.TypeOpenMetrics)
-	defer h.pages.put(page)
+	page := h.pages.Get(dialect(format), h.families...)
+	defer h.pages.Put(page)
 	if plain {
-		h.p.walk(page)
+		h.p.metrics.Walk(walk.Page{Page: page})
 	}
 	w.Header().Set("Content-Type", string(format))
 	out, end := h.zip.start(w, r)
 	counted := &counter{Writer: out}
 	// From here on the only errors are those of a client that is gone.
-	_ = page.writeTo(counted, h.p.metrics)
-	samples := page.count() + encode(counted, format, families)
+	_, _ = page.WriteTo(counted)
+	samples := page.Samples() + encode(counted, format, families)
 	_ = end()
 	h.last.was(time.Since(began), samples, counted.n)
+}
+
+// dialect is the format of our own text.
+func dialect(f expfmt.Format) text.Format {
+	if f.FormatType() == expfmt.TypeOpenMetrics {
+		return text.OpenMetrics
+	}
+	return text.Prometheus
 }
 
 // encode writes what client_golang gathered, and the end of the page, and returns how many samples there are.

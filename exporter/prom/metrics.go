@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/exporter/internal/walk"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -18,10 +20,12 @@ import (
 // those of one view share their labels.
 type metrics struct {
 	ch    chan<- prometheus.Metric
+	descs []desc
 	pairs []*dto.LabelPair
 }
 
-func (s *metrics) labels(names, values []string) {
+// Labels implements walk.Sink.
+func (s *metrics) Labels(names, values []string) {
 	s.pairs = pairs(names, values)
 }
 
@@ -33,22 +37,25 @@ func pairs(names, values []string) []*dto.LabelPair {
 	return list
 }
 
-func (s *metrics) value(m *metric, v float64) { s.ch <- &sample{metric: m, pairs: s.pairs, v: v} }
+// Value implements walk.Sink.
+func (s *metrics) Value(m *walk.Metric, v float64) {
+	s.ch <- &sample{desc: &s.descs[m.No], pairs: s.pairs, v: v}
+}
 
 // sample is a counter or a gauge.
 type sample struct {
-	metric *metric
-	pairs  []*dto.LabelPair
-	v      float64
+	desc  *desc
+	pairs []*dto.LabelPair
+	v     float64
 }
 
 // Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.metric.desc }
+func (s *sample) Desc() *prometheus.Desc { return s.desc.Desc }
 
 // Write implements prometheus.Metric.
 func (s *sample) Write(out *dto.Metric) error {
 	out.Label = s.pairs
-	if s.metric.kind == prometheus.CounterValue {
+	if s.desc.kind == prometheus.CounterValue {
 		out.Counter = &dto.Counter{Value: &s.v}
 	} else {
 		out.Gauge = &dto.Gauge{Value: &s.v}
@@ -58,13 +65,13 @@ func (s *sample) Write(out *dto.Metric) error {
 
 // distribution is a histogram, native and classic in one.
 type distribution struct {
-	metric *metric
-	pairs  []*dto.LabelPair
-	h      *dto.Histogram
+	desc  *desc
+	pairs []*dto.LabelPair
+	h     *dto.Histogram
 }
 
 // Desc implements prometheus.Metric.
-func (d *distribution) Desc() *prometheus.Desc { return d.metric.desc }
+func (d *distribution) Desc() *prometheus.Desc { return d.desc.Desc }
 
 // Write implements prometheus.Metric.
 func (d *distribution) Write(out *dto.Metric) error {
@@ -75,7 +82,8 @@ func (d *distribution) Write(out *dto.Metric) error {
 // zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
 const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
-func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
+// Histogram implements walk.Sink.
+func (s *metrics) Histogram(m *walk.Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
 	out := native(h)
 	out.CreatedTimestamp = timestamppb.New(began)
 	rest := exemplars
@@ -96,17 +104,14 @@ func (s *metrics) histogram(m *metric, h *node.Histogram, began time.Time, exemp
 	for _, x := range byTime {
 		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
-	s.ch <- &distribution{metric: m, pairs: s.pairs, h: out}
+	s.ch <- &distribution{desc: &s.descs[m.No], pairs: s.pairs, h: out}
 }
 
 func exemplar(x collector.Exemplar) *dto.Exemplar {
 	return &dto.Exemplar{
-		Label: pairs([]string{traceLabel}, []string{x.TraceID}), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
+		Label: pairs([]string{text.TraceLabel}, []string{x.TraceID}), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
 	}
 }
-
-// traceLabel is the label that an exemplar has for its trace, the one that Grafana knows.
-const traceLabel = "trace_id"
 
 // native makes a native histogram.
 func native(h *node.Histogram) *dto.Histogram {

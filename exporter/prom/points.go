@@ -2,59 +2,73 @@ package prom
 
 import (
 	"io"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/node"
 )
 
-// points is a sink of samples with a time, for a page in protobuf: the one format that native histograms have.
+// points is a page of seconds in protobuf, the one format that native histograms have.
 type points struct {
-	families []*dto.MetricFamily // by number of the metric
+	families map[*exporter.Family]*dto.MetricFamily
+	order    []*dto.MetricFamily
+	now      *dto.MetricFamily
 	pairs    []*dto.LabelPair
-	ms       *int64 // the time
 	samples  int
 }
 
-func (s *points) labels(names, values []string) { s.pairs = pairs(names, values) }
+func newPoints() *points { return &points{families: map[*exporter.Family]*dto.MetricFamily{}} }
 
-func (s *points) at(unix int64) { s.ms = proto.Int64(unix * 1000) }
-
-func (s *points) value(m *metric, v float64) {
-	s.add(m, dto.MetricType_GAUGE, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
+// Series implements exporter.Sink.
+func (s *points) Series(f *exporter.Family, names, values []string) {
+	s.pairs = pairs(names, values)
+	if s.now = s.families[f]; s.now == nil {
+		kinds := map[exporter.Type]dto.MetricType{
+			exporter.Counter: dto.MetricType_COUNTER, exporter.Gauge: dto.MetricType_GAUGE, exporter.Histogram: dto.MetricType_HISTOGRAM,
+		}
+		s.now = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
+		s.families[f] = s.now
+		s.order = append(s.order, s.now)
+	}
 }
 
-func (s *points) histogram(m *metric, h *node.Histogram, _ time.Time, _ []collector.Exemplar) {
-	s.add(m, dto.MetricType_HISTOGRAM, &dto.Metric{Histogram: native(h)})
+// Value implements exporter.Sink.
+func (s *points) Value(unix int64, v float64) {
+	if s.now.GetType() == dto.MetricType_COUNTER {
+		s.add(unix, &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(v)}})
+	} else {
+		s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
+	}
 }
 
-func (s *points) add(m *metric, kind dto.MetricType, x *dto.Metric) {
-	for len(s.families) <= m.no {
-		s.families = append(s.families, nil)
-	}
-	if s.families[m.no] == nil {
-		s.families[m.no] = &dto.MetricFamily{Name: proto.String(m.name), Help: proto.String(m.Help), Type: kind.Enum()}
-	}
-	x.Label, x.TimestampMs = s.pairs, s.ms
-	s.families[m.no].Metric = append(s.families[m.no].Metric, x)
+// Histogram implements exporter.Sink.
+func (s *points) Histogram(unix int64, h *node.Histogram) {
+	s.add(unix, &dto.Metric{Histogram: native(h)})
+}
+
+func (s *points) add(unix int64, m *dto.Metric) {
+	m.Label, m.TimestampMs = s.pairs, proto.Int64(unix*1000)
+	s.now.Metric = append(s.now.Metric, m)
 	s.samples++
 }
 
-func (s *points) count() int { return s.samples }
+// Samples is how many there are.
+func (s *points) Samples() int { return s.samples }
 
-func (s *points) writeTo(w io.Writer, _ []*metric) error {
-	enc := expfmt.NewEncoder(w, expfmt.NewFormat(expfmt.TypeProtoDelim))
-	for _, f := range s.families {
-		if f == nil {
+// WriteTo implements io.WriterTo.
+func (s *points) WriteTo(w io.Writer) (int64, error) {
+	out := &counter{Writer: w}
+	enc := expfmt.NewEncoder(out, expfmt.NewFormat(expfmt.TypeProtoDelim))
+	for _, f := range s.order {
+		if len(f.Metric) == 0 {
 			continue
 		}
 		if err := enc.Encode(f); err != nil {
-			return err
+			return int64(out.n), err
 		}
 	}
-	return nil
+	return int64(out.n), nil
 }

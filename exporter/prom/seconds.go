@@ -9,7 +9,8 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/node"
+	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
 
 // What [SecondsOptions] are if they do not say.
@@ -33,6 +34,8 @@ type SecondsOptions struct {
 	// Log is the metric log of the process, such as a metriclog.Writer. With it the positions of the readers survive a
 	// restart, in a file beside the log, and what they had not read before is served from the log.
 	Log exporter.Log
+	// Streams are on the page besides the resources, see [exporter.Stream].
+	Streams []exporter.Stream
 }
 
 // Seconds is a page of the sealed seconds: a sample for each second of each resource, with the time of its second, and
@@ -63,28 +66,19 @@ type SecondsOptions struct {
 type Seconds struct {
 	stats     *collector.Collector
 	log       exporter.Log
-	metrics   []*secondMetric
-	histogram *metric
+	namespace string
+	streams   []exporter.Stream // the resources, and what else there is
+	first     int64             // index of the first second of this process
 	max       int
-	first     int64     // index of the first second of this process
-	bounds    int       // of the classic histogram
-	all       []*metric // the metrics and the histogram
-	minute    int64     // how many seconds the response times are kept
 	cursors   cursors
 	conns     conns
 	door      door
-	pages     pages
+	pages     text.Pages
 	zip       compressor
 	last      scrape
 
 	saving     sync.Mutex // guards what follows, and the file of positions
 	saveErrors int64
-}
-
-// secondMetric is a metric of single seconds, and where its lines go.
-type secondMetric struct {
-	exporter.Second
-	metric
 }
 
 // NewSeconds makes the page. The error names every option that is wrong.
@@ -102,8 +96,8 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if c == nil {
 		errs = append(errs, errors.New("prom: no Collector"))
 	}
-	if !validNamespace.MatchString(o.Namespace) {
-		errs = append(errs, errNamespace(o.Namespace))
+	if err := walk.CheckNamespace(o.Namespace); err != nil {
+		errs = append(errs, fmt.Errorf("prom: %w", err))
 	}
 	if o.MaxSamples < 1 {
 		errs = append(errs, fmt.Errorf("prom: MaxSamples is %d; at least 1 is needed", o.MaxSamples))
@@ -114,29 +108,14 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	whole := c.Tree().View()
+	resources := exporter.NewResources(c, o.Namespace, o.Log)
 	s := &Seconds{
-		stats: c, log: o.Log, max: o.MaxSamples,
-		first:   whole.Since(),
-		minute:  int64(whole.Minute(c.Timeline().Now()).Span / time.Second),
+		stats: c, log: o.Log, namespace: o.Namespace, max: o.MaxSamples,
+		streams: append([]exporter.Stream{resources}, o.Streams...),
+		first:   resources.First(),
 		cursors: cursors{max: o.MaxCursors, all: map[reader]*cursor{}},
 		door:    newDoor(),
 		last:    scrape{page: "seconds"},
-	}
-	for i, m := range exporter.Seconds() {
-		x := &secondMetric{Second: m}
-		x.metric = metric{name: o.Namespace + "_" + m.Name, no: i}
-		x.metric.Metric = exporter.Metric{Type: exporter.Gauge, Help: m.Help}
-		s.metrics = append(s.metrics, x)
-		s.all = append(s.all, &x.metric)
-	}
-	s.histogram = &metric{name: o.Namespace + "_" + exporter.SecondsRT, no: len(s.all)}
-	s.histogram.Metric = exporter.Metric{Type: exporter.Histogram, Help: "Response times of all calls that ended before the end of this second."}
-	s.all = append(s.all, s.histogram)
-	var h node.Histogram
-	whole.Snapshot(c.Timeline().Now(), &h)
-	for range h.Classic() {
-		s.bounds++
 	}
 	if s.log != nil {
 		if err := s.restore(); err != nil {
@@ -172,16 +151,16 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 	}
 	defer leave()
 	m := s.stats.Seal()
-	from, most := max(m.Open-q.window, s.oldest(m)), s.most(q, m, usualTimeout)
-	if m.Open-from > most {
+	from, limit := max(m.Open-q.window, s.oldest(m)), s.limit(&q, usualTimeout)
+	if m.Open-from > limit.Seconds {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples that an answer may have; ask for %d seconds, or for some of the metrics or resources",
-				m.Open-from, s.max, most), http.StatusBadRequest)
+				m.Open-from, s.max, limit.Seconds), http.StatusBadRequest)
 			return
 		}
-		from = m.Open - most
+		from = m.Open - limit.Seconds
 	}
-	_, _ = s.write(w, r, q, m, from, most, began) // the error is that of a client that is gone
+	_, _ = s.write(w, r, q, from, m.Open, limit, began) // the error is that of a client that is gone
 }
 
 // serveCursor answers with what the reader has not had.
@@ -204,8 +183,10 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	a := newAnswer(r, s.conns.of(r), began)
 	x.settle(a)
 	m := s.stats.Seal()
-	from, most := x.begin(m.Open-s.history(), s.most(q, m, a.timeout))
-	to, err := s.write(w, r, q, m, from, most, began)
+	limit := s.limit(&q, a.timeout)
+	var from int64
+	from, limit.Seconds = x.begin(m.Open-s.history(), limit.Seconds)
+	to, err := s.write(w, r, q, from, m.Open, limit, began)
 	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
 	if s.log != nil && from < to {
 		s.save()
@@ -224,23 +205,14 @@ func (s *Seconds) oldest(m collector.Moment) int64 {
 	return oldest
 }
 
-// most is how many seconds an answer may have. A client that waits less than the usual time gets less.
-func (s *Seconds) most(q query, m collector.Moment, timeout time.Duration) int64 {
-	samples := float64(s.max) * min(timeout.Seconds()/usualTimeout.Seconds(), 1)
-	resources := max(len(q.choose(m.Resources)), 1)
-	return max(int64(samples)/int64(resources*s.samples(q)), 1)
-}
-
-// samples is how many samples a second of a resource has at most.
-func (s *Seconds) samples(q query) int {
-	n := len(q.metrics)
-	if q.classic {
-		n += s.bounds + 3
+// limit is how much an answer may have. A client that waits less than the usual time gets less.
+func (s *Seconds) limit(q *query, timeout time.Duration) exporter.Limit {
+	n := 0
+	for _, stream := range s.streams {
+		n += stream.Samples(&q.Selection)
 	}
-	if q.native {
-		n++
-	}
-	return n
+	most := max(int(float64(s.max)*min(timeout.Seconds()/usualTimeout.Seconds(), 1)), 1)
+	return exporter.Limit{Seconds: max(int64(most/max(n, 1)), 1), Samples: most}
 }
 
 // Self implements [exporter.Source].

@@ -9,22 +9,16 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
 )
 
 // query is what a request asks a page of seconds for.
 type query struct {
-	cursor          string
-	window          int64 // seconds
-	hasWindow       bool
-	metrics         []*secondMetric
-	names           []string // of the metrics, if they were chosen
-	resources       []string // none is all
-	classic, native bool     // histogram
-}
-
-// times reports whether the answer needs the response times of single seconds.
-func (q query) times() bool {
-	return q.classic || q.native || slices.ContainsFunc(q.metrics, func(m *secondMetric) bool { return m.RT != nil })
+	exporter.Selection
+	cursor    string
+	window    int64 // seconds
+	hasWindow bool
+	native    bool // the histogram
 }
 
 const (
@@ -73,9 +67,9 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	}
 	switch histogram, there := once("histogram"); {
 	case histogram == "classic":
-		q.classic = true
+		q.Histogram = true
 	case histogram == "native":
-		q.native = true
+		q.Histogram, q.native = true, true
 	case there:
 		wrong("histogram is %.70q; classic and native are allowed", histogram)
 	}
@@ -98,51 +92,39 @@ func (s *Seconds) parseChoice(q *query, values url.Values) error {
 			return errors.Join(errs...)
 		}
 	}
-	q.metrics = s.metrics
-	if names := values["metric"]; len(names) > 0 {
-		q.metrics = nil
-		for _, name := range names {
-			i := slices.IndexFunc(s.metrics, func(m *secondMetric) bool { return m.name == name || m.Second.Name == name })
-			if i < 0 {
-				wrong("there is no metric %.70q", name)
-			} else if !slices.Contains(q.metrics, s.metrics[i]) {
-				q.metrics = append(q.metrics, s.metrics[i])
-				q.names = append(q.names, s.metrics[i].name)
-			}
+	for _, name := range values["metric"] {
+		full := s.fullName(name)
+		if full == "" {
+			wrong("there is no metric %.70q", name)
 		}
-		slices.Sort(q.names)
+		q.Metrics = append(q.Metrics, full)
 	}
 	for _, name := range values["resource"] {
 		if len(name) > collector.MaxNameLength {
 			wrong("resource %.70q is longer than the %d bytes that a name has at most", name, collector.MaxNameLength)
 		}
-		q.resources = append(q.resources, name)
+		q.Resources = append(q.Resources, name)
 	}
-	slices.Sort(q.resources)
-	q.resources = slices.Compact(q.resources)
+	for _, list := range []*[]string{&q.Metrics, &q.Resources} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
 	return errors.Join(errs...)
 }
 
-// filters tells apart what the readers of one name ask for.
-func (q query) filters() string {
-	return fmt.Sprintf("%q %q %t %t", q.names, q.resources, q.classic, q.native)
-}
-
-// wants reports whether a resource was asked for.
-func (q query) wants(resource string) bool {
-	return len(q.resources) == 0 || slices.Contains(q.resources, resource)
-}
-
-// choose is those of the resources that were asked for.
-func (q query) choose(all []*collector.Resource) []*collector.Resource {
-	if len(q.resources) == 0 {
-		return all
-	}
-	var list []*collector.Resource
-	for _, r := range all {
-		if q.wants(r.Name()) {
-			list = append(list, r)
+// fullName is the name of a metric that may be given without its namespace, empty if there is none.
+func (s *Seconds) fullName(name string) string {
+	for _, full := range []string{name, s.namespace + "_" + name} {
+		for _, stream := range s.streams {
+			if stream.Knows(full) {
+				return full
+			}
 		}
 	}
-	return list
+	return ""
+}
+
+// filters tells apart what the readers of one name ask for.
+func (q *query) filters() string {
+	return fmt.Sprintf("%q %q %t %t", q.Metrics, q.Resources, q.Histogram, q.native)
 }

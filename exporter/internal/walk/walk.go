@@ -1,4 +1,4 @@
-package prom
+package walk
 
 import (
 	"iter"
@@ -11,17 +11,17 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// sink takes the samples of a scrape.
-type sink interface {
-	// labels are those of the samples that follow, sorted by name. The slices are the caller's.
-	labels(names, values []string)
-	value(m *metric, v float64)
-	// histogram hands on the response times since began, and exemplars of them, the quickest first.
-	histogram(m *metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
+// Sink takes the samples of a scrape.
+type Sink interface {
+	// Labels are those of the samples that follow, sorted by name. The slices are the caller's.
+	Labels(names, values []string)
+	Value(m *Metric, v float64)
+	// Histogram hands on the response times since began, and exemplars of them, the quickest first.
+	Histogram(m *Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
 }
 
-// walk reads all there is, once: the samples of one view are of one moment.
-func (p *Collector) walk(to sink) {
+// Walk reads all there is, once: the samples of one view are of one moment.
+func (p *Metrics) Walk(to Sink) {
 	var h node.Histogram
 	apart := p.by == "" || p.histogramsBy // every view has its own histogram
 	var exemplars []collector.Exemplar    // of a resource, not of a view
@@ -35,12 +35,12 @@ func (p *Collector) walk(to sink) {
 		if !apart {
 			r.View().Snapshot(m.Now, &h)
 			values[0] = r.Name()
-			to.labels(names[1:], values[:1])
+			to.Labels(names[1:], values[:1])
 			p.histogram(to, &h, r.View(), r.Exemplars())
 		}
 		for name, v := range p.views(r) {
 			values[0], values[1] = name, r.Name()
-			to.labels(names, values[2-len(names):])
+			to.Labels(names, values[2-len(names):])
 			var snap node.Snapshot
 			if apart {
 				snap = v.Snapshot(m.Now, &h)
@@ -51,9 +51,9 @@ func (p *Collector) walk(to sink) {
 			} else {
 				snap = v.Snapshot(m.Now, nil)
 			}
-			for _, m := range p.metrics {
+			for _, m := range p.List {
 				if m.Resource != nil {
-					to.value(m, m.Resource(&snap))
+					to.Value(m, m.Resource(&snap))
 				}
 			}
 		}
@@ -62,7 +62,7 @@ func (p *Collector) walk(to sink) {
 }
 
 // views iterates over the views of a resource that are shown, each with the value of the label for it.
-func (p *Collector) views(r *collector.Resource) iter.Seq2[string, *node.View] {
+func (p *Metrics) views(r *collector.Resource) iter.Seq2[string, *node.View] {
 	switch p.by {
 	case byOrigin:
 		return r.Origins()
@@ -73,38 +73,38 @@ func (p *Collector) views(r *collector.Resource) iter.Seq2[string, *node.View] {
 }
 
 // histogram hands on the histogram of a view.
-func (p *Collector) histogram(to sink, h *node.Histogram, v *node.View, exemplars []collector.Exemplar) {
-	for _, m := range p.metrics {
+func (p *Metrics) histogram(to Sink, h *node.Histogram, v *node.View, exemplars []collector.Exemplar) {
+	for _, m := range p.List {
 		if m.Type == exporter.Histogram {
-			to.histogram(m, h, v.Began(), exemplars)
+			to.Histogram(m, h, v.Began(), exemplars)
 		}
 	}
 }
 
 // words hands on what is counted by word.
-func (p *Collector) words(to sink, r *collector.Resource, values []string) {
-	for _, m := range p.metrics {
+func (p *Metrics) words(to Sink, r *collector.Resource, values []string) {
+	for _, m := range p.List {
 		if m.Words == nil {
 			continue
 		}
 		for word, n := range m.Words(r) {
 			values[0], values[1] = word, r.Name()
-			to.labels(m.wordLabels, values)
-			to.value(m, float64(n))
+			to.Labels(m.wordLabels, values)
+			to.Value(m, float64(n))
 		}
 	}
 }
 
 // self hands on the metrics about windowstat.
-func (p *Collector) self(to sink) {
+func (p *Metrics) self(to Sink) {
 	values := map[string]float64{}
 	for _, s := range p.sources {
 		s.Self(func(name string, v float64, labels ...string) {
 			switch m := p.byName[name]; {
 			case m == nil:
 			case len(labels) > 0:
-				to.labels(m.Labels, labels)
-				to.value(m, v)
+				to.Labels(m.Labels, labels)
+				to.Value(m, v)
 			case strings.HasSuffix(name, "_total"):
 				values[name] += v
 			default:
@@ -113,17 +113,17 @@ func (p *Collector) self(to sink) {
 		})
 	}
 	health := p.stats.Health()
-	for _, m := range p.metrics {
-		to.labels(nil, nil)
+	for _, m := range p.List {
+		to.Labels(nil, nil)
 		switch {
 		case m.Resource != nil || m.Words != nil || m.Type == exporter.Histogram:
 		case m.Name == exporter.BuildInfo:
-			to.labels([]string{"goversion", "version"}, []string{runtime.Version(), exporter.Version()})
-			to.value(m, 1)
+			to.Labels([]string{"goversion", "version"}, []string{runtime.Version(), exporter.Version()})
+			to.Value(m, 1)
 		case m.Self != nil:
-			to.value(m, m.Self(health))
+			to.Value(m, m.Self(health))
 		case len(m.Labels) == 0:
-			to.value(m, values[m.Name])
+			to.Value(m, values[m.Name])
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package prom
+package exporter
 
 import (
 	"maps"
@@ -9,6 +9,17 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
+// Log is a metric log, as far as other ways out need one; metriclog.Writer is one.
+type Log interface {
+	// Past calls f for the records that the processes before this one logged of the seconds from from to before to, Unix
+	// times, ascending by second, until it returns false. They have the Start and what [Second].Logged metrics read, and
+	// nothing else. A second in which nothing happened has none. The record is f's for the call. What cannot be read is
+	// left out, and counted by the log.
+	Past(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	// Beside is the path for a file of this name that goes with the log.
+	Beside(name string) string
+}
+
 // past is what processes before this one logged. A nil *past is none.
 type past struct {
 	resources map[string][]node.MetricNode // what is not taken
@@ -16,24 +27,24 @@ type past struct {
 	to        int64                        // all of them are from before this one
 }
 
-// past reads the seconds from from to before to from the log, or the first of them if there are more than most or than
-// fit into an answer. An idle second of a resource has no row: it is zero if anything else was logged in that second, so
+// past reads the seconds from from to before to from the log, or the first of them if the limit does not allow more.
+// An idle second of a resource has no row: it is zero if anything else was logged in that second, so
 // that the process is known to have lived, and the resource is known from a row before it.
-func (s *Seconds) past(q query, from, to, most int64) *past {
+func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit) *past {
 	p := &past{resources: map[string][]node.MetricNode{}, to: to}
 	known := map[string]int64{} // resources, and the first second of each
 	var alive []int64           // seconds
 	samples := 0
-	s.log.Past(from-s.history(), to, func(resource string, m *node.MetricNode) bool {
+	r.log.Past(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
 		second := m.Start.Unix()
 		if second >= from && (len(alive) == 0 || second > alive[len(alive)-1]) {
-			if samples += len(known) * len(q.metrics); len(alive) > 0 && samples > s.max || int64(len(alive)) == most {
+			if samples += len(known) * metrics; len(alive) > 0 && (samples > limit.Samples || int64(len(alive)) >= limit.Seconds) {
 				p.to = second
 				return false
 			}
 			alive = append(alive, second)
 		}
-		if resource == collector.InboundTotal || !q.wants(resource) {
+		if resource == collector.InboundTotal || !s.wants(resource) {
 			return true
 		}
 		if _, ok := known[resource]; !ok {

@@ -1,0 +1,168 @@
+// Package text writes pages in Prometheus's text format and in OpenMetrics, by appending. It is what the ways out that
+// write text share.
+package text
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/windowstat/windowstat/exporter"
+)
+
+// Format is a dialect of the text format.
+type Format int
+
+// The dialects.
+const (
+	Prometheus      Format = iota // 0.0.4
+	OpenMetrics                   // 1.0
+	VictoriaMetrics               // Prometheus, with histograms by vmrange
+)
+
+// Page is a page that is being made: a buffer for each family, because the lines of one belong together. It implements
+// exporter.Sink. It keeps its memory from one page to the next, see [Pages], and is not safe for concurrent use.
+type Page struct {
+	format   Format
+	families map[*exporter.Family]int
+	buffers  []buffer // in the order of the page
+	used     int      // of them
+
+	pairs   []byte // the labels, without braces
+	now     *buffer
+	line    []byte   // what the lines of the present series begin with
+	bounds  [][]byte // le="…" of each classic bucket
+	samples int
+}
+
+// buffer is the lines of a family.
+type buffer struct {
+	family *exporter.Family
+	bytes.Buffer
+}
+
+// Pages keeps pages to use their memory again. The zero value is ready, and safe for concurrent use.
+type Pages struct{ pool sync.Pool }
+
+// Get returns an empty page. Families come in the order given, and others after them in that of their first series.
+func (p *Pages) Get(f Format, families ...*exporter.Family) *Page {
+	page, _ := p.pool.Get().(*Page)
+	if page == nil {
+		page = &Page{families: map[*exporter.Family]int{}}
+	}
+	page.reset(f)
+	for _, family := range families {
+		page.open(family)
+	}
+	return page
+}
+
+// Put gives a page back, which must not be used any more.
+func (p *Pages) Put(page *Page) { p.pool.Put(page) }
+
+func (p *Page) reset(f Format) {
+	if p.format != f {
+		p.format, p.bounds = f, nil
+	}
+	clear(p.families)
+	p.used, p.samples = 0, 0
+}
+
+// open is the buffer of a family.
+func (p *Page) open(f *exporter.Family) *buffer {
+	i, ok := p.families[f]
+	if !ok {
+		i = p.used
+		if p.used++; p.used > len(p.buffers) {
+			p.buffers = append(p.buffers, buffer{})
+		}
+		p.families[f] = i
+		p.buffers[i].family = f
+		p.buffers[i].Reset()
+	}
+	return &p.buffers[i]
+}
+
+// Samples is how many samples there are.
+func (p *Page) Samples() int { return p.samples }
+
+// Labels sets the labels of the series that follow.
+func (p *Page) Labels(names, values []string) {
+	p.pairs = p.pairs[:0]
+	for i, name := range names {
+		if i > 0 {
+			p.pairs = append(p.pairs, ',')
+		}
+		p.pairs = append(p.pairs, name...)
+		p.pairs = append(p.pairs, `="`...)
+		p.pairs = appendEscaped(p.pairs, values[i])
+		p.pairs = append(p.pairs, '"')
+	}
+}
+
+// escaper is for label values: both formats escape the same.
+var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func appendEscaped(b []byte, v string) []byte {
+	if strings.ContainsAny(v, "\\\n\"") {
+		v = escaper.Replace(v)
+	}
+	return append(b, v...)
+}
+
+// Metric begins the series of a family with the present labels.
+func (p *Page) Metric(f *exporter.Family) {
+	p.now = p.open(f)
+	p.line = p.head(p.line[:0], "", nil)
+}
+
+// Series implements exporter.Sink.
+func (p *Page) Series(f *exporter.Family, names, values []string) {
+	p.Labels(names, values)
+	p.Metric(f)
+}
+
+// head appends the beginning of a line: the name and the labels, with one more, such as le="1", if there is one.
+func (p *Page) head(b []byte, suffix string, more []byte) []byte {
+	b = append(b, p.now.family.Name...)
+	b = append(b, suffix...)
+	if len(p.pairs)+len(more) == 0 {
+		return append(b, ' ')
+	}
+	b = append(b, '{')
+	b = append(b, p.pairs...)
+	if len(p.pairs) > 0 && len(more) > 0 {
+		b = append(b, ',')
+	}
+	b = append(b, more...)
+	return append(b, "} "...)
+}
+
+// WriteTo writes the page: of each family that has lines, what it is, and the lines. OpenMetrics wants an end after it,
+// see [End].
+func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
+	var head []byte
+	for i := range p.buffers[:p.used] {
+		b := &p.buffers[i]
+		if b.Len() == 0 {
+			continue
+		}
+		name := b.family.Name
+		if p.format == OpenMetrics && b.family.Type == exporter.Counter {
+			name = strings.TrimSuffix(name, "_total") // the family's name; its samples have it
+		}
+		head = append(append(append(append(head[:0], "# HELP "...), name...), ' '), b.family.Help...)
+		head = append(append(append(append(head, "\n# TYPE "...), name...), ' '), b.family.Type...)
+		for _, part := range [...][]byte{append(head, '\n'), b.Bytes()} {
+			m, err := w.Write(part)
+			if n += int64(m); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// End is what ends a page of OpenMetrics.
+const End = "# EOF\n"

@@ -1,0 +1,142 @@
+package text
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Plain is a sample without a time.
+func (p *Page) Plain(v float64) {
+	b := append(p.now.AvailableBuffer(), p.line...)
+	p.now.Write(p.end(p.number(b, v), noTime))
+}
+
+// Value implements exporter.Sink.
+func (p *Page) Value(unix int64, v float64) {
+	b := append(p.now.AvailableBuffer(), p.line...)
+	p.now.Write(p.end(p.number(b, v), unix))
+}
+
+// noTime stands for a sample without a time.
+const noTime = math.MinInt64
+
+// end appends the end of a line.
+func (p *Page) end(b []byte, unix int64) []byte {
+	p.samples++
+	if unix != noTime {
+		b = strconv.AppendInt(append(b, ' '), unix, 10)
+		if p.format != OpenMetrics {
+			b = append(b, "000"...) // milliseconds
+		}
+	}
+	return append(b, '\n')
+}
+
+// number appends a value.
+func (p *Page) number(b []byte, v float64) []byte {
+	if i := int64(v); float64(i) == v && i < 1<<53 && i > -1<<53 {
+		b = strconv.AppendInt(b, i, 10)
+		if p.format == OpenMetrics {
+			b = append(b, ".0"...)
+		}
+		return b
+	}
+	switch {
+	case math.IsNaN(v):
+		return append(b, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(b, "+Inf"...)
+	case math.IsInf(v, -1):
+		return append(b, "-Inf"...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+// Histogram implements exporter.Sink.
+func (p *Page) Histogram(unix int64, h *node.Histogram) { p.histogram(unix, h, nil) }
+
+// PlainHistogram is a histogram without a time, with exemplars, the quickest first, where the format has them.
+func (p *Page) PlainHistogram(h *node.Histogram, exemplars []collector.Exemplar) {
+	p.histogram(noTime, h, exemplars)
+}
+
+// infinite is the label of the bucket without a bound.
+var infinite = []byte(`le="+Inf"`)
+
+func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Exemplar) {
+	f, count := p.now, h.Count()
+	if p.format == VictoriaMetrics {
+		p.ranges(unix, h)
+	} else {
+		i := 0
+		for bound, n := range h.Classic() {
+			if i == len(p.bounds) {
+				p.bounds = append(p.bounds, p.le(bound))
+			}
+			b := strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", p.bounds[i]), n, 10)
+			if len(exemplars) > 0 && exemplars[0].RT <= bound {
+				b, exemplars = p.exemplar(b, &exemplars[0]), exemplars[1:]
+			}
+			f.Write(p.end(b, unix))
+			i++
+		}
+		b := strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", infinite), count, 10)
+		if len(exemplars) > 0 {
+			b = p.exemplar(b, &exemplars[0])
+		}
+		f.Write(p.end(b, unix))
+	}
+	b := p.number(p.head(f.AvailableBuffer(), "_sum", nil), h.Sum().Seconds())
+	b = p.head(p.end(b, unix), "_count", nil)
+	f.Write(p.end(strconv.AppendInt(b, count, 10), unix))
+}
+
+// le is the label of a bucket. OpenMetrics wants a number with a point in it.
+func (p *Page) le(bound time.Duration) []byte {
+	b := strconv.AppendFloat([]byte(`le="`), bound.Seconds(), 'g', -1, 64)
+	if p.format == OpenMetrics && !bytes.ContainsAny(b[4:], ".e") {
+		b = append(b, ".0"...)
+	}
+	return append(b, '"')
+}
+
+// ranges appends the buckets of the native histogram that are not empty, as VictoriaMetrics has them: each with its own
+// count, and both its bounds. Response times of 0 are in a range of their own.
+func (p *Page) ranges(unix int64, h *node.Histogram) {
+	f := p.now
+	var room [64]byte
+	bucket := func(low, high float64, n int64) {
+		more := strconv.AppendFloat(append(room[:0], `vmrange="`...), low, 'e', 3, 64)
+		more = strconv.AppendFloat(append(more, "..."...), high, 'e', 3, 64)
+		more = append(more, '"')
+		f.Write(p.end(strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", more), n, 10), unix))
+	}
+	if n := h.Zero(); n > 0 {
+		bucket(0, node.NativeBound(zeroRange), n)
+	}
+	for i, n := range h.Native() {
+		bucket(node.NativeBound(i-1), node.NativeBound(i), n)
+	}
+}
+
+// zeroRange is the native bucket up to which response times of 0 are said to lie: it is below a nanosecond.
+const zeroRange = -240
+
+// exemplar appends an exemplar to a bucket, where the format has them.
+func (p *Page) exemplar(b []byte, x *collector.Exemplar) []byte {
+	if p.format != OpenMetrics {
+		return b
+	}
+	b = append(append(append(b, " # {"...), TraceLabel...), `="`...)
+	b = append(appendEscaped(b, x.TraceID), `"} `...)
+	b = p.number(b, x.RT.Seconds())
+	return strconv.AppendFloat(append(b, ' '), float64(x.At.UnixNano())/1e9, 'g', -1, 64)
+}
+
+// TraceLabel is the label that an exemplar has for its trace, the one that Grafana knows.
+const TraceLabel = "trace_id"

@@ -1,0 +1,164 @@
+package exporter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Resources is the [Stream] of a Collector's resources: a gauge for each row of [Seconds], and the histogram, all with
+// the label resource. It must be made with [NewResources].
+type Resources struct {
+	stats     *collector.Collector
+	log       Log
+	metrics   []secondFamily
+	histogram Family
+	first     int64 // index of the first second of this process
+	minute    int64 // how many seconds the response times are kept
+	bounds    int   // of the classic histogram
+}
+
+// secondFamily is a row of [Seconds] with its full name.
+type secondFamily struct {
+	Second
+	family Family
+}
+
+// NewResources makes the stream. With a log it also has what the processes before this one have logged, before the first
+// second of this one; nil is none.
+func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
+	whole := c.Tree().View()
+	now := c.Timeline().Now()
+	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
+	for _, m := range Seconds() {
+		r.metrics = append(r.metrics, secondFamily{m, Family{namespace + "_" + m.Name, Gauge, m.Help}})
+	}
+	r.histogram = Family{namespace + "_" + SecondsRT, Histogram, "Response times of all calls that ended before the end of this second."}
+	var h node.Histogram
+	whole.Snapshot(now, &h)
+	for range h.Classic() {
+		r.bounds++
+	}
+	return r
+}
+
+// First is the index of the first second of this process. Indexes of seconds before it are Unix times.
+func (r *Resources) First() int64 { return r.first }
+
+// Knows implements [Stream].
+func (r *Resources) Knows(metric string) bool {
+	return slices.ContainsFunc(r.metrics, func(m secondFamily) bool { return m.family.Name == metric })
+}
+
+// Samples implements [Stream].
+func (r *Resources) Samples(s *Selection) int {
+	n := len(r.chosen(s))
+	if s.Histogram {
+		n += r.bounds + 3
+	}
+	return n * len(s.choose(r.stats.Seal().Resources))
+}
+
+// chosen is the metrics of the selection.
+func (r *Resources) chosen(s *Selection) []*secondFamily {
+	list := make([]*secondFamily, 0, len(r.metrics))
+	for i := range r.metrics {
+		if m := &r.metrics[i]; len(s.Metrics) == 0 || slices.Contains(s.Metrics, m.family.Name) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// wants reports whether a resource is selected.
+func (s *Selection) wants(resource string) bool {
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
+}
+
+// choose is those of the resources that are selected.
+func (s *Selection) choose(all []*collector.Resource) []*collector.Resource {
+	if len(s.Resources) == 0 {
+		return all
+	}
+	var list []*collector.Resource
+	for _, r := range all {
+		if s.wants(r.Name()) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// Walk implements [Stream].
+func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64) {
+	reached = min(to, from+max(limit.Seconds, 1))
+	metrics := r.chosen(s)
+	var old *past
+	if from < r.first && r.log != nil {
+		old = r.past(s, len(metrics), from, min(to, r.first), limit)
+		if reached = old.to; reached == r.first {
+			reached = min(to, r.first+max(limit.Seconds-old.seconds, 0))
+		}
+	}
+	w := walk{sink: sink, metrics: metrics, times: s.Histogram || slices.ContainsFunc(metrics, func(m *secondFamily) bool { return m.RT != nil })}
+	if s.Histogram {
+		w.histogram = &r.histogram
+	}
+	from = max(from, r.first)
+	for _, x := range s.choose(r.stats.Seal().Resources) {
+		w.seconds = x.View().AppendSeconds(w.seconds[:0], from, reached)
+		if w.times {
+			w.rts.read(r, x.View(), from, reached)
+		}
+		w.resource(x.Name(), old.take(x.Name()))
+	}
+	w.seconds, w.times = nil, false
+	for _, name := range old.rest() {
+		w.resource(name, old.take(name))
+	}
+	return reached
+}
+
+// walk hands on one resource after the other.
+type walk struct {
+	sink      Sink
+	metrics   []*secondFamily
+	histogram *Family // nil if it is not wanted
+	times     bool    // response times are needed
+
+	seconds []node.MetricNode
+	rts     distributions
+}
+
+var resourceLabel = []string{"resource"}
+
+// resource hands on what is known of a resource: the seconds that were logged, and then those that were read.
+func (w *walk) resource(name string, logged []node.MetricNode) {
+	value := []string{name}
+	for _, m := range w.metrics {
+		w.sink.Series(&m.family, resourceLabel, value)
+		if m.Logged {
+			m.values(w.sink, logged)
+		}
+		if m.RT == nil {
+			m.values(w.sink, w.seconds)
+		} else if w.times {
+			w.rts.values(w.sink, m.RT)
+		}
+	}
+	if w.histogram != nil && w.times {
+		w.sink.Series(w.histogram, resourceLabel, value)
+		w.rts.points(w.sink)
+	}
+}
+
+// values hands on the metric's samples of some seconds.
+func (m *secondFamily) values(sink Sink, seconds []node.MetricNode) {
+	for i := range seconds {
+		if v, ok := m.Value(&seconds[i]); ok {
+			sink.Value(seconds[i].Start.Unix(), v)
+		}
+	}
+}

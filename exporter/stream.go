@@ -1,0 +1,51 @@
+package exporter
+
+import "github.com/windowstat/windowstat/node"
+
+// Stream is where sealed seconds come from: the resources of a Collector, see [Resources], or something else that is
+// known second by second. Seconds are those of the Collector's timeline. A Stream is safe for concurrent use.
+type Stream interface {
+	// Knows reports whether the stream has a metric with this full name.
+	Knows(metric string) bool
+	// Samples is how many samples of the selection a second has at most.
+	Samples(s *Selection) int
+	// Walk hands the sealed seconds from from to before to on, or the first of them if the limit does not allow more. It
+	// returns the second before which it stopped, to if there was nothing to leave out.
+	Walk(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)
+}
+
+// Limit is how much is handed on at a time; but it is one second at least.
+type Limit struct {
+	// Seconds are counted where there is something to hand on.
+	Seconds int64
+	// Samples bound what Samples of the [Stream] does not count, because it is not in memory.
+	Samples int
+}
+
+// Selection is what somebody wants of the seconds. The zero value is everything but the histogram.
+type Selection struct {
+	// Metrics are full names; none is all.
+	Metrics []string
+	// Resources are names of resources; none is all. What is of no resource is left out if there are some.
+	Resources []string
+	// Histogram says that the histogram of response times is wanted, too.
+	Histogram bool
+}
+
+// Family is a metric of single seconds.
+type Family struct {
+	Name string // with namespace
+	Type Type
+	Help string
+}
+
+// Sink takes the samples of seconds: series by series, and those of a series ascending. Series of a family come in any
+// order, but none comes twice.
+type Sink interface {
+	// Series begins a series. The labels are sorted by name. The slices are the caller's, and change after the call.
+	Series(f *Family, names, values []string)
+	// Value is a sample of the series, at a Unix time.
+	Value(unix int64, v float64)
+	// Histogram is a sample of a series that is a histogram. It is the caller's, and changes after the call.
+	Histogram(unix int64, h *node.Histogram)
+}
