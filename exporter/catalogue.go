@@ -59,6 +59,11 @@ const (
 	CursorLost        = "cursor_lost_seconds_total"
 	CursorSaveErrors  = "cursor_save_errors_total"
 
+	SamplerSeries  = "sampler_series"
+	SamplerErrors  = "sampler_errors_total"
+	SamplerMissed  = "sampler_missed_seconds_total"
+	SamplerLeftOut = "sampler_left_out_series"
+
 	ScrapeDuration = "scrape_duration_seconds"
 	ScrapeSamples  = "scrape_samples"
 	ScrapeBytes    = "scrape_bytes"
@@ -259,6 +264,22 @@ func Catalogue() []Metric {
 		{
 			Name: CursorSaveErrors, Type: Counter,
 			Help: "Times that the positions of the readers of the page of seconds could not be written to disk; after a restart they get some seconds twice.",
+		},
+		{
+			Name: SamplerSeries, Type: Gauge,
+			Help: "Series of other libraries that are sampled each second.",
+		},
+		{
+			Name: SamplerErrors, Type: Counter,
+			Help: "Samplings that failed, in part at least.",
+		},
+		{
+			Name: SamplerMissed, Type: Counter, Unit: "seconds",
+			Help: "Seconds without a sampling, because it failed or took too long.",
+		},
+		{
+			Name: SamplerLeftOut, Type: Gauge,
+			Help: "Series that were left out of the last sampling: too many, with names that not every server takes, or two that would have one name.",
 		},
 		{
 			Name: ScrapeDuration, Type: Gauge, Unit: "seconds", Labels: page,

@@ -52,6 +52,9 @@ func (r *Resources) Knows(metric string) bool {
 	return slices.ContainsFunc(r.metrics, func(m secondFamily) bool { return m.family.Name == metric })
 }
 
+// Sealed implements [Stream].
+func (r *Resources) Sealed(open int64) int64 { return open }
+
 // Samples implements [Stream].
 func (r *Resources) Samples(s *Selection) int {
 	n := len(r.chosen(s))

@@ -7,6 +7,9 @@ import "github.com/windowstat/windowstat/node"
 type Stream interface {
 	// Knows reports whether the stream has a metric with this full name.
 	Knows(metric string) bool
+	// Sealed is the second before which all are sealed, when the second open is open on the timeline: open, or the one
+	// before it if the stream is not done with that. What was sealed once stays as it is.
+	Sealed(open int64) int64
 	// Samples is how many samples of the selection a second has at most.
 	Samples(s *Selection) int
 	// Walk hands the sealed seconds from from to before to on, or the first of them if the limit does not allow more. It

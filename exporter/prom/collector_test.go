@@ -103,6 +103,10 @@ x_limits_last_reload_timestamp_seconds 0
 x_limits_reload_failures_total 0
 x_origin_overflow_events_total 0
 x_retired_resources_total 0
+x_sampler_errors_total 0
+x_sampler_left_out_series 0
+x_sampler_missed_seconds_total 0
+x_sampler_series 0
 x_tree_overflow_events_total 0
 x_build_info{…} 1
 x_clock_offset_seconds 0

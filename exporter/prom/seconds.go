@@ -150,22 +150,22 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 		return
 	}
 	defer leave()
-	m := s.stats.Seal()
-	from, limit := max(m.Open-q.window, s.oldest(m)), s.limit(&q, usualTimeout)
-	if m.Open-from > limit.Seconds {
+	open := s.sealed()
+	from, limit := max(open-q.window, s.oldest(open)), s.limit(&q, usualTimeout)
+	if open-from > limit.Seconds {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples that an answer may have; ask for %d seconds, or for some of the metrics or resources",
-				m.Open-from, s.max, limit.Seconds), http.StatusBadRequest)
+				open-from, s.max, limit.Seconds), http.StatusBadRequest)
 			return
 		}
-		from = m.Open - limit.Seconds
+		from = open - limit.Seconds
 	}
-	_, _ = s.write(w, r, q, from, m.Open, limit, began) // the error is that of a client that is gone
+	_, _ = s.write(w, r, q, from, open, limit, began) // the error is that of a client that is gone
 }
 
 // serveCursor answers with what the reader has not had.
 func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	x, err := s.cursors.get(reader{q.cursor, host(r), q.filters()}, s.oldest(s.stats.Seal()), began)
+	x, err := s.cursors.get(reader{q.cursor, host(r), q.filters()}, s.oldest(s.sealed()), began)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -182,11 +182,11 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	defer leave()
 	a := newAnswer(r, s.conns.of(r), began)
 	x.settle(a)
-	m := s.stats.Seal()
+	open := s.sealed()
 	limit := s.limit(&q, a.timeout)
 	var from int64
-	from, limit.Seconds = x.begin(m.Open-s.history(), limit.Seconds)
-	to, err := s.write(w, r, q, from, m.Open, limit, began)
+	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
+	to, err := s.write(w, r, q, from, open, limit, began)
 	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
 	if s.log != nil && from < to {
 		s.save()
@@ -196,9 +196,18 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 // history is how many seconds can be read.
 func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
 
+// sealed is the second before which all are sealed.
+func (s *Seconds) sealed() int64 {
+	open := s.stats.Seal().Open
+	for _, stream := range s.streams {
+		open = stream.Sealed(open)
+	}
+	return open
+}
+
 // oldest is the first second that a new reader gets.
-func (s *Seconds) oldest(m collector.Moment) int64 {
-	oldest := m.Open - s.history()
+func (s *Seconds) oldest(open int64) int64 {
+	oldest := open - s.history()
 	if s.log == nil {
 		oldest = max(oldest, s.first)
 	}

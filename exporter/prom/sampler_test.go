@@ -1,0 +1,305 @@
+package prom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// sampling is a service that counts with client_golang, and is sampled. Its clock is moved by hand.
+type sampling struct {
+	reader
+	*prometheus.Registry
+	sampler *prom.Sampler
+	now     *time.Time
+}
+
+func newSampling(t *testing.T, g prometheus.Gatherer, o prom.SamplerOptions) sampling {
+	t.Helper()
+	c, now := service(t, collector.Options{})
+	registry := prometheus.NewRegistry()
+	if g == nil {
+		g = registry
+	}
+	o.Logger = slog.New(slog.DiscardHandler)
+	s, err := prom.NewSampler(c, g, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Sample(t.Context())
+	return sampling{newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}}), registry, s, now}
+}
+
+// second ends a second, and gathers.
+func (s sampling) second() {
+	*s.now = s.now.Add(time.Second)
+	s.sampler.Sample(s.t.Context())
+}
+
+// lines are the samples on the page, without the common part of the time.
+func (s sampling) lines(query string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s.get(query).Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			b.WriteString(strings.Replace(strings.TrimPrefix(line, "persecond_"), "17673230", "", 1))
+		}
+	}
+	return b.String()
+}
+
+func TestSampler(t *testing.T) {
+	s := newSampling(t, nil, prom.SamplerOptions{})
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "x"}, []string{"code"})
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "length", Help: "x"})
+	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "rt_seconds", Help: "x"})
+	summary := prometheus.NewSummary(prometheus.SummaryOpts{Name: "size_bytes", Help: "x"})
+	s.MustRegister(counter, gauge, histogram, summary)
+	s.second() // the first in which they are seen
+	counter.WithLabelValues("200").Add(5)
+	gauge.Set(3)
+	histogram.Observe(0.5)
+	s.second()
+	counter.WithLabelValues("200").Add(2)
+	counter.WithLabelValues("a\n\"b").Add(1000) // it is new
+	gauge.Set(-1.5)
+	summary.Observe(4)
+	summary.Observe(8)
+	s.second()
+	counter.Reset() // as a service that began again
+	counter.WithLabelValues("200").Add(1)
+	s.second()
+	const want = `length 0 45000
+length 3 46000
+length -1.5 47000
+length -1.5 48000
+requests{code="200"} 5 46000
+requests{code="200"} 2 47000
+requests{code="200"} 1 48000
+requests{code="a\n\"b"} 1000 47000
+rt_seconds_count 0 45000
+rt_seconds_count 1 46000
+rt_seconds_count 0 47000
+rt_seconds_count 0 48000
+rt_seconds_sum 0 45000
+rt_seconds_sum 0.5 46000
+rt_seconds_sum 0 47000
+rt_seconds_sum 0 48000
+size_bytes_count 0 45000
+size_bytes_count 0 46000
+size_bytes_count 2 47000
+size_bytes_count 0 48000
+size_bytes_sum 0 45000
+size_bytes_sum 0 46000
+size_bytes_sum 12 47000
+size_bytes_sum 0 48000
+`
+	if got := s.lines(""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := s.lines("metric=persecond_length&window=1s"); got != "length -1.5 48000\n" {
+		t.Errorf("one metric: %s", got)
+	}
+	if got := s.lines("resource=a"); got != "" {
+		t.Errorf("of a resource: %s", got)
+	}
+	if rec := s.get("metric=persecond_nothing"); rec.Code != 400 {
+		t.Errorf("a metric that is not there: %d", rec.Code)
+	}
+}
+
+// Whatever is counted, sampled late or not at all: each second that a reader gets is what was added in it, and none is
+// passed over because it had not been gathered yet.
+func TestSamplerAgainstOracle(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	s := newSampling(t, nil, prom.SamplerOptions{})
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
+	s.MustRegister(counter)
+	s.second()
+	got, want := map[string]float64{}, map[string]float64{}
+	collect := func() {
+		for line := range strings.Lines(s.get("cursor=a").Body.String()) {
+			if rest, ok := strings.CutPrefix(line, "persecond_x "); ok {
+				var v float64
+				var at int64
+				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
+					t.Fatal(err)
+				}
+				key := fmt.Sprint(at / 1000)
+				if _, twice := got[key]; twice {
+					t.Fatalf("%s came twice", key)
+				}
+				got[key] = v
+			}
+		}
+	}
+	want[fmt.Sprint(s.now.Unix()-1)] = 0
+	collect()
+	delete(want, fmt.Sprint(s.now.Unix()-1))
+	clear(got)
+	for range 300 {
+		n := random.IntN(50)
+		counter.Add(float64(n))
+		at := fmt.Sprint(s.now.Unix())
+		*s.now = s.now.Add(time.Second)
+		if random.IntN(3) == 0 {
+			collect() // before it was gathered
+		}
+		switch random.IntN(10) {
+		case 0: // not gathered: this second and the next cannot be told apart
+			*s.now = s.now.Add(time.Second)
+			s.sampler.Sample(t.Context())
+		default:
+			s.sampler.Sample(t.Context())
+			want[at] = float64(n)
+		}
+		if random.IntN(3) == 0 {
+			collect()
+		}
+	}
+	collect()
+	for at, v := range got {
+		if w, ok := want[at]; !ok || w != v {
+			t.Errorf("second %s has %v, want %v (%t)", at, v, w, ok)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d seconds, want %d", len(got), len(want))
+	}
+}
+
+// troubled is a Gatherer that does what it is told.
+type troubled struct {
+	do func() ([]*dto.MetricFamily, error)
+}
+
+func (g *troubled) Gather() ([]*dto.MetricFamily, error) { return g.do() }
+
+// A gatherer that fails, panics or blocks costs the seconds concerned, and nothing else.
+func TestSamplerInTrouble(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
+	registry.MustRegister(counter)
+	g := &troubled{registry.Gather}
+	s := newSampling(t, g, prom.SamplerOptions{})
+	second := func(do func() ([]*dto.MetricFamily, error)) {
+		counter.Inc()
+		g.do = do
+		s.second()
+	}
+	second(registry.Gather)
+	second(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
+	second(registry.Gather) // what was added since is of two seconds
+	second(func() ([]*dto.MetricFamily, error) { panic("oh") })
+	second(registry.Gather)
+	second(func() ([]*dto.MetricFamily, error) { // some of it
+		f, _ := registry.Gather()
+		return f, errors.New("partly broken")
+	})
+	second(func() ([]*dto.MetricFamily, error) { // it takes too long
+		*s.now = s.now.Add(1500 * ms)
+		return registry.Gather()
+	})
+	*s.now = s.now.Truncate(time.Second)
+	second(registry.Gather)
+	second(registry.Gather)
+	if got, want := s.lines(""), "x 1 45000\nx 1 50000\nx 1 54000\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	n := map[string]float64{}
+	s.sampler.Self(func(name string, v float64, _ ...string) { n[name] = v })
+	if n[exporter.SamplerErrors] != 3 || n[exporter.SamplerMissed] != 4 {
+		t.Errorf("%v", n)
+	}
+}
+
+// A gatherer that never returns does not keep Run from ending, nor a page from being read.
+func TestSamplerThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := make(chan struct{})
+		g := &troubled{func() ([]*dto.MetricFamily, error) { <-free; return nil, nil }}
+		s, err := prom.NewSampler(c, g, prom.SamplerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		c.Resource("a")
+		time.Sleep(10 * time.Second)
+		if n := len(read.seconds("cursor=x", "persecond_pass")); n != 9 { // the last may still come
+			t.Errorf("%d seconds", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		close(free)
+	})
+}
+
+// Names that not every server takes, names that become one, and series beyond the limit are left out, and counted.
+func TestSamplerLeavesOut(t *testing.T) {
+	s := newSampling(t, nil, prom.SamplerOptions{MaxSeries: 3})
+	s.MustRegister(
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "x", Help: "x"}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "with.dots", Help: "x"}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "y", Help: "x", ConstLabels: prometheus.Labels{"a.b": ""}}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z1", Help: "new\nline"}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z2", Help: "x"}),
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z3", Help: "x"}),
+	)
+	s.second()
+	if got, want := s.lines(""), "x 0 45000\nz1 0 45000\nz2 0 45000\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	n := map[string]float64{}
+	s.sampler.Self(func(name string, v float64, _ ...string) { n[name] = v })
+	if n[exporter.SamplerLeftOut] != 4 || n[exporter.SamplerSeries] != 3 {
+		t.Errorf("%v", n)
+	}
+	c, _ := service(t, collector.Options{})
+	if _, err := prom.NewSampler(nil, nil, prom.SamplerOptions{Prefix: "a-", MaxSeries: -1}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Error(err)
+	}
+	if _, err := prom.NewSampler(c, prometheus.DefaultGatherer, prom.SamplerOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkSampler(b *testing.B) {
+	c, now := service(b, collector.Options{})
+	registry := prometheus.NewRegistry()
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"resource"})
+	registry.MustRegister(v)
+	for i := range 1000 {
+		v.WithLabelValues(fmt.Sprint("GET /resource/", i)).Inc()
+	}
+	s, err := prom.NewSampler(c, registry, prom.SamplerOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		*now = now.Add(time.Second)
+		s.Sample(b.Context())
+	}
+}
