@@ -17,29 +17,62 @@ import (
 )
 
 // metrics is a sink that makes a prometheus.Metric of each sample. They are cheaper than client_golang's const metrics:
-// those of one view share their labels.
+// what belongs together is allocated in one piece.
 type metrics struct {
 	ch    chan<- prometheus.Metric
 	descs []desc
 	pairs []*dto.LabelPair
+
+	counters []counterSample // what is left of a slab of them
+	gauges   []gaugeSample
+	bounds   []float64 // of the classic buckets; all histograms have the same
 }
 
 // Labels implements walk.Sink.
-func (s *metrics) Labels(names, values []string) {
-	s.pairs = pairs(names, values)
-}
+func (s *metrics) Labels(names, values []string) { s.pairs = pairs(names, values) }
 
+// pairs makes label pairs.
 func pairs(names, values []string) []*dto.LabelPair {
+	if len(names) == 0 {
+		return nil
+	}
 	list := make([]*dto.LabelPair, len(names))
-	for i, name := range names {
-		list[i] = &dto.LabelPair{Name: proto.String(name), Value: proto.String(values[i])}
+	all := make([]struct {
+		pair        dto.LabelPair
+		name, value string
+	}, len(names))
+	for i := range all {
+		x := &all[i]
+		x.name, x.value = names[i], values[i]
+		x.pair.Name, x.pair.Value = &x.name, &x.value
+		list[i] = &x.pair
 	}
 	return list
 }
 
 // Value implements walk.Sink.
 func (s *metrics) Value(m *walk.Metric, v float64) {
-	s.ch <- &sample{desc: &s.descs[m.No], pairs: s.pairs, v: v}
+	d := &s.descs[m.No]
+	if d.kind == prometheus.CounterValue {
+		x := next(&s.counters)
+		x.sample = sample{d, s.pairs, v}
+		s.ch <- x
+	} else {
+		x := next(&s.gauges)
+		x.sample = sample{d, s.pairs, v}
+		s.ch <- x
+	}
+}
+
+// next takes one from a slab, and makes a new slab when it is used up.
+func next[T any](slab *[]T) *T {
+	const size = 32
+	if len(*slab) == 0 {
+		*slab = make([]T, size)
+	}
+	x := &(*slab)[0]
+	*slab = (*slab)[1:]
+	return x
 }
 
 // sample is a counter or a gauge.
@@ -52,14 +85,27 @@ type sample struct {
 // Desc implements prometheus.Metric.
 func (s *sample) Desc() *prometheus.Desc { return s.desc.Desc }
 
+type counterSample struct {
+	sample
+	out dto.Counter
+}
+
 // Write implements prometheus.Metric.
-func (s *sample) Write(out *dto.Metric) error {
-	out.Label = s.pairs
-	if s.desc.kind == prometheus.CounterValue {
-		out.Counter = &dto.Counter{Value: &s.v}
-	} else {
-		out.Gauge = &dto.Gauge{Value: &s.v}
-	}
+func (s *counterSample) Write(out *dto.Metric) error {
+	s.out.Value = &s.v
+	out.Label, out.Counter = s.pairs, &s.out
+	return nil
+}
+
+type gaugeSample struct {
+	sample
+	out dto.Gauge
+}
+
+// Write implements prometheus.Metric.
+func (s *gaugeSample) Write(out *dto.Metric) error {
+	s.out.Value = &s.v
+	out.Label, out.Gauge = s.pairs, &s.out
 	return nil
 }
 
@@ -84,21 +130,35 @@ const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
 // Histogram implements walk.Sink.
 func (s *metrics) Histogram(m *walk.Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
+	if s.bounds == nil {
+		for bound := range h.Classic() {
+			s.bounds = append(s.bounds, bound.Seconds())
+		}
+		s.bounds = append(s.bounds, math.Inf(1))
+	}
 	out := native(h)
 	out.CreatedTimestamp = timestamppb.New(began)
+	out.Bucket = make([]*dto.Bucket, 0, len(s.bounds))
+	buckets := make([]struct {
+		dto.Bucket
+		n uint64
+	}, len(s.bounds))
 	rest := exemplars
-	bucket := func(bound float64, n int64) *dto.Bucket {
-		b := &dto.Bucket{CumulativeCount: proto.Uint64(uint64(n)), UpperBound: proto.Float64(bound)}
-		if len(rest) > 0 && rest[0].RT.Seconds() <= bound {
+	add := func(n int64) {
+		i := len(out.Bucket)
+		b := &buckets[i]
+		b.n = uint64(n)
+		b.CumulativeCount, b.UpperBound = &b.n, &s.bounds[i]
+		if len(rest) > 0 && rest[0].RT.Seconds() <= s.bounds[i] {
 			b.Exemplar, rest = exemplar(rest[0]), rest[1:]
 		}
-		return b
+		out.Bucket = append(out.Bucket, &b.Bucket)
 	}
-	for bound, n := range h.Classic() {
-		out.Bucket = append(out.Bucket, bucket(bound.Seconds(), n))
+	for _, n := range h.Classic() {
+		add(n)
 	}
 	if len(rest) > 0 { // otherwise it is left to whoever writes the page, as in client_golang
-		out.Bucket = append(out.Bucket, bucket(math.Inf(1), h.Count()))
+		add(h.Count())
 	}
 	byTime := slices.SortedFunc(slices.Values(exemplars), func(a, b collector.Exemplar) int { return a.At.Compare(b.At) })
 	for _, x := range byTime {
@@ -115,13 +175,14 @@ func exemplar(x collector.Exemplar) *dto.Exemplar {
 
 // native makes a native histogram.
 func native(h *node.Histogram) *dto.Histogram {
-	out := &dto.Histogram{
-		SampleCount:   proto.Uint64(uint64(h.Count())),
-		SampleSum:     proto.Float64(h.Sum().Seconds()),
-		Schema:        proto.Int32(node.NativeSchema),
-		ZeroThreshold: proto.Float64(zeroThreshold),
-		ZeroCount:     proto.Uint64(uint64(h.Zero())),
-	}
+	x := &struct {
+		out            dto.Histogram
+		count, zero    uint64
+		sum, threshold float64
+		schema         int32
+	}{count: uint64(h.Count()), zero: uint64(h.Zero()), sum: h.Sum().Seconds(), threshold: zeroThreshold, schema: node.NativeSchema}
+	out := &x.out
+	out.SampleCount, out.SampleSum, out.Schema, out.ZeroThreshold, out.ZeroCount = &x.count, &x.sum, &x.schema, &x.threshold, &x.zero
 	spans(out, h)
 	return out
 }
@@ -130,6 +191,7 @@ func native(h *node.Histogram) *dto.Histogram {
 func spans(out *dto.Histogram, h *node.Histogram) {
 	var next int
 	var last int64
+	out.PositiveDelta = make([]int64, 0, 24) // of one or two decades
 	for i, n := range h.Native() {
 		if gap := i - next; len(out.PositiveSpan) == 0 || gap > maxGap {
 			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)})

@@ -1,7 +1,6 @@
 package walk
 
 import (
-	"iter"
 	"runtime"
 	"strings"
 	"time"
@@ -22,75 +21,88 @@ type Sink interface {
 
 // Walk reads all there is, once: the samples of one view are of one moment.
 func (p *Metrics) Walk(to Sink) {
-	var h node.Histogram
-	apart := p.by == "" || p.histogramsBy // every view has its own histogram
-	var exemplars []collector.Exemplar    // of a resource, not of a view
-	names, values := []string{"resource"}, make([]string, 2)
+	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
+	s.names = []string{"resource"}
 	if p.by != "" {
-		names = []string{p.by, "resource"} // sorted, as both of them come before it
+		s.names = []string{p.by, "resource"} // sorted, as both of them come before it
 	}
+	s.apart = p.by == "" || p.histogramsBy
 	m := p.stats.Seal()
-	for _, r := range m.Resources {
-		p.words(to, r, values)
-		if !apart {
-			r.View().Snapshot(m.Now, &h)
-			values[0] = r.Name()
-			to.Labels(names[1:], values[:1])
-			p.histogram(to, &h, r.View(), r.Exemplars())
+	s.now = m.Now
+	word, view := s.word, s.view // once, and not for each resource
+	for _, s.resource = range m.Resources {
+		for _, s.metric = range p.List {
+			if s.metric.Words != nil {
+				s.metric.Words(s.resource)(word)
+			}
 		}
-		for name, v := range p.views(r) {
-			values[0], values[1] = name, r.Name()
-			to.Labels(names, values[2-len(names):])
-			var snap node.Snapshot
-			if apart {
-				snap = v.Snapshot(m.Now, &h)
-				if p.by == "" {
-					exemplars = r.Exemplars()
-				}
-				p.histogram(to, &h, v, exemplars)
-			} else {
-				snap = v.Snapshot(m.Now, nil)
-			}
-			for _, m := range p.List {
-				if m.Resource != nil {
-					to.Value(m, m.Resource(&snap))
-				}
-			}
+		if !s.apart {
+			s.resource.View().Snapshot(m.Now, &s.h)
+			s.values[1] = s.resource.Name()
+			to.Labels(s.names[1:], s.values[1:])
+			s.histogram(s.resource.View(), s.resource.Exemplars())
+		}
+		switch p.by {
+		case byOrigin:
+			s.resource.Origins()(view)
+		case byEntrance:
+			s.resource.Entrances()(view)
+		default:
+			s.view("", s.resource.View())
 		}
 	}
 	p.self(to)
 }
 
-// views iterates over the views of a resource that are shown, each with the value of the label for it.
-func (p *Metrics) views(r *collector.Resource) iter.Seq2[string, *node.View] {
-	switch p.by {
-	case byOrigin:
-		return r.Origins()
-	case byEntrance:
-		return r.Entrances()
+// scrape is a walk through the resources. What all of them need is made once.
+type scrape struct {
+	*Metrics
+	to            Sink
+	names, values []string // of labels
+	apart         bool     // every view has its own histogram
+	now           time.Duration
+	resource      *collector.Resource
+	metric        *Metric
+
+	snap node.Snapshot
+	h    node.Histogram
+}
+
+// word hands on what the resource has counted of the metric by a word.
+func (s *scrape) word(word string, n int64) bool {
+	s.values[0], s.values[1] = word, s.resource.Name()
+	s.to.Labels(s.metric.wordLabels, s.values)
+	s.to.Value(s.metric, float64(n))
+	return true
+}
+
+// view hands on a view of the resource, with the value of the label for it.
+func (s *scrape) view(name string, v *node.View) bool {
+	s.values[0], s.values[1] = name, s.resource.Name()
+	s.to.Labels(s.names, s.values[2-len(s.names):])
+	if s.apart {
+		s.snap = v.Snapshot(s.now, &s.h)
+		var exemplars []collector.Exemplar // of a resource, not of a view
+		if s.by == "" {
+			exemplars = s.resource.Exemplars()
+		}
+		s.histogram(v, exemplars)
+	} else {
+		s.snap = v.Snapshot(s.now, nil)
 	}
-	return func(yield func(string, *node.View) bool) { yield("", r.View()) }
+	for _, m := range s.List {
+		if m.Resource != nil {
+			s.to.Value(m, m.Resource(&s.snap))
+		}
+	}
+	return true
 }
 
 // histogram hands on the histogram of a view.
-func (p *Metrics) histogram(to Sink, h *node.Histogram, v *node.View, exemplars []collector.Exemplar) {
-	for _, m := range p.List {
+func (s *scrape) histogram(v *node.View, exemplars []collector.Exemplar) {
+	for _, m := range s.List {
 		if m.Type == exporter.Histogram {
-			to.Histogram(m, h, v.Began(), exemplars)
-		}
-	}
-}
-
-// words hands on what is counted by word.
-func (p *Metrics) words(to Sink, r *collector.Resource, values []string) {
-	for _, m := range p.List {
-		if m.Words == nil {
-			continue
-		}
-		for word, n := range m.Words(r) {
-			values[0], values[1] = word, r.Name()
-			to.Labels(m.wordLabels, values)
-			to.Value(m, float64(n))
+			s.to.Histogram(m, &s.h, v.Began(), exemplars)
 		}
 	}
 }
