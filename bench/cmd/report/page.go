@@ -38,7 +38,8 @@ func (p *page) head(command string) {
 	p.printf("Ratios are medians of the ratios of each run, and tell more than times.\n")
 }
 
-func (p *page) targets() {
+// targets is one table of all targets, or of those that were measured.
+func (p *page) targets(measured bool) {
 	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
 	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
 	p.header("lrrrrrl", "what", "windowstat", "rival", "ratio or figure", "must", "aim", "")
@@ -47,6 +48,9 @@ func (p *page) targets() {
 		figure, limit := amount, amount
 		if t.against != "" || t.unit == beside {
 			figure, limit = ratio, ratio
+		}
+		if !v.measured && measured {
+			continue
 		}
 		if !v.measured {
 			p.row(t.what, "", "", "", limit(t.must), limit(t.aim), v.word)

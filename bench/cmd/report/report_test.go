@@ -35,7 +35,7 @@ BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140
 
 func TestReport(t *testing.T) {
 	var out strings.Builder
-	if err := run(strings.NewReader(output), &out, "make it"); err != nil {
+	if err := run(strings.NewReader(output), &out, "make it", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -68,9 +68,43 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Pages alone: no table of anything else, and no target that was not measured.
+func TestReportOfPages(t *testing.T) {
+	const output = `BenchmarkPage/text/windowstat-2 	 7	 100000000 ns/op	 19.05 MB/page	 5686964 B/op	 1000 allocs/op
+BenchmarkPage/text/client_golang-2 	 1	 1500000000 ns/op	 19.09 MB/page	 76841200 B/op	 12000 allocs/op
+BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 7000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
+`
+	var out strings.Builder
+	if err := run(strings.NewReader(output), &out, "", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| page of 10,000 resources, text: client_golang | 100,000,000 | 1,500,000,000 | 1/15 | 1/8 | 1/8 | aim met |\n",
+		"| allocations, page of 10,000 resources, text: client_golang | 1,000 | 12,000 | 1/12 | 1/10 | 1/20 | must met |\n",
+		"| 10,000 resources | text | client_golang | 1,500 ±0% | 15 | 12,000 | 12 | 19.1 | to work out what it shows |\n",
+		"| 1 | constant pages | 200 ±0% | 400 ±0% | 4,000 ±0% | 20,000 ±0% | 7,000,000 | 1,000 | 10 |\n",
+		"| 1 | 1.05 | 1.00 | 1.25 | 0.50 |\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	for _, not := range []string{"not measured", "## One finished request", "# Results"} {
+		if strings.Contains(out.String(), not) {
+			t.Errorf("there is %q", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
 func TestReportRefusesWhatIsNoOutput(t *testing.T) {
 	for _, in := range []string{"", "PASS\n", "BenchmarkCall/windowstat-2 100 many ns/op\n"} {
-		if err := run(strings.NewReader(in), &strings.Builder{}, ""); err == nil {
+		if err := run(strings.NewReader(in), &strings.Builder{}, "", false); err == nil {
 			t.Errorf("a report was made from %q", in)
 		}
 	}

@@ -49,6 +49,13 @@ var list = []target{
 	{"reading the window of 100 leaves: of one", "Beside/window-of-100-leaves/window-of-one", "", beside, 150, 150},
 	{"registering the 10,000th resource by handle: the 100th", "Register/handle-10000th/handle-100th", "", beside, 3, 3},
 	{"registering the 10,000th resource through a context: the 100th", "Register/context-10000th/context-100th", "", beside, 3, 3},
+	{"page of 10,000 resources, text: client_golang", "Page/text/windowstat", "Page/text/client_golang", "ns/op", 1. / 8, 1. / 8},
+	{"page of 10,000 resources, OpenMetrics: client_golang", "Page/openmetrics/windowstat", "Page/openmetrics/client_golang", "ns/op", 1. / 8, 1. / 8},
+	{"allocations, page of 10,000 resources, text: client_golang", "Page/text/windowstat", "Page/text/client_golang", "allocs/op", 1. / 10, 1. / 20},
+	{"allocations, page of 10,000 resources, OpenMetrics: client_golang", "Page/openmetrics/windowstat", "Page/openmetrics/client_golang", "allocs/op", 1. / 10, 1. / 20},
+	{"page of 10,000 resources, in a registry: const metrics", "Registry/text/windowstat", "Registry/text/const-metrics", "ns/op", 0.8, 0.8},
+	{"page of 15 seconds of 1,000 resources: const metrics", "SecondsPage/text/windowstat", "SecondsPage/text/const-metrics", "ns/op", 1. / 5, 1. / 5},
+	{"memory, history, of a resource and busy second", "History/windowstat", "", "B/second", 64, 64},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
