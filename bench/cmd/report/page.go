@@ -46,7 +46,7 @@ func (p *page) targets(measured bool) {
 	for _, t := range list {
 		v := t.judge(p.s)
 		figure, limit := amount, amount
-		if t.against != "" || t.unit == beside {
+		if _, turns := parts[t.unit]; turns || t.against != "" {
 			figure, limit = ratio, ratio
 		}
 		if !v.measured && measured {
@@ -238,6 +238,8 @@ func amount(v float64) string {
 // ratio writes a ratio to two decimals, a small one as a fraction of one.
 func ratio(v float64) string {
 	switch {
+	case v > 0 && v < 0.001:
+		return "1/" + amount(1/v)
 	case v > 0 && v < 0.5:
 		return fmt.Sprintf("1/%.3g", math.Round(10/v)/10)
 	case v >= 10:

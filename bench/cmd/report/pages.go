@@ -22,31 +22,36 @@ func (p *page) pages() {
 	} {
 		for _, name := range p.s.under(w.group) {
 			format, rival, _ := strings.Cut(name, "/")
-			full, ours := w.group+"/"+name, w.group+"/"+format+"/windowstat"
-			times, _ := p.s.ratio(full, ours, "ns/op")
-			allocations, _ := p.s.ratio(full, ours, "allocs/op")
+			full := w.group + "/" + name
 			i := slices.IndexFunc(w.list, func(r bench.Page) bool { return r.Name == rival })
 			rows = append(rows, []string{
-				w.what, format, rival, p.milliseconds(full), amount(times),
-				p.plain(full, "allocs/op"), amount(allocations), p.plain(full, "MB/page"), w.list[i].Lacks,
+				w.what, format, p.milliseconds(full, "ns/op"), rival, p.milliseconds(full, "other-ns/op"), p.inTurn(full, beside),
+				p.plain(full, "own-allocs/op"), p.plain(full, "other-allocs/op"), p.inTurn(full, besideAllocations),
+				p.plain(full, "MB/page"), w.list[i].Lacks,
 			})
 		}
 	}
 	if rows == nil {
 		return
 	}
-	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of the last minute; × is the time, or the allocations, divided by windowstat's, more is better for windowstat. ")
+	p.printf("\n## Pages\n\nMilliseconds for one page without gzip, of a service that was in use in every second of the last minute. Both pages take turns; less is better for windowstat. ")
 	p.printf("client_golang has a metric of its own for each series; const metrics are made from what the same windowstat collector knows.\n\n")
-	p.header("lllrrrrrl", "page", "format", "", "ms", "×", "allocations", "×", "MB", "lacks")
+	p.header("llrlrrrrrrl", "page", "format", "ms", "beside", "ms", "ratio", "allocations", "beside", "ratio", "MB", "the other lacks")
 	for _, r := range rows {
 		p.row(r...)
 	}
 }
 
 // milliseconds is what a benchmark took, with its spread.
-func (p *page) milliseconds(name string) string {
-	v, _ := p.s.median(name, "ns/op")
-	return fmt.Sprintf("%s ±%.0f%%", amount(v/1e6), 100*p.s.spread(name, "ns/op"))
+func (p *page) milliseconds(name, unit string) string {
+	v, _ := p.s.median(name, unit)
+	return fmt.Sprintf("%s ±%.0f%%", amount(v/1e6), 100*p.s.spread(name, unit))
+}
+
+// inTurn is the ratio of a benchmark that takes turns.
+func (p *page) inTurn(name, unit string) string {
+	v, _ := p.s.median(name, unit)
+	return ratio(v)
 }
 
 // storm is how long recording takes while pages are asked for.
