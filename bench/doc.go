@@ -13,6 +13,9 @@
 // each in its simplest honest form. [Subjects] puts them through the two situations that windows get wrong, and
 // package hammer counts what is lost when a bucket turns.
 //
+// [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
+// it, and [Storms] are what goes on while calls are recorded.
+//
 //	make -C bench results
 //
 // runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it.

@@ -9,6 +9,8 @@ require (
 	github.com/VictoriaMetrics/metrics v1.44.0
 	github.com/alibaba/sentinel-golang v1.0.4
 	github.com/prometheus/client_golang v1.24.1
+	github.com/prometheus/client_model v0.6.2
+	github.com/prometheus/common v0.70.1
 	github.com/puzpuzpuz/xsync/v4 v4.5.0
 	github.com/windowstat/windowstat v0.0.0-00010101000000-000000000000
 	github.com/zeromicro/go-zero v1.10.3
@@ -33,8 +35,6 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/prometheus/client_model v0.6.2 // indirect
-	github.com/prometheus/common v0.70.1 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/shirou/gopsutil/v3 v3.21.6 // indirect
 	github.com/spaolacci/murmur3 v1.1.0 // indirect

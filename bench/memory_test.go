@@ -178,3 +178,32 @@ func fill(c *collector.Collector, clock *time.Time) {
 		}
 	}
 }
+
+// BenchmarkHistory reports what the history takes for each resource and busy second. It has no histograms; the minute
+// window, which has them, is not part of it.
+func BenchmarkHistory(b *testing.B) {
+	const (
+		resources = 40
+		calls     = 150 // so many that most counts take two bytes
+		minutes   = 10
+	)
+	b.Run("windowstat", func(b *testing.B) {
+		// Both do the same for as long; one forgets all but the last minute.
+		with := func(history time.Duration) float64 {
+			before := heap()
+			s, err := bench.NewService(bench.Traffic{Resources: resources, Seconds: 60 * (minutes + 1), Calls: calls, History: history})
+			if err != nil {
+				b.Fatal(err)
+			}
+			after := heap()
+			runtime.KeepAlive(s)
+			return after - before
+		}
+		var sum float64
+		for b.Loop() {
+			sum += with((minutes+1)*time.Minute) - with(time.Minute)
+		}
+		b.ReportMetric(sum/float64(b.N)/(resources*minutes*60), "B/second")
+		b.ReportMetric(0, "ns/op")
+	})
+}

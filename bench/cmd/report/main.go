@@ -13,25 +13,35 @@ import (
 
 func main() {
 	command := flag.String("command", "make -C bench results", "the command that made the input, to be shown")
+	pages := flag.Bool("pages", false, "write only what is about pages, and was measured")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *command); err != nil {
+	if err := run(os.Stdin, os.Stdout, *command, *pages); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(r io.Reader, w io.Writer, command string) error {
+func run(r io.Reader, w io.Writer, command string, onlyPages bool) error {
 	s, err := read(r)
 	if err != nil {
 		return err
 	}
 	p := &page{s: s}
+	if onlyPages {
+		p.targets(true)
+		p.pages()
+		p.storm()
+		_, err = w.Write(p.out.Bytes())
+		return err
+	}
 	p.head(command)
-	p.targets()
+	p.targets(false)
 	p.losses()
 	p.calls()
 	p.limits()
 	p.reads()
+	p.pages()
+	p.storm()
 	p.itself()
 	p.windows()
 	p.turns()

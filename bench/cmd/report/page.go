@@ -38,15 +38,19 @@ func (p *page) head(command string) {
 	p.printf("Ratios are medians of the ratios of each run, and tell more than times.\n")
 }
 
-func (p *page) targets() {
+// targets is one table of all targets, or of those that were measured.
+func (p *page) targets(measured bool) {
 	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
 	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
 	p.header("lrrrrrl", "what", "windowstat", "rival", "ratio or figure", "must", "aim", "")
 	for _, t := range list {
 		v := t.judge(p.s)
 		figure, limit := amount, amount
-		if t.against != "" || t.unit == beside {
+		if _, turns := parts[t.unit]; turns || t.against != "" {
 			figure, limit = ratio, ratio
+		}
+		if !v.measured && measured {
+			continue
 		}
 		if !v.measured {
 			p.row(t.what, "", "", "", limit(t.must), limit(t.aim), v.word)
@@ -234,6 +238,8 @@ func amount(v float64) string {
 // ratio writes a ratio to two decimals, a small one as a fraction of one.
 func ratio(v float64) string {
 	switch {
+	case v > 0 && v < 0.001:
+		return "1/" + amount(1/v)
 	case v > 0 && v < 0.5:
 		return fmt.Sprintf("1/%.3g", math.Round(10/v)/10)
 	case v >= 10:

@@ -35,7 +35,7 @@ BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140
 
 func TestReport(t *testing.T) {
 	var out strings.Builder
-	if err := run(strings.NewReader(output), &out, "make it"); err != nil {
+	if err := run(strings.NewReader(output), &out, "make it", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -68,9 +68,42 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Pages alone: no table of anything else, and no target that was not measured.
+func TestReportOfPages(t *testing.T) {
+	const output = `BenchmarkPage/text/client_golang-2 	 1	 100000000 ns/op	 1500000000 other-ns/op	 0.066 ratio	 1000 own-allocs/op	 12000 other-allocs/op	 0.083 allocs-ratio	 19.05 MB/page
+BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 7000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
+BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
+`
+	var out strings.Builder
+	if err := run(strings.NewReader(output), &out, "", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| page of 10,000 resources, text: client_golang | 100,000,000 | 1,500,000,000 | 1/15.2 | 1/8 | 1/8 | aim met |\n",
+		"| allocations, page of 10,000 resources, text: client_golang | 1,000 | 12,000 | 1/12 | 1/10 | 1/20 | must met |\n",
+		"| 10,000 resources | text | 100 ±0% | client_golang | 1,500 ±0% | 1/15.2 | 1,000 | 12,000 | 1/12 | 19.1 | to work out what it shows |\n",
+		"| 1 | constant pages | 200 ±0% | 400 ±0% | 4,000 ±0% | 20,000 ±0% | 7,000,000 | 1,000 | 10 |\n",
+		"| 1 | 1.05 | 1.00 | 1.25 | 0.50 |\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	for _, not := range []string{"not measured", "## One finished request", "# Results"} {
+		if strings.Contains(out.String(), not) {
+			t.Errorf("there is %q", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
 func TestReportRefusesWhatIsNoOutput(t *testing.T) {
 	for _, in := range []string{"", "PASS\n", "BenchmarkCall/windowstat-2 100 many ns/op\n"} {
-		if err := run(strings.NewReader(in), &strings.Builder{}, ""); err == nil {
+		if err := run(strings.NewReader(in), &strings.Builder{}, "", false); err == nil {
 			t.Errorf("a report was made from %q", in)
 		}
 	}
@@ -84,7 +117,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%v is written %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{1. / 12: "1/12", 1. / 3.52: "1/3.5", 0.6: "0.60", 1.8: "1.80", 45.25: "45.2", 150: "150"} {
+	for v, want := range map[float64]string{1. / 12: "1/12", 1. / 3.52: "1/3.5", 1. / 1513: "1/1,513", 0.6: "0.60", 1.8: "1.80", 45.25: "45.2", 150: "150"} {
 		if got := ratio(v); got != want {
 			t.Errorf("%v is written %q, want %q", v, got, want)
 		}

@@ -10,13 +10,22 @@ type target struct {
 	what    string
 	ours    string // benchmark; "/*" at the end stands for all below, added up
 	against string // rival's benchmark, whose figure ours is divided by; none if the figure itself counts
-	unit    string // beside, if the benchmark itself compares two things
+	unit    string // beside or besideAllocations, if the benchmark itself compares two things
 	must    float64
 	aim     float64
 }
 
-// beside is the unit of benchmarks that take turns with what they are compared with.
-const beside = "ratio"
+// Units of benchmarks that take turns with what they are compared with: the ratios of the times, and of allocations.
+const (
+	beside            = "ratio"
+	besideAllocations = "allocs-ratio"
+)
+
+// parts are the units of the two figures that a ratio is of.
+var parts = map[string][2]string{
+	beside:            {"ns/op", "other-ns/op"},
+	besideAllocations: {"own-allocs/op", "other-allocs/op"},
+}
 
 // list is every target, in the order in which RESULTS.md shows them. Where a rival can be used in two ways, the
 // cheaper one counts.
@@ -49,6 +58,13 @@ var list = []target{
 	{"reading the window of 100 leaves: of one", "Beside/window-of-100-leaves/window-of-one", "", beside, 150, 150},
 	{"registering the 10,000th resource by handle: the 100th", "Register/handle-10000th/handle-100th", "", beside, 3, 3},
 	{"registering the 10,000th resource through a context: the 100th", "Register/context-10000th/context-100th", "", beside, 3, 3},
+	{"page of 10,000 resources, text: client_golang", "Page/text/client_golang", "", beside, 1. / 8, 1. / 8},
+	{"page of 10,000 resources, OpenMetrics: client_golang", "Page/openmetrics/client_golang", "", beside, 1. / 8, 1. / 8},
+	{"allocations, page of 10,000 resources, text: client_golang", "Page/text/client_golang", "", besideAllocations, 1. / 10, 1. / 20},
+	{"allocations, page of 10,000 resources, OpenMetrics: client_golang", "Page/openmetrics/client_golang", "", besideAllocations, 1. / 10, 1. / 20},
+	{"page of 10,000 resources, in a registry: const metrics", "Registry/text/const-metrics", "", beside, 0.8, 0.8},
+	{"page of 15 seconds of 1,000 resources: const metrics", "SecondsPage/text/const-metrics", "", beside, 1. / 5, 1. / 5},
+	{"memory, history, of a resource and busy second", "History/windowstat", "", "B/second", 64, 64},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
@@ -76,10 +92,11 @@ func (t target) judge(s *samples) verdict {
 		v.ours, v.measured = s.median(t.ours, t.unit)
 	}
 	v.value = v.ours
+	of, turns := parts[t.unit]
 	switch {
-	case t.unit == beside:
-		v.ours, _ = s.median(t.ours, "ns/op")
-		v.against, _ = s.median(t.ours, "other-ns/op")
+	case turns:
+		v.ours, _ = s.median(t.ours, of[0])
+		v.against, _ = s.median(t.ours, of[1])
 	case t.against != "":
 		v.against, _ = s.median(t.against, t.unit)
 		v.value, v.measured = s.ratio(t.ours, t.against, t.unit)

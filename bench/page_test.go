@@ -1,0 +1,212 @@
+package bench_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/bench"
+)
+
+// format is what a client accepts.
+type format struct{ name, accept string }
+
+var (
+	plainText   = format{"text", "text/plain;version=0.0.4"}
+	openMetrics = format{"openmetrics", "application/openmetrics-text;version=1.0.0"}
+)
+
+// traffic is what so many resources did in the last minute, which is all that a page looks back on.
+func traffic(resources int) bench.Traffic {
+	return bench.Traffic{Resources: resources, Seconds: 60, Calls: 2}
+}
+
+// BenchmarkPage serves the metrics page of 10,000 resources.
+func BenchmarkPage(b *testing.B) {
+	besidePages(b, bench.Pages(), many, "/metrics", plainText, openMetrics)
+}
+
+// BenchmarkRegistry serves the same from a registry that the collector is registered in.
+func BenchmarkRegistry(b *testing.B) {
+	besidePages(b, bench.RegistryPages(), many, "/metrics", plainText)
+}
+
+// BenchmarkSecondsPage serves 15 seconds of 1,000 resources, each with its time.
+func BenchmarkSecondsPage(b *testing.B) {
+	besidePages(b, bench.SecondsPages(), 1000, "/metrics/seconds?"+bench.SecondsQuery, plainText)
+}
+
+// besidePages compares windowstat's page with another, in turns, without gzip. A page takes so long that the machine is
+// not the same for two benchmarks, one after the other. Both have been asked for once before, so that buffers are as
+// large as they get. They share a heap, in which each pays for its garbage.
+func besidePages(b *testing.B, pages []bench.Page, resources int, target string, formats ...format) {
+	const atLeast = 3 // turns
+	var ours, other http.Handler
+	for _, f := range formats {
+		b.Run(f.name+"/"+pages[1].Name, func(b *testing.B) {
+			if ours == nil {
+				ours, other = newPage(b, pages[0], resources), newPage(b, pages[1], resources)
+			}
+			r := request(target, f)
+			size := ask(b, ours, r)
+			ask(b, other, r)
+			var times, allocations turns
+			for b.Loop() {
+				for range atLeast {
+					ns, n := measure(b, ours, r)
+					otherNS, otherN := measure(b, other, r)
+					times.add(ns, otherNS)
+					allocations.add(n, otherN)
+				}
+			}
+			times.report(b)
+			b.ReportMetric(median(allocations.ours), "own-allocs/op")
+			b.ReportMetric(median(allocations.other), "other-allocs/op")
+			b.ReportMetric(median(allocations.ratio), "allocs-ratio")
+			b.ReportMetric(float64(size)/1e6, "MB/page")
+		})
+	}
+}
+
+// measure asks for a page, and returns the nanoseconds and allocations that it took.
+func measure(b *testing.B, h http.Handler, r *http.Request) (ns, allocations float64) {
+	b.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := bench.Now()
+	ask(b, h, r)
+	took := bench.Now() - start
+	runtime.ReadMemStats(&after)
+	return float64(took), float64(after.Mallocs - before.Mallocs)
+}
+
+// ask asks for a page, and returns how long it was.
+func ask(b *testing.B, h http.Handler, r *http.Request) int64 {
+	b.Helper()
+	var c client
+	h.ServeHTTP(&c, r)
+	if c.bytes == 0 || c.status > http.StatusOK {
+		b.Fatalf("status %d, %d bytes", c.status, c.bytes)
+	}
+	return c.bytes
+}
+
+func newPage(tb testing.TB, p bench.Page, resources int) http.Handler {
+	tb.Helper()
+	s, err := bench.NewService(traffic(resources))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h, err := p.New(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	runtime.GC() // what only the making took
+	return h
+}
+
+func request(target string, f format) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	r.Header.Set("Accept", f.accept)
+	return r
+}
+
+// client is an http.ResponseWriter that reads everything and keeps nothing.
+type client struct {
+	header http.Header
+	status int
+	bytes  int64
+}
+
+func (c *client) Header() http.Header {
+	if c.header == nil {
+		c.header = http.Header{}
+	}
+	return c.header
+}
+
+func (c *client) Write(b []byte) (int, error) {
+	c.bytes += int64(len(b))
+	return len(b), nil
+}
+
+func (c *client) WriteHeader(status int) { c.status = status }
+
+// Pages that are measured beside each other show the same samples with the same values.
+func TestPagesShowTheSame(t *testing.T) {
+	const resources = 5
+	for name, c := range map[string]struct {
+		pages     []bench.Page
+		target    string
+		perSource int // samples of a resource
+	}{
+		// Ten counters and gauges, one reason of blocks; fourteen bounds, the one without, sum and count.
+		"page":         {bench.Pages(), "/metrics", 10 + 1 + 14 + 1 + 2},
+		"registry":     {bench.RegistryPages(), "/metrics", 10 + 1 + 14 + 1 + 2},
+		"seconds page": {bench.SecondsPages(), "/metrics/seconds?" + bench.SecondsQuery, 11 * bench.SecondsShown},
+	} {
+		ours := samples(t, c.pages[0], resources, c.target)
+		theirs := samples(t, c.pages[1], resources, c.target)
+		var ofResources int
+		for key, v := range ours {
+			if strings.Contains(key, " resource=") {
+				ofResources++
+			}
+			// Response times are added up in another order.
+			if w, ok := theirs[key]; !ok || math.Abs(v-w) > 1e-9*math.Abs(v) {
+				t.Errorf("%s: %s is %v, beside it %v (%v)", name, key, v, w, ok)
+			}
+		}
+		for key := range theirs {
+			if _, ok := ours[key]; !ok {
+				t.Errorf("%s: only %s has %s", name, c.pages[1].Name, key)
+			}
+		}
+		if ofResources != resources*c.perSource {
+			t.Errorf("%s: %d samples of resources, want %d", name, ofResources, resources*c.perSource)
+		}
+	}
+}
+
+// samples are the samples of a page, but for those of the runtime, the process and the page itself.
+func samples(t *testing.T, p bench.Page, resources int, target string) map[string]float64 {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	newPage(t, p, resources).ServeHTTP(rec, request(target, plainText))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(rec.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for name, f := range families {
+		if !strings.HasPrefix(name, "windowstat_") {
+			continue
+		}
+		for _, m := range f.Metric {
+			key := fmt.Sprint(name, " ", m.GetTimestampMs())
+			for _, l := range m.Label {
+				key += fmt.Sprintf(" %s=%q", l.GetName(), l.GetValue())
+			}
+			switch {
+			case m.Counter != nil:
+				all[key] = m.Counter.GetValue()
+			case m.Gauge != nil:
+				all[key] = m.Gauge.GetValue()
+			default:
+				all[key+" sum"], all[key+" count"] = m.Histogram.GetSampleSum(), float64(m.Histogram.GetSampleCount())
+				for _, b := range m.Histogram.Bucket {
+					all[fmt.Sprint(key, " le=", b.GetUpperBound())] = float64(b.GetCumulativeCount())
+				}
+			}
+		}
+	}
+	return all
+}

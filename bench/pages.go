@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// Page is a way to show what is known about a [Service] to Prometheus.
+type Page struct {
+	// Name names it in results.
+	Name string
+	// Lacks is what it does not show, or do, that windowstat does.
+	Lacks string
+	// New makes the page. Whether it keeps the service or only the figures is its own affair.
+	New func(*Service) (http.Handler, error)
+}
+
+// Pages are the ways to show all resources, the runtime and the process, as of now.
+func Pages() []Page {
+	return []Page{
+		{"windowstat", "", func(s *Service) (http.Handler, error) { return prom.Handler(s.Collector, prom.Options{}) }},
+		{"client_golang", "to work out what it shows", newVectorPage},
+	}
+}
+
+// RegistryPages are the ways to show the same in a registry of one's own, read from the same windowstat collector.
+func RegistryPages() []Page {
+	return []Page{
+		{"windowstat", "", func(s *Service) (http.Handler, error) {
+			p, err := prom.New(s.Collector, prom.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return inRegistry(p)
+		}},
+		{"const-metrics", "native histograms", func(s *Service) (http.Handler, error) {
+			return inRegistry(newConstMetrics(s.Collector))
+		}},
+	}
+}
+
+// SecondsPages are the ways to show the last [SecondsShown] seconds, each with its time.
+func SecondsPages() []Page {
+	return []Page{
+		{"windowstat", "", func(s *Service) (http.Handler, error) { return prom.NewSeconds(s.Collector, prom.SecondsOptions{}) }},
+		{"const-metrics", "cursors, a choice of what to show", func(s *Service) (http.Handler, error) {
+			return inRegistry(newConstSeconds(s.Collector))
+		}},
+	}
+}
+
+func inRegistry(c prometheus.Collector) (http.Handler, error) {
+	r := prometheus.NewRegistry()
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true}), r.Register(c)
+}
+
+// runtimeMetrics are what both pages have besides: the Go runtime and the process.
+func runtimeMetrics() (*prometheus.Registry, error) {
+	r := prometheus.NewRegistry()
+	return r, errors.Join(
+		r.Register(collectors.NewGoCollector()),
+		r.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+	)
+}
+
+// newVectorPage has a counter, gauge or histogram of client_golang for each series that windowstat shows, with the same
+// value. They were set before, as a service does while it runs; nothing but them is kept.
+func newVectorPage(s *Service) (http.Handler, error) {
+	families, err := families(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := runtimeMetrics()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if err := r.Register(vector(f, s)); err != nil {
+			return nil, err
+		}
+	}
+	return promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})), nil
+}
+
+// families are what windowstat shows of a service.
+func families(s *Service) ([]*dto.MetricFamily, error) {
+	p, err := prom.New(s.Collector, prom.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r := prometheus.NewRegistry()
+	if err := r.Register(p); err != nil {
+		return nil, err
+	}
+	return r.Gather()
+}
+
+// vector is a family as client_golang's own metrics.
+func vector(f *dto.MetricFamily, s *Service) prometheus.Collector {
+	var labels []string
+	for _, l := range f.Metric[0].Label {
+		labels = append(labels, l.GetName())
+	}
+	switch f.GetType() {
+	case dto.MetricType_COUNTER:
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: f.GetName(), Help: f.GetHelp()}, labels)
+		for _, m := range f.Metric {
+			v.WithLabelValues(values(m)...).Add(m.Counter.GetValue())
+		}
+		return v
+	case dto.MetricType_GAUGE:
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.GetName(), Help: f.GetHelp()}, labels)
+		for _, m := range f.Metric {
+			v.WithLabelValues(values(m)...).Set(m.Gauge.GetValue())
+		}
+		return v
+	}
+	var bounds []float64
+	for _, b := range f.Metric[0].Histogram.Bucket {
+		bounds = append(bounds, b.GetUpperBound())
+	}
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: f.GetName(), Help: f.GetHelp(), Buckets: bounds, NativeHistogramBucketFactor: 1.1,
+	}, labels)
+	names := Names(len(f.Metric))
+	for _, m := range f.Metric {
+		h := v.WithLabelValues(values(m)...)
+		i, _ := slices.BinarySearch(names, values(m)[0]) // they are in order
+		s.Took(i, func(rt time.Duration) { h.Observe(rt.Seconds()) })
+	}
+	return v
+}
+
+func values(m *dto.Metric) []string {
+	var list []string
+	for _, l := range m.Label {
+		list = append(list, l.GetValue())
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// stormers are how many goroutines ask for pages without a break: more than there are processors in a small machine.
+const stormers = 4
+
+// Storm is what goes on while calls are recorded.
+type Storm struct {
+	Name string
+	// New makes the pages that are asked for over and over; none is quiet.
+	New func(*Service) ([]http.Handler, error)
+}
+
+// Storms are quiet, a storm of scrapes of windowstat's two pages, and the same of pages that do not change and have
+// nothing to do with windowstat: it takes the processors in the same way. What recording loses to the storm and not to
+// that is what scraping does to it.
+func Storms() []Storm {
+	return []Storm{
+		{"quiet", func(*Service) ([]http.Handler, error) { return nil, nil }},
+		{"constant-pages", func(s *Service) ([]http.Handler, error) {
+			h, err := newConstantPage(s)
+			return []http.Handler{h}, err
+		}},
+		{"windowstat-pages", func(s *Service) ([]http.Handler, error) {
+			h, err := prom.Handler(s.Collector, prom.Options{})
+			if err != nil {
+				return nil, err
+			}
+			seconds, err := prom.NewSeconds(s.Collector, prom.SecondsOptions{})
+			return []http.Handler{h, seconds}, err
+		}},
+	}
+}
+
+// newConstantPage shows the runtime, the process, and what a service was like when the page was made.
+func newConstantPage(s *Service) (http.Handler, error) {
+	then, err := families(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := runtimeMetrics()
+	if err != nil {
+		return nil, err
+	}
+	constant := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return then, nil })
+	return promhttp.HandlerFor(prometheus.Gatherers{constant, r}, promhttp.HandlerOpts{}), nil
+}
+
+// Rage asks for the pages until stop is called, which returns how many times they were written.
+func Rage(pages []http.Handler) (stop func() int64) {
+	var (
+		done  atomic.Bool
+		count atomic.Int64
+		wg    sync.WaitGroup
+	)
+	for i := range stormers {
+		if len(pages) == 0 {
+			break
+		}
+		page := pages[i%len(pages)]
+		wg.Go(func() {
+			r := httptest.NewRequest(http.MethodGet, "/?"+SecondsQuery, nil)
+			for !done.Load() {
+				page.ServeHTTP(discard{http.Header{}, io.Discard}, r)
+				count.Add(1)
+			}
+		})
+	}
+	return func() int64 {
+		done.Store(true)
+		wg.Wait()
+		return count.Load()
+	}
+}
+
+// discard is a client that reads everything at once.
+type discard struct {
+	header http.Header
+	io.Writer
+}
+
+func (d discard) Header() http.Header { return d.header }
+func (d discard) WriteHeader(int)     {}

@@ -1,0 +1,73 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/windowstat/windowstat/bench"
+	"github.com/windowstat/windowstat/collector"
+)
+
+// BenchmarkStorm reports how long Enter and Exit take a goroutine, one call after the other, while others ask for pages
+// as fast as they can; of one resource, which all of them want, and of 1,000 at random.
+func BenchmarkStorm(b *testing.B) {
+	const slot = time.Second
+	for _, n := range []int{1, 1000} {
+		s, err := bench.NewService(traffic(n))
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Live()
+		var resources []*collector.Resource
+		for _, name := range bench.Names(n) {
+			resources = append(resources, s.Collector.Resource(name))
+		}
+		for _, storm := range bench.Storms() {
+			b.Run(fmt.Sprintf("%d/%s", n, storm.Name), func(b *testing.B) {
+				pages, err := storm.New(s)
+				if err != nil {
+					b.Fatal(err)
+				}
+				h := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
+				var scrapes int64
+				start := bench.Now()
+				for b.Loop() {
+					stop := bench.Rage(pages)
+					recordFor(b, slot, resources, h)
+					scrapes += stop()
+				}
+				took := (bench.Now() - start).Seconds()
+				b.ReportMetric(0, "ns/op")
+				for _, q := range []float64{50, 99, 99.9, 99.99} {
+					b.ReportMetric(float64(h.ValueAtQuantile(q)), fmt.Sprintf("p%v-ns", q))
+				}
+				b.ReportMetric(float64(h.Max()), "max-ns")
+				b.ReportMetric(float64(h.TotalCount())/took, "calls/s")
+				b.ReportMetric(float64(scrapes)/took, "scrapes/s")
+			})
+		}
+	}
+}
+
+// recordFor records calls for so long, and how long each took.
+func recordFor(b *testing.B, length time.Duration, resources []*collector.Resource, h *hdrhistogram.Histogram) {
+	b.Helper()
+	picks := bench.Picks(len(resources))
+	i := 0
+	for end := bench.Now() + length; ; i++ {
+		r := resources[picks[i&(len(picks)-1)]]
+		began := bench.Now()
+		e := r.Enter()
+		e.Exit(nil)
+		now := bench.Now()
+		if err := h.RecordValue(int64(now - began)); err != nil {
+			b.Fatal(err)
+		}
+		if now >= end {
+			return
+		}
+	}
+}
