@@ -100,6 +100,14 @@ type constSecond struct {
 	desc *prometheus.Desc
 }
 
+// read reads the metric of a second, all of which are known here.
+func (m *constSecond) read(second *node.MetricNode, rt *node.Histogram) (float64, bool) {
+	if m.RT != nil {
+		return m.RT(rt), rt.Count() > 0
+	}
+	return m.Value(second)
+}
+
 func newConstSeconds(c *collector.Collector) *constSeconds {
 	p := &constSeconds{stats: c}
 	for _, m := range exporter.Seconds() {
@@ -119,11 +127,13 @@ func (p *constSeconds) Describe(ch chan<- *prometheus.Desc) {
 func (p *constSeconds) Collect(ch chan<- prometheus.Metric) {
 	moment := p.stats.Seal()
 	var seconds []node.MetricNode
+	rts := make([]node.Histogram, SecondsShown)
 	for _, r := range moment.Resources {
 		seconds = r.View().AppendSeconds(seconds[:0], moment.Open-SecondsShown, moment.Open)
+		r.View().Histograms(moment.Open-SecondsShown, rts)
 		for i := range seconds {
 			for _, m := range p.rows {
-				if v, ok := m.Value(&seconds[i]); ok {
+				if v, ok := m.read(&seconds[i], &rts[i]); ok {
 					ch <- prometheus.NewMetricWithTimestamp(seconds[i].Start,
 						prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, v, r.Name()))
 				}
