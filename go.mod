@@ -3,6 +3,7 @@ module github.com/windowstat/windowstat
 go 1.25.0
 
 require (
+	github.com/klauspost/compress v1.19.1
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.1

@@ -64,6 +64,15 @@ const (
 	SamplerMissed  = "sampler_missed_seconds_total"
 	SamplerLeftOut = "sampler_left_out_series"
 
+	PushLag       = "push_lag_seconds"
+	PushSeconds   = "push_seconds_total"
+	PushSamples   = "push_samples_total"
+	PushBytes     = "push_bytes_total"
+	PushRetries   = "push_retries_total"
+	PushRefused   = "push_refused_samples_total"
+	PushLost      = "push_lost_seconds_total"
+	PushSucceeded = "push_last_success_timestamp_seconds"
+
 	ScrapeDuration = "scrape_duration_seconds"
 	ScrapeSamples  = "scrape_samples"
 	ScrapeBytes    = "scrape_bytes"
@@ -79,6 +88,7 @@ var (
 	resource = []string{"resource"}
 	reader   = []string{"client", "cursor"}
 	page     = []string{"page"}
+	way      = []string{"way"}
 )
 
 // Catalogue returns all metrics, in the order in which they are documented. The caller owns the slice.
@@ -280,6 +290,38 @@ func Catalogue() []Metric {
 		{
 			Name: SamplerLeftOut, Type: Gauge,
 			Help: "Series that were left out of the last sampling: too many, with names that not every server takes, or two that would have one name.",
+		},
+		{
+			Name: PushLag, Type: Gauge, Unit: "seconds", Labels: way,
+			Help: "Sealed seconds that were not pushed yet, by way: remote_write or vm.",
+		},
+		{
+			Name: PushSeconds, Type: Counter, Unit: "seconds", Labels: way,
+			Help: "Seconds that were pushed.",
+		},
+		{
+			Name: PushSamples, Type: Counter, Labels: way,
+			Help: "Samples that were pushed.",
+		},
+		{
+			Name: PushBytes, Type: Counter, Unit: "bytes", Labels: way,
+			Help: "Bytes that were pushed, compressed.",
+		},
+		{
+			Name: PushRetries, Type: Counter, Labels: way,
+			Help: "Requests that were sent again, because the server could not be reached or did not take them.",
+		},
+		{
+			Name: PushRefused, Type: Counter, Labels: way,
+			Help: "Samples that the server refused for good.",
+		},
+		{
+			Name: PushLost, Type: Counter, Unit: "seconds", Labels: way,
+			Help: "Seconds that were dropped from the history before they could be pushed.",
+		},
+		{
+			Name: PushSucceeded, Type: Gauge, Unit: "seconds", Labels: way,
+			Help: "Unix time at which something was pushed last.",
 		},
 		{
 			Name: ScrapeDuration, Type: Gauge, Unit: "seconds", Labels: page,

@@ -1,0 +1,119 @@
+package push
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/node"
+)
+
+// request is what is sent at a time. It is sent again as it is: a server that has had it refuses it as a whole then, and
+// would refuse what is new, too, if that were with it.
+type request struct {
+	enc     Encoder
+	body    []byte
+	samples int
+	err     error
+	doubted bool // an attempt ended so that the server may have it
+}
+
+// batch is seconds that are sent together, in several requests. They are sent again as they are, until all of them are
+// dealt with.
+type batch struct {
+	to       int64 // before this one
+	requests []*request
+	all      []*request // to use their memory again
+}
+
+// encode makes the requests for the seconds from from to before to.
+func (p *Pusher) encode(from, to int64) {
+	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
+	s.begin()
+	limit := exporter.Limit{Seconds: to - from}
+	for _, stream := range p.streams {
+		to = stream.Walk(&p.opts.Selection, from, to, limit, &s)
+	}
+	s.finish()
+	p.batch.to, p.batch.requests = to, p.batch.all[:s.n]
+}
+
+// splitter spreads series over requests, with the labels that all of them get.
+type splitter struct {
+	p      *Pusher
+	labels labels
+	now    *request
+	n      int // requests
+}
+
+// begin begins the next request.
+func (s *splitter) begin() {
+	b := &s.p.batch
+	if s.n == len(b.all) {
+		b.all = append(b.all, &request{enc: s.p.format.New()})
+	}
+	s.now = b.all[s.n]
+	s.now.enc.Reset()
+	s.now.doubted = false
+	s.n++
+}
+
+// finish finishes a request; one that is empty is none.
+func (s *splitter) finish() {
+	r := s.now
+	if r.samples = r.enc.Samples(); r.samples == 0 {
+		s.n--
+		return
+	}
+	r.body, r.err = r.enc.Body()
+}
+
+// Series implements exporter.Sink.
+func (s *splitter) Series(f *exporter.Family, names, values []string) {
+	if s.now.enc.Samples() >= s.p.opts.MaxSamples {
+		s.finish()
+		s.begin()
+	}
+	s.labels.merge(names, values)
+	s.now.enc.Series(f, s.labels.names, s.labels.values)
+}
+
+// Value implements exporter.Sink.
+func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
+
+// Histogram implements exporter.Sink.
+func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.now.enc.Histogram(unix, h) }
+
+// labels adds some to those of each series.
+type labels struct {
+	more          map[string]string
+	own           []string // the names of more, sorted
+	names, values []string // of the series, sorted by name
+}
+
+func newLabels(more map[string]string) labels {
+	l := labels{more: more}
+	for name := range more {
+		l.own = append(l.own, name)
+	}
+	slices.Sort(l.own)
+	return l
+}
+
+// merge sets names and values to those of a series and ours.
+func (l *labels) merge(names, values []string) {
+	l.names, l.values = l.names[:0], l.values[:0]
+	add := func(name, value string) {
+		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
+		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
+	}
+	for _, name := range l.own {
+		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
+	}
+	for i, name := range names {
+		if _, taken := l.more[name]; taken {
+			name = "exported_" + name
+		}
+		add(name, values[i])
+	}
+}

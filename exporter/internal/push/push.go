@@ -1,0 +1,213 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/walk"
+)
+
+// Encoder writes the bodies of requests.
+type Encoder interface {
+	exporter.Sink
+	// Samples is how many there are in the body so far.
+	Samples() int
+	// Body is the finished body. It is good until Reset.
+	Body() ([]byte, error)
+	// Reset begins a new body.
+	Reset()
+}
+
+// Format is what the ways out that push differ in.
+type Format struct {
+	// Name is the value of the label way in the self-metrics.
+	Name string
+	// Header is for all requests.
+	Header http.Header
+	// New makes an Encoder.
+	New func() Encoder
+}
+
+// Pusher sends the sealed seconds of a Collector to a server. The seconds wait in the Collector's history until they are
+// sent: that is the queue, and it takes no memory of its own. It is safe for concurrent use, but Run runs once.
+type Pusher struct {
+	stats   *collector.Collector
+	opts    Options
+	format  Format
+	client  *http.Client
+	streams []exporter.Stream
+	batch   batch
+
+	mu   sync.Mutex // guards what follows
+	next int64      // index of the first second that was not dealt with
+	stat tally
+}
+
+// tally is what was done.
+type tally struct {
+	seconds, samples, refused, lost, retries, bytes int64
+	failing                                         bool
+	succeeded                                       time.Time
+}
+
+// checkNamespace is that of all ways out.
+func checkNamespace(name string) error { return walk.CheckNamespace(name) }
+
+// New makes a Pusher. The error names every option that is wrong.
+func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
+	o.defaults()
+	if err := o.check(c); err != nil {
+		return nil, err
+	}
+	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	if err != nil {
+		return nil, fmt.Errorf("Client: %w", err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resources := exporter.NewResources(c, o.Namespace, nil)
+	var errs []error
+	for _, name := range o.Selection.Metrics {
+		if !resources.Knows(name) {
+			errs = append(errs, fmt.Errorf("there is no metric %.70q", name))
+		}
+	}
+	return &Pusher{
+		stats: c, opts: o, format: f, client: client,
+		streams: append([]exporter.Stream{resources}, o.Streams...),
+		next:    c.Seal().Open,
+	}, errors.Join(errs...)
+}
+
+// Run sends each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about a
+// second, and sends everything that is left, as long as Drain allows. The error says what could not be sent then.
+func (p *Pusher) Run(ctx context.Context) error {
+	defer p.client.CloseIdleConnections()
+	line := p.stats.Timeline()
+	for ctx.Err() == nil {
+		now := line.Now()
+		open := line.At(now)
+		// The end of a multiple of the interval, so that all of them are sent alike.
+		every := int64(p.opts.Interval / time.Second)
+		wait := open.End - now + time.Duration(every-1-open.Index%every)*time.Second
+		if !sleep(ctx, wait) {
+			break
+		}
+		p.push(ctx, p.sealed())
+	}
+	return p.drain()
+}
+
+// drain sends what is left.
+func (p *Pusher) drain() error {
+	line := p.stats.Timeline()
+	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Drain+2*time.Second)
+	defer cancel()
+	last := line.At(line.Now())
+	for p.sealed() <= last.Index { // streams may take a moment longer
+		if !sleep(ctx, max(last.End-line.Now(), 10*time.Millisecond)) {
+			break
+		}
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), p.opts.Drain)
+	defer cancel()
+	p.push(ctx, last.Index+1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if left := last.Index + 1 - p.next; left > 0 {
+		p.stat.lost += left
+		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sealed is the second before which all are sealed.
+func (p *Pusher) sealed() int64 {
+	open := p.stats.Seal().Open
+	for _, stream := range p.streams {
+		open = stream.Sealed(open)
+	}
+	return open
+}
+
+// push sends the seconds before open that were not sent, until ctx ends.
+func (p *Pusher) push(ctx context.Context, open int64) {
+	for ctx.Err() == nil {
+		oldest := p.expire()
+		if b := &p.batch; b.to <= oldest { // it is dealt with, or has expired
+			from := max(b.to, oldest)
+			if from >= open {
+				return
+			}
+			p.encode(from, min(open, from+p.most()))
+		}
+		if !p.send(ctx) {
+			continue
+		}
+		p.mu.Lock()
+		p.stat.seconds += p.batch.to - p.next
+		p.next = p.batch.to
+		p.mu.Unlock()
+	}
+}
+
+// expire gives up the seconds that are no longer in the history, and returns the first that is to be sent. When the
+// first of a batch has expired all of it is given up: some of it may have arrived.
+func (p *Pusher) expire() int64 {
+	oldest := p.stats.Seal().Open - int64(p.stats.History()/time.Second)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next < oldest {
+		oldest = max(oldest, p.batch.to)
+		p.stat.lost += oldest - p.next
+		p.next = oldest
+	}
+	return p.next
+}
+
+// most is how many seconds are sent together when there are many: a few requests' worth.
+func (p *Pusher) most() int64 {
+	n := 0
+	for _, stream := range p.streams {
+		n += stream.Samples(&p.opts.Selection)
+	}
+	const requests = 8
+	return max(int64(requests*p.opts.MaxSamples/max(n, 1)), 1)
+}
+
+// Self implements exporter.Source.
+func (p *Pusher) Self(yield func(name string, value float64, labels ...string)) {
+	open := p.stats.Seal().Open
+	p.mu.Lock()
+	s, next := p.stat, p.next
+	p.mu.Unlock()
+	way := p.format.Name
+	yield(exporter.PushLag, float64(max(open-next, 0)), way)
+	yield(exporter.PushSeconds, float64(s.seconds), way)
+	yield(exporter.PushSamples, float64(s.samples), way)
+	yield(exporter.PushBytes, float64(s.bytes), way)
+	yield(exporter.PushRetries, float64(s.retries), way)
+	yield(exporter.PushRefused, float64(s.refused), way)
+	yield(exporter.PushLost, float64(s.lost), way)
+	if !s.succeeded.IsZero() {
+		yield(exporter.PushSucceeded, float64(s.succeeded.UnixMilli())/1000, way)
+	}
+}

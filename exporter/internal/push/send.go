@@ -1,0 +1,180 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long to wait between two attempts.
+const (
+	firstWait = 250 * time.Millisecond
+	mostWait  = 30 * time.Second
+)
+
+// send sends the requests of the batch one after the other, each until it is dealt with. It reports false if ctx ended
+// before that, or the batch has expired.
+func (p *Pusher) send(ctx context.Context) bool {
+	for ; len(p.batch.requests) > 0; p.batch.requests = p.batch.requests[1:] {
+		if !p.deliver(ctx, p.batch.requests[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// deliver sends a request until it is dealt with.
+func (p *Pusher) deliver(ctx context.Context, r *request) bool {
+	if r.err != nil {
+		p.refuse(r, r.err)
+		return true
+	}
+	before := p.expire()
+	for wait := firstWait; ; wait = min(2*wait, mostWait) {
+		v := p.attempt(ctx, r)
+		switch {
+		case v.done:
+			p.succeed(r)
+			return true
+		case v.refused:
+			p.refuse(r, v.err)
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		p.fail(v.err)
+		pause := wait/2 + rand.N(wait)
+		if v.after > 0 {
+			pause = v.after
+		}
+		if !sleep(ctx, pause) || p.expire() != before {
+			return false
+		}
+		p.retry()
+	}
+}
+
+// verdict is what became of an attempt.
+type verdict struct {
+	done    bool          // the server has it
+	refused bool          // and will never take it
+	after   time.Duration // when to come again, if the server says so
+	err     error
+}
+
+// attempt sends a request once.
+//
+// What counts is what a server may do to samples that it gets twice: Prometheus refuses the whole request with 400. So
+// 400 after an attempt that ended in doubt means that it had it. Other answers of the client's fault say that the server
+// does not want these samples, and never will; but those about the address or the credentials are somebody's mistake
+// who may mend it, and no reason to lose anything.
+func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
+	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, bytes.NewReader(r.body))
+	if err != nil {
+		return verdict{refused: true, err: err}
+	}
+	for name, values := range p.format.Header {
+		req.Header[name] = values
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		r.doubted = true
+		return verdict{err: err}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	const enough = 4 << 10
+	said, err := io.ReadAll(io.LimitReader(resp.Body, enough))
+	if err == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	}
+	err = fmt.Errorf("%s: %s", resp.Status, oneLine(said))
+	switch code := resp.StatusCode; {
+	case code/100 == 2:
+		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+			return verdict{err: errors.New("the answer is a web page; is the URL right?")}
+		}
+		return verdict{done: true}
+	case code == http.StatusBadRequest && r.doubted:
+		return verdict{done: true}
+	case code == http.StatusTooManyRequests:
+		return verdict{after: retryAfter(resp.Header), err: err}
+	case code/100 == 5:
+		r.doubted = true
+		return verdict{after: retryAfter(resp.Header), err: err}
+	case code/100 == 3, code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
+		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired, code == http.StatusRequestTimeout:
+		return verdict{err: err}
+	}
+	return verdict{refused: true, err: err}
+}
+
+// oneLine is the beginning of what a server said.
+func oneLine(b []byte) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
+	const most = 200
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
+}
+
+// retryAfter is how long the server wants us to wait, 0 if it does not say. It may be wrong.
+func retryAfter(h http.Header) time.Duration {
+	said := h.Get("Retry-After")
+	d := time.Duration(0)
+	if seconds, err := strconv.Atoi(said); err == nil {
+		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	} else if at, err := http.ParseTime(said); err == nil {
+		d = time.Until(at)
+	}
+	return min(max(d, 0), time.Minute)
+}
+
+func (p *Pusher) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stat.retries++
+}
+
+// succeed counts a request that arrived.
+func (p *Pusher) succeed(r *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stat.samples += int64(r.samples)
+	p.stat.bytes += int64(len(r.body))
+	p.stat.succeeded = time.Now()
+	if p.stat.failing {
+		p.stat.failing = false
+		p.opts.Logger.Info("seconds can be sent again", "url", p.opts.URL, "lost_seconds", p.stat.lost)
+	}
+}
+
+// fail notes that an attempt failed, and says so if the one before did not.
+func (p *Pusher) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stat.failing {
+		p.opts.Logger.Error("seconds cannot be sent; trying again", "url", p.opts.URL, "err", err)
+	}
+	p.stat.failing = true
+}
+
+// refuse counts a request that the server will not take.
+func (p *Pusher) refuse(r *request, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stat.refused == 0 || !p.stat.failing {
+		p.opts.Logger.Error("samples were refused, and are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
+	}
+	p.stat.failing = true
+	p.stat.refused += int64(r.samples)
+}
