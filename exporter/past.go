@@ -24,6 +24,7 @@ type Log interface {
 type past struct {
 	resources map[string][]node.MetricNode // what is not taken
 	seconds   int64                        // how many there are
+	samples   int                          // and how many samples they have at most
 	to        int64                        // all of them are from before this one
 }
 
@@ -34,12 +35,23 @@ func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit)
 	p := &past{resources: map[string][]node.MetricNode{}, to: to}
 	known := map[string]int64{} // resources, and the first second of each
 	var alive []int64           // seconds
-	samples := 0
+	// end ends the last second, and reports whether there is room for another.
+	end := func() bool {
+		n := len(alive)
+		if n == 0 {
+			return true
+		}
+		if p.samples += len(known) * metrics; p.samples > limit.Samples && n > 1 {
+			p.to, alive = alive[n-1], alive[:n-1] // it was too much
+			return false
+		}
+		return p.samples < limit.Samples && int64(n) < limit.Seconds
+	}
 	r.log.Past(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
 		second := m.Start.Unix()
-		if second >= from && (len(alive) == 0 || second > alive[len(alive)-1]) {
-			if samples += len(known) * metrics; len(alive) > 0 && (samples > limit.Samples || int64(len(alive)) >= limit.Seconds) {
-				p.to = second
+		if n := len(alive); second >= from && (n == 0 || second > alive[n-1]) {
+			if !end() {
+				p.to = min(p.to, second)
 				return false
 			}
 			alive = append(alive, second)
@@ -51,10 +63,13 @@ func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit)
 			known[resource] = second
 		}
 		if second >= from {
-			p.resources[resource] = append(p.resources[resource], *m)
+			p.add(resource, m)
 		}
 		return true
 	})
+	if p.to == to {
+		end()
+	}
 	p.seconds = int64(len(alive))
 	for resource, first := range known {
 		p.resources[resource] = fill(p.resources[resource], alive, first)
@@ -62,11 +77,27 @@ func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit)
 	return p
 }
 
+// add adds a row. Two of a resource in one second are of two resources whose names are the same in the log.
+func (p *past) add(resource string, m *node.MetricNode) {
+	rows := p.resources[resource]
+	if n := len(rows); n > 0 && !m.Start.After(rows[n-1].Start) {
+		if last := &rows[n-1]; m.Start.Equal(last.Start) {
+			last.Counts = last.Counts.Add(m.Counts)
+			last.InFlightMax += m.InFlightMax
+		}
+		return
+	}
+	p.resources[resource] = append(rows, *m)
+}
+
 // fill puts the idle seconds of a resource between its rows: of all seconds in which the process lived, those from first
 // on.
 func fill(rows []node.MetricNode, alive []int64, first int64) []node.MetricNode {
 	var all []node.MetricNode
 	for _, second := range alive {
+		for len(rows) > 0 && rows[0].Start.Unix() < second {
+			rows = rows[1:] // out of place
+		}
 		switch {
 		case len(rows) > 0 && rows[0].Start.Unix() == second:
 			all = append(all, rows[0])

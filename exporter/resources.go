@@ -61,7 +61,11 @@ func (r *Resources) Samples(s *Selection) int {
 	if s.Histogram {
 		n += r.bounds + 3
 	}
-	return n * len(s.choose(r.stats.Seal().Resources))
+	samples := 0
+	for _, x := range s.choose(r.stats.Seal().Resources) {
+		samples += n * (1 + len(x.Name())/64)
+	}
+	return samples
 }
 
 // chosen is the metrics of the selection.
@@ -102,7 +106,8 @@ func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (
 	if from < r.first && r.log != nil {
 		old = r.past(s, len(metrics), from, min(to, r.first), limit)
 		if reached = old.to; reached == r.first {
-			reached = min(to, r.first+max(limit.Seconds-old.seconds, 0))
+			left := min(limit.Seconds-old.seconds, int64(float64(limit.Seconds)*(1-float64(old.samples)/float64(limit.Samples))))
+			reached = min(to, r.first+max(left, 0))
 		}
 	}
 	w := walk{sink: sink, metrics: metrics, times: s.Histogram || slices.ContainsFunc(metrics, func(m *secondFamily) bool { return m.RT != nil })}

@@ -10,7 +10,8 @@ type Stream interface {
 	// Sealed is the second before which all are sealed, when the second open is open on the timeline: open, or the one
 	// before it if the stream is not done with that. What was sealed once stays as it is.
 	Sealed(open int64) int64
-	// Samples is how many samples of the selection a second has at most.
+	// Samples is how many samples of the selection a second has at most. One with long labels counts for more, because it
+	// takes more room.
 	Samples(s *Selection) int
 	// Walk hands the sealed seconds from from to before to on, or the first of them if the limit does not allow more. It
 	// returns the second before which it stopped, to if there was nothing to leave out.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/windowstat/windowstat/node"
 )
@@ -69,17 +70,20 @@ func (w *Writer) read(path string, from, to int64, f func(string, *node.MetricNo
 			continue
 		}
 		switch second := row.Start.Unix(); {
-		case second < from:
+		case second < from, second > to+day: // out of place
 			continue
 		case second >= to:
-			return false, nil
+			return true, nil
 		}
 		m := row.record()
-		if !f(row.Resource, &m) {
+		if !f(strings.ToValidUTF8(row.Resource, "\uFFFD"), &m) {
 			return false, nil
 		}
 	}
 }
+
+// day is in seconds.
+const day = 24 * 3600
 
 // offsetOf is where the rows of the seconds from from on begin, as the index says. Without an index that is the
 // beginning of the file.

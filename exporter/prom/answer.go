@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,7 +12,7 @@ type answer struct {
 	from, to int64 // its seconds
 	remote   string
 	conn     *conn // nil if it is not watched
-	proxied  bool  // or HTTP/2: the same address is no proof
+	proxied  bool  // or HTTP/2, or no TCP: the same address is no proof
 	began    time.Time
 	timeout  time.Duration // the client's
 	whole    bool          // all of it was written
@@ -24,8 +25,9 @@ const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 // newAnswer is an answer to a request that came at began, before anything is in it.
 func newAnswer(r *http.Request, c *conn, began time.Time) *answer {
+	_, _, notTCP := net.SplitHostPort(r.RemoteAddr)
 	return &answer{
-		remote: r.RemoteAddr, conn: c, proxied: r.ProtoMajor != 1 || proxied(r), began: began, timeout: scrapeTimeout(r),
+		remote: r.RemoteAddr, conn: c, proxied: r.ProtoMajor != 1 || proxied(r) || notTCP != nil, began: began, timeout: scrapeTimeout(r),
 	}
 }
 

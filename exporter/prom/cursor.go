@@ -25,6 +25,7 @@ type cursor struct {
 	out      *answer    // the last one; nil if it is settled
 	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
 	used     time.Time
+	kept     int64 // the position as it was saved last, in Unix time
 	count    tally
 }
 
@@ -34,6 +35,11 @@ type tally struct {
 	lost        int64 // dropped from the history before the reader came for them
 	resent      int64 // sent again, because the connection broke when they had been written
 	unconfirmed int64 // those of delivered for which there is no proof
+}
+
+// add is the tallies of two readers together.
+func (t tally) add(o tally) tally {
+	return tally{t.delivered + o.delivered, t.lost + o.lost, t.resent + o.resent, t.unconfirmed + o.unconfirmed}
 }
 
 func newCursor(who reader, next int64, now time.Time) *cursor {
@@ -119,6 +125,13 @@ func (x *cursor) sent(a *answer, from, to int64, whole bool) {
 		x.next = to
 		x.count.resent += max(min(to, x.doubtful)-from, 0)
 	}
+}
+
+// lose counts seconds that were lost otherwise.
+func (x *cursor) lose(n int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.count.lost += max(n, 0)
 }
 
 // state is the position and what was counted. The last answer is taken as read in the position, and not counted yet.

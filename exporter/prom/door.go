@@ -14,7 +14,7 @@ func newDoor() door { return make(door, maxAnswers) }
 
 const (
 	maxAnswers = 10
-	// patience is how long a client may take that does not say how long it waits.
+	// patience is how long a client may take at most.
 	patience = time.Minute
 )
 
@@ -24,7 +24,7 @@ var errBusy = errors.New("too many clients are being answered")
 func (d door) enter(w http.ResponseWriter, r *http.Request, began time.Time) (leave func(), err error) {
 	timeout := patience
 	if r.Header.Get(timeoutHeader) != "" {
-		timeout = scrapeTimeout(r)
+		timeout = min(scrapeTimeout(r), patience)
 	}
 	late := time.NewTimer(time.Until(began.Add(timeout)))
 	defer late.Stop()

@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,11 +27,12 @@ func (s *Seconds) save() {
 	for _, x := range s.cursors.list() {
 		next, _ := x.state()
 		if unix, ok := s.unix(next); ok {
-			list = append(list, position{x.reader, unix})
+			x.kept = unix // only here, under saving
 		}
+		list = append(list, position{x.reader, x.kept})
 	}
 	if err := replaceFile(s.log.Beside(positionsName), list); err != nil {
-		s.saveErrors++
+		s.saveErrors.Add(1)
 	}
 }
 
@@ -55,15 +57,13 @@ func replaceFile(path string, v any) error {
 	return os.Rename(next, path)
 }
 
-// aheadOfClock is how far a position may be ahead of the clock; further, and the clock was wrong when it was kept.
-const aheadOfClock = 5 * 60
-
 // restore takes the positions from the process before. A file that cannot be understood is an error: to go on without
-// it would send seconds twice, and to overwrite it would lose what somebody may want to look at.
+// it would send seconds twice, and to overwrite it would lose what somebody may want to look at. An empty one is what a
+// power cut may leave.
 func (s *Seconds) restore() error {
 	path := s.log.Beside(positionsName)
 	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(bytes.TrimSpace(b)) == 0 {
 		return nil
 	}
 	if err != nil {
@@ -74,18 +74,36 @@ func (s *Seconds) restore() error {
 		return fmt.Errorf("%s: %w; remove it to begin again, readers will get some seconds twice", path, err)
 	}
 	now := time.Now()
-	open, _ := s.unix(s.stats.Seal().Open)
 	for _, p := range list {
-		next := p.Next
-		if next > open+aheadOfClock {
-			next = open
-		}
-		if next >= s.first {
-			next, _ = s.stats.Timeline().Index(time.Unix(next, 0))
-		}
-		if _, err := s.cursors.get(p.reader, next, now); err != nil {
+		x, err := s.cursors.get(p.reader, s.resume(p.Next), now)
+		if err != nil {
 			return nil // there is room for fewer now
 		}
+		x.kept = p.Next
+		x.lose(x.next - s.first) // seconds of this process that have a name that the reader has had
 	}
 	return nil
+}
+
+// aheadOfClock is how far a position may be ahead of this process, in seconds.
+const aheadOfClock = 5 * 60
+
+// resume is the index at which a reader goes on that has had everything before the Unix time next. If that is ahead of
+// this process the clock was set back: by little, and the reader waits; by more, and it begins with this process, which
+// hands out no second twice.
+func (s *Seconds) resume(next int64) int64 {
+	first, ok := s.unix(s.first)
+	switch {
+	case !ok:
+		return s.first
+	case next < first:
+		return max(next, first-s.history()-1) // whatever the file says
+	case next > first+aheadOfClock:
+		return s.first
+	}
+	index, ok := s.stats.Timeline().Index(time.Unix(next, 0))
+	if !ok {
+		return s.first
+	}
+	return index
 }

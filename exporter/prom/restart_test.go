@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -223,5 +224,95 @@ func TestPositionsOfTheFuture(t *testing.T) {
 	at = at.Add(10 * time.Second)
 	if n := len(p.seconds("cursor=x", "persecond_pass")); n != 10 {
 		t.Errorf("%d seconds, want 10", n)
+	}
+}
+
+// Two resources may have one name in the log. It has both then, and so does what is read from there.
+func TestTwoNamesThatAreOneInTheLog(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	for range 5 {
+		p.stats.Resource("a|b").Block("")
+		p.stats.Resource("a_b").Block("")
+		at = at.Add(time.Second)
+	}
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p = begin(t, dir, &at)
+	got := p.seconds("cursor=x", "persecond_block")
+	for k, v := range got {
+		if v != 2 {
+			t.Errorf("%s is %v, want 2", k, v)
+		}
+	}
+	if len(got) != 5 {
+		t.Errorf("%d seconds", len(got))
+	}
+}
+
+// However much there is in the log, and however little time, an answer has no more than it may.
+func TestThePastIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	for second := range 10 {
+		for i := range 10 + 90*min(second, 2) {
+			p.stats.Resource(fmt.Sprint(i)).Block("")
+		}
+		at = at.Add(time.Second)
+	}
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p = begin(t, dir, &at)
+	for i := range 10 {
+		p.stats.Resource(fmt.Sprint(i)).Block("")
+	}
+	at = at.Add(100 * time.Second)
+	got := map[string]bool{}
+	answers := 0
+	for ; answers < 100; answers++ {
+		part := p.seconds("cursor=x&metric=persecond_block", "persecond_block")
+		if len(part) > 2000 {
+			t.Errorf("an answer with %d samples", len(part))
+		}
+		for k := range part {
+			if got[k] {
+				t.Errorf("%s came twice", k)
+			}
+			got[k] = true
+		}
+		if len(part) == 0 {
+			break
+		}
+	}
+	if want := 10 + 100 + 8*190 + 100*10; len(got) != want || answers > 4 {
+		t.Errorf("%d samples in %d answers, want %d", len(got), answers, want)
+	}
+}
+
+// A reader that asks for different things is one in the self-metrics, which must not be there twice.
+func TestReadersInTheSelfMetrics(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	read := newReader(t, c, prom.SecondsOptions{})
+	c.Resource("a").Block("")
+	*now = now.Add(10 * time.Second)
+	for range 2 {
+		read.get("cursor=x")
+		read.get("cursor=x&metric=persecond_pass")
+		read.get("cursor=x&histogram=classic")
+	}
+	families, err := register(t, c, prom.Options{Sources: []exporter.Source{read.page}}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "windowstat_cursor_delivered_seconds_total" {
+			if len(f.Metric) != 1 || f.Metric[0].Counter.GetValue() != 30 {
+				t.Errorf("%v", f)
+			}
+		}
 	}
 }

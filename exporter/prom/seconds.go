@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -77,8 +78,8 @@ type Seconds struct {
 	zip       compressor
 	last      scrape
 
-	saving     sync.Mutex // guards what follows, and the file of positions
-	saveErrors int64
+	saving     sync.Mutex // guards the file of positions
+	saveErrors atomic.Int64
 }
 
 // NewSeconds makes the page. The error names every option that is wrong.
@@ -130,6 +131,9 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	q, err := s.parse(r.URL.RawQuery)
 	switch {
+	case r.Method != http.MethodGet: // an answer without a body would take seconds from their reader
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case q.native && !acceptsProtobuf(r):
@@ -188,6 +192,7 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
 	to, err := s.write(w, r, q, from, open, limit, began)
 	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
+	x.lose(min(s.sealed()-s.history(), to) - from) // while the page was made
 	if s.log != nil && from < to {
 		s.save()
 	}
@@ -220,6 +225,9 @@ func (s *Seconds) limit(q *query, timeout time.Duration) exporter.Limit {
 	for _, stream := range s.streams {
 		n += stream.Samples(&q.Selection)
 	}
+	if q.native { // which is one sample, and larger than all others
+		n *= 2
+	}
 	most := max(int(float64(s.max)*min(timeout.Seconds()/usualTimeout.Seconds(), 1)), 1)
 	return exporter.Limit{Seconds: max(int64(most/max(n, 1)), 1), Samples: most}
 }
@@ -227,17 +235,21 @@ func (s *Seconds) limit(q *query, timeout time.Duration) exporter.Limit {
 // Self implements [exporter.Source].
 func (s *Seconds) Self(yield func(name string, value float64, labels ...string)) {
 	open := s.stats.Seal().Open
+	// Readers that differ in what they ask for are one here: with it their labels could be of any length.
+	type who struct{ client, cursor string }
+	lags, counts := map[who]int64{}, map[who]tally{}
 	for _, x := range s.cursors.list() {
 		next, n := x.state()
-		yield(exporter.CursorLag, float64(max(open-next, 0)), x.Client, x.Cursor)
-		yield(exporter.CursorDelivered, float64(n.delivered), x.Client, x.Cursor)
-		yield(exporter.CursorUnconfirmed, float64(n.unconfirmed), x.Client, x.Cursor)
-		yield(exporter.CursorResent, float64(n.resent), x.Client, x.Cursor)
-		yield(exporter.CursorLost, float64(n.lost), x.Client, x.Cursor)
+		k := who{x.Client, x.Cursor}
+		lags[k], counts[k] = max(lags[k], open-next), counts[k].add(n)
 	}
-	s.saving.Lock()
-	errors := s.saveErrors
-	s.saving.Unlock()
-	yield(exporter.CursorSaveErrors, float64(errors))
+	for k, n := range counts {
+		yield(exporter.CursorLag, float64(lags[k]), k.client, k.cursor)
+		yield(exporter.CursorDelivered, float64(n.delivered), k.client, k.cursor)
+		yield(exporter.CursorUnconfirmed, float64(n.unconfirmed), k.client, k.cursor)
+		yield(exporter.CursorResent, float64(n.resent), k.client, k.cursor)
+		yield(exporter.CursorLost, float64(n.lost), k.client, k.cursor)
+	}
+	yield(exporter.CursorSaveErrors, float64(s.saveErrors.Load()))
 	s.last.Self(yield)
 }

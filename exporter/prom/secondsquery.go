@@ -1,6 +1,8 @@
 package prom
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -124,7 +126,12 @@ func (s *Seconds) fullName(name string) string {
 	return ""
 }
 
-// filters tells apart what the readers of one name ask for.
+// filters tells apart what the readers of one name ask for, in few bytes.
 func (q *query) filters() string {
-	return fmt.Sprintf("%q %q %t %t", q.Metrics, q.Resources, q.Histogram, q.native)
+	if len(q.Metrics)+len(q.Resources) == 0 && !q.Histogram {
+		return ""
+	}
+	all := fmt.Sprintf("%q %q %t %t", q.Metrics, q.Resources, q.Histogram, q.native)
+	sum := sha256.Sum256([]byte(all))
+	return hex.EncodeToString(sum[:8])
 }

@@ -102,10 +102,10 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, io.EOF) && unread(c.Conn):
+		c.end(broken) // it left with something on its way
 	case errors.Is(err, io.EOF):
 		c.end(inOrder)
-	case errors.Is(err, net.ErrClosed):
-		c.end(closedOff)
 	default:
 		c.end(broken)
 	}

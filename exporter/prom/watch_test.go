@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -294,4 +295,77 @@ func (l *smallBuffers) Accept() (net.Conn, error) {
 		err = c.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
 	}
 	return c, err
+}
+
+// A client that leaves in order with most of the answer still on its way has not read it.
+func TestAnswersThatWereReadInPart(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what has arrived")
+	}
+	page, _, addr := watched(t, 10_000, plain)
+	part := dial(t, addr)
+	if err := part.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	part.ask()
+	settled()
+	if _, err := io.CopyN(io.Discard, part.buf, 30_000); err != nil {
+		t.Fatal(err)
+	}
+	_ = part.Close()
+	settled()
+	if got := dial(t, addr).get(); got != 5 {
+		t.Errorf("%d seconds, want the first half again", got)
+	}
+	if n := counts(page); n[exporter.CursorDelivered] != 0 {
+		t.Errorf("%v", n)
+	}
+}
+
+// HEAD has no answer to read, so it takes nothing from the reader. Nor does anything else but GET.
+func TestOnlyGetReads(t *testing.T) {
+	_, _, addr := watched(t, 1, plain)
+	c := dial(t, addr)
+	for _, method := range []string{"HEAD", "POST", "PUT"} {
+		if _, err := fmt.Fprintf(c, "%s /?cursor=a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", method); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(c.buf, &http.Request{Method: method})
+		if err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Fatalf("%s: %v, %v", method, resp, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	if got := c.get(); got != 10 {
+		t.Errorf("%d seconds", got)
+	}
+}
+
+// Over a socket in the file system all clients have one address, which proves nothing.
+func TestAnswersOverUnixSockets(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	c.Resource("resource 0").Block("")
+	page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: page}
+	go func() { _ = server.Serve(page.Watch(l)) }()
+	defer func() { _ = server.Close() }()
+	*now = now.Add(10 * time.Second)
+	for range 2 {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client{t, conn, bufio.NewReader(conn)}.get()
+		_ = conn.Close()
+		*now = now.Add(time.Second)
+	}
+	expect(t, page, 10, 10, 0)
 }

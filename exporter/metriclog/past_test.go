@@ -1,0 +1,147 @@
+package metriclog_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
+)
+
+// logged is a log of ten seconds in several files, and the Writer of the process after.
+func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, first int64) {
+	t.Helper()
+	at := time.Date(2026, 1, 2, 23, 59, 55, 0, time.UTC)
+	o := metriclog.Options{Dir: t.TempDir(), App: "shop", MaxFileSize: 200, MaxFiles: 100, Location: time.UTC}
+	newWriter := func() (*metriclog.Writer, *collector.Collector) {
+		last, err := metriclog.Last(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := collector.New(collector.Options{Now: func() time.Time { return at }, After: last})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := metriclog.New(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, c
+	}
+	first = at.Unix()
+	w, c := newWriter()
+	for i := range 10 {
+		for range i + 1 {
+			c.Resource("a").Block("")
+		}
+		at = at.Add(time.Second)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := w.Files()
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if damage != nil {
+		damage(files)
+	}
+	w, c = newWriter()
+	for range 3 { // of this process, and so not of the past
+		c.Resource("a").Block("")
+		at = at.Add(time.Second)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return w, first
+}
+
+// past is the seconds and blocks that there are, from the first second.
+func past(w *metriclog.Writer, first, from, to int64, most int) string {
+	var got []string
+	w.Past(first+from, first+to, func(resource string, m *node.MetricNode) bool {
+		if resource == "a" {
+			got = append(got, fmt.Sprintf("%d:%d", m.Start.Unix()-first, m.Block))
+		}
+		return len(got) < most
+	})
+	return strings.Join(got, " ")
+}
+
+func TestPast(t *testing.T) {
+	w, first := logged(t, nil)
+	for _, tc := range []struct {
+		from, to int64
+		most     int
+		want     string
+	}{
+		{-100, 100, 100, "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"},
+		{3, 6, 100, "3:4 4:5 5:6"},
+		{0, 1, 100, "0:1"},
+		{9, 100, 100, "9:10"},
+		{10, 100, 100, ""},
+		{5, 5, 100, ""},
+		{2, 100, 3, "2:3 3:4 4:5"},
+	} {
+		if got := past(w, first, tc.from, tc.to, tc.most); got != tc.want {
+			t.Errorf("from %d to %d: %s, want %s", tc.from, tc.to, got, tc.want)
+		}
+	}
+}
+
+// What is damaged or gone is left out, and the rest is there.
+func TestPastOfDamagedFiles(t *testing.T) {
+	const all = "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"
+	write := func(path string, change func(string) string) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(change(string(b))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	future := fmt.Sprintf("%d|2126-01-02 03:04:05|a|1|1|1|1|1|1|1|0\n", time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
+	for name, tc := range map[string]struct {
+		damage func(files []string)
+		want   string
+	}{
+		"no index":             {func(f []string) { _ = os.Remove(f[1] + ".idx") }, all},
+		"an index of nonsense": {func(f []string) { write(f[1]+".idx", func(s string) string { return strings.Repeat("\xff", len(s)) }) }, all},
+		"an index cut off":     {func(f []string) { write(f[1]+".idx", func(s string) string { return s[:len(s)-5] }) }, all},
+		"a row of the future":  {func(f []string) { write(f[0], func(s string) string { return future + s }) }, all},
+		"lines that are none":  {func(f []string) { write(f[0], func(s string) string { return "x\n\n||||\n" + s }) }, all},
+		"a file that is gone":  {func(f []string) { _ = os.Remove(f[0]) }, ""},
+		"a name of wrong bytes": {func(f []string) {
+			write(f[0], func(s string) string { return strings.ReplaceAll(s, "|a|", "|\xff|") })
+		}, ""},
+	} {
+		var lost []string
+		w, first := logged(t, func(files []string) {
+			b, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range strings.Count(string(b), "|a|") {
+				lost = append(lost, strings.Fields(all)[i])
+			}
+			tc.damage(files)
+		})
+		want := tc.want
+		if want == "" { // all but what was in the first file
+			want = strings.Join(slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }), " ")
+		}
+		if got := past(w, first, -100, 100, 100); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
