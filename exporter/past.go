@@ -24,16 +24,17 @@ type Log interface {
 type past struct {
 	resources map[string][]node.MetricNode // what is not taken
 	seconds   int64                        // how many there are
-	samples   int                          // and how many samples they have at most
+	size      Size                         // and how much they are at most
 	to        int64                        // all of them are from before this one
 }
 
 // past reads the seconds from from to before to from the log, or the first of them if the limit does not allow more.
 // An idle second of a resource has no row: it is zero if anything else was logged in that second, so
 // that the process is known to have lived, and the resource is known from a row before it.
-func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit) *past {
+func (r *Resources) past(s *Selection, one rowSize, from, to int64, limit Limit) *past {
 	p := &past{resources: map[string][]node.MetricNode{}, to: to}
 	known := map[string]int64{} // resources, and the first second of each
+	var second Size             // of the known resources
 	var alive []int64           // seconds
 	// end ends the last second, and reports whether there is room for another.
 	end := func() bool {
@@ -41,28 +42,30 @@ func (r *Resources) past(s *Selection, metrics int, from, to int64, limit Limit)
 		if n == 0 {
 			return true
 		}
-		if p.samples += len(known) * metrics; p.samples > limit.Samples && n > 1 {
+		p.size = p.size.Add(second)
+		if n > 1 && (p.size.Samples > limit.Samples || p.size.Bytes > limit.Bytes) {
 			p.to, alive = alive[n-1], alive[:n-1] // it was too much
 			return false
 		}
-		return p.samples < limit.Samples && int64(n) < limit.Seconds
+		return p.size.Samples < limit.Samples && p.size.Bytes < limit.Bytes && int64(n) < limit.Seconds
 	}
 	r.log.Past(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
-		second := m.Start.Unix()
-		if n := len(alive); second >= from && (n == 0 || second > alive[n-1]) {
+		at := m.Start.Unix()
+		if n := len(alive); at >= from && (n == 0 || at > alive[n-1]) {
 			if !end() {
-				p.to = min(p.to, second)
+				p.to = min(p.to, at)
 				return false
 			}
-			alive = append(alive, second)
+			alive = append(alive, at)
 		}
 		if resource == collector.InboundTotal || !s.wants(resource) {
 			return true
 		}
 		if _, ok := known[resource]; !ok {
-			known[resource] = second
+			known[resource] = at
+			second = second.Add(one.of(resource))
 		}
-		if second >= from {
+		if at >= from {
 			p.add(resource, m)
 		}
 		return true

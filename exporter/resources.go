@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -55,17 +56,39 @@ func (r *Resources) Knows(metric string) bool {
 // Sealed implements [Stream].
 func (r *Resources) Sealed(open int64) int64 { return open }
 
-// Samples implements [Stream].
-func (r *Resources) Samples(s *Selection) int {
-	n := len(r.chosen(s))
-	if s.Histogram {
-		n += r.bounds + 3
-	}
-	samples := 0
+// Size implements [Stream].
+func (r *Resources) Size(s *Selection) (all Size) {
+	one := r.size(s, r.chosen(s))
 	for _, x := range s.choose(r.stats.Seal().Resources) {
-		samples += n * (1 + len(x.Name())/64)
+		all = all.Add(one.of(x.Name()))
 	}
-	return samples
+	return all
+}
+
+// lineBytes is what a line has besides names: the label, a value, a time.
+const lineBytes = len(`{resource=""} 123456789 1700000000000`) + 1
+
+// rowSize is how much a second of a resource is, its name aside.
+type rowSize struct{ Size }
+
+// size is how much a second of a resource is.
+func (r *Resources) size(s *Selection, metrics []*secondFamily) (one rowSize) {
+	for _, m := range metrics {
+		one.Samples++
+		one.Bytes += lineBytes + len(m.family.Name)
+	}
+	if s.Histogram {
+		n := r.bounds + 3
+		one.Samples += n
+		one.Bytes += n * (lineBytes + len(r.histogram.Name) + len(`_bucket,le="0.001"`))
+	}
+	return one
+}
+
+// of is how much a second of the resource with this name is.
+func (one rowSize) of(name string) Size {
+	escapes := strings.Count(name, `\`) + strings.Count(name, `"`) + strings.Count(name, "\n")
+	return Size{one.Samples, one.Bytes + one.Samples*(len(name)+escapes)}
 }
 
 // chosen is the metrics of the selection.
@@ -104,9 +127,11 @@ func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (
 	metrics := r.chosen(s)
 	var old *past
 	if from < r.first && r.log != nil {
-		old = r.past(s, len(metrics), from, min(to, r.first), limit)
+		old = r.past(s, r.size(s, metrics), from, min(to, r.first), limit)
 		if reached = old.to; reached == r.first {
-			left := min(limit.Seconds-old.seconds, int64(float64(limit.Seconds)*(1-float64(old.samples)/float64(limit.Samples))))
+			// What is left of the limit is for the seconds of this process.
+			used := max(float64(old.size.Samples)/float64(max(limit.Samples, 1)), float64(old.size.Bytes)/float64(max(limit.Bytes, 1)))
+			left := min(limit.Seconds-old.seconds, int64(float64(limit.Seconds)*(1-used)))
 			reached = min(to, r.first+max(left, 0))
 		}
 	}

@@ -10,9 +10,8 @@ type Stream interface {
 	// Sealed is the second before which all are sealed, when the second open is open on the timeline: open, or the one
 	// before it if the stream is not done with that. What was sealed once stays as it is.
 	Sealed(open int64) int64
-	// Samples is how many samples of the selection a second has at most. One with long labels counts for more, because it
-	// takes more room.
-	Samples(s *Selection) int
+	// Size is how much a second of the selection is at most.
+	Size(s *Selection) Size
 	// Walk hands the sealed seconds from from to before to on, or the first of them if the limit does not allow more. It
 	// returns the second before which it stopped, to if there was nothing to leave out.
 	Walk(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)
@@ -22,9 +21,24 @@ type Stream interface {
 type Limit struct {
 	// Seconds are counted where there is something to hand on.
 	Seconds int64
-	// Samples bound what Samples of the [Stream] does not count, because it is not in memory.
-	Samples int
+	// Size bounds what [Stream].Size does not count, because it is not in memory.
+	Size
 }
+
+// Size is how large some samples are.
+type Size struct {
+	Samples int
+	// Bytes is about how long they are as text.
+	Bytes int
+}
+
+// Fit is how many times o fits into s; where o is nothing, very often.
+func (s Size) Fit(o Size) int64 {
+	return int64(min(s.Samples/max(o.Samples, 1), s.Bytes/max(o.Bytes, 1)))
+}
+
+// Add is both together.
+func (s Size) Add(o Size) Size { return Size{s.Samples + o.Samples, s.Bytes + o.Bytes} }
 
 // Selection is what somebody wants of the seconds. The zero value is everything but the histogram.
 type Selection struct {

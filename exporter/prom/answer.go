@@ -10,6 +10,7 @@ import (
 // answer is what a reader was sent last. Whether it arrived shows when the reader comes again.
 type answer struct {
 	from, to int64 // its seconds
+	samples  int
 	remote   string
 	conn     *conn // nil if it is not watched
 	proxied  bool  // or HTTP/2, or no TCP: the same address is no proof
@@ -45,7 +46,7 @@ type fate int
 
 const (
 	torn      fate = iota // it was not written whole: nobody has it
-	lostTrack             // it was written whole, and then the connection broke or the client's time was up
+	lostTrack             // it was written whole, and then the connection broke or the client left
 	assumed               // it was written whole, and nothing more is known
 	read                  // the client has read it
 )
@@ -62,16 +63,15 @@ func (a *answer) fate(next *answer) fate {
 	case a.conn == nil:
 		return assumed
 	}
-	how, at := a.conn.ending()
-	switch took := at.Sub(a.began); {
-	case how == broken:
+	switch a.conn.ending() {
+	case broken:
 		return lostTrack
-	case how == inOrder && took >= a.timeout-a.timeout/10 && took <= a.timeout+time.Second:
-		return lostTrack // a client that gives up closes the connection, too
-	case how == inOrder:
+	case inOrder:
 		return read
-	case how == notEnded && next.began.Sub(a.began) > a.timeout && unread(a.conn.Conn):
-		return lostTrack // the network between is cut, or was
+	case notEnded:
+		if next.began.Sub(a.began) > a.timeout && unread(a.conn.Conn) {
+			return lostTrack // the network between is cut, or was
+		}
 	}
 	return assumed
 }

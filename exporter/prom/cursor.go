@@ -10,9 +10,9 @@ import (
 type reader struct{ Cursor, Client, Asks string }
 
 // cursor is how far one reader has read. The position moves on when an answer was written whole, and back if it turns
-// out, with the reader's next request, that the answer did not arrive. It may have been too large for its reader: the
-// next one is half as large, and those after it grow again when what was in doubt has arrived. A second that was sent
-// twice in an answer of its own is given up, so that nothing stands in a reader's way for ever.
+// out, with the reader's next request, that the answer did not arrive. A large one may have been too large for its reader:
+// the next is half as large, and those after it grow again when what was in doubt has arrived. What was sent whole
+// six times is given up, so that nothing stands in a reader's way for ever.
 type cursor struct {
 	reader
 
@@ -21,7 +21,7 @@ type cursor struct {
 	mu       sync.Mutex // guards what follows
 	next     int64      // the first second that was not sent, or must be sent again
 	doubtful int64      // seconds before this one were sent before, and not read
-	alone    int64      // the second that was sent alone, and not read
+	tries    int        // how many answers that begin with next were written whole, and not read
 	out      *answer    // the last one; nil if it is settled
 	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
 	used     time.Time
@@ -43,7 +43,7 @@ func (t tally) add(o tally) tally {
 }
 
 func newCursor(who reader, next int64, now time.Time) *cursor {
-	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, alone: next - 1, used: now}
+	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, used: now}
 }
 
 // wait waits for the reader's turn, until its request ends.
@@ -70,19 +70,16 @@ func (x *cursor) settle(next *answer) {
 	size := a.to - a.from
 	switch a.fate(next) {
 	case torn:
-		x.limit = max(size/2, 1)
+		x.shrink(a)
 	case lostTrack:
-		x.limit = max(size/2, 1)
+		x.shrink(a)
 		x.doubtful = max(x.doubtful, a.to)
-		switch {
-		case size > 1:
+		if x.tries++; x.tries < maxTries {
 			x.next = a.from
-		case x.alone != a.from:
-			x.next, x.alone = a.from, a.from
-		default:
-			x.count.delivered++
-			x.count.unconfirmed++
+			return
 		}
+		x.count.delivered += size
+		x.count.unconfirmed += size
 	case assumed:
 		x.count.unconfirmed += size
 		fallthrough
@@ -91,6 +88,20 @@ func (x *cursor) settle(next *answer) {
 		if x.limit > 0 && x.next >= x.doubtful {
 			x.limit = min(2*x.limit, maxLimit)
 		}
+	}
+	if x.next > a.from {
+		x.tries = 0
+	}
+}
+
+// maxTries is how often seconds are sent whole that are not read.
+const maxTries = 6
+
+// shrink makes the answers after one that did not arrive half as large, unless it was small. Holds mu.
+func (x *cursor) shrink(a *answer) {
+	const small = 20_000 // samples, a megabyte or two: nobody takes too long for that, or refuses it
+	if a.samples > small {
+		x.limit = max((a.to-a.from)/2, 1)
 	}
 }
 
@@ -113,13 +124,13 @@ func (x *cursor) begin(oldest, most int64) (from, limit int64) {
 }
 
 // sent says that the answer was made, with the seconds from from to before to, and whether it was written whole.
-func (x *cursor) sent(a *answer, from, to int64, whole bool) {
+func (x *cursor) sent(a *answer, from, to int64, samples int, whole bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if from >= to {
 		return
 	}
-	a.from, a.to, a.whole = from, to, whole
+	a.from, a.to, a.samples, a.whole = from, to, samples, whole
 	x.out = a
 	if whole {
 		x.next = to

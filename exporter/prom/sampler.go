@@ -227,17 +227,17 @@ func (s *Sampler) Knows(metric string) bool {
 	return s.families[metric] != nil
 }
 
-// Samples implements [exporter.Stream].
-func (s *Sampler) Samples(sel *exporter.Selection) int {
+// Size implements [exporter.Stream].
+func (s *Sampler) Size(sel *exporter.Selection) (all exporter.Size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
 	for _, x := range s.order {
 		if x.selected(sel) {
-			n++
+			const rest = len(`{=""} 123456789 1700000000000`) + 1
+			all = all.Add(exporter.Size{Samples: 1, Bytes: len(x.key) + 4*len(x.names) + rest})
 		}
 	}
-	return n
+	return all
 }
 
 // Walk implements [exporter.Stream].

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 // What [SecondsOptions] are if they do not say.
 const (
 	DefaultMaxSamples = 500_000
+	DefaultMaxBytes   = 64 << 20
 	DefaultMaxCursors = 100
 )
 
@@ -26,9 +28,12 @@ type SecondsOptions struct {
 	Namespace string
 	// MaxSamples is how many samples an answer has at most, [DefaultMaxSamples] if zero; but it has at least one second.
 	// A reader that was away for long catches up in several answers, each of which a server must be able to take before its
-	// scrape times out: a sample is some 70 bytes before it is zipped. A reader whose scrapes time out in less than ten
-	// seconds gets fewer.
+	// scrape times out. A reader whose scrapes time out in less than ten seconds gets fewer.
 	MaxSamples int
+	// MaxBytes is about how large an answer is at most, before it is zipped, [DefaultMaxBytes] if zero; a sample is some 80
+	// bytes. VictoriaMetrics, which throws away what is larger than 16 MiB and does not show it, gets no more than 15 unless
+	// MaxBytes is set.
+	MaxBytes int
 	// MaxCursors is how many readers are known at a time, [DefaultMaxCursors] if zero. One that did not read for an hour is
 	// forgotten.
 	MaxCursors int
@@ -53,10 +58,10 @@ type SecondsOptions struct {
 // Without cursor and window it shows the last 60 seconds. A parameter that is wrong is answered with 400 and the reason.
 //
 // An answer counts as read when it was written whole and the same connection, of HTTP/1.1, brings the reader's next
-// request, or the client closes it in order. If it breaks, or is closed when the scrape's timeout is up, these seconds
-// are sent again, half as many in an answer: it may have been too large. A second that was alone in an answer is sent
-// again once. For this the page must see the connections, see [Seconds.Watch]; without that, through a proxy or on
-// HTTP/2 what was written whole counts as read, and as unconfirmed.
+// request, or the client closes it in order. If it breaks, or the client leaves before it can have had everything, these
+// seconds are sent again, up to five times; a large answer may have been too large, so the next one has half of it. For
+// this the page must see the connections, see [Seconds.Watch]; without that, through a proxy, on HTTP/2 or with
+// "Connection: close" what was written whole counts as read, and as unconfirmed.
 //
 // It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
 // after the other, and no more than ten at a time in all. It is an [exporter.Source] of what it knows about the cursors.
@@ -65,18 +70,19 @@ type SecondsOptions struct {
 // was killed is gone, a second's worth; an answer that was on its way then counts as read. Whoever asks with a reader's
 // name from the reader's host takes seconds away from it.
 type Seconds struct {
-	stats     *collector.Collector
-	log       exporter.Log
-	namespace string
-	streams   []exporter.Stream // the resources, and what else there is
-	first     int64             // index of the first second of this process
-	max       int
-	cursors   cursors
-	conns     conns
-	door      door
-	pages     text.Pages
-	zip       compressor
-	last      scrape
+	stats       *collector.Collector
+	log         exporter.Log
+	namespace   string
+	streams     []exporter.Stream // the resources, and what else there is
+	first       int64             // index of the first second of this process
+	max         exporter.Size     // of an answer
+	forVictoria int               // bytes
+	cursors     cursors
+	conns       conns
+	door        door
+	pages       text.Pages
+	zip         compressor
+	last        scrape
 
 	saving     sync.Mutex // guards the file of positions
 	saveErrors atomic.Int64
@@ -89,6 +95,10 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	}
 	if o.MaxSamples == 0 {
 		o.MaxSamples = DefaultMaxSamples
+	}
+	forVictoria := o.MaxBytes
+	if o.MaxBytes == 0 {
+		o.MaxBytes, forVictoria = DefaultMaxBytes, 15<<20
 	}
 	if o.MaxCursors == 0 {
 		o.MaxCursors = DefaultMaxCursors
@@ -103,6 +113,9 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if o.MaxSamples < 1 {
 		errs = append(errs, fmt.Errorf("prom: MaxSamples is %d; at least 1 is needed", o.MaxSamples))
 	}
+	if o.MaxBytes < 1 {
+		errs = append(errs, fmt.Errorf("prom: MaxBytes is %d; at least 1 is needed", o.MaxBytes))
+	}
 	if o.MaxCursors < 1 {
 		errs = append(errs, fmt.Errorf("prom: MaxCursors is %d; at least 1 is needed", o.MaxCursors))
 	}
@@ -111,7 +124,8 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	}
 	resources := exporter.NewResources(c, o.Namespace, o.Log)
 	s := &Seconds{
-		stats: c, log: o.Log, namespace: o.Namespace, max: o.MaxSamples,
+		stats: c, log: o.Log, namespace: o.Namespace,
+		max: exporter.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, forVictoria: forVictoria,
 		streams: append([]exporter.Stream{resources}, o.Streams...),
 		first:   resources.First(),
 		cursors: cursors{max: o.MaxCursors, all: map[reader]*cursor{}},
@@ -155,16 +169,16 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 	}
 	defer leave()
 	open := s.sealed()
-	from, limit := max(open-q.window, s.oldest(open)), s.limit(&q, usualTimeout)
+	from, limit := max(open-q.window, s.oldest(open)), s.limit(r, &q, usualTimeout)
 	if open-from > limit.Seconds {
 		if q.hasWindow {
-			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples that an answer may have; ask for %d seconds, or for some of the metrics or resources",
-				open-from, s.max, limit.Seconds), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that an answer may have; ask for %d seconds, or for some of the metrics or resources",
+				open-from, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
 			return
 		}
 		from = open - limit.Seconds
 	}
-	_, _ = s.write(w, r, q, from, open, limit, began) // the error is that of a client that is gone
+	_, _, _ = s.write(w, r, q, from, open, limit, began) // the error is that of a client that is gone
 }
 
 // serveCursor answers with what the reader has not had.
@@ -187,11 +201,12 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	a := newAnswer(r, s.conns.of(r), began)
 	x.settle(a)
 	open := s.sealed()
-	limit := s.limit(&q, a.timeout)
+	limit := s.limit(r, &q, a.timeout)
 	var from int64
 	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
-	to, err := s.write(w, r, q, from, open, limit, began)
-	x.sent(a, from, to, err == nil && r.Context().Err() == nil)
+	a.conn.serve(r)
+	to, samples, err := s.write(w, r, q, from, open, limit, began)
+	x.sent(a, from, to, samples, err == nil && r.Context().Err() == nil)
 	x.lose(min(s.sealed()-s.history(), to) - from) // while the page was made
 	if s.log != nil && from < to {
 		s.save()
@@ -220,16 +235,21 @@ func (s *Seconds) oldest(open int64) int64 {
 }
 
 // limit is how much an answer may have. A client that waits less than the usual time gets less.
-func (s *Seconds) limit(q *query, timeout time.Duration) exporter.Limit {
-	n := 0
+func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) exporter.Limit {
+	var second exporter.Size
 	for _, stream := range s.streams {
-		n += stream.Samples(&q.Selection)
+		second = second.Add(stream.Size(&q.Selection))
 	}
-	if q.native { // which is one sample, and larger than all others
-		n *= 2
+	if q.native { // it is one sample, and larger than all others
+		second.Bytes *= 2
 	}
-	most := max(int(float64(s.max)*min(timeout.Seconds()/usualTimeout.Seconds(), 1)), 1)
-	return exporter.Limit{Seconds: max(int64(most/max(n, 1)), 1), Samples: most}
+	most := s.max
+	if strings.HasPrefix(r.UserAgent(), "vm_promscrape") {
+		most.Bytes = s.forVictoria
+	}
+	part := min(timeout.Seconds()/usualTimeout.Seconds(), 1)
+	most = exporter.Size{Samples: max(int(float64(most.Samples)*part), 1), Bytes: max(int(float64(most.Bytes)*part), 1)}
+	return exporter.Limit{Seconds: max(most.Fit(second), 1), Size: most}
 }
 
 // Self implements [exporter.Source].

@@ -318,3 +318,36 @@ func TestBadParameters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An answer has no more bytes than it may: a VictoriaMetrics throws away what is larger than 16 MiB, and says nothing.
+func TestAnswersAreBoundedInBytes(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	for i := range 1000 {
+		c.Resource(fmt.Sprintf("GET /a/rather/\"long\"/path/that/somebody/made/up/for/his/service/%04d", i)).Block("")
+	}
+	*now = now.Add(60 * time.Second)
+	for _, tc := range []struct {
+		options prom.SecondsOptions
+		agent   string
+		query   string
+		most    int
+	}{
+		{prom.SecondsOptions{MaxSamples: 10_000_000}, "vm_promscrape", "", 15 << 20},
+		{prom.SecondsOptions{MaxSamples: 10_000_000}, "vm_promscrape", "&histogram=classic", 15 << 20},
+		{prom.SecondsOptions{MaxSamples: 10_000_000}, "Prometheus/3.15", "", 64 << 20},
+		{prom.SecondsOptions{MaxBytes: 5 << 20}, "vm_promscrape", "", 5 << 20},
+		{prom.SecondsOptions{MaxBytes: 5 << 20}, "Prometheus/3.15", "&histogram=classic", 5 << 20},
+	} {
+		page, err := prom.NewSeconds(c, tc.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/?cursor=a"+tc.query, nil)
+		r.Header.Set("User-Agent", tc.agent)
+		rec := httptest.NewRecorder()
+		page.ServeHTTP(rec, r)
+		if n := rec.Body.Len(); n > tc.most || n < tc.most/2 {
+			t.Errorf("%+v: %d bytes", tc, n)
+		}
+	}
+}

@@ -21,7 +21,7 @@ type secondsPage interface {
 
 // write writes the seconds from from to before open, or the first of them if the limit does not allow more, and returns
 // how far it came.
-func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit exporter.Limit, began time.Time) (to int64, err error) {
+func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit exporter.Limit, began time.Time) (to int64, samples int, err error) {
 	var page secondsPage
 	format := textFormat(r)
 	if q.native {
@@ -36,7 +36,7 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 		to = stream.Walk(&q.Selection, from, to, limit, page)
 	}
 	w.Header().Set("Content-Type", string(format))
-	return to, s.send(w, r, page, format, began)
+	return to, page.Samples(), s.send(w, r, page, format, began)
 }
 
 // send writes the page to the client, all of it.

@@ -1,13 +1,13 @@
 package prom
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"sync"
-	"time"
 )
 
 // Watch returns a listener whose connections tell the page how they ended. It makes a cursor safe against answers that
@@ -82,9 +82,9 @@ type conn struct {
 	known *conns
 	ends  endpoints
 
-	mu    sync.Mutex // guards what follows
-	ended time.Time  // zero while it is open
-	how   end
+	mu      sync.Mutex      // guards what follows
+	serving context.Context // of the last request
+	how     end
 }
 
 // end is how a connection ended.
@@ -92,8 +92,8 @@ type end int
 
 const (
 	notEnded  end = iota
-	inOrder       // the client closed it, having read all that it had received
-	broken        // it was reset, or something could not be written
+	inOrder       // the client closed it when it had read everything
+	broken        // it was reset, the client left before that, or something could not be written
 	closedOff     // by the server, after the client kept it open without need
 )
 
@@ -102,8 +102,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
-	case errors.Is(err, io.EOF) && unread(c.Conn):
-		c.end(broken) // it left with something on its way
+	case errors.Is(err, io.EOF) && (c.busy() || unread(c.Conn)):
+		c.end(broken)
 	case errors.Is(err, io.EOF):
 		c.end(inOrder)
 	default:
@@ -133,12 +133,30 @@ func (c *conn) end(how end) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.how == notEnded {
-		c.how, c.ended = how, time.Now()
+		c.how = how
 	}
 }
 
-func (c *conn) ending() (end, time.Time) {
+func (c *conn) ending() end {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.how, c.ended
+	return c.how
+}
+
+// serve says which request is being served.
+func (c *conn) serve(r *http.Request) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving = r.Context()
+}
+
+// busy reports whether a request is still being served. Its context ends before the client can have all of the answer:
+// the last bytes are sent after that.
+func (c *conn) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.serving != nil && c.serving.Err() == nil
 }

@@ -185,12 +185,12 @@ func (p *Pusher) expire() int64 {
 
 // most is how many seconds are sent together when there are many: a few requests' worth.
 func (p *Pusher) most() int64 {
-	n := 0
+	var second exporter.Size
 	for _, stream := range p.streams {
-		n += stream.Samples(&p.opts.Selection)
+		second = second.Add(stream.Size(&p.opts.Selection))
 	}
 	const requests = 8
-	return max(int64(requests*p.opts.MaxSamples/max(n, 1)), 1)
+	return max(exporter.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)
 }
 
 // Self implements exporter.Source.

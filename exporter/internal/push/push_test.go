@@ -1,0 +1,394 @@
+package push
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/node"
+)
+
+// lines is an Encoder whose bodies can be read.
+type lines struct{ *text.Page }
+
+func newLines() Encoder {
+	var p text.Pages
+	return &lines{p.Get(text.Prometheus)}
+}
+
+func (l *lines) Reset() {
+	var p text.Pages
+	l.Page = p.Get(text.Prometheus)
+}
+
+func (l *lines) Body() ([]byte, error) {
+	var b bytes.Buffer
+	_, err := l.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// receiver takes samples as Prometheus does: those of a series in order, and a request in which any is not is refused
+// with 400, though what else is in it is stored. What it is told to do before and after that a test decides.
+type receiver struct {
+	mu       sync.Mutex
+	stored   map[string]float64 // by series and time
+	latest   map[string]int64
+	requests int
+	before   func(r *http.Request) (*http.Response, error) // nil and nil is to go on
+	after    func(r *http.Request) (*http.Response, error)
+}
+
+func newReceiver() *receiver {
+	return &receiver{stored: map[string]float64{}, latest: map[string]int64{}}
+}
+
+func answer(status int, body string, header ...string) (*http.Response, error) {
+	resp := &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+	for i := 0; i < len(header); i += 2 {
+		resp.Header.Set(header[i], header[i+1])
+	}
+	return resp, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *receiver) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.requests++
+	before, after := s.before, s.after
+	s.mu.Unlock()
+	if before != nil {
+		if resp, err := before(r); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.store(body)
+	if after != nil {
+		if resp, err := after(r); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	return resp, err
+}
+
+func (s *receiver) store(body []byte) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refused := false
+	for line := range strings.Lines(string(body)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		i := strings.LastIndex(line, "} ") + 1
+		var v float64
+		var ms int64
+		if _, err := fmt.Sscan(line[i:], &v, &ms); err != nil {
+			return answer(http.StatusBadRequest, err.Error())
+		}
+		series := line[:i]
+		if ms <= s.latest[series] {
+			refused = true
+			continue
+		}
+		s.latest[series] = ms
+		s.stored[fmt.Sprint(series, " ", ms/1000)] = v
+	}
+	if refused {
+		return answer(http.StatusBadRequest, "out of order sample")
+	}
+	return answer(http.StatusNoContent, "")
+}
+
+// job is a service that pushes.
+type job struct {
+	*collector.Collector
+	*Pusher
+	*receiver
+}
+
+func newJob(t *testing.T, o Options) job {
+	t.Helper()
+	c, err := collector.New(collector.Options{Windows: node.Options{History: time.Minute}, RetireAfter: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.URL, o.Labels, o.Logger = "http://x/push", map[string]string{"job": "j", "instance": "i"}, slog.New(slog.DiscardHandler)
+	o.Interval = max(o.Interval, time.Second)
+	p, err := New(c, o, Format{Name: "test", New: newLines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newReceiver()
+	p.client.Transport = s
+	return job{c, p, s}
+}
+
+// run pushes under load for a time, and ends.
+func (j job) run(t *testing.T, d time.Duration) error {
+	t.Helper()
+	stop := exporter.Start(j.Run)
+	random := rand.New(rand.NewPCG(1, 2))
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		j.Resource(fmt.Sprint("r", random.IntN(5))).Block("")
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+	}
+	return stop()
+}
+
+// check compares what was stored with what was counted, but for the first lost seconds.
+func (j job) check(t *testing.T, lost int64) {
+	t.Helper()
+	m := j.Seal()
+	want := 0
+	first := j.Tree().View().Since() + lost
+	for _, r := range m.Resources {
+		for _, second := range r.View().AppendSeconds(nil, 0, m.Open-1) { // it ended within the one before
+			if second.Start.Unix() < first {
+				continue
+			}
+			key := fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource=%q} %d`, r.Name(), second.Start.Unix())
+			if v, ok := j.stored[key]; !ok || v != float64(second.Block) {
+				t.Errorf("%s is %v (%t), want %d", key, v, ok, second.Block)
+			}
+			want++
+		}
+	}
+	got := 0
+	for key := range j.stored {
+		if strings.HasPrefix(key, "windowstat_persecond_block{") {
+			got++
+		}
+	}
+	if got != want {
+		t.Errorf("%d samples were stored, want %d", got, want)
+	}
+	if s := j.counts(); s[exporter.PushLag] > 1 || s[exporter.PushLost] != float64(lost) {
+		t.Errorf("%v", s)
+	}
+}
+
+func (j job) counts() map[string]float64 {
+	got := map[string]float64{}
+	j.Self(func(name string, v float64, _ ...string) { got[name] = v })
+	return got
+}
+
+// Every second arrives once, the last one included, whatever the interval and the size of requests.
+func TestPush(t *testing.T) {
+	for _, o := range []Options{{}, {Interval: 7 * time.Second}, {MaxSamples: 1}, {MaxSamples: 20, Interval: 5 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJob(t, o)
+			if err := j.run(t, 30*time.Second); err != nil {
+				t.Error(err)
+			}
+			j.check(t, 0)
+		})
+	}
+}
+
+// Whatever goes wrong on the way: nothing is missing, and nothing is refused for good.
+func TestPushThroughTrouble(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	sometimes := func(f func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+		return func(r *http.Request) (*http.Response, error) {
+			if random.IntN(3) > 0 {
+				return nil, nil
+			}
+			return f(r)
+		}
+	}
+	for name, f := range map[string]func(*http.Request) (*http.Response, error){
+		"500":          func(*http.Request) (*http.Response, error) { return answer(500, "oh\n  no") },
+		"503 later":    func(*http.Request) (*http.Response, error) { return answer(503, "", "Retry-After", "2") },
+		"429":          func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "1") },
+		"429 nonsense": func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "-x") },
+		"reset":        func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") },
+		"redirect":     func(*http.Request) (*http.Response, error) { return answer(302, "", "Location", "http://y/") },
+		"web page": func(*http.Request) (*http.Response, error) {
+			return answer(200, "<html>", "Content-Type", "text/html; charset=utf-8")
+		},
+		"credentials": func(*http.Request) (*http.Response, error) { return answer(401, "who are you?") },
+		"hangs": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+	} {
+		for _, when := range []string{"before", "after"} {
+			if when == "after" && (name == "redirect" || name == "web page" || name == "credentials" || strings.HasPrefix(name, "429")) {
+				continue // a server that says so has not stored anything
+			}
+			t.Run(name+" "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					j := newJob(t, Options{Timeout: 3 * time.Second, Drain: 30 * time.Second})
+					if when == "before" {
+						j.before = sometimes(f)
+					} else {
+						j.after = sometimes(f)
+					}
+					if err := j.run(t, 50*time.Second); err != nil {
+						t.Error(err)
+					}
+					j.check(t, 0)
+					if s := j.counts(); s[exporter.PushRetries] == 0 || s[exporter.PushRefused] != 0 {
+						t.Errorf("%v", s)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A server that is away for longer than the history: the oldest seconds are dropped and counted, the others arrive once.
+func TestPushAfterALongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{})
+		down := time.Now().Add(100 * time.Second)
+		j.before = func(*http.Request) (*http.Response, error) {
+			if time.Now().Before(down) {
+				return nil, errors.New("connection refused")
+			}
+			return nil, nil
+		}
+		if err := j.run(t, 130*time.Second); err != nil {
+			t.Error(err)
+		}
+		s := j.counts()
+		if s[exporter.PushLost] < 40 || s[exporter.PushLost] > 75 {
+			t.Errorf("%v", s)
+		}
+		if got := s[exporter.PushLost] + s[exporter.PushSeconds] + s[exporter.PushLag]; got != 131 && got != 132 {
+			t.Errorf("%v seconds in all", got)
+		}
+		if s[exporter.PushRefused] != 0 {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
+// Samples that the server does not want are given up, and those after them arrive.
+func TestPushThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{})
+		n := 0
+		j.before = func(*http.Request) (*http.Response, error) {
+			if n++; n%5 == 2 {
+				return answer(422, "no")
+			}
+			return nil, nil
+		}
+		if err := j.run(t, 20*time.Second); err != nil {
+			t.Error(err)
+		}
+		s := j.counts()
+		if s[exporter.PushRefused] == 0 || s[exporter.PushLag] > 1 || s[exporter.PushRetries] != 0 {
+			t.Errorf("%v", s)
+		}
+		if int(s[exporter.PushSamples]) != len(j.stored) {
+			t.Errorf("%v samples counted, %d stored", s[exporter.PushSamples], len(j.stored))
+		}
+	})
+}
+
+// When a server does not answer at the end, Run ends all the same, and says what is left.
+func TestPushThatCannotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{Drain: 5 * time.Second})
+		j.before = func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		began := time.Now()
+		if err := j.run(t, 3*time.Second); err == nil || !strings.Contains(err.Error(), "4 seconds could not be sent") {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Recording never waits for a receiver that hangs, and memory does not grow by it.
+func TestPushLeavesRecordingAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{})
+		j.before = func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		stop := exporter.Start(j.Run)
+		began := time.Now()
+		for range 10_000 {
+			j.Resource("a").Block("")
+		}
+		if took := time.Since(began); took != 0 { // of the bubble's time
+			t.Errorf("recording waited for %v", took)
+		}
+		_ = stop()
+	})
+}
+
+func TestOptionsOfPush(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := Options{URL: "http://x/", Labels: map[string]string{"job": "a", "instance": "b"}}
+	if _, err := New(c, good, Format{New: newLines}); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*Options){
+		"is not http://":                   func(o *Options) { o.URL = "x:1" },
+		"with a host":                      func(o *Options) { o.URL = "http:///x" },
+		"invalid control character":        func(o *Options) { o.URL = "http://x/\n" },
+		"Client is the place":              func(o *Options) { o.URL = "http://a:b@x/" },
+		"Labels has no job":                func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		`label "a-b"`:                      func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
+		`label "__name__"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
+		`label "resource"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
+		"Interval is 1.5s; whole seconds":  func(o *Options) { o.Interval = 1500 * time.Millisecond },
+		"Interval is 6m0s; with a history": func(o *Options) { o.Interval = 6 * time.Minute },
+		"Timeout is -1s":                   func(o *Options) { o.Timeout = -time.Second },
+		"MaxSamples is -1":                 func(o *Options) { o.MaxSamples = -1 },
+		"there is no metric \"x\"":         func(o *Options) { o.Selection.Metrics = []string{"x"} },
+		"namespace \"1\"":                  func(o *Options) { o.Namespace = "1" },
+		"at most one of":                   func(o *Options) { o.Client.BearerToken, o.Client.BearerTokenFile = "a", "b" },
+		"no such file":                     func(o *Options) { o.Client.TLSConfig.CAFile = "/nowhere/ca.pem" },
+	} {
+		o := good
+		change(&o)
+		if _, err := New(c, o, Format{New: newLines}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := New(nil, Options{}, Format{}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Error(err)
+	}
+}
+
+// Labels of a series make room for those that all series get.
+func TestLabelsThatCollide(t *testing.T) {
+	l := newLabels(map[string]string{"job": "j", "instance": "i"})
+	for range 2 {
+		l.merge([]string{"a", "instance", "z"}, []string{"1", "2", "3"})
+		if got := fmt.Sprint(l.names, l.values); got != "[a exported_instance instance job z] [1 2 i j 3]" {
+			t.Error(got)
+		}
+	}
+}
