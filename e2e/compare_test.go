@@ -61,7 +61,7 @@ func await(t *testing.T, s *server, selector string, end int64, most time.Durati
 	newest := int64(0)
 	for deadline := time.Now().Add(most); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
 		for _, x := range s.query(t, selector+"[5m]") {
-			newest = x.Values[len(x.Values)-1].at / 1000
+			newest = max(newest, x.Values[len(x.Values)-1].at/1000)
 		}
 		if newest >= end-1 {
 			return

@@ -74,12 +74,13 @@ func startService(t *testing.T, listeners ...net.Listener) (*service, func() err
 	return s, stop
 }
 
-// serve serves a page until the test ends.
-func serve(t *testing.T, page http.Handler, l net.Listener) {
+// serve serves a page until the test ends, or the server that it returns is closed.
+func serve(t *testing.T, page http.Handler, l net.Listener) *http.Server {
 	t.Helper()
 	server := &http.Server{Handler: page, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
+	return server
 }
 
 // note remembers when each server was answered; its jobs say which server they are from.

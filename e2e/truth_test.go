@@ -1,10 +1,9 @@
 package e2e
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
@@ -54,36 +53,40 @@ func (s *service) truths() (map[string]truth, error) {
 		since := s.stats.Resource(h.resource).View().Since()
 		all[h.resource] = truth{s.name(since), map[int64]metriclog.Row{}}
 	}
-	files, err := s.log.Files()
+	rows, err := readLog(s.log)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range files {
-		if err := read(all, path); err != nil {
-			return nil, err
+	for _, row := range rows {
+		x := all[row.Resource]
+		if row.Start.Unix() < x.since || x.rows == nil {
+			return nil, fmt.Errorf("a row that should not be: %+v", row)
 		}
+		x.rows[row.Start.Unix()] = row
 	}
 	return all, nil
 }
 
-func read(all map[string]truth, path string) (err error) {
-	f, err := os.Open(path)
+// readLog reads all files of a metric log.
+func readLog(w *metriclog.Writer) (rows []metriclog.Row, err error) {
+	files, err := w.Files()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		row, err := metriclog.Parse(lines.Text())
+	for _, path := range files {
+		text, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if x := all[row.Resource]; row.Start.Unix() < x.since || x.rows == nil {
-			return fmt.Errorf("a row that should not be: %s", lines.Text())
+		for line := range strings.Lines(string(text)) {
+			row, err := metriclog.Parse(line)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
 		}
-		all[row.Resource].rows[row.Start.Unix()] = row
 	}
-	return lines.Err()
+	return rows, nil
 }
 
 // open is the second that is open now; all before it are sealed.
