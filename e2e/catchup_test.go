@@ -21,8 +21,6 @@ const (
 	// The page has two metrics of all resources, so this is a hundred seconds in an answer, some 12 MB before they are
 	// zipped: VictoriaMetrics takes no page of more than 16 MiB unless it is told to.
 	outageSamples = 100 * 2 * outageResources
-	// One of fifty resources is looked at second by second, and all of them together.
-	lookedAt = `resource=~".*[05]0"`
 )
 
 // TestLongOutage has nobody read a service with a thousand resources for ten minutes, which pass in fast motion. Then the
@@ -97,57 +95,6 @@ func checkAnswers(t *testing.T, s *server) {
 	if least := outageSeconds*2*outageResources/outageSamples - 1; big < least {
 		t.Errorf("there are %d big answers; there should be at least %d", big, least)
 	}
-}
-
-// A ledger is what paced statistics have done.
-type ledger struct {
-	sample map[string]map[int64]count // of the resources that are looked at
-	sums   map[int64]count            // of all resources
-}
-
-// newLedger keeps a ledger, and decides what is done: something different in each second of each resource.
-func newLedger(p *paced) *ledger {
-	x := &ledger{map[string]map[int64]count{}, map[int64]count{}}
-	p.calls = func(resource int, second int64) count {
-		n := resource*31 + int(second)*17 + resource*int(second)%101
-		return count{pass: 1 + n%4, block: n / 4 % 3}
-	}
-	p.ticked = func(resource int, second int64, c count) {
-		sum := x.sums[second]
-		x.sums[second] = count{sum.pass + c.pass, sum.block + c.block}
-		if resource%50 != 0 {
-			return
-		}
-		name := p.resources[resource]
-		if x.sample[name] == nil {
-			x.sample[name] = map[int64]count{}
-		}
-		x.sample[name][second] = c
-	}
-	return x
-}
-
-// check compares what a server has of a metric with the ledger.
-func (x *ledger) check(t *testing.T, s *server, metric string, end int64, of func(count) int) {
-	t.Helper()
-	want := values{}
-	for resource, seconds := range x.sample {
-		want[resource] = map[int64]float64{}
-		for second, c := range seconds {
-			want[resource][second] = float64(of(c))
-		}
-	}
-	n := checkSamples(t, s, metric+"{"+lookedAt+"}[20m]", want, end)
-
-	sums := values{"": {}}
-	for second, c := range x.sums {
-		sums[""][second] = float64(of(c))
-	}
-	n += checkSamples(t, s, "sum(last_over_time("+metric+"[999ms]))[20m:1s]", sums, end)
-	if most := len(x.sums) * outageResources; s.number(t, "sum(count_over_time("+metric+"[20m]))") != float64(most) {
-		t.Errorf("%s does not have %d samples", s.name, most)
-	}
-	t.Logf("%s: %d samples and sums of %s", s.name, n, metric)
 }
 
 // closable is a page that can be closed for a while.

@@ -139,7 +139,11 @@ func (x *target) rows(t *testing.T) map[int64]metriclog.Row {
 	if err := x.log.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := readLog(x.log)
+	files, err := x.log.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := readLog(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,8 @@ func restart(t *testing.T, s *service, readers []reader) {
 			continue
 		}
 		checkCounters(t, r.server) // the next process begins at zero
-		// A page that was written whole counts as read. So it is not stopped with one in its hands: that is a documented limit.
+		// That a server has read a page does not mean that it has stored it, and nobody else can see that it has not. So it is
+		// not stopped with a page in its hands.
 		s.quiet(r.name)
 		r.end(r.stop)
 	}

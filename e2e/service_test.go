@@ -19,8 +19,10 @@ import (
 // A service is what the servers scrape: the SDK under load, its pages, and its metric log, which is the truth that the
 // servers' samples are compared with. Both come from the same sealed seconds by different ways out.
 type service struct {
-	stats *collector.Collector
-	log   *metriclog.Writer
+	stats   *collector.Collector
+	log     *metriclog.Writer
+	seconds *prom.Seconds
+	pages   http.Handler
 
 	mu    sync.Mutex
 	asked map[string]time.Time // by server, when it last had a page
@@ -34,35 +36,47 @@ const (
 	tornPath    = "/torn/metrics/seconds"
 )
 
-// startService starts it in the test's process, and with it the metric log. The function that is returned ends the log,
-// with its last second.
-func startService(t *testing.T, listeners ...net.Listener) (*service, func() error) {
-	t.Helper()
-	stats, err := collector.New(collector.Options{})
+// newService goes on with the metric log in a directory, and with the positions of the readers there.
+func newService(dir string) (*service, error) {
+	s := &service{asked: map[string]time.Time{}}
+	log := metriclog.Options{Dir: dir, App: "e2e", Logger: slog.New(slog.DiscardHandler)}
+	last, err := metriclog.Last(log)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	s := &service{stats: stats, asked: map[string]time.Time{}}
-	if s.log, err = metriclog.New(stats, metriclog.Options{Dir: t.TempDir(), App: "e2e", Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		t.Fatal(err)
+	if s.stats, err = collector.New(collector.Options{After: last}); err != nil {
+		return nil, err
 	}
-	seconds, err := prom.NewSeconds(stats, prom.SecondsOptions{})
+	if s.log, err = metriclog.New(s.stats, log); err != nil {
+		return nil, err
+	}
+	if s.seconds, err = prom.NewSeconds(s.stats, prom.SecondsOptions{Log: s.log}); err != nil {
+		return nil, err
+	}
+	metrics, err := prom.Handler(s.stats, prom.Options{Sources: []exporter.Source{s.seconds, s.log}})
 	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, err := prom.Handler(stats, prom.Options{Sources: []exporter.Source{seconds, s.log}})
-	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle(metricsPath, metrics)
-	mux.Handle(secondsPath, seconds)
-	mux.Handle(flakyPath, flaky(seconds))
-	mux.Handle(tornPath, torn(seconds))
-	for _, l := range listeners {
-		serve(t, s.note(mux), l)
-	}
+	mux.Handle(secondsPath, s.seconds)
+	mux.Handle(flakyPath, flaky(s.seconds))
+	mux.Handle(tornPath, torn(s.seconds))
+	s.pages = s.note(mux)
+	return s, nil
+}
 
+// startService starts one in the test's process, and with it the metric log. The function that is returned ends the log,
+// with its last second.
+func startService(t *testing.T, listeners ...net.Listener) (*service, func() error) {
+	t.Helper()
+	s, err := newService(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range listeners {
+		serve(t, s.pages, s.seconds.Watch(l))
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	logged := make(chan error, 1)
 	go func() { logged <- s.log.Run(ctx) }()

@@ -53,7 +53,11 @@ func (s *service) truths() (map[string]truth, error) {
 		since := s.stats.Resource(h.resource).View().Since()
 		all[h.resource] = truth{s.name(since), map[int64]metriclog.Row{}}
 	}
-	rows, err := readLog(s.log)
+	files, err := s.log.Files()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readLog(files)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +71,8 @@ func (s *service) truths() (map[string]truth, error) {
 	return all, nil
 }
 
-// readLog reads all files of a metric log.
-func readLog(w *metriclog.Writer) (rows []metriclog.Row, err error) {
-	files, err := w.Files()
-	if err != nil {
-		return nil, err
-	}
+// readLog reads the files of a metric log.
+func readLog(files []string) (rows []metriclog.Row, err error) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
