@@ -13,13 +13,13 @@ import (
 
 // When what happens in the run of [TestExpressions], in seconds from its beginning.
 const (
-	firstPeak   = 19 // the last second of the target that vanishes, and its busiest
-	vanish      = 28 // when all servers have read that
-	secondPeak  = 35 // the busiest second of the other
-	fleetEnd    = 50
-	fleetJob    = "fleet"
-	fleetMetric = `windowstat_persecond_pass{resource="checkout"}`
+	firstPeak  = 19 // the last second of the target that vanishes, and its busiest
+	vanish     = 28 // when all servers have read that
+	secondPeak = 35 // the busiest second of the other
+	fleetEnd   = 50
 )
+
+const fleetMetric = `windowstat_persecond_pass{resource="checkout"}`
 
 // TestExpressions has the servers read two targets, of which one vanishes in the middle of the run, and asks them about
 // seconds before that and after it.
@@ -39,7 +39,7 @@ func TestExpressions(t *testing.T) {
 		return count{30 + int(k%5), int(k % 4)}
 	})
 	servers := startServers(t, job{
-		name: fleetJob, path: secondsPath, targets: []string{stays.addr, vanishes.addr}, interval: 5 * time.Second,
+		name: "fleet", path: secondsPath, targets: []string{stays.addr, vanishes.addr}, interval: 5 * time.Second,
 	})
 	// Its clock stops where its last second has ended: it is gone before there is another, but after a scrape.
 	stays.live(func() bool {

@@ -13,8 +13,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// timeoutSeconds is how long the run of [TestTimeout] takes.
-const timeoutSeconds = 70
+// timeoutRun is how long the service of [TestTimeout] does something.
+const timeoutRun = 70 * time.Second
 
 // TestTimeout has scrapes time out when the whole page has been sent but its end: the server has all samples in its hands,
 // and throws them away. They must be sent again.
@@ -32,7 +32,7 @@ func TestTimeout(t *testing.T) {
 	servers := startServers(t, job{
 		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second,
 	})
-	until := time.Now().Add(timeoutSeconds * time.Second)
+	until := time.Now().Add(timeoutRun)
 	p.live(func() bool { return time.Now().Before(until) })
 
 	for _, s := range servers {
