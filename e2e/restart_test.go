@@ -45,11 +45,12 @@ func TestRestart(t *testing.T) {
 	end := time.Now().Unix() - 1 // the second before it is in the log by now
 
 	rows := c.rows(t, end)
+	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			samples := 0
 			for _, j := range jobs {
-				await(t, s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, j.name), end, catchUp)
+				await(t, s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, j.name), end, deadline)
 				for _, f := range fields {
 					samples += checkLogged(t, s, j, f, rows, end)
 				}
@@ -67,7 +68,7 @@ func TestRestart(t *testing.T) {
 // checkLogged compares a job's samples of one metric with the rows of the log.
 func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, end int64) int {
 	t.Helper()
-	selector := fmt.Sprintf(`%s{job=%q}[5m]`, f.metric, j.name)
+	selector := fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name)
 	want := values{}
 	for _, row := range rows {
 		if want[row.Resource] == nil {

@@ -35,9 +35,10 @@ func TestTimeout(t *testing.T) {
 	until := time.Now().Add(timeoutRun)
 	p.live(func() bool { return time.Now().Before(until) })
 
+	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, catchUp)
+			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, deadline)
 			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			checkResent(t, s, seconds)
