@@ -7,5 +7,17 @@
 // needs gcc, a network, and Debian's apt for Prometheus 2.42; later runs find them there and take some two minutes. A
 // server that cannot be installed or started fails the test.
 //
+// All tests run at the same time, each with servers of its own:
+//
+//   - TestSeconds: a service under load. Servers that are stopped, pages that fail or break off, and two clients with one
+//     cursor name.
+//   - TestLongOutage: ten minutes of a thousand resources that nobody read.
+//   - TestTimeout: scrapes that time out when the page has been sent.
+//   - TestRestart: a service that is killed and started again.
+//   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.
+//
+// What a server has in the end is compared second by second with the metric log, or with what a test has done under a
+// clock of its own.
+//
 // The package is a module of its own, so that who imports the SDK sees nothing of it.
 package e2e

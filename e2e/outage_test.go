@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// outage reports whether a page with outages has one: 15 of every 30 seconds.
+// outage reports whether a page with outages has one: 15 of every 30 seconds, which is harder than 15 of every minute,
+// because there are more of them, and half of the scrapes of a run fail.
 func outage() bool { return time.Now().Unix()%30 < 15 }
 
 // flaky answers 500 in an outage.

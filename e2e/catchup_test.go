@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
+)
+
+const (
+	outageResources = 1000
+	outageSeconds   = 600
+	// A page has half a million samples at most by default, and less for a scrape that times out in four seconds instead of
+	// ten. With two metrics of all resources that is a hundred seconds, some 12 MB before they are zipped.
+	outageSamples = prom.DefaultMaxSamples * 4 / 10
+)
+
+// TestLongOutage has nobody read a service with a thousand resources for ten minutes, which pass in fast motion. Then the
+// servers must catch up, in several answers, and not lack a second.
+func TestLongOutage(t *testing.T) {
+	t.Parallel()
+	var resources []string
+	for i := range outageResources {
+		resources = append(resources, fmt.Sprintf("r%04d", i))
+	}
+	// It begins ten minutes ago, and is in the present when the outage ends.
+	begin := time.Now().Add(-outageSeconds * time.Second)
+	p := newPaced(t, begin, resources, collector.Options{Windows: node.Options{History: 15 * time.Minute}})
+	made := newLedger(p)
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &closable{page: seconds, answered: map[string]int{}}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, page, seconds.Watch(l))
+	servers := startServers(t, job{
+		name: "outage", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second,
+		metrics: []string{"persecond_pass", "persecond_block"},
+	})
+
+	until := time.Now().Add(30 * time.Second)
+	p.live(func() bool { return page.least(len(servers)) < 2 && time.Now().Before(until) })
+	if n := page.least(len(servers)); n < 2 {
+		t.Fatalf("a server has read only %d pages", n)
+	}
+	page.closed.Store(true)
+	from := time.Now()
+	for range outageSeconds {
+		p.tick()
+	}
+	t.Logf("ten minutes took %v", time.Since(from).Round(10*time.Millisecond))
+	page.closed.Store(false)
+	until = time.Now().Add(time.Minute)
+	p.live(func() bool { return time.Now().Before(until) })
+
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, deadline)
+			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
+			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
+			checkAnswers(t, s)
+			checkCounters(t, s)
+		})
+	}
+}
+
+// checkAnswers looks at how many samples the server found in each scrape.
+func checkAnswers(t *testing.T, s *server) {
+	t.Helper()
+	var sizes []int
+	for _, x := range s.query(t, `scrape_samples_scraped[20m]`) {
+		for _, v := range x.Values {
+			sizes = append(sizes, int(v.value))
+		}
+	}
+	big := 0
+	for _, n := range sizes {
+		if n > outageSamples/2 {
+			big++
+		}
+	}
+	t.Logf("%s caught up in %d big answers; samples of each scrape: %d", s.name, big, sizes)
+	if most := slices.Max(sizes); most > outageSamples {
+		t.Errorf("an answer has %d samples; there should be at most %d", most, outageSamples)
+	}
+	if least := outageSeconds*2*outageResources/outageSamples - 1; big < least {
+		t.Errorf("there are %d big answers; there should be at least %d", big, least)
+	}
+}
+
+// closable is a page that can be closed for a while.
+type closable struct {
+	page   http.Handler
+	closed atomic.Bool
+
+	mu       sync.Mutex
+	answered map[string]int // by cursor
+}
+
+func (c *closable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.closed.Load() {
+		http.Error(w, "closed", http.StatusServiceUnavailable)
+		return
+	}
+	c.page.ServeHTTP(w, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	server, _, _ := strings.Cut(r.URL.Query().Get("cursor"), ":")
+	c.answered[server]++
+}
+
+// least is how many answers that of some servers had that had the fewest.
+func (c *closable) least(servers int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answered) < servers {
+		return 0
+	}
+	least := -1
+	for _, n := range c.answered {
+		if least < 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// values are what the seconds of resources have of one metric: by resource, and then by Unix second.
+type values map[string]map[int64]float64
+
+// checkSamples compares the samples that a range selector selects with what they must be: each second is there once, and
+// there are no others, but for those from the second end on, which are not looked at. It returns how many samples there are.
+func checkSamples(t *testing.T, s *server, selector string, want values, end int64) (n int) {
+	t.Helper()
+	var wrong []string
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	held := map[string]bool{}
+	for _, x := range s.query(t, selector) {
+		resource := x.Metric["resource"]
+		if held[resource] {
+			complain("%s has several series", resource)
+		}
+		held[resource] = true
+		if want[resource] == nil {
+			complain("%s should not be there", resource)
+		}
+		times := map[int64]int{}
+		for _, v := range x.Values {
+			second := v.at / 1000
+			if second >= end {
+				continue
+			}
+			n++
+			times[second]++
+			if value, ok := want[resource][second]; !ok || v.value != value || v.at%1000 != 0 {
+				complain("%s at %d ms is %v; it should be %v, there: %t", resource, v.at, v.value, value, ok)
+			}
+		}
+		for second := range want[resource] {
+			if times[second] != 1 {
+				complain("%s has %d samples of second %d", resource, times[second], second)
+			}
+		}
+	}
+	for resource := range want {
+		if !held[resource] {
+			complain("%s is missing", resource)
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+	}
+	return n
+}
+
+// await waits until a server has the second before end of what a selector selects.
+func await(t *testing.T, s *server, selector string, end int64, deadline time.Time) {
+	t.Helper()
+	newest := int64(0)
+	for ; newest < end-1; time.Sleep(200 * time.Millisecond) {
+		for _, x := range s.query(t, selector+"[5m]") {
+			newest = max(newest, x.Values[len(x.Values)-1].at/1000)
+		}
+		if newest < end-1 && time.Now().After(deadline) {
+			t.Fatalf("%s: the newest second of %s is %d; it should have come to %d", s.name, selector, newest, end-1)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package e2e
+
+import "github.com/windowstat/windowstat/exporter/metriclog"
+
+// An expression asks something about the seconds of a fleet: of several targets that have the same resource.
+//
+// A sample with a time of its own is followed by no stale marker. So five minutes after a target has vanished, or stopped
+// to call something, a selector still finds its last second, and adds it to seconds of which it is no part. A range of
+// just under a second finds a second only where it is. It must not be a whole one: Prometheus before 3.0 takes both ends of
+// a range, so at a whole second it would find two. The same is why longer ranges end with 999ms.
+type expression struct {
+	what  string
+	right string
+	naive string // what one would write first, and what is wrong
+	want  func(f fleet, at int64) float64
+}
+
+// expressions are for a moment that is a whole second or up to half a second after it.
+var expressions = []expression{
+	{
+		"calls of the fleet in this second",
+		`sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))`,
+		`sum(windowstat_persecond_pass{resource="checkout"})`,
+		func(f fleet, at int64) float64 { return f.pass(at) },
+	},
+	{
+		"calls of the fleet in the second a quarter of a minute ago, which all servers have read by now",
+		`sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms] offset 15s))`,
+		`sum(windowstat_persecond_pass{resource="checkout"} offset 15s)`,
+		func(f fleet, at int64) float64 { return f.pass(at - 15) },
+	},
+	{
+		"how many targets were there in this second",
+		`count(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))`,
+		`count(windowstat_persecond_pass{resource="checkout"})`,
+		func(f fleet, at int64) float64 { return f.targets(at) },
+	},
+	{
+		"calls in the fleet's busiest second of the last five minutes",
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[5m:1s])`,
+		`max_over_time(sum(windowstat_persecond_pass{resource="checkout"})[5m:1s])`,
+		func(f fleet, at int64) float64 { return highest(at, 300, f.pass) },
+	},
+	{
+		"the same; it is not the sum of the targets' busiest seconds",
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[5m:1s])`,
+		`sum(max_over_time(windowstat_persecond_pass{resource="checkout"}[5m]))`,
+		func(f fleet, at int64) float64 { return highest(at, 300, f.pass) },
+	},
+	{
+		"the same of exactly the last ten seconds",
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[9s999ms:1s])`,
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[1s]))[10s:1s])`,
+		func(f fleet, at int64) float64 { return highest(at, 10, f.pass) },
+	},
+	{
+		"calls of the fleet in exactly the last ten seconds",
+		`sum(sum_over_time(windowstat_persecond_pass{resource="checkout"}[9s999ms]))`,
+		`sum(sum_over_time(windowstat_persecond_pass{resource="checkout"}[10s]))`,
+		func(f fleet, at int64) float64 { return total(at, 10, f.pass) },
+	},
+	{
+		"calls a second of the fleet, on average over the last ten",
+		`sum(sum_over_time(windowstat_persecond_pass{resource="checkout"}[9s999ms])) / 10`,
+		`sum(avg_over_time(windowstat_persecond_pass{resource="checkout"}[9s999ms]))`,
+		func(f fleet, at int64) float64 { return total(at, 10, f.pass) / 10 },
+	},
+	{
+		"in how many seconds of the last five minutes the fleet had more than 400 calls",
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[5m:1s])`,
+		`count_over_time((sum(windowstat_persecond_pass{resource="checkout"}) > 400)[5m:1s])`,
+		func(f fleet, at int64) float64 {
+			return total(at, 300, func(second int64) float64 {
+				if f.pass(second) > 400 {
+					return 1
+				}
+				return 0
+			})
+		},
+	},
+	{
+		"the share of refused calls in the second of the last five minutes where it was highest",
+		`max_over_time((sum(last_over_time(windowstat_persecond_block{resource="checkout"}[999ms])) / ` +
+			`sum(last_over_time({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}[999ms])))[5m:1s])`,
+		`max_over_time((sum(windowstat_persecond_block{resource="checkout"}) / ` +
+			`sum({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}))[5m:1s])`,
+		func(f fleet, at int64) float64 {
+			return highest(at, 300, func(second int64) float64 {
+				if f.targets(second) == 0 {
+					return 0
+				}
+				return f.block(second) / (f.block(second) + f.pass(second))
+			})
+		},
+	},
+}
+
+// A fleet is what the metric logs of some targets have of one resource, by Unix second.
+type fleet []map[int64]metriclog.Row
+
+func (f fleet) pass(second int64) (sum float64) {
+	for _, target := range f {
+		sum += float64(target[second].Pass)
+	}
+	return sum
+}
+
+func (f fleet) block(second int64) (sum float64) {
+	for _, target := range f {
+		sum += float64(target[second].Block)
+	}
+	return sum
+}
+
+// targets is how many have a row of the second. There was something to do in all of them.
+func (f fleet) targets(second int64) (n float64) {
+	for _, target := range f {
+		if _, ok := target[second]; ok {
+			n++
+		}
+	}
+	return n
+}
+
+// highest is the highest value of the n seconds of which the last is at.
+func highest(at, n int64, of func(int64) float64) (most float64) {
+	for second := at - n + 1; second <= at; second++ {
+		most = max(most, of(second))
+	}
+	return most
+}
+
+// total is the sum over the n seconds of which the last is at.
+func total(at, n int64, of func(int64) float64) (sum float64) {
+	for second := at - n + 1; second <= at; second++ {
+		sum += of(second)
+	}
+	return sum
+}

@@ -1,0 +1,24 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// tests is how many tests run at a time. They mostly wait for scrapes, so they need not be as few as there are cores.
+const tests = "16"
+
+// TestMain runs the tests, or is the service of one of them.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		fmt.Fprintln(os.Stderr, runChild(dir, os.Getenv(childAddress)))
+		os.Exit(1)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", tests); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}

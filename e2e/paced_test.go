@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// A count is how many calls passed and how many were refused.
+type count struct{ pass, block int }
+
+// paced are statistics whose clock moves only when the test moves it. So what happens in which of their seconds is known
+// exactly, and years could pass in a minute.
+type paced struct {
+	stats     *collector.Collector
+	clock     *clock
+	second    int64 // the one that is open, in Unix time
+	resources []string
+	// calls is what a resource, by its number, does in a second.
+	calls func(resource int, second int64) count
+	// ticked is told of each second what was done in it, if it is not nil.
+	ticked func(resource int, second int64, c count)
+}
+
+// newPaced begins at a time.
+func newPaced(t *testing.T, at time.Time, resources []string, o collector.Options) *paced {
+	t.Helper()
+	p := &paced{second: at.Unix(), resources: resources, clock: newClock(middle(at.Unix()))}
+	o.Now = p.clock.now
+	var err error
+	if p.stats, err = collector.New(o); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// middle is the middle of a second, as far as can be from all others.
+func middle(second int64) time.Time { return time.Unix(second, int64(time.Second/2)) }
+
+// tick has everything of the open second happen, and then opens the next.
+func (p *paced) tick() {
+	for i, name := range p.resources {
+		c := p.calls(i, p.second)
+		r := p.stats.Resource(name)
+		for range c.pass {
+			e := r.Enter()
+			e.Exit(nil)
+		}
+		for range c.block {
+			r.Block("paced")
+		}
+		if p.ticked != nil {
+			p.ticked(i, p.second, c)
+		}
+	}
+	p.second++
+	p.clock.set(middle(p.second))
+}
+
+// live ticks once a second for as long as more says.
+func (p *paced) live(more func() bool) {
+	next := time.Now()
+	for more() {
+		p.tick()
+		next = next.Add(time.Second)
+		time.Sleep(time.Until(next))
+	}
+}

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func (s *server) get(path string, parameters url.Values) (body []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path+"?"+parameters.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if body, err = io.ReadAll(resp.Body); err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, resp.Status, body)
+	}
+	return body, err
+}
+
+// A sample is a value at a Unix time in milliseconds.
+type sample struct {
+	at    int64
+	value float64
+}
+
+// UnmarshalJSON reads [1700000000.5, "12"].
+func (s *sample) UnmarshalJSON(b []byte) error {
+	var at float64
+	var value string
+	if err := json.Unmarshal(b, &[]any{&at, &value}); err != nil {
+		return err
+	}
+	var err error
+	s.at = int64(at*1000 + 0.5)
+	s.value, err = strconv.ParseFloat(value, 64)
+	return err
+}
+
+// A series is an element of an answer: a vector's has a value, that of a range selector all its samples.
+type series struct {
+	Metric map[string]string
+	Value  sample
+	Values []sample
+}
+
+// query asks for an expression as of now.
+func (s *server) query(t *testing.T, expression string) []series {
+	t.Helper()
+	return s.queryAt(t, expression, float64(time.Now().Unix()))
+}
+
+// queryAt asks for an expression as of a Unix time.
+func (s *server) queryAt(t *testing.T, expression string, at float64) []series {
+	t.Helper()
+	body, err := s.get("/api/v1/query", url.Values{"query": {expression}, "time": {strconv.FormatFloat(at, 'f', -1, 64)}, "nocache": {"1"}})
+	if err != nil {
+		t.Fatalf("%s: %s: %v", s.name, expression, err)
+	}
+	var answer struct {
+		Data struct{ Result []series }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatalf("%s: %s: %v\n%s", s.name, expression, err, body)
+	}
+	return answer.Data.Result
+}
+
+// number is the answer to an expression that has one.
+func (s *server) number(t *testing.T, expression string) float64 {
+	t.Helper()
+	result := s.query(t, expression)
+	if len(result) != 1 {
+		t.Fatalf("%s: %s has %d results", s.name, expression, len(result))
+	}
+	return result[0].Value.value
+}

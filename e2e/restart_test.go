@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// restartPause is how long the service is gone the second time.
+const restartPause = 7 * time.Second
+
+// TestRestart kills a service under load: once it is started again at once, and once after a while. In the end the
+// servers have every row of the metric log exactly once, and nothing else, as far as something happened.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
+	c.start(t)
+	t.Cleanup(func() { c.kill() })
+	targets := []string{c.addr}
+	jobs := []job{
+		{name: "restart-2s", path: secondsPath, targets: targets, interval: 2 * time.Second, timeout: time.Second},
+		{name: "restart-5s", path: secondsPath, targets: targets, interval: 5 * time.Second},
+		{name: "restart-15s", path: secondsPath, targets: targets, interval: 15 * time.Second},
+	}
+	servers := startServers(t, jobs...)
+
+	resent := 0.0
+	for _, pause := range []time.Duration{0, restartPause} {
+		time.Sleep(20 * time.Second)
+		resent += c.resent(t) // the next process begins at zero
+		c.kill()
+		time.Sleep(pause)
+		c.start(t)
+	}
+	time.Sleep(15 * time.Second)
+	resent += c.resent(t)
+	end := time.Now().Unix() - 1 // the second before it is in the log by now
+
+	rows := c.rows(t, end)
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			samples := 0
+			for _, j := range jobs {
+				await(t, s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, j.name), end, deadline)
+				for _, f := range fields {
+					samples += checkLogged(t, s, j, f, rows, end)
+				}
+			}
+			t.Logf("%d samples", samples)
+			// What is sent again and was there after all is refused by a Prometheus.
+			if n, most := refused(t, s), resent*float64(len(habits())*len(exporter.Seconds())); n > most {
+				t.Errorf("%s refused %v samples; with %v seconds that were sent again it should be at most %v", s.name, n, resent, most)
+			}
+		})
+	}
+	t.Logf("%v seconds were sent again, of all readers", resent)
+}
+
+// checkLogged compares a job's samples of one metric with the rows of the log.
+func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, end int64) int {
+	t.Helper()
+	selector := fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name)
+	want := values{}
+	for _, row := range rows {
+		if want[row.Resource] == nil {
+			want[row.Resource] = map[int64]float64{}
+		}
+		want[row.Resource][row.Start.Unix()] = float64(f.of(row))
+	}
+	// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
+	// no process.
+	for _, x := range s.query(t, selector) {
+		for _, v := range x.Values {
+			if seconds := want[x.Metric["resource"]]; seconds != nil && v.value == 0 && v.at/1000 < end {
+				seconds[v.at/1000] += 0
+			}
+		}
+	}
+	return checkSamples(t, s, selector, want, end)
+}
+
+// rows is what the metric log has of the resources before a second.
+func (c *child) rows(t *testing.T, end int64) []metriclog.Row {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logs []string
+	for _, path := range files {
+		if !strings.HasSuffix(path, ".idx") {
+			logs = append(logs, path)
+		}
+	}
+	all, err := readLog(logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []metriclog.Row
+	seconds := map[int64]bool{}
+	for _, row := range all {
+		if row.Start.Unix() < end && row.Resource != collector.InboundTotal {
+			rows = append(rows, row)
+			seconds[row.Start.Unix()] = true
+		}
+	}
+	t.Logf("the log has %d rows of %d seconds", len(rows), len(seconds))
+	if len(seconds) < 50 {
+		t.Error("those are too few")
+	}
+	return rows
+}
+
+// resent is how many seconds the process has sent again, to all readers.
+func (c *child) resent(t *testing.T) (sum float64) {
+	t.Helper()
+	r, err := http.Get("http://" + c.addr + metricsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	page, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for series, value := range parsePage(page) {
+		if strings.HasPrefix(series, "windowstat_cursor_resent_seconds_total{") {
+			sum += value
+		}
+	}
+	return sum
+}

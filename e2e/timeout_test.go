@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// timeoutRun is how long the service of [TestTimeout] does something.
+const timeoutRun = 70 * time.Second
+
+// TestTimeout has scrapes time out when the whole page has been sent but its end: the server has all samples in its hands,
+// and throws them away. They must be sent again.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	p := newPaced(t, time.Now(), []string{"r0000", "r0050", "r0051"}, collector.Options{})
+	made := newLedger(p)
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &late{page: seconds, asked: map[string]int{}}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, page, seconds.Watch(l))
+	servers := startServers(t, job{
+		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second,
+	})
+	until := time.Now().Add(timeoutRun)
+	p.live(func() bool { return time.Now().Before(until) })
+
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, deadline)
+			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
+			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
+			checkResent(t, s, seconds)
+			checkCounters(t, s) // nothing of what was sent again was there before
+		})
+	}
+}
+
+// checkResent looks at what the page says of a server, and the server of its scrapes.
+func checkResent(t *testing.T, s *server, seconds *prom.Seconds) {
+	t.Helper()
+	failed := 0
+	for _, x := range s.query(t, `up{job="timeout"}[5m]`) {
+		for _, v := range x.Values {
+			if v.value == 0 {
+				failed++
+			}
+		}
+	}
+	of := map[string]float64{}
+	seconds.Self(func(name string, value float64, labels ...string) {
+		if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
+			of[name] = value
+		}
+	})
+	t.Logf("%d scrapes timed out; %v seconds were sent again, %v are unconfirmed, %v lost", failed,
+		of[exporter.CursorResent], of[exporter.CursorUnconfirmed], of[exporter.CursorLost])
+	if failed < 3 || of[exporter.CursorResent] < 3 {
+		t.Error("those are too few: nothing is shown")
+	}
+	if of[exporter.CursorUnconfirmed] != 0 || of[exporter.CursorLost] != 0 {
+		t.Error("no second should be unconfirmed or lost")
+	}
+}
+
+// late is a page of which every fifth answer to a reader does not end before its scrape has timed out.
+type late struct {
+	page http.Handler
+
+	mu    sync.Mutex
+	asked map[string]int // by cursor
+}
+
+func (x *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x.mu.Lock()
+	cursor := r.URL.Query().Get("cursor")
+	x.asked[cursor]++
+	isLate := x.asked[cursor]%5 == 0
+	x.mu.Unlock()
+	x.page.ServeHTTP(w, r)
+	if !isLate {
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done() // the client has hung up
+}
