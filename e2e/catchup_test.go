@@ -19,7 +19,8 @@ const (
 	outageResources = 1000
 	outageSeconds   = 600
 	// A page has half a million samples at most by default, and less for a scrape that times out in four seconds instead of
-	// ten. With two metrics of all resources that is a hundred seconds, some 12 MB before they are zipped.
+	// ten. With two metrics of all resources that is a hundred seconds, and with names of this length some 23 MB before they
+	// are zipped: more than VictoriaMetrics takes, which gets less.
 	outageSamples = prom.DefaultMaxSamples * 4 / 10
 )
 
@@ -29,7 +30,7 @@ func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	var resources []string
 	for i := range outageResources {
-		resources = append(resources, fmt.Sprintf("r%04d", i))
+		resources = append(resources, fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
 	}
 	// It begins ten minutes ago, and is in the present when the outage ends.
 	begin := time.Now().Add(-outageSeconds * time.Second)
@@ -65,7 +66,7 @@ func TestLongOutage(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, deadline)
+			await(t, s, `windowstat_persecond_pass{resource=~".*/0000"}`, p.second, deadline)
 			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			checkAnswers(t, s)
@@ -85,7 +86,7 @@ func checkAnswers(t *testing.T, s *server) {
 	}
 	big := 0
 	for _, n := range sizes {
-		if n > outageSamples/2 {
+		if n > outageSamples/3 {
 			big++
 		}
 	}

@@ -247,8 +247,7 @@ func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) export
 	if strings.HasPrefix(r.UserAgent(), "vm_promscrape") {
 		most.Bytes = s.forVictoria
 	}
-	part := min(timeout.Seconds()/usualTimeout.Seconds(), 1)
-	most = exporter.Size{Samples: max(int(float64(most.Samples)*part), 1), Bytes: max(int(float64(most.Bytes)*part), 1)}
+	most.Samples = max(int(float64(most.Samples)*min(timeout.Seconds()/usualTimeout.Seconds(), 1)), 1)
 	return exporter.Limit{Seconds: max(most.Fit(second), 1), Size: most}
 }
 
