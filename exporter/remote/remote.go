@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -26,6 +27,9 @@ type Writer struct{ p *push.Pusher }
 
 // New makes a Writer for all seconds from the present one on. The error names every option that is wrong.
 func New(c *collector.Collector, o Options) (*Writer, error) {
+	if o.Selection.Histogram {
+		return nil, errors.New("remote: the histogram of single seconds is not sent by remote write")
+	}
 	p, err := push.New(c, o, push.Format{
 		Name: "remote_write",
 		Header: http.Header{

@@ -1,0 +1,241 @@
+package remote_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/common/config"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/remote"
+)
+
+// field is one of a protobuf message.
+type field struct {
+	no   protowire.Number
+	v    uint64
+	text []byte
+}
+
+func message(t testing.TB, b []byte) (fields []field) {
+	t.Helper()
+	for len(b) > 0 {
+		no, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		b = b[n:]
+		f := field{no: no}
+		switch kind {
+		case protowire.VarintType:
+			f.v, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed64Type:
+			f.v, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			f.text, n = protowire.ConsumeBytes(b)
+		default:
+			t.Fatalf("field %d is of type %d", no, kind)
+		}
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		b = b[n:]
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// decode reads a WriteRequest: lines as in the text format.
+func decode(t testing.TB, body []byte) (lines []string) {
+	t.Helper()
+	raw, err := snappy.Decode(nil, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range message(t, raw) {
+		name, labels, last := "", []string{}, ""
+		for _, f := range message(t, series.text) {
+			x := message(t, f.text)
+			if f.no == 1 {
+				key, value := string(x[0].text), string(x[1].text)
+				if key <= last {
+					t.Errorf("label %s after %s", key, last)
+				}
+				if last = key; key == "__name__" {
+					name = value
+				} else {
+					labels = append(labels, fmt.Sprintf("%s=%q", key, value))
+				}
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","), math.Float64frombits(x[0].v), x[1].v))
+		}
+	}
+	return lines
+}
+
+// endpoint is a server that keeps what it gets.
+type endpoint struct {
+	*httptest.Server
+	mu      sync.Mutex
+	lines   []string
+	headers http.Header
+}
+
+func newEndpoint(t *testing.T, start func(*httptest.Server)) *endpoint {
+	e := &endpoint{}
+	e.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.headers = r.Header
+		e.lines = append(e.lines, decode(t, body)...)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	start(e.Server)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// A job of a second sends everything that it counted, in three lines of code, and the series are as they should be.
+func TestShortJob(t *testing.T) {
+	e := newEndpoint(t, (*httptest.Server).StartTLS)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	writeCertificate(t, e.Server, ca)
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := remote.New(c, remote.Options{
+		URL: e.URL + "/api/v1/write", Labels: map[string]string{"job": "nightly", "instance": "a:1", "Zone": "ä"},
+		Client: config.HTTPClientConfig{
+			BasicAuth: &config.BasicAuth{Username: "me", Password: "secret"},
+			TLSConfig: config.TLSConfig{CAFile: ca},
+		},
+		Selection: exporter.Selection{Metrics: []string{"windowstat_persecond_block"}},
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := exporter.Start(w.Run)
+	const calls = 100
+	for range calls {
+		c.Resource("a\n\"").Block("")
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	sum, before := 0, int64(0)
+	for _, line := range e.lines {
+		var v int
+		var at int64
+		rest, ok := strings.CutPrefix(line, `windowstat_persecond_block{Zone="ä",instance="a:1",job="nightly",resource="a\n\""} `)
+		if _, err := fmt.Sscan(rest, &v, &at); !ok || err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if at <= before || at%1000 != 0 {
+			t.Errorf("%s after %d", line, before)
+		}
+		sum, before = sum+v, at
+	}
+	if sum != calls {
+		t.Errorf("%d calls arrived, of %d", sum, calls)
+	}
+	if h := e.headers; h.Get("Content-Type") != "application/x-protobuf" || h.Get("Content-Encoding") != "snappy" ||
+		h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Authorization") != "Basic bWU6c2VjcmV0" || !strings.HasPrefix(h.Get("User-Agent"), "windowstat/") {
+		t.Errorf("%v", h)
+	}
+}
+
+// A certificate that nobody knows, and credentials that are wrong, lose nothing: they may be mended.
+func TestStrangersAreNotSentTo(t *testing.T) {
+	e := newEndpoint(t, (*httptest.Server).StartTLS)
+	e.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := remote.New(c, remote.Options{
+		URL: e.URL, Labels: map[string]string{"job": "a", "instance": "b"}, Drain: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := exporter.Start(w.Run)
+	c.Resource("a").Block("")
+	if err := stop(); err == nil || !strings.HasPrefix(err.Error(), "remote: ") || len(e.lines) > 0 {
+		t.Errorf("%v, %v", err, e.lines)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	if _, err := remote.New(nil, remote.Options{}); err == nil || !strings.HasPrefix(err.Error(), "remote: ") {
+		t.Error(err)
+	}
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = remote.New(c, remote.Options{
+		URL: "http://x", Labels: map[string]string{"job": "a", "instance": "b"}, Selection: exporter.Selection{Histogram: true},
+	})
+	if err == nil || !strings.Contains(err.Error(), "histogram") {
+		t.Error(err)
+	}
+}
+
+// All values survive: small, large, negative, not a number.
+func TestValues(t *testing.T) {
+	enc := remote.NewEncoder()
+	var want []string
+	f := &exporter.Family{Name: "m"}
+	for i, v := range []float64{0, 1, -1.5, 1e300, 5e-324, math.Inf(-1), math.NaN()} {
+		enc.Series(f, []string{"a"}, []string{fmt.Sprint(i)})
+		enc.Series(f, []string{"z"}, []string{fmt.Sprint(i)}) // without samples it is none
+		enc.Series(f, []string{"a", "z"}, []string{fmt.Sprint(i), ""})
+		enc.Value(int64(1e9+i), v)
+		enc.Value(int64(1e9+i+1), v)
+		want = append(want, fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i), fmt.Sprintf(`m{a="%d",z=""} %v %d000`, i, v, int(1e9)+i+1))
+	}
+	for range 2 {
+		body, err := enc.Body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decode(t, body); !slices.Equal(got, want) || enc.Samples() != len(want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	enc.Reset()
+	if body, _ := enc.Body(); len(decode(t, body)) != 0 {
+		t.Error("it is not empty")
+	}
+}
+
+func writeCertificate(t *testing.T, s *httptest.Server, path string) {
+	t.Helper()
+	b := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
