@@ -14,6 +14,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/prometheus/common/promslog"
@@ -29,7 +30,7 @@ import (
 
 // telemetryFlags are the flags of every command that serves statistics.
 func telemetryFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
 		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
@@ -39,13 +40,14 @@ func telemetryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
 		&cli.StringFlag{Name: "log.level", Value: "info", Usage: "`LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")},
 		&cli.StringFlag{Name: "log.format", Value: "logfmt", Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")},
-	}
+	}, pushFlags()...)
 }
 
 // settings are the values of the flags, checked.
 type settings struct {
 	listen, webConfig, path, logDir, limits string
 	page                                    prom.Options
+	pushes                                  []push
 	logger                                  *slog.Logger
 }
 
@@ -93,6 +95,8 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	if err := format.Set(c.String("log.format")); err != nil {
 		wrong("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
 	}
+	pushes, err := parsePushes(c)
+	s.pushes, errs = pushes, append(errs, err)
 	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
 	return s, errors.Join(errs...)
 }
@@ -119,15 +123,15 @@ type telemetry struct {
 	stats     *collector.Collector
 	handler   http.Handler
 	log       *metriclog.Writer // nil without a directory
-	logged    chan error
-	stopLog   context.CancelFunc
+	stopLog   func() error
+	stopPush  []func() error
 	stopLimit func()
 }
 
 // startTelemetry makes the Collector, listens, and starts the page, the log and the limits. On an error nothing is left
 // running.
 func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, err error) {
-	t := &telemetry{settings: s, logged: make(chan error, 1), stopLimit: func() {}}
+	t := &telemetry{settings: s, stopLog: func() error { return nil }, stopLimit: func() {}}
 	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
@@ -165,6 +169,19 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 		s.page.Sources = append(s.page.Sources, t.log)
 		persecond.Log = t.log
 	}
+	var pushers []pusher
+	for _, p := range s.pushes {
+		p.options.Logger = s.logger
+		if p.options.Labels["instance"] == instance(s.listen) { // the port may have been ours to choose
+			p.options.Labels["instance"] = instance(listener.Addr().String())
+		}
+		x, err := p.make(c, p.options)
+		if err != nil {
+			return nil, err
+		}
+		pushers = append(pushers, x)
+		s.page.Sources = append(s.page.Sources, x)
+	}
 	seconds, err := prom.NewSeconds(c, persecond)
 	if err != nil {
 		return nil, err
@@ -198,9 +215,10 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
 	if t.log != nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		t.stopLog = cancel
-		go func() { t.logged <- t.log.Run(ctx) }()
+		t.stopLog = exporter.Start(t.log.Run)
+	}
+	for _, p := range pushers {
+		t.stopPush = append(t.stopPush, exporter.Start(p.Run))
 	}
 	if limits != nil {
 		t.stopLimit = follow(limits)
@@ -237,17 +255,17 @@ func (t *telemetry) url() string {
 }
 
 // finishLog writes the log to the end of the second that is open.
-func (t *telemetry) finishLog() error {
-	if t.stopLog == nil {
-		return nil
-	}
-	t.stopLog()
-	t.stopLog = nil
-	return <-t.logged
-}
+func (t *telemetry) finishLog() error { return t.stopLog() }
 
-// stop ends the log, with the last second in it, and then the page.
+// stop ends the log and the pushes, with the last second in them, and then the page.
 func (t *telemetry) stop() error {
 	t.stopLimit()
-	return errors.Join(t.finishLog(), t.server.stop())
+	stops := append([]func() error{t.stopLog}, t.stopPush...)
+	errs := make([]error, len(stops))
+	var all sync.WaitGroup
+	for i, stop := range stops { // all of them wait for the same second
+		all.Go(func() { errs[i] = stop() })
+	}
+	all.Wait()
+	return errors.Join(errors.Join(errs...), t.server.stop())
 }
