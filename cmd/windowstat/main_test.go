@@ -487,6 +487,15 @@ func TestBadArguments(t *testing.T) {
 		},
 		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
+		{
+			"demo --remote-write.url=ftp://x --remote-write.label=a --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
+			[]string{
+				`--remote-write.label: "a" is not NAME=VALUE`, `URL "ftp://x" is not`, "Interval is 1.5s", "--vm.push-url and the flags that go with it:",
+				`label "resource"`, "--vm.push-config.file:",
+			},
+		},
+		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
+		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
 	} {

@@ -69,7 +69,7 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 	}
 	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
 	if err != nil {
-		return nil, fmt.Errorf("Client: %w", err)
+		return nil, fmt.Errorf("the options of the Client: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resources := exporter.NewResources(c, o.Namespace, nil)

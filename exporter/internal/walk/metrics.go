@@ -63,10 +63,10 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
+		errs = append(errs, fmt.Errorf("option By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, errors.New("HistogramsBy without By"))
+		errs = append(errs, errors.New("option HistogramsBy without By"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
