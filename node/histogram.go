@@ -72,6 +72,25 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	}
 }
 
+// AppendClassic appends how many response times were at most as long as each bound of the classic buckets, ascending, and
+// then how many there are. It costs less than Classic and Count.
+func (h *Histogram) AppendClassic(dst []int64) []int64 {
+	if h.layout == nil {
+		return append(dst, 0)
+	}
+	c, n := 0, int64(0)
+	for _, bound := range h.layout.bounds {
+		for ; c < len(h.cells) && h.layout.upper[c] <= int64(bound); c++ {
+			n = saturate(n, h.cells[c])
+		}
+		dst = append(dst, n)
+	}
+	for _, more := range h.cells[c:] {
+		n = saturate(n, more)
+	}
+	return append(dst, n)
+}
+
 // Quantile estimates the response time that a share q of all response times does not exceed: the smallest one with
 // at least q*Count at or below it. The estimate lies in the same bucket as the true value, so it is off by less than
 // the bucket's width, 9.05%; within the bucket response times are taken as spread evenly. A q at or below 0 gives the

@@ -456,6 +456,16 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if !read.Histogram(r.zero+from, r.zero+to, h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram of seconds %d to %d: %d with sum %v, want %+v", from, to, h.Count(), h.Sum(), want)
 	}
+	i, classic := 0, h.AppendClassic(nil)
+	for _, n := range h.Classic() {
+		if classic[i] != n {
+			t.Fatalf("classic bucket %d has %d and %d", i, classic[i], n)
+		}
+		i++
+	}
+	if len(classic) != i+1 || classic[i] != h.Count() {
+		t.Fatalf("classic buckets %v of %d", classic, h.Count())
+	}
 	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
 		checkQuantile(t, h, q, o.quantile(q, begin, until))
 	}

@@ -163,13 +163,14 @@ func TestAnswersThatWereNotRead(t *testing.T) {
 // Somebody who gives up closes the connection too, and may have read all of the bytes but not their end.
 func TestAnswersThatTimedOut(t *testing.T) {
 	var page *prom.Seconds
-	held := make(chan struct{})
+	written, held := make(chan struct{}), make(chan struct{})
 	page, _, addr := watched(t, 1, func(s *httptest.Server, p *prom.Seconds) {
 		first := true
 		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.ServeHTTP(w, r)
 			if first { // something around the page holds the answer
 				first = false
+				close(written)
 				<-r.Context().Done()
 				close(held)
 			}
@@ -178,7 +179,8 @@ func TestAnswersThatTimedOut(t *testing.T) {
 	})
 	c := dial(t, addr)
 	c.ask()
-	if _, err := io.CopyN(io.Discard, c.buf, 500); err != nil { // it is there
+	<-written
+	if _, err := io.CopyN(io.Discard, c.buf, 500); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Close()

@@ -31,8 +31,9 @@ type Page struct {
 
 	pairs   []byte // the labels, without braces
 	now     *buffer
-	line    []byte   // what the lines of the present series begin with
-	bounds  [][]byte // le="…" of each classic bucket
+	line    []byte  // what the lines of the present series begin with
+	bounds  []bound // of the classic buckets
+	counts  []int64 // of them
 	samples int
 }
 

@@ -65,35 +65,41 @@ func (p *Page) PlainHistogram(h *node.Histogram, exemplars []collector.Exemplar)
 	p.histogram(noTime, h, exemplars)
 }
 
-// infinite is the label of the bucket without a bound.
-var infinite = []byte(`le="+Inf"`)
-
 func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Exemplar) {
-	f, count := p.now, h.Count()
+	f := p.now
+	p.counts = h.AppendClassic(p.counts[:0])
+	count := p.counts[len(p.counts)-1]
 	if p.format == VictoriaMetrics {
 		p.ranges(unix, h)
 	} else {
-		i := 0
-		for bound, n := range h.Classic() {
-			if i == len(p.bounds) {
-				p.bounds = append(p.bounds, p.le(bound))
-			}
-			b := strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", p.bounds[i]), n, 10)
-			if len(exemplars) > 0 && exemplars[0].RT <= bound {
+		if len(p.bounds) != len(p.counts) {
+			p.bounds = p.les(h)
+		}
+		for i, n := range p.counts {
+			b := strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", p.bounds[i].label), n, 10)
+			if len(exemplars) > 0 && exemplars[0].RT <= p.bounds[i].upper {
 				b, exemplars = p.exemplar(b, &exemplars[0]), exemplars[1:]
 			}
 			f.Write(p.end(b, unix))
-			i++
 		}
-		b := strconv.AppendInt(p.head(f.AvailableBuffer(), "_bucket", infinite), count, 10)
-		if len(exemplars) > 0 {
-			b = p.exemplar(b, &exemplars[0])
-		}
-		f.Write(p.end(b, unix))
 	}
 	b := p.number(p.head(f.AvailableBuffer(), "_sum", nil), h.Sum().Seconds())
 	b = p.head(p.end(b, unix), "_count", nil)
 	f.Write(p.end(strconv.AppendInt(b, count, 10), unix))
+}
+
+// bound is a bound of the classic buckets.
+type bound struct {
+	upper time.Duration
+	label []byte // le="…"
+}
+
+// les are the bounds of a histogram, and the one without a bound after them. All on a page have the same.
+func (p *Page) les(h *node.Histogram) (all []bound) {
+	for upper := range h.Classic() {
+		all = append(all, bound{upper, p.le(upper)})
+	}
+	return append(all, bound{math.MaxInt64, []byte(`le="+Inf"`)})
 }
 
 // le is the label of a bucket. OpenMetrics wants a number with a point in it.
