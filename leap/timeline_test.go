@@ -350,3 +350,27 @@ func TestAfter(t *testing.T) {
 		})
 	}
 }
+
+// However the wall clock is set while names have to wait for After, none of them is handed out before it.
+func TestAfterAndSteps(t *testing.T) {
+	c := &clocks{wall: start}
+	after := start.Add(time.Hour)
+	l := leap.NewTimeline(leap.Clock{
+		Mono:  func() time.Duration { return c.mono },
+		Wall:  func() time.Time { return c.wall },
+		After: after,
+	})
+	for i, step := range []time.Duration{10 * time.Minute, -20 * time.Minute, 50 * time.Minute, -30 * time.Minute, 2 * time.Hour} {
+		c.step(step)
+		for range 50 {
+			c.pass(100 * ms)
+			s := l.At(c.mono)
+			if at, ok := l.Name(s.Index); ok && (i < 4 || !at.After(after)) {
+				t.Fatalf("step %d: %v is %v", i, c.mono, at)
+			}
+		}
+	}
+	if _, ok := l.Name(l.At(c.mono).Index); !ok {
+		t.Error("long after it seconds are still not handed out")
+	}
+}
