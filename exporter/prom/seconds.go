@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/exporter/internal/walk"
+	"github.com/windowstat/windowstat/node"
 )
 
 // What [SecondsOptions] are if they do not say.
@@ -132,7 +133,12 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		door:    newDoor(),
 		last:    scrape{page: "seconds"},
 	}
+	s.begins = s.first
 	if s.log != nil {
+		s.log.Past(s.first-s.history(), s.first, func(_ string, m *node.MetricNode) bool {
+			s.begins = m.Start.Unix()
+			return false
+		})
 		if err := s.restore(); err != nil {
 			return nil, fmt.Errorf("prom: %w", err)
 		}
@@ -226,13 +232,7 @@ func (s *Seconds) sealed() int64 {
 }
 
 // oldest is the first second that a new reader gets.
-func (s *Seconds) oldest(open int64) int64 {
-	oldest := open - s.history()
-	if s.log == nil {
-		oldest = max(oldest, s.first)
-	}
-	return oldest
-}
+func (s *Seconds) oldest(open int64) int64 { return max(open-s.history(), s.begins) }
 
 // limit is how much an answer may have. A client that waits less than the usual time gets less.
 func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) exporter.Limit {
