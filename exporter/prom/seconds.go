@@ -76,6 +76,7 @@ type Seconds struct {
 	namespace   string
 	streams     []exporter.Stream // the resources, and what else there is
 	first       int64             // index of the first second of this process
+	begins      int64             // of the first one there is: before that if it was logged
 	max         exporter.Size     // of an answer
 	forVictoria int               // bytes
 	cursors     cursors
