@@ -24,6 +24,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -121,6 +122,7 @@ type telemetry struct {
 	settings
 	*server
 	stats     *collector.Collector
+	live      *live.Page
 	handler   http.Handler
 	log       *metriclog.Writer // nil without a directory
 	stopLog   func() error
@@ -190,6 +192,9 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 	if t.handler, err = prom.Handler(c, s.page); err != nil {
 		return nil, err
 	}
+	if t.live, err = live.New(c, live.Options{Title: app}); err != nil {
+		return nil, err
+	}
 	landing, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "windowstat",
 		Description: "Exact statistics, second by second: " + app,
@@ -197,6 +202,7 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 		Links: []web.LandingLinks{
 			{Address: s.path, Text: "Metrics"},
 			{Address: s.path + "/seconds", Text: "Metrics of the last seconds"},
+			{Address: "/live/", Text: "Live page"},
 		},
 		Profiling: "false",
 	})
@@ -206,6 +212,7 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 	mux := http.NewServeMux()
 	mux.Handle("GET "+s.path, t.handler)
 	mux.Handle("GET "+s.path+"/seconds", seconds)
+	mux.Handle("GET /live/", t.live)
 	mux.Handle("GET /{$}", landing)
 	serving := s.logger
 	if s.webConfig == "" {
@@ -267,5 +274,6 @@ func (t *telemetry) stop() error {
 		all.Go(func() { errs[i] = stop() })
 	}
 	all.Wait()
+	t.live.Close() // or the server would wait for its viewers
 	return errors.Join(errors.Join(errs...), t.server.stop())
 }

@@ -1,0 +1,17 @@
+// Package live is a web page that shows every second as it is sealed: what passed, was blocked, failed, how long it took,
+// how much was in flight, of the whole process and of every resource.
+//
+//	page, err := live.New(c, live.Options{})
+//	mux.Handle("/live/", page)
+//	server.RegisterOnShutdown(page.Close) // so that open pages do not keep the server from ending
+//
+// The page is embedded, needs nothing from elsewhere, and works without JavaScript libraries but uPlot, which is embedded
+// too. Numbers come by server-sent events that resume where they broke off, and by polling where something on the way
+// holds them back. A second is made into an event once, when the first viewer asks for it, and not at all while nobody
+// looks; recording costs nothing more.
+//
+// # Caveats
+//
+// Of a second with more than [Options].MaxRows busy resources the busiest are shown. Whoever can open the page can see
+// the names of all resources and origins.
+package live

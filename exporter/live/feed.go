@@ -1,0 +1,176 @@
+package live
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// keep is how many seconds a viewer gets when it begins.
+const keep = 180
+
+// feed makes an event of each second, once for all viewers. Resources have numbers in it, because their names are long.
+// Number 0 is the whole process.
+type feed struct {
+	stats *collector.Collector
+	rows  int
+
+	mu      sync.Mutex // guards what follows
+	epoch   int64      // of the numbers; another process has another
+	numbers map[string]int
+	names   []string // by number
+	events  []event  // of seconds that follow each other, at most keep
+	next    int64    // index of the second after the last one
+}
+
+// event is what is sent of a second.
+type event struct {
+	index int64
+	unix  int64
+	rows  []byte
+}
+
+func newFeed(c *collector.Collector, rows int) *feed {
+	return &feed{stats: c, rows: rows, epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""}}
+}
+
+// maxNames is how many names are kept. When there are more, because resources come and go, numbering begins again, and
+// viewers with it.
+const maxNames = 100_000
+
+// news is what a viewer has not had.
+type news struct {
+	events []event  // ascending
+	names  []string // from the number first on
+	first  int
+	fresh  bool // the viewer has to forget what it knows
+	now    position
+}
+
+// position is where a viewer is: the last second that it has, and how many names it knows, of which numbering.
+type position struct {
+	unix, epoch int64
+	known       int
+}
+
+// after returns what is new since a position.
+func (f *feed) after(p position) news {
+	m := f.stats.Seal()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.make(m)
+	if p.epoch != f.epoch || p.known < 0 || p.known > len(f.names) {
+		p = position{}
+	}
+	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
+	n := news{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
+	n.now = position{p.unix, f.epoch, len(f.names)}
+	if k := len(n.events); k > 0 {
+		n.now.unix = n.events[k-1].unix
+	}
+	return n
+}
+
+// make makes the events of all seconds before the one that is open. Holds mu.
+func (f *feed) make(m collector.Moment) {
+	if from := m.Open - keep; f.next < from {
+		f.next, f.events = max(from, f.stats.Tree().View().Since()), nil
+	}
+	if len(f.names) > maxNames {
+		f.numbers, f.names, f.events = map[string]int{}, []string{""}, nil
+		f.epoch++
+	}
+	for ; f.next < m.Open; f.next++ {
+		name, ok := f.stats.Timeline().Name(f.next)
+		if !ok {
+			continue
+		}
+		f.events = append(f.events, event{index: f.next, unix: name.Unix(), rows: f.second(f.next, m)})
+	}
+	if n := len(f.events) - keep; n > 0 {
+		f.events = slices.Delete(f.events, 0, n)
+	}
+}
+
+// row is what is shown of a resource in a second.
+type row struct {
+	number int
+	m      node.MetricNode
+	p99    time.Duration
+}
+
+// second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
+func (f *feed) second(index int64, m collector.Moment) []byte {
+	var h node.Histogram
+	var rows []row
+	read := func(number func() int, v *node.View) {
+		second, ok := v.Second(index)
+		if !ok || second.Idle() {
+			return
+		}
+		x := row{number: number(), m: second}
+		if v.Histogram(index, index+1, &h) {
+			x.p99 = h.Quantile(0.99)
+		}
+		rows = append(rows, x)
+	}
+	read(func() int { return 0 }, f.stats.Tree().View())
+	for _, r := range m.Resources {
+		read(func() int { return f.number(r.Name()) }, r.View())
+	}
+	if len(rows) > f.rows {
+		slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.m.Total()+b.m.Complete, a.m.Total()+a.m.Complete) })
+		rows = rows[:f.rows]
+	}
+	b := []byte{'['}
+	for i, x := range rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		for k, v := range [...]int64{
+			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.m.AvgRT().Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
+		} {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, v, 10)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+// number is that of a name. Holds mu.
+func (f *feed) number(name string) int {
+	n, ok := f.numbers[name]
+	if !ok {
+		n = len(f.names)
+		f.numbers[name] = n
+		f.names = append(f.names, name)
+	}
+	return n
+}
+
+// encode writes news as JSON: {"epoch":…,"first":…,"fresh":…,"names":[…],"seconds":[[time,rows],…]}.
+func (n *news) encode() []byte {
+	quoted, _ := json.Marshal(n.names) // strings can be written
+	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
+	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
+	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
+	b = append(append(append(b, `,"names":`...), quoted...), `,"seconds":[`...)
+	for i, e := range n.events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, '['), e.unix, 10)
+		b = append(append(append(b, ','), e.rows...), ']')
+	}
+	return append(b, "]}"...)
+}

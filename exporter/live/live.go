@@ -1,0 +1,184 @@
+package live
+
+import (
+	"compress/gzip"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// What [Options] are if they do not say.
+const (
+	DefaultMaxViewers = 250
+	DefaultMaxRows    = 500
+)
+
+// Options configure a [Page]. The zero value is sensible.
+type Options struct {
+	// Title stands on the page, "windowstat" if empty.
+	Title string
+	// MaxViewers is how many streams are open at a time, [DefaultMaxViewers] if zero. Further ones are answered with 503.
+	MaxViewers int
+	// MaxRows is how many resources a second has, [DefaultMaxRows] if zero: the busiest.
+	MaxRows int
+}
+
+// Page serves the page, below any path that ends in a slash. It must be made with [New], and is safe for concurrent use.
+type Page struct {
+	stats   *collector.Collector
+	opts    Options
+	feed    *feed
+	files   map[string]file
+	viewers chan struct{}
+	closed  context.Context
+	close   context.CancelFunc
+}
+
+// file is a part of the page that does not change.
+type file struct {
+	kind          string
+	plain, zipped []byte
+}
+
+//go:embed assets/index.html assets/app.js assets/chart.js assets/app.css assets/uPlot.iife.min.js assets/uPlot.min.css
+var assets embed.FS
+
+// New makes the page. The error names every option that is wrong.
+func New(c *collector.Collector, o Options) (*Page, error) {
+	if o.Title == "" {
+		o.Title = "windowstat"
+	}
+	if o.MaxViewers == 0 {
+		o.MaxViewers = DefaultMaxViewers
+	}
+	if o.MaxRows == 0 {
+		o.MaxRows = DefaultMaxRows
+	}
+	var errs []error
+	if c == nil {
+		errs = append(errs, errors.New("live: no Collector"))
+	}
+	if o.MaxViewers < 1 {
+		errs = append(errs, fmt.Errorf("live: MaxViewers is %d; at least 1 is needed", o.MaxViewers))
+	}
+	if o.MaxRows < 1 {
+		errs = append(errs, fmt.Errorf("live: MaxRows is %d; at least 1 is needed", o.MaxRows))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p := &Page{stats: c, opts: o, feed: newFeed(c, o.MaxRows), viewers: make(chan struct{}, o.MaxViewers)}
+	p.closed, p.close = context.WithCancel(context.Background())
+	var err error
+	p.files, err = load(o.Title)
+	return p, err
+}
+
+// Close ends all streams, and lets no new ones begin. Viewers poll then, and wait for the server to come back.
+func (p *Page) Close() { p.close() }
+
+// ServeHTTP implements http.Handler.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	name := path.Base(r.URL.Path)
+	if strings.HasSuffix(r.URL.Path, "/") {
+		name = "index.html"
+	}
+	switch f, ok := p.files[name]; {
+	case ok:
+		f.serve(w, r)
+	case name == "stream":
+		p.stream(w, r)
+	case name == "seconds":
+		p.poll(w, r)
+	case name == "resource":
+		p.resource(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// load reads the files of the page, and zips them.
+func load(title string) (map[string]file, error) {
+	entries, err := assets.ReadDir("assets")
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+	files := map[string]file{}
+	for _, e := range entries {
+		b, err := assets.ReadFile("assets/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		f := file{kind: kinds[path.Ext(e.Name())], plain: b}
+		if e.Name() == "index.html" {
+			f.plain = []byte(strings.ReplaceAll(string(b), "{title}", escape(title)))
+		}
+		var zipped strings.Builder
+		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is a good one
+		if _, err := z.Write(f.plain); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
+			return nil, err
+		}
+		f.zipped = []byte(zipped.String())
+		files[e.Name()] = f
+	}
+	return files, nil
+}
+
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace
+
+func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+	body := f.plain
+	w.Header().Set("Content-Type", f.kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = f.zipped
+	}
+	_, _ = w.Write(body)
+}
+
+// zipped writes a body that is made for one request.
+func zipped(w http.ResponseWriter, r *http.Request, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		_, _ = w.Write(body)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z := zips.Get().(*gzip.Writer)
+	defer zips.Put(z)
+	z.Reset(w)
+	_, _ = z.Write(body)
+	_ = z.Close()
+}
+
+var zips = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	return z
+}}
+
+// patience is how long a client may take for one write.
+const patience = 10 * time.Second

@@ -1,0 +1,269 @@
+package live_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/live"
+)
+
+// message is what the page gets.
+type message struct {
+	Epoch   int64
+	First   int
+	Fresh   bool
+	Names   []string
+	Seconds [][2]json.RawMessage
+}
+
+func newPage(t *testing.T, o live.Options) (*live.Page, *collector.Collector, *time.Time) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := live.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, c, &now
+}
+
+func get(t *testing.T, p *live.Page, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	p.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+	return rec
+}
+
+func poll(t *testing.T, p *live.Page, after string) message {
+	t.Helper()
+	rec := get(t, p, "/live/seconds?after="+after)
+	var m message
+	if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil || rec.Code != http.StatusOK {
+		t.Fatalf("%d %s: %v", rec.Code, rec.Body, err)
+	}
+	return m
+}
+
+// The page, and nothing from elsewhere; and small enough for a phone.
+func TestFiles(t *testing.T) {
+	p, _, _ := newPage(t, live.Options{Title: `<b>"&`})
+	size := 0
+	for _, name := range []string{"", "app.js", "chart.js", "app.css", "uPlot.iife.min.js", "uPlot.min.css"} {
+		r := httptest.NewRequest("GET", "/any/where/"+name, nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		rec := httptest.NewRecorder()
+		p.ServeHTTP(rec, r)
+		size += rec.Body.Len()
+		z, err := gzip.NewReader(rec.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if csp := rec.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: %s", name, csp)
+		}
+		if name != "" {
+			continue
+		}
+		if page := string(b); strings.Contains(page, "<b>") || !strings.Contains(page, "<title>&lt;b&gt;&quot;&amp;</title>") || strings.Contains(page, "http") {
+			t.Errorf("%s", page)
+		}
+	}
+	if size > 100_000 {
+		t.Errorf("the page has %d bytes", size)
+	}
+	if rec := get(t, p, "/live/nothing"); rec.Code != http.StatusNotFound {
+		t.Error(rec.Code)
+	}
+	rec := httptest.NewRecorder()
+	if p.ServeHTTP(rec, httptest.NewRequest("POST", "/live/", nil)); rec.Code != http.StatusMethodNotAllowed {
+		t.Error(rec.Code)
+	}
+}
+
+// Each viewer gets each second once, with the names that it does not know, wherever it begins and goes on.
+func TestSecondsOfViewers(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	hostile := "<script>alert(1)</script>\n\"\xff"
+	c.Resource("a").Block("")
+	*now = now.Add(time.Second)
+	first := poll(t, p, "")
+	if !first.Fresh || fmt.Sprint(first.Names) != "[ a]" || len(first.Seconds) != 1 || string(first.Seconds[0][1]) != "[[0,0,1,0,0,0,0,0],[1,0,1,0,0,0,0,0]]" {
+		t.Errorf("%+v %s", first, first.Seconds)
+	}
+	e := c.Resource(hostile).Enter()
+	*now = now.Add(20 * time.Millisecond)
+	e.Exit(nil)
+	*now = now.Add(2 * time.Second)
+	at := fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch, len(first.Names))
+	second := poll(t, p, at)
+	if second.Fresh || second.First != 2 || len(second.Names) != 1 || second.Names[0] != collector.CleanName(hostile) || len(second.Seconds) != 2 ||
+		string(second.Seconds[0][1]) != "[[0,1,0,0,1,20000,20000,1],[2,1,0,0,1,20000,20000,1]]" || string(second.Seconds[1][1]) != "[]" {
+		t.Errorf("%+v %s", second, second.Seconds)
+	}
+	// Another process numbers otherwise.
+	if other := poll(t, p, fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch+1, len(first.Names))); !other.Fresh || len(other.Names) != 3 || len(other.Seconds) != 3 {
+		t.Errorf("%+v", other)
+	}
+	for _, wrong := range []string{"x", "1", "1-2", "1-2-3-4", "1-2-x", strings.Repeat("1", 100), "-1--2--3x"} {
+		if rec := get(t, p, "/live/seconds?after="+wrong); rec.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", wrong, rec.Code)
+		}
+	}
+	if m := poll(t, p, fmt.Sprintf("0-%d--5", first.Epoch)); !m.Fresh {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Of very many busy resources the busiest are shown.
+func TestBusiestRows(t *testing.T) {
+	p, c, now := newPage(t, live.Options{MaxRows: 3})
+	for i := range 10 {
+		for range i + 1 {
+			c.Resource(fmt.Sprint("r", i)).Block("")
+		}
+	}
+	*now = now.Add(time.Second)
+	m := poll(t, p, "")
+	if got, want := string(m.Seconds[0][1]), "[[0,0,55,0,0,0,0,0],[10,0,10,0,0,0,0,0],[9,0,9,0,0,0,0,0]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestDetailsOfAResource(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	for range 3 { // it calls itself, too
+		ctx, e, err := c.Enter(t.Context(), "a", collector.Origin("mobile"), collector.Entrance("http"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, inner, _ := c.Enter(ctx, "b")
+		_, again, _ := c.Enter(ctx, "a")
+		*now = now.Add(time.Millisecond)
+		again.Exit(nil)
+		inner.Exit(nil)
+		e.Exit(nil)
+	}
+	c.Block(t.Context(), "b", "because")
+	*now = now.Add(time.Second)
+	rec := get(t, p, "/live/resource?name=b")
+	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"blocks":[{"name":"because","pass":0,"block":1}]}`
+	if !strings.HasSuffix(rec.Body.String(), want) || !strings.Contains(rec.Body.String(), `"seconds":[[1767323045,3,1,0,3,1000,1000,1,3]]`) {
+		t.Errorf("%s\nwant %s", rec.Body, want)
+	}
+	if rec := get(t, p, "/live/resource?name=c"); rec.Code != http.StatusNotFound {
+		t.Error(rec.Code)
+	}
+	if rec := get(t, p, "/live/resource"); rec.Code != http.StatusOK {
+		t.Error(rec.Code, rec.Body)
+	}
+}
+
+// A stream goes on where it broke off, is refused when there are too many, and ends when the page is closed.
+func TestStream(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := live.New(c, live.Options{MaxViewers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	defer server.Close()
+	c.Resource("a").Block("")
+	open := func(id string) (*http.Response, *bufio.Reader) {
+		r, err := http.NewRequest("GET", server.URL+"/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id != "" {
+			r.Header.Set("Last-Event-ID", id)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, bufio.NewReader(resp.Body)
+	}
+	next := func(b *bufio.Reader) (id string, m message) {
+		for {
+			line, err := b.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rest, ok := strings.CutPrefix(line, "id: "); ok {
+				id = strings.TrimSpace(rest)
+			}
+			if rest, ok := strings.CutPrefix(line, "data: "); ok {
+				if err := json.Unmarshal([]byte(rest), &m); err != nil {
+					t.Fatal(err)
+				}
+				return id, m
+			}
+		}
+	}
+	resp, events := open("")
+	if resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Error(resp.Header)
+	}
+	seen := map[string]bool{}
+	id := ""
+	for range 3 {
+		var m message
+		id, m = next(events)
+		for _, s := range m.Seconds {
+			if seen[string(s[0])] {
+				t.Errorf("%s came twice", s[0])
+			}
+			seen[string(s[0])] = true
+		}
+	}
+	if full, _ := open(""); full.StatusCode != http.StatusServiceUnavailable || full.Header.Get("Retry-After") == "" {
+		t.Error(full.Status)
+	}
+	_ = resp.Body.Close()
+	for range 100 { // until the place is free
+		if resp, events = open(id); resp.StatusCode == http.StatusOK {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range 2 {
+		_, m := next(events)
+		if m.Fresh {
+			t.Error("what is known is sent again")
+		}
+		for _, s := range m.Seconds {
+			if seen[string(s[0])] {
+				t.Errorf("%s came again", s[0])
+			}
+			seen[string(s[0])] = true
+		}
+	}
+	p.Close()
+	if _, err := io.ReadAll(events); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	if _, err := live.New(nil, live.Options{MaxViewers: -1, MaxRows: -1}); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// details is what is shown of one resource, or of the whole process.
+type details struct {
+	Name    string    `json:"name"`
+	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average, p99 (µs, -1 for none), most in flight, peak
+	Origins []share   `json:"origins"`
+	Callers []share   `json:"callers"`
+	Blocks  []share   `json:"blocks"`
+}
+
+// share is how much of a resource somebody has.
+type share struct {
+	Name  string `json:"name"`
+	Pass  int64  `json:"pass"`
+	Block int64  `json:"block"`
+}
+
+// span is how many seconds of a resource are shown.
+const span = 300
+
+// resource answers with the details of a resource; without a name, of the whole process.
+func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	m := p.stats.Seal()
+	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
+	view := p.stats.Tree().View()
+	if d.Name != "" {
+		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
+		if i < 0 {
+			http.Error(w, "there is no such resource", http.StatusNotFound)
+			return
+		}
+		x := m.Resources[i]
+		view = x.View()
+		for name, v := range x.Origins() {
+			d.Origins = append(d.Origins, shareOf(name, v, m.Now))
+		}
+		for reason, n := range x.Blocks() {
+			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
+		}
+		left := maxPlaces
+		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
+	}
+	d.Seconds = seconds(view, m.Open)
+	body, err := json.Marshal(d)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	zipped(w, r, body)
+}
+
+func shareOf(name string, v *node.View, now time.Duration) share {
+	s := v.Snapshot(now, nil)
+	return share{name, s.Total.Pass, s.Total.Block}
+}
+
+// seconds are the last ones of a view.
+func seconds(v *node.View, open int64) [][]int64 {
+	list := v.AppendSeconds(nil, open-span, open)
+	hs := make([]node.Histogram, min(60, len(list)))
+	v.Histograms(open-int64(len(hs)), hs)
+	rows := make([][]int64, len(list))
+	for i := range list {
+		m := &list[i]
+		p99 := int64(-1)
+		if k := i - (len(list) - len(hs)); k >= 0 && hs[k].Count() > 0 {
+			p99 = hs[k].Quantile(0.99).Microseconds()
+		}
+		rows[i] = []int64{m.Start.Unix(), m.Pass, m.Block, m.Exception, m.Complete, m.AvgRT().Microseconds(), p99, m.InFlightMax, m.PassPeak}
+	}
+	return rows
+}
+
+// How much of the call tree is looked at. Resources may call each other in circles.
+const (
+	maxCallers = 50
+	maxDepth   = 16
+	maxPlaces  = 10_000
+)
+
+// callers finds the places of the call tree in which the resource is, by the path to them.
+func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now time.Duration) {
+	for _, child := range at.Children() {
+		if *left--; *left < 0 || len(d.Callers) >= maxCallers || len(above) >= maxDepth || slices.Contains(above, child.Name()) {
+			continue
+		}
+		if child.Name() == d.Name && len(above) > 0 {
+			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View(), now))
+		}
+		p.callers(d, child, append(slices.Clip(above), child.Name()), left, now)
+	}
+}
