@@ -44,7 +44,11 @@ func begin(t *testing.T, dir string, now *time.Time) process {
 // A service is killed again and again, at any moment. Its reader has every second that was logged once, with the value
 // that the log has, whichever process it was read from.
 func TestRestarts(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
 		at := time.Date(2026, 1, 2, 23, 58, 0, 300e6, time.UTC) // a day ends
