@@ -13,8 +13,8 @@ type distributions struct {
 	whole  bool // before is known
 }
 
-// read reads those of the seconds from from to before to that are kept.
-func (d *distributions) read(r *Resources, v *node.View, from, to int64) {
+// read reads those of the seconds from from to before to that are kept, and if it is wanted what was before them.
+func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool) {
 	from = max(from, to-r.minute, v.Since())
 	n := int(max(to-from, 0))
 	for len(d.hs) < n {
@@ -30,7 +30,7 @@ func (d *distributions) read(r *Resources, v *node.View, from, to int64) {
 		d.unix = append(d.unix, unix)
 	}
 	d.known = int(max(first-from, 0))
-	d.whole = v.HistogramBefore(max(first, from), &d.before)
+	d.whole = before && v.HistogramBefore(max(first, from), &d.before)
 }
 
 // values hands on what the response times of each second have for a metric.

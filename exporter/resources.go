@@ -143,7 +143,7 @@ func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (
 	for _, x := range s.choose(r.stats.Seal().Resources) {
 		w.seconds = x.View().AppendSeconds(w.seconds[:0], from, reached)
 		if w.times {
-			w.rts.read(r, x.View(), from, reached)
+			w.rts.read(r, x.View(), from, reached, s.Histogram)
 		}
 		w.resource(x.Name(), old.take(x.Name()))
 	}

@@ -27,15 +27,17 @@ func main() {
 // wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app := &cli.App{
-		Name:                 "windowstat",
-		Usage:                "exact, second-by-second statistics of what a service does",
-		Commands:             []*cli.Command{demoCommand(), proxyCommand()},
-		Writer:               stdout,
-		ErrWriter:            stderr,
-		HideVersion:          true,
-		EnableBashCompletion: true,
-		ExitErrHandler:       func(*cli.Context, error) {}, // the status is decided below
-		OnUsageError:         usageError,
+		Name: "windowstat",
+		// A comma may stand in a value.
+		DisableSliceFlagSeparator: true,
+		Usage:                     "exact, second-by-second statistics of what a service does",
+		Commands:                  []*cli.Command{demoCommand(), proxyCommand()},
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		HideVersion:               true,
+		EnableBashCompletion:      true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // the status is decided below
+		OnUsageError:              usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usage(fmt.Errorf("there is no command %q; see windowstat --help", c.Args().First()))

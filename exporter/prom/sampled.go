@@ -30,30 +30,37 @@ type sampled struct {
 // record adds what was gathered at the end of a second. Holds mu.
 func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
 	s.left = 0
-	var key []byte
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if !s.known(f, m) {
 				s.left++
 				continue
 			}
+			x := gathered{f, m, second}
 			switch {
 			case m.Counter != nil:
-				key = s.sample(key, second, strings.TrimSuffix(f.GetName(), "_total"), f, m, m.Counter.GetValue(), true)
+				s.add(x, strings.TrimSuffix(f.GetName(), "_total"), m.Counter.GetValue(), nil)
 			case m.Gauge != nil:
-				key = s.sample(key, second, f.GetName(), f, m, m.Gauge.GetValue(), false)
+				s.set(x, m.Gauge.GetValue())
 			case m.Untyped != nil:
-				key = s.sample(key, second, f.GetName(), f, m, m.Untyped.GetValue(), false)
+				s.set(x, m.Untyped.GetValue())
 			case m.Histogram != nil:
-				key = s.sample(key, second, f.GetName()+"_count", f, m, count(m.Histogram), true)
-				key = s.sample(key, second, f.GetName()+"_sum", f, m, m.Histogram.GetSampleSum(), true)
+				again := s.add(x, f.GetName()+"_count", count(m.Histogram), nil)
+				s.add(x, f.GetName()+"_sum", m.Histogram.GetSampleSum(), &again)
 			case m.Summary != nil:
-				key = s.sample(key, second, f.GetName()+"_count", f, m, float64(m.Summary.GetSampleCount()), true)
-				key = s.sample(key, second, f.GetName()+"_sum", f, m, m.Summary.GetSampleSum(), true)
+				again := s.add(x, f.GetName()+"_count", float64(m.Summary.GetSampleCount()), nil)
+				s.add(x, f.GetName()+"_sum", m.Summary.GetSampleSum(), &again)
 			}
 		}
 	}
 	s.forget(second)
+}
+
+// gathered is a metric of a gathering.
+type gathered struct {
+	family *dto.MetricFamily
+	metric *dto.Metric
+	second int64
 }
 
 // count is how many observations a histogram has.
@@ -82,41 +89,54 @@ func (s *Sampler) known(f *dto.MetricFamily, m *dto.Metric) bool {
 	return true
 }
 
-// sample adds a value to a series, and makes it if need be. The key is memory to use again.
-func (s *Sampler) sample(key []byte, second int64, name string, f *dto.MetricFamily, m *dto.Metric, v float64, counter bool) []byte {
-	key = append(append(key[:0], s.opts.Prefix...), name...)
-	full := len(key)
-	for _, l := range m.Label {
-		key = append(append(append(append(key, 0), l.GetName()...), 0), l.GetValue()...)
+// find is the series of a metric; it is made if need be. Nil is none: there is no room, or another metric has its name.
+// Holds mu.
+func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
+	s.key = append(append(s.key[:0], s.opts.Prefix...), name...)
+	full := len(s.key)
+	for _, l := range g.metric.Label {
+		s.key = append(append(append(append(s.key, 0), l.GetName()...), 0), l.GetValue()...)
 	}
-	x := s.series[string(key)]
+	x := s.series[string(s.key)]
 	if x == nil {
-		x = s.open(string(key[:full]), string(key), f, m, counter)
-		if x == nil {
-			s.left++
-			return key
-		}
-		if s.previous == second-1 {
-			x.gathered = second - 1 // it was not there then: its total was zero
+		x = s.open(string(s.key[:full]), string(s.key), g.family, g.metric, counter)
+		if x != nil && s.complete && s.previous == g.second-1 {
+			x.gathered = g.second - 1 // it was not there then: its total was zero
 		}
 	}
-	if x.counter != counter || x.to > second {
-		s.left++ // two names became one
-		return key
+	if x == nil || x.counter != counter || x.to > g.second || x.gathered == g.second {
+		s.left++
+		return nil
 	}
-	if !counter {
-		s.put(x, second, v)
-		return key
+	return x
+}
+
+// set takes the value of a gauge.
+func (s *Sampler) set(g gathered, v float64) {
+	if x := s.find(g, g.family.GetName(), false); x != nil {
+		s.put(x, g.second, v)
 	}
-	added := v - x.total
-	if added < 0 {
-		added = v // it began again
+}
+
+// add takes the total of a counter, and reports whether it began again: it is less than it was, or again says so.
+func (s *Sampler) add(g gathered, name string, total float64, again *bool) bool {
+	x := s.find(g, name, true)
+	if x == nil {
+		return false
 	}
-	if x.gathered == second-1 {
-		s.put(x, second, added)
+	began := total < x.total
+	if again != nil {
+		began = *again
 	}
-	x.total, x.gathered = v, second
-	return key
+	added := total - x.total
+	if began {
+		added = total
+	}
+	if x.gathered == g.second-1 {
+		s.put(x, g.second, added)
+	}
+	x.total, x.gathered = total, g.second
+	return began
 }
 
 // put sets the value of a second, if nobody can have been told that there is none. Holds mu.

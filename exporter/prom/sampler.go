@@ -54,9 +54,11 @@ type Sampler struct {
 	mu       sync.Mutex // guards what follows
 	series   map[string]*sampled
 	order    []*sampled                  // by name and labels
+	key      []byte                      // memory for one
 	families map[string]*exporter.Family // by full name
 	last     int64                       // the last second that was dealt with
 	previous int64                       // the last one that was gathered
+	complete bool                        // and nothing was missing in that
 	failing  bool
 	errors   int64 // gatherings that failed
 	missed   int64 // seconds without a gathering
@@ -116,11 +118,25 @@ func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux
 	if err != nil {
 		return err
 	}
-	mux.Handle("/metrics/seconds", page)
+	if err := handle(mux, "/metrics/seconds", page); err != nil {
+		return err
+	}
 	return s.Run(ctx)
 }
 
-// Run samples each second until ctx ends. A gathering that blocks is waited for, but not longer than ctx.
+// handle is mux.Handle for a pattern that may be taken.
+func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("prom: %v", p)
+		}
+	}()
+	mux.Handle(pattern, h)
+	return nil
+}
+
+// Run samples each second until ctx ends. Then it waits for the second that is open, at most about a second, and samples
+// that one, too. A gathering that blocks is waited for, but a second at most when ctx has ended.
 func (s *Sampler) Run(ctx context.Context) error {
 	line := s.stats.Timeline()
 	timer := time.NewTimer(0) // the first gathering is what the next is compared with
@@ -129,6 +145,11 @@ func (s *Sampler) Run(ctx context.Context) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
+			now := line.Now()
+			time.Sleep(line.At(now).End - now)
+			last, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			s.Sample(last)
 			return nil
 		}
 		s.Sample(ctx)
@@ -160,7 +181,10 @@ func (s *Sampler) Sample(ctx context.Context) {
 		}
 	}
 	if second <= s.last {
-		s.begin(second, families)
+		if s.previous == never && err == nil { // the first, within a second: what the next is compared with
+			s.record(second, families)
+			s.previous, s.complete = second, s.left == 0
+		}
 		return
 	}
 	if late {
@@ -173,36 +197,32 @@ func (s *Sampler) Sample(ctx context.Context) {
 		return
 	}
 	s.record(second, families)
-	s.previous = second
-}
-
-// begin takes what was gathered first, within a second, to compare with. Holds mu.
-func (s *Sampler) begin(second int64, families []*dto.MetricFamily) {
-	if s.previous != never {
-		return
-	}
-	s.record(second, families)
-	s.previous = second
+	s.previous, s.complete = second, err == nil && s.left == 0
 }
 
 // never is a second that nothing is compared with.
 const never = math.MinInt64 / 2
 
 // gather gathers, and makes an error of a panic. It does not wait longer than ctx.
-func gather(ctx context.Context, g prometheus.Gatherer) (families []*dto.MetricFamily, err error) {
-	done := make(chan struct{})
+func gather(ctx context.Context, g prometheus.Gatherer) ([]*dto.MetricFamily, error) {
+	type result struct {
+		families []*dto.MetricFamily
+		err      error
+	}
+	done := make(chan result, 1) // so that one that comes late can go
 	go func() {
-		defer close(done)
+		var r result
 		defer func() {
 			if p := recover(); p != nil {
-				families, err = nil, fmt.Errorf("panic: %v", p)
+				r = result{err: fmt.Errorf("panic: %v", p)}
 			}
+			done <- r
 		}()
-		families, err = g.Gather()
+		r.families, r.err = g.Gather()
 	}()
 	select {
-	case <-done:
-		return families, err
+	case r := <-done:
+		return r.families, r.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

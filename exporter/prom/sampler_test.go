@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -301,5 +302,121 @@ func BenchmarkSampler(b *testing.B) {
 	for b.Loop() {
 		*now = now.Add(time.Second)
 		s.Sample(b.Context())
+	}
+}
+
+// A counter that nobody had seen may have any total: only if all was gathered before was it zero then.
+func TestSamplerMakesNoPeaks(t *testing.T) {
+	newCounter := func(name string, total float64) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: "x"})
+		c.Add(total)
+		return c
+	}
+	t.Run("the first gathering fails", func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		x := newCounter("x_total", 1e6)
+		registry.MustRegister(x)
+		g := &troubled{func() ([]*dto.MetricFamily, error) { return nil, errors.New("not yet") }}
+		s := newSampling(t, g, prom.SamplerOptions{})
+		g.do = registry.Gather
+		for range 2 {
+			x.Add(5)
+			s.second()
+		}
+		if got, want := s.lines(""), "x 5 46000\n"; got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	})
+	t.Run("the first gathering fails in part", func(t *testing.T) {
+		registry, more := prometheus.NewRegistry(), prometheus.NewRegistry()
+		registry.MustRegister(newCounter("a_total", 1))
+		more.MustRegister(newCounter("b_total", 1e6))
+		g := &troubled{func() ([]*dto.MetricFamily, error) {
+			f, _ := registry.Gather()
+			return f, errors.New("b is broken")
+		}}
+		s := newSampling(t, g, prom.SamplerOptions{})
+		s.second()
+		g.do = prometheus.Gatherers{registry, more}.Gather
+		s.second()
+		s.second()
+		if got := s.lines("metric=persecond_b"); got != "b 0 47000\n" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("there was no room", func(t *testing.T) {
+		s := newSampling(t, nil, prom.SamplerOptions{MaxSeries: 1})
+		a := newCounter("a_total", 1)
+		s.MustRegister(a, newCounter("b_total", 1e6))
+		s.second()
+		s.Unregister(a)
+		for range 700 {
+			s.second()
+		}
+		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b 0 ") {
+			t.Errorf("got %.200s", got)
+		}
+	})
+}
+
+// The sum of a histogram may go down, and is not a counter that begins again; its count tells.
+func TestSamplerOfNegativeObservations(t *testing.T) {
+	s := newSampling(t, nil, prom.SamplerOptions{})
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Help: "x"})
+	s.MustRegister(h)
+	for _, v := range []float64{10, -3, -20} {
+		h.Observe(v)
+		s.second()
+	}
+	if got, want := s.lines("metric=persecond_h_sum"), "h_sum 10 45000\nh_sum -3 46000\nh_sum -20 47000\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// When it ends, the second that is open is sampled, too.
+func TestSamplerEndsWithTheLastSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry := prometheus.NewRegistry()
+		x := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
+		registry.MustRegister(x)
+		s, err := prom.NewSampler(c, registry, prom.SamplerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}})
+		stop := exporter.Start(s.Run)
+		for range 35 {
+			time.Sleep(100 * ms)
+			x.Inc()
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for line := range strings.Lines(read.get("").Body.String()) {
+			if rest, ok := strings.CutPrefix(line, "persecond_x "); ok {
+				var v, at float64
+				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
+					t.Fatal(err)
+				}
+				sum += v
+			}
+		}
+		if sum != 35 {
+			t.Errorf("%v were counted, of 35", sum)
+		}
+	})
+}
+
+// A pattern that is taken is an error, not a panic that ends the service.
+func TestServeSecondsBesideOthers(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
+	if err := prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), mux); err == nil || !strings.HasPrefix(err.Error(), "prom: ") {
+		t.Error(err)
 	}
 }

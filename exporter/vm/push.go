@@ -23,10 +23,11 @@ type Pusher struct{ p *push.Pusher }
 // NewPusher makes a Pusher for all seconds from the present one on. With Selection.Histogram the histogram of response
 // times is sent, too, by vmrange. The error names every option that is wrong.
 func NewPusher(c *collector.Collector, o PushOptions) (*Pusher, error) {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a good one
 	p, err := push.New(c, o, push.Format{
 		Name:   "vm",
 		Header: http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}},
-		New:    newEncoder,
+		New:    func() push.Encoder { return newEncoder(z) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("vm: %w", err)
@@ -51,12 +52,11 @@ func (p *Pusher) Self(yield func(name string, value float64, labels ...string)) 
 type encoder struct {
 	*text.Page
 	pages text.Pages
-	zip   *gzip.Writer
+	zip   *gzip.Writer // of all requests, which are finished one after the other
 	out   bytes.Buffer
 }
 
-func newEncoder() push.Encoder {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a good one
+func newEncoder(z *gzip.Writer) *encoder {
 	e := &encoder{zip: z}
 	e.Page = e.pages.Get(text.VictoriaMetrics)
 	return e

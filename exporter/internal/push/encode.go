@@ -16,6 +16,7 @@ type request struct {
 	samples int
 	err     error
 	doubted bool // an attempt ended so that the server may have it
+	errors  int  // how often the server answered with 500
 }
 
 // batch is seconds that are sent together, in several requests. They are sent again as they are, until all of them are
@@ -29,10 +30,16 @@ type batch struct {
 // encode makes the requests for the seconds from from to before to.
 func (p *Pusher) encode(from, to int64) {
 	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
-	s.begin()
-	limit := exporter.Limit{Seconds: to - from}
-	for _, stream := range p.streams {
-		to = stream.Walk(&p.opts.Selection, from, to, limit, &s)
+	for reached := from - 1; reached != to; { // again, if a stream does not come as far as those before it
+		if reached >= from {
+			to = reached
+		}
+		s.n = 0
+		s.begin()
+		reached = to
+		for i, stream := range p.streams {
+			reached = stream.Walk(p.selection(i), from, reached, exporter.Limit{Seconds: to - from}, &s)
+		}
 	}
 	s.finish()
 	p.batch.to, p.batch.requests = to, p.batch.all[:s.n]
@@ -54,7 +61,7 @@ func (s *splitter) begin() {
 	}
 	s.now = b.all[s.n]
 	s.now.enc.Reset()
-	s.now.doubted = false
+	s.now.doubted, s.now.errors = false, 0
 	s.n++
 }
 
@@ -111,8 +118,11 @@ func (l *labels) merge(names, values []string) {
 		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
 	}
 	for i, name := range names {
-		if _, taken := l.more[name]; taken {
-			name = "exported_" + name
+		taken := func(name string) bool { return l.more[name] != "" || slices.Contains(l.names, name) }
+		if l.more[name] != "" {
+			for taken(name) || slices.Contains(names, name) {
+				name = "exported_" + name
+			}
 		}
 		add(name, values[i])
 	}

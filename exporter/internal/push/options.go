@@ -36,7 +36,7 @@ type Options struct {
 	Namespace string
 	// Streams are sent besides the resources, see [exporter.Stream].
 	Streams []exporter.Stream
-	// Selection is what to send of the resources, everything if empty.
+	// Selection is what to send of the resources, everything if empty. Of Streams everything is sent.
 	Selection exporter.Selection
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig
@@ -92,7 +92,7 @@ func (o *Options) check(c *collector.Collector) error {
 		wrong("URL has a user; Client is the place for it")
 	}
 	for _, name := range []string{"job", "instance"} {
-		if o.Labels[name] == "" {
+		if _, ok := o.Labels[name]; !ok {
 			wrong("Labels has no %s; without job and instance two processes would write into one series", name)
 		}
 	}
@@ -102,6 +102,9 @@ func (o *Options) check(c *collector.Collector) error {
 		}
 		if name == "resource" {
 			wrong("label %q is that of the resources", name)
+		}
+		if value == "" {
+			wrong("label %q is empty", name)
 		}
 		if len(value) > collector.MaxNameLength {
 			wrong("label %q is longer than %d bytes", name, collector.MaxNameLength)

@@ -55,7 +55,7 @@ type Pusher struct {
 type tally struct {
 	seconds, samples, refused, lost, retries, bytes int64
 	failing                                         bool
-	succeeded                                       time.Time
+	succeeded, complained                           time.Time
 }
 
 // checkNamespace is that of all ways out.
@@ -151,16 +151,15 @@ func (p *Pusher) sealed() int64 {
 // push sends the seconds before open that were not sent, until ctx ends.
 func (p *Pusher) push(ctx context.Context, open int64) {
 	for ctx.Err() == nil {
-		oldest := p.expire()
-		if b := &p.batch; b.to <= oldest { // it is dealt with, or has expired
-			from := max(b.to, oldest)
+		if p.batch.to <= p.next { // it is dealt with
+			from := p.expire()
 			if from >= open {
 				return
 			}
 			p.encode(from, min(open, from+p.most()))
 		}
 		if !p.send(ctx) {
-			continue
+			return // ctx ended
 		}
 		p.mu.Lock()
 		p.stat.seconds += p.batch.to - p.next
@@ -169,14 +168,13 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 	}
 }
 
-// expire gives up the seconds that are no longer in the history, and returns the first that is to be sent. When the
-// first of a batch has expired all of it is given up: some of it may have arrived.
+// expire gives up the seconds that are no longer in the history, and returns the first that is to be sent. A batch that
+// was made is not given up: it is in memory.
 func (p *Pusher) expire() int64 {
 	oldest := p.stats.Seal().Open - int64(p.stats.History()/time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next < oldest {
-		oldest = max(oldest, p.batch.to)
 		p.stat.lost += oldest - p.next
 		p.next = oldest
 	}
@@ -186,11 +184,19 @@ func (p *Pusher) expire() int64 {
 // most is how many seconds are sent together when there are many: a few requests' worth.
 func (p *Pusher) most() int64 {
 	var second exporter.Size
-	for _, stream := range p.streams {
-		second = second.Add(stream.Size(&p.opts.Selection))
+	for i, stream := range p.streams {
+		second = second.Add(stream.Size(p.selection(i)))
 	}
 	const requests = 8
 	return max(exporter.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)
+}
+
+// selection is what is sent of a stream: of the resources, which are the first, what was selected, and all of the others.
+func (p *Pusher) selection(stream int) *exporter.Selection {
+	if stream == 0 {
+		return &p.opts.Selection
+	}
+	return new(exporter.Selection)
 }
 
 // Self implements exporter.Source.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,10 +22,10 @@ const (
 )
 
 // send sends the requests of the batch one after the other, each until it is dealt with. It reports false if ctx ended
-// before that, or the batch has expired.
+// before that.
 func (p *Pusher) send(ctx context.Context) bool {
 	for ; len(p.batch.requests) > 0; p.batch.requests = p.batch.requests[1:] {
-		if !p.deliver(ctx, p.batch.requests[0]) {
+		if ctx.Err() != nil || !p.deliver(ctx, p.batch.requests[0]) {
 			return false
 		}
 	}
@@ -36,8 +38,8 @@ func (p *Pusher) deliver(ctx context.Context, r *request) bool {
 		p.refuse(r, r.err)
 		return true
 	}
-	before := p.expire()
-	for wait := firstWait; ; wait = min(2*wait, mostWait) {
+	most := min(mostWait, p.stats.History()/10)
+	for wait := firstWait; ; wait = min(2*wait, most) {
 		v := p.attempt(ctx, r)
 		switch {
 		case v.done:
@@ -54,7 +56,10 @@ func (p *Pusher) deliver(ctx context.Context, r *request) bool {
 		if v.after > 0 {
 			pause = v.after
 		}
-		if !sleep(ctx, pause) || p.expire() != before {
+		if end, ok := ctx.Deadline(); ok { // then there are some attempts left
+			pause = min(pause, max(time.Until(end)/4, firstWait))
+		}
+		if !sleep(ctx, pause) {
 			return false
 		}
 		p.retry()
@@ -78,16 +83,20 @@ type verdict struct {
 func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, bytes.NewReader(r.body))
+	body := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, body)
 	if err != nil {
 		return verdict{refused: true, err: err}
 	}
+	req.ContentLength = int64(len(r.body))
+	defer body.wait(ctx)
 	for name, values := range p.format.Header {
 		req.Header[name] = values
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {
-		r.doubted = true
+		var op *net.OpError
+		r.doubted = r.doubted || !errors.As(err, &op) || op.Op != "dial" // then nothing was sent
 		return verdict{err: err}
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -107,14 +116,43 @@ func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 		return verdict{done: true}
 	case code == http.StatusTooManyRequests:
 		return verdict{after: retryAfter(resp.Header), err: err}
+	case code == http.StatusInternalServerError && r.errors >= maxErrors:
+		return verdict{refused: true, err: err}
 	case code/100 == 5:
 		r.doubted = true
+		if code == http.StatusInternalServerError {
+			r.errors++
+		}
 		return verdict{after: retryAfter(resp.Header), err: err}
 	case code/100 == 3, code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
 		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired, code == http.StatusRequestTimeout:
 		return verdict{err: err}
 	}
 	return verdict{refused: true, err: err}
+}
+
+// maxErrors is how often a server may answer a request with 500. After that it is the request that is wrong, and would
+// be in the way of those behind it for ever.
+const maxErrors = 30
+
+// body is a request's body, whose memory is used again when it was read.
+type body struct {
+	*bytes.Reader
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Close implements io.Closer. The transport calls it, perhaps after it has returned.
+func (b *body) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+func (b *body) wait(ctx context.Context) {
+	select {
+	case <-b.closed:
+	case <-ctx.Done():
+	}
 }
 
 // oneLine is the beginning of what a server said.
@@ -162,7 +200,8 @@ func (p *Pusher) succeed(r *request) {
 func (p *Pusher) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.stat.failing {
+	if !p.stat.failing && time.Since(p.stat.complained) > time.Minute {
+		p.stat.complained = time.Now()
 		p.opts.Logger.Error("seconds cannot be sent; trying again", "url", p.opts.URL, "err", err)
 	}
 	p.stat.failing = true
@@ -172,9 +211,9 @@ func (p *Pusher) fail(err error) {
 func (p *Pusher) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stat.refused == 0 || !p.stat.failing {
+	if time.Since(p.stat.complained) > time.Minute {
+		p.stat.complained = time.Now()
 		p.opts.Logger.Error("samples were refused, and are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
 	}
-	p.stat.failing = true
 	p.stat.refused += int64(r.samples)
 }
