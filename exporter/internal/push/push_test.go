@@ -478,3 +478,24 @@ func TestPushOfAStreamThatStops(t *testing.T) {
 		}
 	})
 }
+
+// When a job ends while a request is on its way, the request is waited for, and not sent twice.
+func TestPushThatEndsDuringARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{})
+		j.before = func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(900 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+			return nil, nil // it arrives, whether somebody waits for the answer or not
+		}
+		if err := j.run(t, 10*time.Second+500*time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		j.check(t, 0)
+		if s := j.counts(); s[exporter.PushRetries] != 0 || j.requests > 12 {
+			t.Errorf("%d requests, %v", j.requests, s)
+		}
+	})
+}

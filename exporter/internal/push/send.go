@@ -81,7 +81,7 @@ type verdict struct {
 // does not want these samples, and never will; but those about the address or the credentials are somebody's mistake
 // who may mend it, and no reason to lose anything.
 func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
-	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	ctx, cancel := p.patient(ctx)
 	defer cancel()
 	body := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, body)
@@ -129,6 +129,20 @@ func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 		return verdict{err: err}
 	}
 	return verdict{refused: true, err: err}
+}
+
+// patient is the context of an attempt. When Run is told to end it does not break off a request on its way, of which
+// nobody would know whether it arrived; it only waits no longer than Drain for it.
+func (p *Pusher) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
+	stop := context.AfterFunc(ctx, func() {
+		if _, last := ctx.Deadline(); last {
+			cancel()
+		} else {
+			time.AfterFunc(p.opts.Drain, cancel)
+		}
+	})
+	return attempt, func() { stop(); cancel() }
 }
 
 // maxErrors is how often a server may answer a request with 500. After that it is the request that is wrong, and would
