@@ -90,7 +90,7 @@ func (s *server) config(jobs []job) string {
 func (s *server) start(t *testing.T) {
 	t.Helper()
 	config, data := filepath.Join(s.dir, "config.yml"), filepath.Join(s.dir, "data")
-	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr}
+	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
 	if s.isVictoria {
 		args = []string{
 			"-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + s.addr,
