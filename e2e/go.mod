@@ -4,7 +4,10 @@ go 1.25.0
 
 replace github.com/windowstat/windowstat => ..
 
-require github.com/windowstat/windowstat v0.0.0-00010101000000-000000000000
+require (
+	github.com/prometheus/client_golang v1.24.1
+	github.com/windowstat/windowstat v0.0.0-00010101000000-000000000000
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -15,7 +18,6 @@ require (
 	github.com/klauspost/compress v1.19.1 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/mwitkow/go-conntrack v0.0.0-20190716064945-2f068394615f // indirect
-	github.com/prometheus/client_golang v1.24.1 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.1 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
