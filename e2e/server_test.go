@@ -22,6 +22,8 @@ type job struct {
 	timeout  time.Duration // 4 s if zero
 	cursor   string        // if empty, one that no other job has
 	metrics  []string      // that are asked for; all if there are none
+	// "classic" or "native" for the histogram of response times; none if it is empty.
+	histogram string
 }
 
 // A server is a running Prometheus or VictoriaMetrics, with a directory that outlives its processes.
@@ -103,7 +105,10 @@ func (s *server) config(jobs []job) string {
 		if j.path == metricsPath {
 			continue
 		}
-		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s]}\n", j.cursor, strings.Join(j.metrics, ", "))
+		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s], histogram: [%s]}\n", j.cursor, strings.Join(j.metrics, ", "), j.histogram)
+		if j.histogram == "native" {
+			b.WriteString("  scrape_native_histograms: true\n")
+		}
 		b.WriteString("  honor_timestamps: true\n") // VictoriaMetrics does not by default
 		if s.isVictoria {
 			b.WriteString("  no_stale_markers: true\n") // they would meet the samples, of which they take the time
