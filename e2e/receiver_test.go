@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -62,10 +61,9 @@ func TestReceiverDown(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	deadline := time.Now().Add(catchUp)
 	for _, p := range pushes {
 		t.Run(p.server.name+"/"+p.job.name, func(t *testing.T) {
-			await(t, p.server, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, p.job.name), end, deadline)
+			p.show(t)
 			samples := 0
 			for _, f := range fields {
 				samples += checkField(t, p.server, p.job, f, truths, end)

@@ -58,11 +58,10 @@ func TestShortJob(t *testing.T) {
 			t.Errorf("the log has %v calls of %s; %d were counted", sum, resource, calls)
 		}
 	}
-	deadline := time.Now().Add(catchUp)
 	for _, p := range pushes {
 		t.Run(p.server.name+"/"+p.job.name, func(t *testing.T) {
 			selector := fmt.Sprintf(`windowstat_persecond_pass{job=%q}`, p.job.name)
-			await(t, p.server, selector, end, deadline)
+			p.show(t)
 			n := checkSamples(t, p.server, selector+"[5m]", want, end)
 			for resource, calls := range done {
 				sum := fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job=%q,resource=%q}[5m])`, p.job.name, resource)
