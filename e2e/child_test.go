@@ -2,24 +2,30 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 // What tells the test's executable that it is a service, and where.
 const (
 	childDir     = "WINDOWSTAT_E2E_DIR"
 	childAddress = "WINDOWSTAT_E2E_ADDRESS"
+	childPush    = "WINDOWSTAT_E2E_PUSH" // a URL for remote write; nothing is pushed if it is empty
 )
 
-// runChild is a service under load until it is killed.
-func runChild(dir, addr string) error {
+// runChild is a service under load until it is told to end, or killed.
+func runChild(dir, addr, push string) error {
 	s, err := newService(dir)
 	if err != nil {
 		return err
@@ -28,17 +34,32 @@ func runChild(dir, addr string) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 3)
-	go func() { failed <- http.Serve(s.seconds.Watch(l), s.pages) }()
-	go func() { failed <- s.log.Run(context.Background()) }()
-	go func() { failed <- s.load(context.Background(), math.MaxInt32) }()
-	return <-failed
+	pages := &http.Server{Handler: s.pages, ReadHeaderTimeout: time.Second}
+	stops := []func() error{exporter.Start(s.log.Run)}
+	if push != "" {
+		w, err := remote.New(s.stats, remote.Options{URL: push, Labels: map[string]string{"job": clusterJob, "instance": addr}})
+		if err != nil {
+			return err
+		}
+		stops = append(stops, exporter.Start(w.Run))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	ended := make(chan error, 2)
+	go func() { ended <- pages.Serve(s.seconds.Watch(l)) }()
+	go func() { ended <- s.load(ctx, math.MaxInt32) }()
+	err = <-ended
+	for _, stop := range stops {
+		err = errors.Join(err, stop())
+	}
+	return errors.Join(err, pages.Shutdown(context.Background()))
 }
 
 // A child is a service that is a process of its own, so that it can be killed. It leaves its metric log and the positions
 // of its readers to the next one.
 type child struct {
 	dir, addr string
+	push      string
 	process   *exec.Cmd
 }
 
@@ -46,7 +67,7 @@ type child struct {
 func (c *child) start(t *testing.T) {
 	t.Helper()
 	c.process = command(t, os.Args[0])
-	c.process.Env = append(os.Environ(), childDir+"="+c.dir, childAddress+"="+c.addr)
+	c.process.Env = append(os.Environ(), childDir+"="+c.dir, childAddress+"="+c.addr, childPush+"="+c.push)
 	c.process.Stderr = os.Stderr
 	begin := time.Now()
 	if err := c.process.Start(); err != nil {
@@ -64,6 +85,16 @@ func (c *child) start(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// end lets the process end what it is doing.
+func (c *child) end(t *testing.T) {
+	t.Helper()
+	begin := time.Now()
+	if err := errors.Join(c.process.Process.Signal(syscall.SIGTERM), c.process.Wait()); err != nil {
+		t.Errorf("the service does not end well: %v", err)
+	}
+	t.Logf("the service has ended after %v", time.Since(begin).Round(time.Millisecond))
 }
 
 // kill gives the process no chance to write anything, and waits until it is gone.

@@ -58,12 +58,14 @@ func checkSamples(t *testing.T, s *server, selector string, want values, end int
 // await waits until a server has the second before end of what a selector selects.
 func await(t *testing.T, s *server, selector string, end int64, deadline time.Time) {
 	t.Helper()
-	newest := int64(0)
-	for ; newest < end-1; time.Sleep(200 * time.Millisecond) {
+	for newest := int64(0); ; time.Sleep(200 * time.Millisecond) {
 		for _, x := range s.query(t, selector+"[5m]") {
 			newest = max(newest, x.Values[len(x.Values)-1].at/1000)
 		}
-		if newest < end-1 && time.Now().After(deadline) {
+		if newest >= end-1 {
+			return
+		}
+		if time.Now().After(deadline) {
 			t.Fatalf("%s: the newest second of %s is %d; it should have come to %d", s.name, selector, newest, end-1)
 		}
 	}

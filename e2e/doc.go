@@ -1,5 +1,5 @@
-// Package e2e tests windowstat against the servers that read it: Prometheus 3.15, Prometheus 2.42 and VictoriaMetrics
-// 1.150, the real ones, running on loopback.
+// Package e2e tests windowstat against the servers that read it or are pushed to: Prometheus 3.15, Prometheus 2.42,
+// VictoriaMetrics 1.150 and its cluster 1.100 with an agent, the real ones, running on loopback.
 //
 //	cd e2e && go test -v -timeout 20m ./...
 //
@@ -15,9 +15,17 @@
 //   - TestTimeout: scrapes that time out when the page has been sent.
 //   - TestRestart: a service that is killed and started again.
 //   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.
+//   - TestQuantiles: the response times of each second, and what to ask for a quantile of one.
+//   - TestShortJob: a job of three seconds pushes everything that it did.
+//   - TestReceiverDown: the servers that a service pushes to are away for a minute.
+//   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
+//     Prometheus.
+//   - TestClientGolang: a service that counts with client_golang alone.
 //
 // What a server has in the end is compared second by second with the metric log, or with what a test has done under a
 // clock of its own.
+//
+// The command scale measures what it costs to hand on every second, see docs/scale.md.
 //
 // The package is a module of its own, so that who imports the SDK sees nothing of it.
 package e2e

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A program is a server that can be installed.
+// A program is a server that can be installed, or several.
 type program struct {
 	name    string // of the executable in the cache, version included
 	install func(ctx context.Context, dir, executable string) error
@@ -22,7 +22,9 @@ type program struct {
 var (
 	prometheus3 = program{"prometheus-3.15.0", buildPrometheus}
 	prometheus2 = program{"prometheus-2.42.0", unpackPrometheus}
-	victoria    = program{"victoria-metrics-1.150.0", buildVictoria}
+	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
+	// A directory of four executables.
+	cluster = program{"victoria-metrics-cluster-1.100.0", buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent")}
 )
 
 // installTimeout is enough for a build on two slow cores with an empty module cache.
@@ -80,21 +82,32 @@ func buildPrometheus(ctx context.Context, dir, executable string) error {
 	return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, command)
 }
 
-// buildVictoria builds the module from a copy, because its commands cannot be had by go get.
-func buildVictoria(ctx context.Context, dir, executable string) error {
-	out, err := output(ctx, dir, "go", "mod", "download", "-json", "github.com/VictoriaMetrics/VictoriaMetrics@v1.150.0")
-	if err != nil {
-		return err
+// buildVictoria builds apps of the module from a copy, because they cannot be had by go get. Several make a directory.
+func buildVictoria(version string, apps ...string) func(ctx context.Context, dir, executable string) error {
+	return func(ctx context.Context, dir, executable string) error {
+		out, err := output(ctx, dir, "go", "mod", "download", "-json", "github.com/VictoriaMetrics/VictoriaMetrics@"+version)
+		if err != nil {
+			return err
+		}
+		var module struct{ Dir string }
+		if err := json.Unmarshal(out, &module); err != nil {
+			return err
+		}
+		source := filepath.Join(dir, "source")
+		if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
+			return err
+		}
+		if len(apps) > 1 {
+			if err := os.Mkdir(executable, 0o755); err != nil {
+				return err
+			}
+		}
+		build := []string{"go", "build", "-mod=mod", "-buildvcs=false", "-o", executable}
+		for _, app := range apps {
+			build = append(build, "./app/"+app)
+		}
+		return run(ctx, source, build...)
 	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return err
-	}
-	source := filepath.Join(dir, "source")
-	if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
-		return err
-	}
-	return run(ctx, source, "go", "build", "-mod=mod", "-buildvcs=false", "-o", executable, "./app/victoria-metrics")
 }
 
 // unpackPrometheus takes Debian's package apart without installing it.
@@ -138,7 +151,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, victoria, prometheus3} {
+	for _, p := range []program{prometheus2, victoria, cluster, prometheus3} {
 		p.path(t)
 	}
 }

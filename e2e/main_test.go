@@ -13,8 +13,11 @@ const tests = "16"
 // TestMain runs the tests, or is the service of one of them.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		fmt.Fprintln(os.Stderr, runChild(dir, os.Getenv(childAddress)))
-		os.Exit(1)
+		if err := runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", tests); err != nil {

@@ -19,6 +19,8 @@ type paced struct {
 	resources []string
 	// calls is what a resource, by its number, does in a second.
 	calls func(resource int, second int64) count
+	// takes is how long each call takes in a second, no time if it is nil. All together must take less than half a second.
+	takes func(second int64, call int) time.Duration
 	// ticked is told of each second what was done in it, if it is not nil.
 	ticked func(resource int, second int64, c count)
 }
@@ -43,8 +45,11 @@ func (p *paced) tick() {
 	for i, name := range p.resources {
 		c := p.calls(i, p.second)
 		r := p.stats.Resource(name)
-		for range c.pass {
+		for call := range c.pass {
 			e := r.Enter()
+			if p.takes != nil {
+				p.clock.set(p.clock.now().Add(p.takes(p.second, call)))
+			}
 			e.Exit(nil)
 		}
 		for range c.block {

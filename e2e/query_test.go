@@ -66,15 +66,28 @@ func (s *server) query(t *testing.T, expression string) []series {
 // queryAt asks for an expression as of a Unix time.
 func (s *server) queryAt(t *testing.T, expression string, at float64) []series {
 	t.Helper()
-	body, err := s.get("/api/v1/query", url.Values{"query": {expression}, "time": {strconv.FormatFloat(at, 'f', -1, 64)}, "nocache": {"1"}})
+	return s.ask(t, "/api/v1/query", url.Values{"query": {expression}, "time": {strconv.FormatFloat(at, 'f', -1, 64)}})
+}
+
+// queryRange asks for an expression as a graph does: each step seconds from the Unix time from to that of to.
+func (s *server) queryRange(t *testing.T, expression string, from, to, step int64) []series {
+	t.Helper()
+	number := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+	return s.ask(t, "/api/v1/query_range", url.Values{"query": {expression}, "start": number(from), "end": number(to), "step": number(step)})
+}
+
+func (s *server) ask(t *testing.T, path string, parameters url.Values) []series {
+	t.Helper()
+	parameters.Set("nocache", "1")
+	body, err := s.get(s.queries+path, parameters)
 	if err != nil {
-		t.Fatalf("%s: %s: %v", s.name, expression, err)
+		t.Fatalf("%s: %s: %v", s.name, parameters, err)
 	}
 	var answer struct {
 		Data struct{ Result []series }
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		t.Fatalf("%s: %s: %v\n%s", s.name, expression, err, body)
+		t.Fatalf("%s: %s: %v\n%s", s.name, parameters, err, body)
 	}
 	return answer.Data.Result
 }

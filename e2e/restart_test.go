@@ -68,13 +68,18 @@ func TestRestart(t *testing.T) {
 // checkLogged compares a job's samples of one metric with the rows of the log.
 func checkLogged(t *testing.T, s *server, j job, f field, rows []metriclog.Row, end int64) int {
 	t.Helper()
-	selector := fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name)
+	return checkRows(t, s, fmt.Sprintf(`%s{job=%q}[10m]`, f.metric, j.name), f, rows, end)
+}
+
+// checkRows compares what a range selector selects of a metric with rows of logs: of several, with their sum.
+func checkRows(t *testing.T, s *server, selector string, f field, rows []metriclog.Row, end int64) int {
+	t.Helper()
 	want := values{}
 	for _, row := range rows {
 		if want[row.Resource] == nil {
 			want[row.Resource] = map[int64]float64{}
 		}
-		want[row.Resource][row.Start.Unix()] = float64(f.of(row))
+		want[row.Resource][row.Start.Unix()] += float64(f.of(row))
 	}
 	// The log has no row of an idle second. The page has a sample of it, which is zero, but not of the time when there was
 	// no process.

@@ -22,15 +22,19 @@ type job struct {
 	timeout  time.Duration // 4 s if zero
 	cursor   string        // if empty, one that no other job has
 	metrics  []string      // that are asked for; all if there are none
+	// "classic" or "native" for the histogram of response times; none if it is empty.
+	histogram string
 }
 
 // A server is a running Prometheus or VictoriaMetrics, with a directory that outlives its processes.
 type server struct {
 	name       string
 	executable string
+	args       []string
 	isVictoria bool
 	dir        string
 	addr       string
+	queries    string // what the paths of queries begin with
 	process    *exec.Cmd
 }
 
@@ -47,18 +51,42 @@ func startServers(t *testing.T, jobs ...job) []*server {
 // startServer starts a server with some jobs, and waits until it is ready.
 func startServer(t *testing.T, name string, p program, jobs ...job) *server {
 	t.Helper()
-	s := &server{name: name, executable: p.path(t), isVictoria: p.name == victoria.name, dir: t.TempDir(), addr: freeAddress(t)}
-	if err := os.WriteFile(filepath.Join(s.dir, "config.yml"), []byte(s.config(jobs)), 0o644); err != nil {
-		t.Fatal(err)
+	s := newServer(t, name, p.path(t), p.name == victoria.name)
+	config, data := s.writeConfig(t, jobs), filepath.Join(s.dir, "data")
+	s.args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
+	if s.isVictoria {
+		s.args = []string{
+			"-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + s.addr,
+			"-enableTCP6",              // or it does not dial ::1
+			"-search.latencyOffset=0s", // a query is answered as of now, not as of half a minute ago
+		}
 	}
 	s.start(t)
+	return s
+}
+
+// newServer makes a server that is to be started. What it holds is thrown away when the test ends.
+func newServer(t *testing.T, name, executable string, isVictoria bool) *server {
+	s := &server{name: name, executable: executable, isVictoria: isVictoria, dir: t.TempDir(), addr: freeAddress(t)}
 	t.Cleanup(func() {
-		s.end(syscall.SIGKILL) // what it holds is thrown away
+		if s.process == nil {
+			return
+		}
+		s.end(syscall.SIGKILL)
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", s.name, s.tail())
 		}
 	})
 	return s
+}
+
+func (s *server) writeConfig(t *testing.T, jobs []job) (path string) {
+	t.Helper()
+	path = filepath.Join(s.dir, "config.yml")
+	if err := os.WriteFile(path, []byte(s.config(jobs)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // config has every job read with a cursor; a page that has no cursors ignores it.
@@ -77,7 +105,10 @@ func (s *server) config(jobs []job) string {
 		if j.path == metricsPath {
 			continue
 		}
-		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s]}\n", j.cursor, strings.Join(j.metrics, ", "))
+		fmt.Fprintf(&b, "  params: {cursor: ['%s'], metric: [%s], histogram: [%s]}\n", j.cursor, strings.Join(j.metrics, ", "), j.histogram)
+		if j.histogram == "native" {
+			b.WriteString("  scrape_native_histograms: true\n")
+		}
 		b.WriteString("  honor_timestamps: true\n") // VictoriaMetrics does not by default
 		if s.isVictoria {
 			b.WriteString("  no_stale_markers: true\n") // they would meet the samples, of which they take the time
@@ -89,21 +120,12 @@ func (s *server) config(jobs []job) string {
 // start starts a process on what an earlier one left.
 func (s *server) start(t *testing.T) {
 	t.Helper()
-	config, data := filepath.Join(s.dir, "config.yml"), filepath.Join(s.dir, "data")
-	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr}
-	if s.isVictoria {
-		args = []string{
-			"-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + s.addr,
-			"-enableTCP6",              // or it does not dial ::1
-			"-search.latencyOffset=0s", // a query is answered as of now, not as of half a minute ago
-		}
-	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	s.process = command(t, s.executable, args...)
+	s.process = command(t, s.executable, s.args...)
 	s.process.Stdout, s.process.Stderr = log, log
 	if err := s.process.Start(); err != nil {
 		t.Fatalf("start %s: %v", s.name, err)

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// The orders of the service of [TestClientGolang].
+const (
+	ordersSeconds = 50 // in which there are some
+	ordersUsual   = 10 // in each of them
+	ordersBurst   = 5000
+	burstAt       = 21 // in this one
+)
+
+// TestClientGolang has a service that counts with client_golang alone, and has one line for its seconds. At a scrape
+// interval of 15 s the servers have its busiest second as high as it was.
+func TestClientGolang(t *testing.T) {
+	t.Parallel()
+	orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(orders)
+	mux := http.NewServeMux()
+	mux.Handle(metricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	sleepUntil(t.Context(), middle(time.Now().Unix()+1).Add(-400*time.Millisecond)) // early in a second
+	begin := time.Now().Unix()
+
+	go prom.ServeSeconds(t.Context(), registry, mux)
+
+	l := listen(t, "127.0.0.1:0")
+	serve(t, mux, l)
+	targets := []string{l.Addr().String()}
+	servers := startServers(t,
+		job{name: "seconds", path: secondsPath, targets: targets, interval: 15 * time.Second},
+		job{name: "metrics", path: metricsPath, targets: targets, interval: 15 * time.Second})
+	want := values{"": {}}
+	opened := time.Now().Unix() + 1
+	for second := begin; second < opened; second++ {
+		want[""][second] = 0 // the servers were being started
+	}
+	for k := range int64(ordersSeconds) {
+		second := opened + k
+		sleepUntil(t.Context(), middle(second))
+		n := float64(ordersUsual)
+		if k == burstAt {
+			n = ordersBurst
+		}
+		orders.Add(n)
+		want[""][second] = n
+	}
+
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			await(t, s, "persecond_shop_orders", opened+ordersSeconds, deadline)
+			checkSamples(t, s, "persecond_shop_orders[5m]", want, opened+ordersSeconds)
+			if peak := s.number(t, "max_over_time(persecond_shop_orders[5m])"); peak != ordersBurst {
+				t.Errorf("the busiest second of %s has %v orders; it should have %d", s.name, peak, ordersBurst)
+			}
+			for _, over := range []string{"30s", "1m"} {
+				rate := s.number(t, "max_over_time(rate(shop_orders_total["+over+"])[5m:1s])")
+				t.Logf("rate over %s has a peak of %.1f orders a second: too low by a factor of %.1f", over, rate, ordersBurst/rate)
+			}
+			checkCounters(t, s)
+		})
+	}
+}

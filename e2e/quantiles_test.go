@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+const (
+	quantilesSeconds = 40
+	quantilesCalls   = 10 // in each second
+)
+
+// took is how long the calls of [TestQuantiles] take, in some order: the slowest but one differs from second to second.
+func took(second int64, call int) time.Duration {
+	slow := []time.Duration{7, 13, 30, 60, 120}[second%5]
+	switch call {
+	case 3, 5:
+		return slow * time.Millisecond
+	}
+	return time.Duration(1+call) * 300 * time.Microsecond
+}
+
+// A quantile is an expression for that of a second, as of the end of the second: the buckets have the time of that.
+type quantile struct {
+	expression string
+	right      func(s *server) bool // where it is
+}
+
+var (
+	everywhere = func(*server) bool { return true }
+	quantiles  = []quantile{
+		{
+			`histogram_quantile(0.9, sum by (le) (last_over_time(B[999ms]) - last_over_time(B[999ms] offset 1s)))`,
+			everywhere,
+		},
+		{
+			// Two samples are in it; Prometheus before 3.0 takes both ends of the range, and would find three in 2s.
+			`histogram_quantile(0.9, sum by (le) (rate(B[1s999ms])))`,
+			func(s *server) bool { return !s.isVictoria },
+		},
+		{
+			// VictoriaMetrics looks at the sample before the range, too.
+			`histogram_quantile(0.9, sum by (le) (rate(B[999ms])))`,
+			func(s *server) bool { return s.isVictoria },
+		},
+		{
+			`histogram_quantile(0.9, sum by (le) (rate(B[2s])))`,
+			func(s *server) bool { return s.name == "prometheus-3" },
+		},
+	}
+)
+
+// TestQuantiles has the servers read the response times of each second: their p99, and the histogram, from which they can
+// tell other quantiles of a second.
+func TestQuantiles(t *testing.T) {
+	t.Parallel()
+	p := newPaced(t, time.Now(), []string{"checkout"}, collector.Options{})
+	p.takes = took
+	p.calls = func(int, int64) count { return count{pass: quantilesCalls} }
+	begin := p.second
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, seconds, seconds.Watch(l))
+	read := job{name: "classic", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second, histogram: "classic"}
+	servers := startServers(t, read)
+	read.name, read.histogram = "native", "native"
+	native := startServer(t, "prometheus-3-native", prometheus3, read)
+	p.live(func() bool { return p.second < begin+quantilesSeconds })
+
+	deadline := time.Now().Add(catchUp)
+	for _, s := range append(servers, native) {
+		t.Run(s.name, func(t *testing.T) {
+			const p99 = "windowstat_persecond_rt_p99_seconds"
+			await(t, s, p99, p.second, deadline)
+			for _, v := range s.query(t, p99+"[5m]")[0].Values {
+				if want := slowest(v.at / 1000); math.Abs(v.value-want) > want*0.09 {
+					t.Errorf("the p99 of second %d is %v; it should be %v", v.at/1000-begin, v.value, want)
+				}
+			}
+			checkCounters(t, s)
+			if s == native {
+				checkNative(t, s, begin, p.second)
+				return
+			}
+			bounds := checkBuckets(t, s, begin, p.second)
+			for _, q := range quantiles {
+				q.check(t, s, bounds, begin, p.second)
+			}
+		})
+	}
+}
+
+// slowest is how long the slowest call of a second took, in seconds.
+func slowest(second int64) (most float64) {
+	for call := range quantilesCalls {
+		most = max(most, took(second, call).Seconds())
+	}
+	return most
+}
+
+// within is how many calls of a second took at most bound seconds.
+func within(second int64, bound float64) (n float64) {
+	for call := range quantilesCalls {
+		if took(second, call).Seconds() <= bound {
+			n++
+		}
+	}
+	return n
+}
+
+// checkBuckets compares each bucket with what took as long, second by second, and returns their bounds.
+func checkBuckets(t *testing.T, s *server, begin, end int64) (bounds []float64) {
+	t.Helper()
+	for _, x := range s.query(t, "windowstat_persecond_rt_seconds_bucket[5m]") {
+		bound, err := strconv.ParseFloat(x.Metric["le"], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounds = append(bounds, bound)
+		found := map[int64]float64{}
+		for _, v := range x.Values {
+			found[v.at/1000] = v.value
+		}
+		sum := 0.0
+		for second := begin; second < end; second++ {
+			sum += within(second, bound)
+			if got, ok := found[second+1]; got != sum || !ok {
+				t.Errorf("%v calls up to the end of second %d took at most %v s; it should be %v", got, second-begin, bound, sum)
+				break // those after it are wrong, too
+			}
+		}
+		if len(found) != len(x.Values) || len(found) != quantilesSeconds {
+			t.Errorf("the bucket %v has %d samples of %d seconds", bound, len(x.Values), len(found))
+		}
+	}
+	slices.Sort(bounds)
+	if len(bounds) < 10 {
+		t.Errorf("there are only the buckets %v", bounds)
+	}
+	return bounds
+}
+
+// check evaluates the expression at the end of each second but the first, which no sample is before. It must be right
+// where it should be, and only there.
+func (q quantile) check(t *testing.T, s *server, bounds []float64, begin, end int64) {
+	t.Helper()
+	wrong := []string(nil)
+	for second := begin + 1; second < end; second++ {
+		want := estimate(second, bounds, 0.9)
+		expression := replaceBuckets(q.expression)
+		if got := s.valueAt(t, expression, float64(second+1)); math.Abs(got-want) > 1e-6 {
+			wrong = append(wrong, fmt.Sprintf("second %d: %v, it should be %v", second-begin, got, want))
+		}
+	}
+	if right := len(wrong) == 0; right != q.right(s) {
+		t.Errorf("%s: right is %t: %q", q.expression, right, wrong)
+	}
+}
+
+func replaceBuckets(expression string) string {
+	return strings.ReplaceAll(expression, "B[", "windowstat_persecond_rt_seconds_bucket[")
+}
+
+// estimate is what the buckets tell of a quantile of a second: calls are taken as spread evenly within one.
+func estimate(second int64, bounds []float64, q float64) float64 {
+	lower, below := 0.0, 0.0
+	for _, upper := range bounds {
+		n := within(second, upper)
+		if rank := q * quantilesCalls; n >= rank {
+			return lower + (upper-lower)*(rank-below)/(n-below)
+		}
+		lower, below = upper, n
+	}
+	return lower
+}
+
+// checkNative is for a Prometheus that has the histogram as a native one: each of its buckets is up to 9% wide.
+func checkNative(t *testing.T, s *server, begin, end int64) {
+	t.Helper()
+	for second := begin + 1; second < end; second++ {
+		for _, over := range []string{"1s999ms", "2s"} {
+			want := slowest(second)
+			got := s.valueAt(t, "histogram_quantile(0.95, sum(rate(windowstat_persecond_rt_seconds["+over+"])))", float64(second+1))
+			if math.Abs(got-want) > want*0.0906 {
+				t.Errorf("the quantile of second %d is %v; it should be %v", second-begin, got, want)
+			}
+		}
+	}
+	if n := s.number(t, "histogram_count(windowstat_persecond_rt_seconds)"); n != quantilesCalls*quantilesSeconds {
+		t.Errorf("the histogram has %v calls", n)
+	}
+}

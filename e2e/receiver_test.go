@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter"
+)
+
+const (
+	receiverLoad    = 85 // seconds
+	receiverStop    = 12 * time.Second
+	receiverDownFor = time.Minute
+)
+
+// TestReceiverDown has the servers that a service under load pushes to be away for a minute. What waited is sent when they
+// are back: in the end they have every second once, and as it is in the metric log.
+func TestReceiverDown(t *testing.T) {
+	t.Parallel()
+	s, endLog := startService(t)
+	killed, ended := startServer(t, "prometheus-3", prometheus3), startServer(t, "victoria", victoria)
+	pushes := pushTo(t, s.stats, killed, ended)
+	var stops []func() error
+	for _, p := range pushes {
+		stops = append(stops, exporter.Start(p.Run))
+	}
+	loaded := make(chan error, 1)
+	go func() { loaded <- s.load(t.Context(), receiverLoad) }()
+
+	time.Sleep(receiverStop)
+	killed.end(syscall.SIGKILL)
+	// It would lose what it has not written to its disk, so it may do that.
+	ended.end(syscall.SIGTERM)
+	time.Sleep(receiverDownFor)
+	for _, p := range pushes {
+		if lag := p.numbers()[exporter.PushLag]; lag < receiverDownFor.Seconds() {
+			t.Errorf("%s to %s is only %v s behind after a minute without a server", p.job.name, p.server.name, lag)
+		}
+	}
+	killed.start(t)
+	ended.start(t)
+	back := time.Now()
+	for _, p := range pushes {
+		awaitPushed(t, p, back)
+	}
+	if err := <-loaded; err != nil {
+		t.Fatal(err)
+	}
+	err := endLog()
+	end := s.open()
+	for _, stop := range stops {
+		err = errors.Join(err, stop()) // what was before the end has been sent then
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	truths, err := s.truths()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, p := range pushes {
+		t.Run(p.server.name+"/"+p.job.name, func(t *testing.T) {
+			p.show(t)
+			samples := 0
+			for _, f := range fields {
+				samples += checkField(t, p.server, p.job, f, truths, end)
+			}
+			checkPeak(t, p.server, p.job, truths["burst"])
+			n := p.numbers()
+			t.Logf("%d samples; %v requests were sent again, %v samples refused, %v seconds lost", samples,
+				n[exporter.PushRetries], n[exporter.PushRefused], n[exporter.PushLost])
+			if n[exporter.PushRetries] == 0 || n[exporter.PushRefused] != 0 || n[exporter.PushLost] != 0 {
+				t.Error("something should have been sent again, and nothing refused or lost")
+			}
+		})
+	}
+}
+
+// awaitPushed waits until a server that is back has everything.
+func awaitPushed(t *testing.T, p pushed, back time.Time) {
+	t.Helper()
+	for p.numbers()[exporter.PushLag] > 2 {
+		// A failed attempt is followed by a pause of up to 45 s.
+		if time.Since(back) > 55*time.Second {
+			t.Fatalf("%s to %s does not catch up", p.job.name, p.server.name)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("%s to %s had everything within %v", p.job.name, p.server.name, time.Since(back).Round(100*time.Millisecond))
+}

@@ -1,0 +1,197 @@
+// Command scale measures what it costs to hand on every second: of a service with many resources, to a server that is
+// running. The figures of docs/scale.md are from it.
+//
+//	go run ./scale -way remote -url http://127.0.0.1:9090/api/v1/write
+//	go run ./scale -way scrape -listen 127.0.0.1:9719
+//
+// A server that scrapes has to ask for the same metrics as are pushed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/vm"
+)
+
+var (
+	way       = flag.String("way", "none", "how seconds are handed on: none, remote, text or scrape")
+	url       = flag.String("url", "", "where remote and text push to")
+	addr      = flag.String("listen", "", "where scrape listens")
+	instance  = flag.String("instance", "scale", "label of what is pushed")
+	interval  = flag.Duration("interval", time.Second, "how often to push")
+	resources = flag.Int("resources", 1000, "how many there are")
+	calls     = flag.Int("calls", 5, "of each resource in a second, on average")
+	d         = flag.Duration("d", time.Minute, "how long to measure")
+)
+
+// metrics are ten of those that there are, the dearest included.
+var metrics = []string{
+	"windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_complete", "windowstat_persecond_exception",
+	"windowstat_persecond_in_flight_max", "windowstat_persecond_pass_peak", "windowstat_persecond_rt_sum_seconds",
+	"windowstat_persecond_rt_min_seconds", "windowstat_persecond_rt_max_seconds", "windowstat_persecond_rt_p99_seconds",
+}
+
+func main() {
+	flag.Parse()
+	if err := measure(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func measure() error {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		return err
+	}
+	go load(c)
+	handed, err := handOn(c)
+	if err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second) // until everything has the size that it needs
+	before := used()
+	before.samples, before.bytes = handed()
+	time.Sleep(*d)
+	after := used()
+	after.samples, after.bytes = handed()
+
+	seconds := after.at.Sub(before.at).Seconds()
+	samples, bytes := after.samples-before.samples, after.bytes-before.bytes
+	fmt.Printf("%s every %v, %d resources: %.2f %% of a core, %.0f KiB of garbage a second; %.0f samples and %.0f bytes a second, %.2f bytes a sample\n",
+		*way, *interval, *resources, 100*(after.cpu-before.cpu).Seconds()/seconds, float64(after.garbage-before.garbage)/seconds/1024,
+		samples/seconds, bytes/seconds, bytes/max(samples, 1))
+	return nil
+}
+
+// A use is what the process has used so far, and what it has handed on.
+type use struct {
+	at             time.Time
+	cpu            time.Duration
+	garbage        uint64
+	samples, bytes float64
+}
+
+func used() use {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		log.Fatal(err)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return use{at: time.Now(), cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), garbage: m.TotalAlloc}
+}
+
+// handOn begins to hand seconds on. The function that is returned tells how many samples and bytes that were so far.
+func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err error) {
+	self := func(source exporter.Source) func() (float64, float64) {
+		return func() (samples, bytes float64) {
+			source.Self(func(name string, value float64, _ ...string) {
+				switch name {
+				case exporter.PushSamples:
+					samples = value
+				case exporter.PushBytes:
+					bytes = value
+				}
+			})
+			return samples, bytes
+		}
+	}
+	push := remote.Options{
+		URL: *url, Labels: map[string]string{"job": "scale", "instance": *instance}, Interval: *interval,
+		Selection: exporter.Selection{Metrics: metrics},
+	}
+	switch *way {
+	case "remote":
+		w, err := remote.New(c, push)
+		if err != nil {
+			return nil, err
+		}
+		go func() { log.Fatal(w.Run(context.Background())) }()
+		return self(w), nil
+	case "text":
+		p, err := vm.NewPusher(c, push)
+		if err != nil {
+			return nil, err
+		}
+		go func() { log.Fatal(p.Run(context.Background())) }()
+		return self(p), nil
+	case "scrape":
+		return serve(c)
+	}
+	return func() (samples, bytes float64) { return 0, 0 }, nil
+}
+
+// serve serves the page. What it sends is counted on the wire, and the samples are those of its seconds.
+func serve(c *collector.Collector) (handed func() (samples, bytes float64), err error) {
+	page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		return nil, err
+	}
+	counted := &counter{Listener: page.Watch(l)}
+	go func() { log.Fatal(http.Serve(counted, page)) }()
+	begin := time.Now()
+	return func() (samples, bytes float64) {
+		return time.Since(begin).Seconds() * float64(*resources*len(metrics)), float64(counted.bytes.Load())
+	}, nil
+}
+
+// counter counts what is written.
+type counter struct {
+	net.Listener
+	bytes atomic.Int64
+}
+
+func (l *counter) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &counted{c, l}, err
+}
+
+type counted struct {
+	net.Conn
+	listener *counter
+}
+
+func (c *counted) Write(b []byte) (n int, err error) {
+	n, err = c.Conn.Write(b)
+	c.listener.bytes.Add(int64(n))
+	return n, err
+}
+
+// load calls the resources, some more often than others.
+func load(c *collector.Collector) {
+	all := make([]*collector.Resource, *resources)
+	for i := range all {
+		all[i] = c.Resource(fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
+		all[i].Block("first") // it is known from now on
+	}
+	const slice = 10 * time.Millisecond
+	tick := time.NewTicker(slice)
+	for range tick.C {
+		for range *resources * *calls / int(time.Second/slice) {
+			r := all[min(rand.N(len(all)), rand.N(len(all)))]
+			e := r.Enter()
+			go func() {
+				time.Sleep(rand.N(20 * time.Millisecond))
+				e.Exit(nil)
+			}()
+		}
+	}
+}
