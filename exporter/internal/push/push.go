@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/internal/walk"
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Encoder writes the bodies of requests.
@@ -91,6 +92,8 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.client.CloseIdleConnections()
 	line := p.stats.Timeline()
+	told := make(chan ending, 1)
+	context.AfterFunc(ctx, func() { told <- ending{line.At(line.Now()), time.Now()} })
 	for ctx.Err() == nil {
 		now := line.Now()
 		open := line.At(now)
@@ -102,26 +105,32 @@ func (p *Pusher) Run(ctx context.Context) error {
 		}
 		p.push(ctx, p.sealed())
 	}
-	return p.drain()
+	return p.drain(<-told)
 }
 
-// drain sends what is left.
-func (p *Pusher) drain() error {
+// ending is when Run was told to end.
+type ending struct {
+	second leap.Second
+	at     time.Time
+}
+
+// drain sends what is left, the second included in which Run was told to end. What it takes to wait for a request that
+// was on its way then is part of Drain, but for a second that there always is.
+func (p *Pusher) drain(e ending) error {
 	line := p.stats.Timeline()
-	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Drain+2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	last := line.At(line.Now())
-	for p.sealed() <= last.Index { // streams may take a moment longer
-		if !sleep(ctx, max(last.End-line.Now(), 10*time.Millisecond)) {
+	for p.sealed() <= e.second.Index { // streams may take a moment longer
+		if !sleep(ctx, max(e.second.End-line.Now(), 10*time.Millisecond)) {
 			break
 		}
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), p.opts.Drain)
+	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(e.at), time.Second))
 	defer cancel()
-	p.push(ctx, last.Index+1)
+	p.push(ctx, e.second.Index+1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left := last.Index + 1 - p.next; left > 0 {
+	if left := e.second.Index + 1 - p.next; left > 0 {
 		p.stat.lost += left
 		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
 	}
