@@ -67,9 +67,9 @@ type SecondsOptions struct {
 // It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
 // after the other, and no more than ten at a time in all. It is an [exporter.Source] of what it knows about the cursors.
 //
-// Limitations: with a log, what was sealed but not yet logged when the process
-// was killed is gone, a second's worth; an answer that was on its way then counts as read. Whoever asks with a reader's
-// name from the reader's host takes seconds away from it.
+// Limitations: with a log, what was sealed but not yet logged when the process was killed is gone, a second's worth; an
+// answer that was on its way then counts as read. Whoever asks with a reader's name from the reader's host takes seconds
+// away from it.
 type Seconds struct {
 	stats       *collector.Collector
 	log         exporter.Log
