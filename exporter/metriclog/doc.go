@@ -1,12 +1,14 @@
 // Package metriclog writes every sealed second to disk, in Sentinel's metric log format, so that Sentinel's readers
 // can read it and an incident can be looked at when there is no database.
 //
-//	w, err := metriclog.New(c, metriclog.Options{Dir: "/var/log/shop", App: "shop"})
-//	logged := make(chan error, 1)
-//	go func() { logged <- w.Run(ctx) }()
+//	o := metriclog.Options{Dir: "/var/log/shop", App: "shop"}
+//	last, err := metriclog.Last(o)                          // what the process before this one has logged
+//	c, err := collector.New(collector.Options{After: last}) // so no second has two values
+//	w, err := metriclog.New(c, o)
 //	…
-//	cancel()        // when nothing is recorded any more,
-//	err = <-logged  // wait: the last second is written when it ends
+//	stop := exporter.Start(w.Run)
+//	…
+//	err = stop() // when nothing is recorded any more: it writes the last second
 //
 // There is one line for each resource and second in which something happened or was in flight, eleven fields:
 //
@@ -31,6 +33,7 @@
 // # Caveats
 //
 // Nothing is synced to the disk: what the operating system had not written is lost in a power cut, and the last second
-// may lack rows if the disk kept its file up to the end of a line. In a name, | and control characters become _. Two processes must not write to one directory under one application name. After the
-// wall clock was set back, seconds that the log already holds are not written again, and counted as lost.
+// may lack rows if the disk kept its file up to the end of a line. In a name, | and control characters become _. Two
+// processes must not write to one directory under one application name. After the wall clock was set back, seconds that
+// the log already holds are not written again, and counted as lost.
 package metriclog
