@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -177,49 +176,64 @@ var others = []string{"process_start_time_seconds"}
 // excused are metrics of the catalogue that no dashboard shows, and why.
 var excused = map[string]string{}
 
-func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
-	var catalogue []string
+// catalogue are the names of all metrics.
+func catalogue() (names []string) {
 	for _, m := range exporter.Catalogue() {
-		catalogue = append(catalogue, "windowstat_"+m.Name)
+		names = append(names, "windowstat_"+m.Name)
 	}
 	for _, m := range exporter.Seconds() {
-		catalogue = append(catalogue, "windowstat_"+m.Name)
+		names = append(names, "windowstat_"+m.Name)
 	}
-	catalogue = append(catalogue, "windowstat_"+exporter.SecondsRT)
-	known := append(slices.Clone(others), catalogue...)
-	for _, histogram := range []string{exporter.RT, exporter.SecondsRT} {
-		known = append(known, "windowstat_"+histogram+"_bucket")
-	}
+	return append(names, "windowstat_"+exporter.SecondsRT)
+}
 
+// selectable are the names that selectors may have.
+func selectable() []string {
+	names := append(catalogue(), others...)
+	for _, histogram := range []string{exporter.RT, exporter.SecondsRT} {
+		names = append(names, "windowstat_"+histogram+"_bucket")
+	}
+	return names
+}
+
+func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
+	known := selectable()
 	used := map[string]bool{}
 	for name, d := range read(t) {
 		expressions(d, func(where, expr string) {
-			e, err := parser.NewParser(parser.Options{}).ParseExpr(plainExpr(expr))
-			if err != nil {
-				t.Errorf("%s, %q: %v\n%s", name, where, err, expr)
-				return
+			for _, m := range metrics(t, name+", "+where, plainExpr(expr), known) {
+				used[strings.TrimSuffix(m, "_bucket")] = true
 			}
-			parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-				if s, ok := n.(*parser.VectorSelector); ok {
-					found := selected(s, known)
-					if len(found) == 0 {
-						t.Errorf("%s, %q: %s is in no catalogue", name, where, s)
-					}
-					for _, m := range found {
-						used[strings.TrimSuffix(m, "_bucket")] = true
-					}
-				}
-				return nil
-			})
 		})
 	}
-	for _, m := range catalogue {
+	for _, m := range catalogue() {
 		if _, ok := excused[m]; !used[m] && !ok {
 			t.Errorf("%s is in no dashboard, and not excused", m)
 		} else if used[m] && ok {
 			t.Errorf("%s is in a dashboard, but excused", m)
 		}
 	}
+}
+
+// metrics are those that an expression selects. It must parse, and select some with every selector.
+func metrics(t *testing.T, where, expr string, known []string) (used []string) {
+	t.Helper()
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", where, err, expr)
+		return nil
+	}
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			found := selected(s, known)
+			if len(found) == 0 {
+				t.Errorf("%s: there is no %s", where, s)
+			}
+			used = append(used, found...)
+		}
+		return nil
+	})
+	return used
 }
 
 // selected are the metrics that a selector finds by their names.
