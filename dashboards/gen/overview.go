@@ -53,7 +53,7 @@ func (b *board) overviewTops(v view) {
 func (b *board) overviewRate(everything, each view) {
 	b.row("Rate")
 	b.add(
-		12, 9,
+		12, 10,
 		colored(simple(seconds(head{11, "Peak second and average", calls, "The highest second in each step, and the average of the counters. Where they differ, calls came in bursts."},
 			query{legend: "peak second", expr: peak(everything.inSecond("pass"), "$__interval")},
 			query{legend: "average", expr: everything.rate("pass_total")})), "peak second", "blue", "average", "orange"),
@@ -70,7 +70,7 @@ func (b *board) overviewRate(everything, each view) {
 func (b *board) overviewErrors(everything, each view) {
 	b.row("Errors")
 	b.add(
-		8, 8,
+		8, 9,
 		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
 			query{legend: "{{resource}}", expr: each.top(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
 		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
@@ -85,7 +85,7 @@ func (b *board) overviewErrors(everything, each view) {
 func (b *board) overviewDuration(everything, each view) {
 	b.row("Duration")
 	b.add(
-		8, 8,
+		8, 10,
 		simple(series(head{18, "Response time", duration, "Quantiles over all resources, from the native histogram or the classic one."},
 			query{legend: "p50", expr: everything.quantile(0.5, "$__rate_interval")},
 			query{legend: "p90", expr: everything.quantile(0.9, "$__rate_interval")},
@@ -100,7 +100,7 @@ func (b *board) overviewDuration(everything, each view) {
 func (b *board) overviewConcurrency(everything, each view) {
 	b.row("Concurrency")
 	b.add(
-		12, 8,
+		12, 10,
 		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most calls. The sum over the targets may be too high, if they had theirs at different moments."},
 			query{legend: "{{resource}}", expr: each.top(peak(each.inSecond("in_flight_max"), "$__interval"), "pass_total")}),
 		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the most in any second."},

@@ -41,7 +41,7 @@ func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
 		Datasource(source).
 		AxisSoftMin(0). // and below, where something is negative
 		LineWidth(1).
-		FillOpacity(8).
+		FillOpacity(0).
 		ShowPoints(common.VisibilityModeNever).
 		Thresholds(plain()).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)).
@@ -86,6 +86,7 @@ func bars(h head, color, expr string) *bargauge.PanelBuilder {
 		Orientation(common.VizOrientationHorizontal).
 		DisplayMode(common.BarGaugeDisplayModeBasic).
 		ShowUnfilled(false).
+		Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(14)). // whether there are two bars or ten
 		Min(0).
 		Thresholds(plain()).
 		ColorScheme(fixed(color)).
@@ -138,8 +139,12 @@ func last() *common.ReduceDataOptionsBuilder {
 	return common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)
 }
 
+// quiet is a graph of what should be zero. Without an upper end, Grafana's axis goes to 100.
+func quiet(p *timeseries.PanelBuilder) *timeseries.PanelBuilder { return simple(p).AxisSoftMax(1) }
+
 // colored gives the lines of a name their color, in every graph the same.
 func colored(p *timeseries.PanelBuilder, colors ...string) *timeseries.PanelBuilder {
+	p.FillOpacity(10)
 	for i := 0; i < len(colors); i += 2 {
 		p.OverrideByName(colors[i], []dashboard.DynamicConfigValue{{
 			Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": colors[i+1]},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
@@ -29,7 +30,7 @@ func (b *board) resourceFigures(v view) {
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
-		figure(head{3, "Highest sliding second", calls, "Most calls that one target admitted in any second, which need not begin when a second of the clock does."},
+		figure(head{3, "Sliding peak", calls, "Most calls that one target admitted in any second, which need not begin when a second of the clock does."},
 			v.max("max_over_time("+v.second("pass_peak")+"[$__range])")),
 		figure(head{4, "Refused", share, "Share of calls that were refused."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
@@ -48,7 +49,7 @@ func (b *board) resourceCalls(v view) {
 		width, 10,
 		colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have."},
 			query{legend: "busiest second", expr: peak(v.inSecond("pass"), "$__interval")},
-			query{legend: "rate()", expr: v.rate("pass_total")})), "busiest second", "blue", "rate()", "orange").FillOpacity(15),
+			query{legend: "rate()", expr: v.rate("pass_total")})), "busiest second", "blue", "rate()", "orange"),
 	)
 	b.add(
 		12, 8,
@@ -89,7 +90,8 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
 			query{legend: "fastest", expr: v.min("min_over_time(" + v.second("rt_min_seconds") + "[$__interval])")},
-		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").FillOpacity(0),
+		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
+			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
 	)
 }
 

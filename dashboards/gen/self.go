@@ -74,14 +74,14 @@ func (b *board) selfReaders() {
 			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: pace("cursor_delivered_seconds_total", by)}),
 	)
 	b.add(
-		6, 7,
-		simple(series(head{12, "Lost seconds of readers", "none", "Seconds that were dropped from the history before a reader came for them, a second. The metric log has them."},
+		12, 6,
+		quiet(series(head{12, "Lost seconds of readers", "none", "Seconds that were dropped from the history before a reader came for them, a second. The metric log has them."},
 			query{legend: "{{cursor}} of {{instance}}", expr: pace("cursor_lost_seconds_total", by)})),
-		simple(series(head{13, "Sent again", "none", "Seconds that were sent again, a second, because the connection broke after they were written."},
+		quiet(series(head{13, "Sent again", "none", "Seconds that were sent again, a second, because the connection broke after they were written."},
 			query{legend: "{{cursor}} of {{instance}}", expr: pace("cursor_resent_seconds_total", by)})),
-		simple(series(head{14, "Unconfirmed", "none", "Seconds a second of which the connection did not prove that they were read."},
+		quiet(series(head{14, "Unconfirmed", "none", "Seconds a second of which the connection did not prove that they were read."},
 			query{legend: "{{cursor}} of {{instance}}", expr: pace("cursor_unconfirmed_seconds_total", by)})),
-		simple(series(head{15, "Positions that were not saved", "none", "Times a second that the readers' positions could not be written to disk. After a restart they get some seconds twice."},
+		quiet(series(head{15, "Positions that were not saved", "none", "Times a second that the readers' positions could not be written to disk. After a restart they get some seconds twice."},
 			query{legend: "{{instance}}", expr: pace("cursor_save_errors_total", "instance")})),
 	)
 }
@@ -91,7 +91,7 @@ func (b *board) selfPush() {
 	legend := "{{way}} {{instance}}"
 	b.add(
 		6, 7,
-		simple(series(head{16, "Lag of pushes", duration, "Sealed seconds that were not pushed yet."}, query{legend: legend, expr: own("push_lag_seconds")})),
+		quiet(series(head{16, "Lag of pushes", duration, "Sealed seconds that were not pushed yet."}, query{legend: legend, expr: own("push_lag_seconds")})),
 		simple(series(head{17, "Pushed", number, "Seconds and samples that were pushed, a second."},
 			query{legend: "seconds, " + legend, expr: pace("push_seconds_total", "way, instance")},
 			query{legend: "samples, " + legend, expr: pace("push_samples_total", "way, instance")})),
@@ -101,11 +101,11 @@ func (b *board) selfPush() {
 	)
 	b.add(
 		8, 7,
-		simple(series(head{20, "Retries", "none", "Requests a second that were sent again, because the server could not be reached or did not take them."},
+		quiet(series(head{20, "Retries", "none", "Requests a second that were sent again, because the server could not be reached or did not take them."},
 			query{legend: legend, expr: pace("push_retries_total", "way, instance")})),
-		simple(series(head{21, "Refused samples", "none", "Samples a second that the server refused for good."},
+		quiet(series(head{21, "Refused samples", "none", "Samples a second that the server refused for good."},
 			query{legend: legend, expr: pace("push_refused_samples_total", "way, instance")})),
-		simple(series(head{22, "Lost seconds of pushes", "none", "Seconds that were dropped from the history before they could be pushed, a second."},
+		quiet(series(head{22, "Lost seconds of pushes", "none", "Seconds that were dropped from the history before they could be pushed, a second."},
 			query{legend: legend, expr: pace("push_lost_seconds_total", "way, instance")})),
 	)
 }
@@ -120,7 +120,7 @@ func (b *board) selfLog() {
 			query{legend: "{{instance}}", expr: pace("metriclog_seconds_total", "instance")})),
 		simple(series(head{25, "Logged rows", "none", "Rows that were written in a second."},
 			query{legend: "{{instance}}", expr: pace("metriclog_rows_total", "instance")})),
-		colored(simple(series(head{26, "Log errors and lost seconds", "none", "Attempts to write that failed, and seconds of which rows are missing, a second."},
+		colored(quiet(series(head{26, "Log errors and lost seconds", "none", "Attempts to write that failed, and seconds of which rows are missing, a second."},
 			query{legend: "errors", expr: "sum(rate(" + own("metriclog_errors_total") + "[$__rate_interval]))"},
 			query{legend: "lost seconds", expr: "sum(rate(" + own("metriclog_lost_seconds_total") + "[$__rate_interval]))"})), "errors", "orange", "lost seconds", "red"),
 	)

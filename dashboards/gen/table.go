@@ -52,7 +52,7 @@ func (b *board) overviewTable(v view) {
 		{Id: "links", Value: []dashboard.DashboardLink{link}},
 		{Id: "custom.minWidth", Value: 200},
 	})
-	b.add(width, 10, p)
+	b.add(width, 12, p)
 }
 
 // decimals is how many a column shows.
