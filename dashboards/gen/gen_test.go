@@ -147,7 +147,7 @@ func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
 		"$__rate_interval", "1m", "$__interval_ms", "15000", "$__interval", "15s", "$__range", "15m",
-		"$job", ".+", "$instance", ".+", "$resource", ".+",
+		"$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
 	).Replace(expr)
 }
 

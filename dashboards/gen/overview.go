@@ -2,10 +2,11 @@ package main
 
 // overview is about all resources: which of them to look at.
 func overview() (file, error) {
-	b := newBoard("overview", "Overview",
+	b := newBoard("overview", "windowstat / Overview",
 		"All resources: rate, errors, duration, concurrency, and the peak second beside the average. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
-	b.WithVariable(labelValues("resource", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
+	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
+	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
 	b.withAnnotations()
 
 	everything, each := view{many, ""}, view{many, "resource"}
@@ -30,9 +31,9 @@ func (b *board) overviewFigures(v view) {
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
-		figure(head{5, "p99 response time", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
+		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
 			v.quantile(0.99, "$__range")),
-		figure(head{6, "Most in flight", number, "Most calls that were in flight at once, in any second: the sum of what each target and resource had at most."},
+		figure(head{6, "In flight", number, "Most calls that were in flight at once, in any second: the sum of what each target and resource had at most."},
 			peak(v.inSecond("in_flight_max"), "$__range")),
 	)
 }

@@ -84,6 +84,7 @@ func bars(h head, color, expr string) *bargauge.PanelBuilder {
 		WithTarget(query{"{{resource}}", "sort_desc(topk(10, (" + expr + ") > 0))", true, false}.target(0, "1s")).
 		ReduceOptions(last()).
 		Orientation(common.VizOrientationHorizontal).
+		MaxVizHeight(30).
 		DisplayMode(common.BarGaugeDisplayModeBasic).
 		ShowUnfilled(false).
 		Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(14)). // whether there are two bars or ten
@@ -93,14 +94,16 @@ func bars(h head, color, expr string) *bargauge.PanelBuilder {
 		DataLinks([]cog.Builder[dashboard.DashboardLink]{toResource("__field.labels.resource")})
 }
 
-// heat is a heat map of the buckets of a histogram.
-func heat(h head, interval, expr string) *heatmap.PanelBuilder {
+// heat is a heat map of a histogram. Buckets of a classic one need the format of heat maps, and a native one must not have it.
+// Without the histogram, one zero is left, for Grafana takes nothing at all in that format for an error.
+func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
+	const interval = "1s"
 	return heatmap.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
 		Datasource(source).
 		Interval(interval).
 		MaxDataPoints(240). // or cells would be too thin to see
-		WithTarget(query{"{{le}}", expr, false, true}.target(0, interval)).
+		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0, interval)).
 		Calculate(false).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).

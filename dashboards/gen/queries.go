@@ -12,7 +12,7 @@ import (
 const (
 	job        = `job=~"$job",instance=~"$instance"`
 	secondsJob = `job=~"($job)(-seconds)?",instance=~"$instance"`
-	many       = `,resource=~"$resource"`
+	many       = `,resource=~"$resources"`
 	one        = `,resource="$resource"`
 )
 
@@ -58,6 +58,13 @@ func (v view) mean(counter string) string { return v.sum("rate(" + v.metric(coun
 // that has gone would count on with its last one for five minutes.
 func (v view) inSecond(name string) string {
 	return v.sum("last_over_time(" + v.second(name) + "[999ms])")
+}
+
+// added is what came to a histogram of /metrics/seconds within the step of a graph. It is cumulative, and has the times of its
+// seconds, so the difference of two moments is exactly what was between them.
+func (v view) added(histogram string) string {
+	h := v.second(histogram)
+	return v.sum("last_over_time(" + h + "[999ms]) - last_over_time(" + h + "[999ms] offset $__interval)")
 }
 
 // peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,

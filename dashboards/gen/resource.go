@@ -7,7 +7,7 @@ import (
 
 // resource is about one resource, second by second.
 func resource() (file, error) {
-	b := newBoard("resource", "Resource",
+	b := newBoard("resource", "windowstat / Resource",
 		"One resource second by second: bursts that a rate hides, response times, refusals, what was in flight. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
 	// One resource: where several are added up, the peak is nobody's.
@@ -26,7 +26,7 @@ func resource() (file, error) {
 func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	b.add(
-		3, 4,
+		6, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
@@ -62,29 +62,26 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
-		simple(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word. And the calls that passed on quota borrowed from a later time."},
+		quiet(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word. And the calls that passed on quota borrowed from a later time."},
 			query{legend: "refused: {{reason}}", expr: view{one, "reason"}.rate("block_total")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
 			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
 			query{legend: "failed", expr: peak(ratio(v.inSecond("exception"), v.inSecond("complete")), "$__interval")},
-		)), "refused", "orange", "failed", "red"),
+		)), "refused", "orange", "failed", "red").AxisSoftMax(0.01),
 	)
 }
 
 func (b *board) resourceTimes(v view) {
 	b.row("Duration")
 	le := view{one, "le"}
-	bucket := le.second("rt_seconds_bucket")
-	// A histogram with the time of its second is cumulative, so the difference of two is exactly what was between them.
-	exact := "clamp_min(" + le.sum("last_over_time("+bucket+"[999ms]) - last_over_time("+bucket+"[999ms] offset $__interval)") +
-		", 0) / ($__interval_ms / 1000)"
-	classic := le.sum("rate(" + le.metric("rt_seconds_bucket") + "[$__rate_interval])")
-	native := v.sum("rate(" + v.metric("rt_seconds") + "[$__rate_interval])")
+	const each = " / ($__interval_ms / 1000)"
+	classic := le.added("rt_seconds_bucket") + each + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
+	native := v.added("rt_seconds") + each + " or on () " + v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes."},
-			"1s", exact+" or on () "+classic+" or on () "+native),
+		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see below."},
+			true, classic),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
@@ -92,6 +89,11 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "fastest", expr: v.min("min_over_time(" + v.second("rt_min_seconds") + "[$__interval])")},
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
 			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
+	)
+	b.add(
+		width, 10,
+		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; second by second if the page of seconds is asked for histogram=native. Empty if the server keeps classic ones."},
+			false, native),
 	)
 }
 
