@@ -2,7 +2,10 @@
 TOOL = go tool -modfile=tools/go.mod
 
 # Modules of their own, so that who imports the SDK does not get what they need.
-MODULES = collector/grpcstat collector/sentinelstat
+MODULES = collector/grpcstat collector/sentinelstat dashboards/gen
+
+# What tests the rules of dashboards/rules; built if empty, which takes some minutes the first time.
+PROMTOOL ?=
 
 # The packages that several goroutines run through.
 CONCURRENT = ./leap ./node ./collector/... ./exporter/...
@@ -10,10 +13,10 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/...
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e unit race 386 modules lint fmt bench quick hammer fuzz
+.PHONY: help run test e2e unit race 386 modules dashboards rules lint fmt bench quick hammer fuzz
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.1:9719/metrics
 	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
@@ -37,6 +40,16 @@ modules: ## lint and tests of the nested modules
 	@set -e; for m in $(MODULES); do echo "$$m"; \
 		(cd $$m && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && CGO_ENABLED=1 go test -race -short ./...); \
 	done
+
+dashboards: ## write the dashboards again from dashboards/gen
+	cd dashboards/gen && go run . -out ..
+
+rules: ## the unit tests of the rules for Prometheus, with PROMTOOL
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf '$$dir EXIT; promtool=$(PROMTOOL); \
+	if [ -z "$$promtool" ]; then promtool=$$dir/promtool; (cd $$dir && go mod init promtool && \
+		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
+		go build -buildvcs=false -tags remove_all_sd,netgo -o promtool github.com/prometheus/prometheus/cmd/promtool); fi; \
+	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml
 
 lint: ## gofumpt, go vet, staticcheck, go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi

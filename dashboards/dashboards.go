@@ -1,0 +1,63 @@
+// Package dashboards has Grafana dashboards, rules for Prometheus and VictoriaMetrics, and the files to set them up, as they
+// are in its directory. The program in gen makes the dashboards.
+package dashboards
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+//go:embed *.json runbook.md README.md rules provisioning compose
+var files embed.FS
+
+// FS has all files.
+func FS() fs.FS { return files }
+
+// Write writes all files to a directory, which is made if need be. A file that is there with other contents is somebody's
+// work: it is an error, and nothing is written, unless overwrite is true.
+func Write(dir string, overwrite bool) error {
+	var changed []error
+	err := each(func(name string, text []byte) error {
+		old, err := os.ReadFile(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case string(old) != string(text):
+			changed = append(changed, fmt.Errorf("dashboards: %s has other contents", filepath.Join(dir, name)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 && !overwrite {
+		return errors.Join(changed...)
+	}
+	return each(func(name string, text []byte) error {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(path, text, 0o644)
+	})
+}
+
+// each calls f for every file, with the name in the way of the operating system.
+func each(f func(name string, text []byte) error) error {
+	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return f(filepath.FromSlash(path), text)
+	})
+}

@@ -1,0 +1,123 @@
+package dashboards
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if err := each(func(name string, text []byte) error {
+		names = append(names, filepath.ToSlash(name))
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if string(got) != string(text) {
+			t.Errorf("%s is not what was embedded", name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(FS(), append(names, "overview.json", "resource.json", "self.json", "rules/alerts.yaml", "compose/compose.yaml")...); err != nil {
+		t.Error(err)
+	}
+	if err := Write(dir, false); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
+func TestWriteKeepsWhatOthersChanged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "overview.json")
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, false); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("Write: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("something was written: %v, %v", left, err)
+	}
+	if err := Write(dir, true); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); !json.Valid(got) {
+		t.Error("it was not overwritten")
+	}
+}
+
+// TestFilesCanBeRead reads every file in its format.
+func TestFilesCanBeRead(t *testing.T) {
+	if err := each(func(name string, text []byte) error {
+		var into any
+		var err error
+		switch filepath.Ext(name) {
+		case ".json":
+			err = json.Unmarshal(text, &into)
+		case ".yaml":
+			err = yaml.Unmarshal(text, &into)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAlertsAreExplainedAndTested finds a heading of the runbook for every alert, and a test that it fires and one that it
+// does not.
+func TestAlertsAreExplainedAndTested(t *testing.T) {
+	text := func(name string) string {
+		b, err := fs.ReadFile(FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string
+				Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text("rules/alerts.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	runbook, tests := strings.ToLower(text("runbook.md")), text("rules/test.yaml")
+	alerts := 0
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Alert == "" {
+				continue
+			}
+			alerts++
+			file, heading, _ := strings.Cut(r.Annotations["runbook"], "#")
+			if file != "dashboards/runbook.md" || !strings.Contains(runbook, "\n## "+heading+"\n") {
+				t.Errorf("%s: the runbook has no %q", r.Alert, r.Annotations["runbook"])
+			}
+			if !strings.Contains(tests, "alertname: "+r.Alert+"\n") {
+				t.Errorf("%s: no test that it fires", r.Alert)
+			}
+			if !strings.Contains(tests, "{alertname: "+r.Alert+",") {
+				t.Errorf("%s: no test that it does not fire", r.Alert)
+			}
+		}
+	}
+	if alerts < 10 {
+		t.Errorf("%d alerts", alerts)
+	}
+}

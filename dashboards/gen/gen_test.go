@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/windowstat/windowstat/exporter"
+)
+
+func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
+	for name, build := range boards {
+		want, err := render(build)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s.json is not what the program writes; run: make dashboards", name)
+		}
+	}
+}
+
+// A shown dashboard is what the tests look at: what Grafana reads.
+type shown struct {
+	UID, Title string
+	Panels     []shownPanel
+	Templating struct {
+		List []struct{ Name, Definition string }
+	}
+	Annotations struct {
+		List []struct{ Expr string }
+	}
+}
+
+type shownPanel struct {
+	ID                       int
+	Type, Title, Description string
+	Interval                 string
+	Datasource               struct{ UID string }
+	GridPos                  struct{ X, Y, W, H int }
+	FieldConfig              struct {
+		Defaults struct {
+			Unit       string
+			Thresholds *struct{}
+		}
+		Overrides []any
+	}
+	Targets []shownTarget
+}
+
+type shownTarget struct {
+	RefID, Expr, Interval string
+	Datasource            struct{ UID string }
+}
+
+func read(t *testing.T) map[string]shown {
+	t.Helper()
+	all := map[string]shown{}
+	for name := range boards {
+		text, err := os.ReadFile(filepath.Join("..", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d shown
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = d
+	}
+	return all
+}
+
+func TestIDsAreThere(t *testing.T) {
+	for name, d := range read(t) {
+		if d.UID != "windowstat-"+name {
+			t.Errorf("%s: uid is %q", name, d.UID)
+		}
+		ids, titles := map[int]string{}, map[string]bool{}
+		for _, p := range d.Panels {
+			if before, ok := ids[p.ID]; ok || p.ID == 0 {
+				t.Errorf("%s: %q and %q have the id %d", name, before, p.Title, p.ID)
+			}
+			if titles[p.Title] {
+				t.Errorf("%s: two panels are called %q", name, p.Title)
+			}
+			ids[p.ID], titles[p.Title] = p.Title, true
+		}
+	}
+}
+
+func TestPanelsHaveWhatTheyNeed(t *testing.T) {
+	for name, d := range read(t) {
+		for _, p := range d.Panels {
+			if p.Type == "row" {
+				continue
+			}
+			if p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.FieldConfig.Defaults.Thresholds == nil && p.Type != "heatmap" {
+				t.Errorf("%s, %q: description, unit or thresholds are missing", name, p.Title)
+			}
+			if p.FieldConfig.Overrides == nil {
+				t.Errorf("%s, %q: overrides are null", name, p.Title)
+			}
+			if p.GridPos.X+p.GridPos.W > width || p.GridPos.W == 0 || p.GridPos.H == 0 {
+				t.Errorf("%s, %q: it does not fit: %v", name, p.Title, p.GridPos)
+			}
+			if p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 {
+				t.Errorf("%s, %q: data source %q, %d queries", name, p.Title, p.Datasource.UID, len(p.Targets))
+			}
+			for _, q := range p.Targets {
+				checkTarget(t, name, p, q)
+			}
+		}
+	}
+}
+
+func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
+	t.Helper()
+	if q.Datasource.UID != "${datasource}" {
+		t.Errorf("%s, %q: data source %q", name, p.Title, q.Datasource.UID)
+	}
+	if strings.Contains(q.Expr, "windowstat_persecond_") && (p.Interval != "1s" || q.Interval != "1s") {
+		t.Errorf("%s, %q: seconds without a least interval of one", name, p.Title)
+	}
+	for _, r := range regexp.MustCompile(`(\w+)\(([^()]*)\[([^\]]+)\]`).FindAllStringSubmatch(q.Expr, -1) {
+		function, selector, rng := r[1], r[2], r[3]
+		counted := function == "rate" || function == "increase"
+		if ofSecond := strings.Contains(selector, "windowstat_persecond_"); counted && ofSecond {
+			t.Errorf("%s, %q: %s of single seconds", name, p.Title, function)
+		}
+		if counted && rng != "$__rate_interval" && rng != "$__range" {
+			t.Errorf("%s, %q: %s over %s", name, p.Title, function, rng)
+		}
+	}
+}
+
+// plainExpr is an expression with something in the place of Grafana's variables.
+func plainExpr(expr string) string {
+	return strings.NewReplacer(
+		"$__rate_interval", "1m", "$__interval_ms", "15000", "$__interval", "15s", "$__range", "15m",
+		"$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
+	).Replace(expr)
+}
+
+// expressions calls f for every expression of a dashboard.
+func expressions(d shown, f func(where, expr string)) {
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			f(p.Title, q.Expr)
+		}
+	}
+	for _, a := range d.Annotations.List {
+		if a.Expr != "" {
+			f("annotations", a.Expr)
+		}
+	}
+	for _, v := range d.Templating.List {
+		if query, ok := strings.CutPrefix(v.Definition, "label_values("); ok {
+			f("variable "+v.Name, query[:strings.LastIndex(query, ",")])
+		}
+	}
+}
+
+// others are metrics that are not windowstat's.
+var others = []string{"process_start_time_seconds"}
+
+// excused are metrics of the catalogue that no dashboard shows, and why.
+var excused = map[string]string{}
+
+// catalogue are the names of all metrics.
+func catalogue() (names []string) {
+	for _, m := range exporter.Catalogue() {
+		names = append(names, "windowstat_"+m.Name)
+	}
+	for _, m := range exporter.Seconds() {
+		names = append(names, "windowstat_"+m.Name)
+	}
+	return append(names, "windowstat_"+exporter.SecondsRT)
+}
+
+// selectable are the names that selectors may have.
+func selectable() []string {
+	names := append(catalogue(), others...)
+	for _, histogram := range []string{exporter.RT, exporter.SecondsRT} {
+		names = append(names, "windowstat_"+histogram+"_bucket")
+	}
+	return names
+}
+
+func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
+	known := selectable()
+	used := map[string]bool{}
+	for name, d := range read(t) {
+		expressions(d, func(where, expr string) {
+			for _, m := range metrics(t, name+", "+where, plainExpr(expr), known) {
+				used[strings.TrimSuffix(m, "_bucket")] = true
+			}
+		})
+	}
+	for _, m := range catalogue() {
+		if _, ok := excused[m]; !used[m] && !ok {
+			t.Errorf("%s is in no dashboard, and not excused", m)
+		} else if used[m] && ok {
+			t.Errorf("%s is in a dashboard, but excused", m)
+		}
+	}
+}
+
+// metrics are those that an expression selects. It must parse, and select some with every selector.
+func metrics(t *testing.T, where, expr string, known []string) (used []string) {
+	t.Helper()
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", where, err, expr)
+		return nil
+	}
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			found := selected(s, known)
+			if len(found) == 0 {
+				t.Errorf("%s: there is no %s", where, s)
+			}
+			used = append(used, found...)
+		}
+		return nil
+	})
+	return used
+}
+
+// selected are the metrics that a selector finds by their names.
+func selected(s *parser.VectorSelector, known []string) (found []string) {
+	for _, m := range s.LabelMatchers {
+		if m.Name == "__name__" {
+			for _, k := range known {
+				if m.Matches(k) {
+					found = append(found, k)
+				}
+			}
+		}
+	}
+	return found
+}

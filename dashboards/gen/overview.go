@@ -1,0 +1,111 @@
+package main
+
+// overview is about all resources: which of them to look at.
+func overview() (file, error) {
+	b := newBoard("overview", "windowstat / Overview",
+		"All resources: rate, errors, duration, concurrency, and the peak second beside the average. Ends 20 seconds ago, when every target was scraped.")
+	b.withVariables()
+	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
+	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
+	b.withAnnotations()
+
+	everything, each := view{many, ""}, view{many, "resource"}
+	b.overviewFigures(everything)
+	b.overviewTops(each)
+	b.overviewTable(each)
+	b.overviewRate(everything, each)
+	b.overviewErrors(everything, each)
+	b.overviewDuration(everything, each)
+	b.overviewConcurrency(everything, each)
+	return b.build()
+}
+
+func (b *board) overviewFigures(v view) {
+	passed, refused := v.mean("pass_total"), v.mean("block_total")
+	b.add(
+		4, 4,
+		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
+		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
+			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
+		figure(head{3, "Refused", share, "Share of calls that were refused by a limit, or by the caller's word."},
+			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
+		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
+			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
+		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
+			v.quantile(0.99, "$__range")),
+		figure(head{6, "In flight", number, "Most calls that were in flight at once, in any second: the sum of what each target and resource had at most."},
+			peak(v.inSecond("in_flight_max"), "$__range")),
+	)
+}
+
+func (b *board) overviewTops(v view) {
+	b.row("Where to look")
+	b.add(
+		8, 9,
+		bars(head{7, "The busiest", calls, "Calls admitted in the busiest second of each resource, of all targets together."}, "blue",
+			peak(v.inSecond("pass"), "$__range")),
+		bars(head{8, "The slowest", duration, "Longest response time of each resource."}, "purple",
+			v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
+		bars(head{9, "The most refused", calls, "Calls refused in the worst second of each resource. Empty if nothing was refused."}, "orange",
+			peak(v.inSecond("block"), "$__range")).NoValue("nothing was refused"),
+	)
+}
+
+func (b *board) overviewRate(everything, each view) {
+	b.row("Rate")
+	b.add(
+		12, 10,
+		colored(simple(seconds(head{11, "Peak second and average", calls, "The highest second in each step, and the average of the counters. Where they differ, calls came in bursts."},
+			query{legend: "peak second", expr: peak(everything.inSecond("pass"), "$__interval")},
+			query{legend: "average", expr: everything.rate("pass_total")})), "peak second", "blue", "average", "orange"),
+		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second in each step, and on average by what refused them."},
+			query{legend: "peak second", expr: peak(everything.inSecond("block"), "$__interval")},
+			query{legend: "average, {{reason}}", expr: view{many, "reason"}.rate("block_total")})), "peak second", "orange"),
+		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have most calls."},
+			query{legend: "{{resource}}", expr: each.top(peak(each.inSecond("pass"), "$__interval"), "pass_total")}),
+		series(head{14, "Average by resource", perSecondUnit, "The same resources on average. Flash crowds look small here."},
+			query{legend: "{{resource}}", expr: each.top(each.rate("pass_total"), "pass_total")}),
+	)
+}
+
+func (b *board) overviewErrors(everything, each view) {
+	b.row("Errors")
+	b.add(
+		8, 9,
+		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
+			query{legend: "{{resource}}", expr: each.top(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
+		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
+			query{legend: "failed", expr: peak(everything.inSecond("exception"), "$__interval")},
+			query{legend: "ended", expr: peak(everything.inSecond("complete"), "$__interval")})), "failed", "red", "ended", "blue"),
+		series(head{17, "Failed by class", perSecondUnit, "Errors by class. One line if no classes are configured."},
+			query{legend: "{{class}}", expr: view{many, "class"}.rate("exception_class_total") +
+				` or on () label_replace(` + everything.rate("exception_total") + `, "class", "all errors", "", "")`}),
+	)
+}
+
+func (b *board) overviewDuration(everything, each view) {
+	b.row("Duration")
+	b.add(
+		8, 10,
+		simple(series(head{18, "Response time", duration, "Quantiles over all resources, from the native histogram or the classic one."},
+			query{legend: "p50", expr: everything.quantile(0.5, "$__rate_interval")},
+			query{legend: "p90", expr: everything.quantile(0.9, "$__rate_interval")},
+			query{legend: "p99", expr: everything.quantile(0.99, "$__rate_interval")})),
+		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls."},
+			query{legend: "{{resource}}", expr: each.top(each.quantile(0.99, "$__rate_interval"), "pass_total")}),
+		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have most calls."},
+			query{legend: "{{resource}}", expr: each.top(each.max("max_over_time("+each.second("rt_max_seconds")+"[$__interval])"), "pass_total")}),
+	)
+}
+
+func (b *board) overviewConcurrency(everything, each view) {
+	b.row("Concurrency")
+	b.add(
+		12, 10,
+		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most calls. The sum over the targets may be too high, if they had theirs at different moments."},
+			query{legend: "{{resource}}", expr: each.top(peak(each.inSecond("in_flight_max"), "$__interval"), "pass_total")}),
+		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the most in any second."},
+			query{legend: "most in any second", expr: peak(everything.inSecond("in_flight_max"), "$__interval")},
+			query{legend: "at the scrape", expr: everything.sum(everything.metric("in_flight"))})), "most in any second", "blue", "at the scrape", "orange"),
+	)
+}

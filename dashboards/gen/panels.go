@@ -1,0 +1,157 @@
+package main
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// A head is what every panel has. The id is given by hand and never again to another panel: links and alerts refer to it.
+type head struct {
+	id          uint32
+	title, unit string
+	description string
+}
+
+// Units.
+const (
+	perSecondUnit = "reqps"       // calls a second, on average
+	calls         = "short"       // calls in one second, a whole number
+	share         = "percentunit" // of one
+	duration      = "s"
+	number        = "short"
+	size          = "bytes"
+)
+
+// series is a graph of what /metrics has.
+func series(h head, queries ...query) *timeseries.PanelBuilder { return graph(h, "", queries) }
+
+// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them.
+func seconds(h head, queries ...query) *timeseries.PanelBuilder {
+	return graph(h, "1s", queries).Interval("1s")
+}
+
+func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
+	p := timeseries.NewPanelBuilder().
+		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
+		Datasource(source).
+		AxisSoftMin(0). // and below, where something is negative
+		LineWidth(1).
+		FillOpacity(0).
+		ShowPoints(common.VisibilityModeNever).
+		Thresholds(plain()).
+		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)).
+		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
+		Legend(common.NewVizLegendOptionsBuilder().
+			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
+			Calcs([]string{"mean", "max"}).SortBy("Max").SortDesc(true))
+	for i, q := range queries {
+		p.WithTarget(q.target(i, interval))
+	}
+	return p
+}
+
+// simple is a graph with few lines, which need no table.
+func simple(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+	return p.Legend(common.NewVizLegendOptionsBuilder().
+		ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{}))
+}
+
+// figure is one number.
+func figure(h head, expr string) *stat.PanelBuilder {
+	return stat.NewPanelBuilder().
+		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
+		Datasource(source).
+		Interval("1s").
+		WithTarget(query{expr: expr, instant: true}.target(0, "1s")).
+		ReduceOptions(last()).
+		Thresholds(plain()).
+		ColorScheme(fixed("text")).
+		ColorMode(common.BigValueColorModeValue).
+		GraphMode(common.BigValueGraphModeNone)
+}
+
+// bars are the ten resources with most of something, with a link to each.
+func bars(h head, color, expr string) *bargauge.PanelBuilder {
+	return bargauge.NewPanelBuilder().
+		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
+		Datasource(source).
+		Interval("1s").
+		WithTarget(query{"{{resource}}", "sort_desc(topk(10, (" + expr + ") > 0))", true, false}.target(0, "1s")).
+		ReduceOptions(last()).
+		Orientation(common.VizOrientationHorizontal).
+		MaxVizHeight(30).
+		DisplayMode(common.BarGaugeDisplayModeBasic).
+		ShowUnfilled(false).
+		Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(14)). // whether there are two bars or ten
+		Min(0).
+		Thresholds(plain()).
+		ColorScheme(fixed(color)).
+		DataLinks([]cog.Builder[dashboard.DashboardLink]{toResource("__field.labels.resource")})
+}
+
+// heat is a heat map of a histogram. Buckets of a classic one need the format of heat maps, and a native one must not have it.
+// Without the histogram, one zero is left, for Grafana takes nothing at all in that format for an error.
+func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
+	const interval = "1s"
+	return heatmap.NewPanelBuilder().
+		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
+		Datasource(source).
+		Interval(interval).
+		MaxDataPoints(240). // or cells would be too thin to see
+		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0, interval)).
+		Calculate(false).
+		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
+			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).
+		YAxis(heatmap.NewYAxisConfigBuilder().Unit(h.unit).AxisPlacement(common.AxisPlacementLeft)).
+		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
+		CellValues(heatmap.NewCellValuesBuilder().Unit(perSecondUnit)).
+		FilterValues(heatmap.NewFilterValueRangeBuilder().Le(1e-9)).
+		Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).YHistogram(true)).
+		ShowLegend()
+}
+
+// plain are thresholds that colour nothing: Grafana's own turn red above 80.
+func plain() *dashboard.ThresholdsConfigBuilder {
+	return dashboard.NewThresholdsConfigBuilder().
+		Mode(dashboard.ThresholdsModeAbsolute).
+		Steps([]dashboard.Threshold{{Color: "text"}})
+}
+
+// above are thresholds that colour what is higher than a limit.
+func above(limit float64, color string) *dashboard.ThresholdsConfigBuilder {
+	return dashboard.NewThresholdsConfigBuilder().
+		Mode(dashboard.ThresholdsModeAbsolute).
+		Steps([]dashboard.Threshold{{Color: "green"}, {Color: color, Value: &limit}})
+}
+
+// byThreshold colours by the thresholds.
+func byThreshold() *dashboard.FieldColorBuilder {
+	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)
+}
+
+func fixed(color string) *dashboard.FieldColorBuilder {
+	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor(color)
+}
+
+func last() *common.ReduceDataOptionsBuilder {
+	return common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)
+}
+
+// quiet is a graph of what should be zero. Without an upper end, Grafana's axis goes to 100.
+func quiet(p *timeseries.PanelBuilder) *timeseries.PanelBuilder { return simple(p).AxisSoftMax(1) }
+
+// colored gives the lines of a name their color, in every graph the same.
+func colored(p *timeseries.PanelBuilder, colors ...string) *timeseries.PanelBuilder {
+	p.FillOpacity(10)
+	for i := 0; i < len(colors); i += 2 {
+		p.OverrideByName(colors[i], []dashboard.DynamicConfigValue{{
+			Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": colors[i+1]},
+		}})
+	}
+	return p
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+)
+
+// Selectors. Values of a variable with many choices come escaped for an expression, those of one with a single choice do
+// not, so that has to be compared as it is: resources have names such as GET /{$}.
+const (
+	job        = `job=~"$job",instance=~"$instance"`
+	secondsJob = `job=~"($job)(-seconds)?",instance=~"$instance"`
+	many       = `,resource=~"$resources"`
+	one        = `,resource="$resource"`
+)
+
+// A view makes expressions for the resources of one dashboard.
+type view struct {
+	resources string // selects them; one of the above
+	by        string // in brackets, the label that sums are kept apart by; empty for none
+}
+
+// sum adds up what there is of the targets, and keeps apart what the view keeps apart.
+func (v view) sum(expr string) string { return "sum" + v.grouping() + "(" + expr + ")" }
+
+// max is the highest of the targets.
+func (v view) max(expr string) string { return "max" + v.grouping() + "(" + expr + ")" }
+
+// min is the lowest of the targets.
+func (v view) min(expr string) string { return "min" + v.grouping() + "(" + expr + ")" }
+
+func (v view) grouping() string {
+	if v.by == "" {
+		return ""
+	}
+	return " by (" + v.by + ") "
+}
+
+// metric selects a metric of resources from /metrics.
+func (v view) metric(name string) string { return "windowstat_" + name + "{" + job + v.resources + "}" }
+
+// second selects a metric of /metrics/seconds.
+func (v view) second(name string) string {
+	return "windowstat_persecond_" + name + "{" + secondsJob + v.resources + "}"
+}
+
+// rate is how fast a counter of /metrics grows. Its range follows the interval of the scrapes.
+func (v view) rate(counter string) string {
+	return v.sum("rate(" + v.metric(counter) + "[$__rate_interval])")
+}
+
+// mean is the same over all the time that is shown.
+func (v view) mean(counter string) string { return v.sum("rate(" + v.metric(counter) + "[$__range])") }
+
+// inSecond is the sum over the targets in one second, and in no other: the range is shorter than a second, or a target
+// that has gone would count on with its last one for five minutes.
+func (v view) inSecond(name string) string {
+	return v.sum("last_over_time(" + v.second(name) + "[999ms])")
+}
+
+// added is what came to a histogram of /metrics/seconds within the step of a graph. It is cumulative, and has the times of its
+// seconds, so the difference of two moments is exactly what was between them.
+func (v view) added(histogram string) string {
+	h := v.second(histogram)
+	return v.sum("last_over_time(" + h + "[999ms]) - last_over_time(" + h + "[999ms] offset $__interval)")
+}
+
+// peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,
+// however long the time, so a burst is as tall at a day as at five minutes.
+func peak(inSecond, time string) string {
+	return "max_over_time((" + inSecond + ")[" + time + ":1s])"
+}
+
+// quantile is of the response times on /metrics, from whichever histogram the server keeps.
+func (v view) quantile(q float64, time string) string {
+	native := v.sum("rate(" + v.metric("rt_seconds") + "[" + time + "])")
+	le := view{v.resources, strings.TrimPrefix(v.by+",le", ",")}
+	classic := le.sum("rate(" + v.metric("rt_seconds_bucket") + "[" + time + "])")
+	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%g, %s)", q, classic, q, native)
+}
+
+// ratio divides, and has no value where there is nothing to divide by: an idle resource has no share of errors.
+func ratio(part, whole string) string { return "(" + part + ") / ((" + whole + ") > 0)" }
+
+// top keeps the ten resources of which a counter grew most, over all the time that is shown: the same ones in the whole
+// graph.
+func (v view) top(expr, counter string) string {
+	most := v.sum("rate(" + v.metric(counter) + "[$__range] @ end())")
+	return "(" + expr + ") and on (resource) topk(10, " + most + ")"
+}
+
+// query is an expression in a panel.
+type query struct {
+	legend, expr string
+	instant      bool // one value, at the end of the time that is shown
+	heatmap      bool
+}
+
+// target makes the query for a panel. With an interval, that is the least distance of its points.
+func (q query) target(ref int, interval string) *prometheus.DataqueryBuilder {
+	t := prometheus.NewDataqueryBuilder().
+		RefId(string(rune('A' + ref))).
+		Datasource(source).
+		EditorMode(prometheus.QueryEditorModeCode).
+		Expr(q.expr).
+		LegendFormat(q.legend)
+	if interval != "" {
+		t.Interval(interval)
+	}
+	if q.instant {
+		t.Instant()
+	} else {
+		t.Range()
+	}
+	if q.heatmap {
+		t.Format(prometheus.PromQueryFormatHeatmap)
+	}
+	return t
+}

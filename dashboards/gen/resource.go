@@ -1,0 +1,139 @@
+package main
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// resource is about one resource, second by second.
+func resource() (file, error) {
+	b := newBoard("resource", "windowstat / Resource",
+		"One resource second by second: bursts that a rate hides, response times, refusals, what was in flight. Ends 20 seconds ago, when every target was scraped.")
+	b.withVariables()
+	// One resource: where several are added up, the peak is nobody's.
+	b.WithVariable(labelValues("resource", "Resource", resources))
+	b.withAnnotations()
+
+	v := view{one, ""}
+	b.resourceFigures(v)
+	b.resourceCalls(v)
+	b.resourceTimes(v)
+	b.resourceInFlight(v)
+	b.resourceTargets()
+	return b.build()
+}
+
+func (b *board) resourceFigures(v view) {
+	passed, refused := v.mean("pass_total"), v.mean("block_total")
+	b.add(
+		6, 3,
+		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
+		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
+			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
+		figure(head{3, "Sliding peak", calls, "Most calls that one target admitted in any second, which need not begin when a second of the clock does."},
+			v.max("max_over_time("+v.second("pass_peak")+"[$__range])")),
+		figure(head{4, "Refused", share, "Share of calls that were refused."},
+			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
+		figure(head{5, "Failed", share, "Share of the calls that ended, that ended with an error."},
+			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
+		figure(head{6, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."}, v.quantile(0.99, "$__range")),
+		figure(head{7, "Slowest call", duration, "Longest response time."}, v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
+		figure(head{8, "Most in flight", number, "Most calls in flight at once: the sum of what each target had at most in one second."},
+			peak(v.inSecond("in_flight_max"), "$__range")),
+	)
+}
+
+func (b *board) resourceCalls(v view) {
+	b.row("Second by second")
+	b.add(
+		width, 10,
+		colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have."},
+			query{legend: "busiest second", expr: peak(v.inSecond("pass"), "$__interval")},
+			query{legend: "rate()", expr: v.rate("pass_total")})), "busiest second", "blue", "rate()", "orange"),
+	)
+	b.add(
+		12, 8,
+		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and what is orange was too much."},
+			query{legend: "admitted", expr: peak(v.inSecond("pass"), "$__interval")},
+			query{legend: "refused", expr: peak(v.inSecond("block"), "$__interval")},
+			query{legend: "on borrowed quota", expr: peak(v.inSecond("occupied_pass"), "$__interval")},
+		)), "admitted", "blue", "refused", "orange", "on borrowed quota", "purple"),
+		colored(simple(seconds(head{11, "Ended and failed", calls, "The second of each step in which most calls ended, and the one in which most failed."},
+			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
+			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
+		)), "ended", "blue", "failed", "red"),
+		quiet(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word. And the calls that passed on quota borrowed from a later time."},
+			query{legend: "refused: {{reason}}", expr: view{one, "reason"}.rate("block_total")},
+			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
+		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
+			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
+			query{legend: "failed", expr: peak(ratio(v.inSecond("exception"), v.inSecond("complete")), "$__interval")},
+		)), "refused", "orange", "failed", "red").AxisSoftMax(0.01),
+	)
+}
+
+func (b *board) resourceTimes(v view) {
+	b.row("Duration")
+	le := view{one, "le"}
+	const each = " / ($__interval_ms / 1000)"
+	classic := le.added("rt_seconds_bucket") + each + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
+	native := v.added("rt_seconds") + each + " or on () " + v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")
+	b.add(
+		12, 10,
+		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see below."},
+			true, classic),
+		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
+			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
+			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
+			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
+			query{legend: "fastest", expr: v.min("min_over_time(" + v.second("rt_min_seconds") + "[$__interval])")},
+		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
+			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
+	)
+	b.add(
+		width, 10,
+		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; second by second if the page of seconds is asked for histogram=native. Empty if the server keeps classic ones."},
+			false, native),
+	)
+}
+
+func (b *board) resourceInFlight(v view) {
+	b.row("Concurrency")
+	b.add(
+		12, 8,
+		colored(simple(seconds(head{16, "In flight", number, "Most calls in flight at once, and what was in flight when the seconds ended. The first is the sum of what each target had at most, and too high if they had it at different moments."},
+			query{legend: "most at once", expr: peak(v.inSecond("in_flight_max"), "$__interval")},
+			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
+		)), "most at once", "blue", "when a second ended", "green"),
+		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once in any second of each step."},
+			query{legend: "{{instance}}", expr: view{one, "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
+	)
+}
+
+func (b *board) resourceTargets() {
+	v := view{one, "instance"}
+	b.row("By target")
+	b.add(
+		12, 8,
+		seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step."},
+			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")}),
+		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any second that ended in the step; where a burst straddles two seconds of the clock, it is higher than both."},
+			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass_peak") + "[$__interval])")}),
+		simple(seconds(head{20, "Targets", number, "How many targets have this resource, in each second. A second that is missing here is missing in every sum."},
+			query{legend: "targets", expr: "min_over_time((count(last_over_time(" + view{one, ""}.second("pass") + "[999ms])))[$__interval:1s])"})),
+		gauges(),
+	)
+}
+
+// gauges is what those have who scrape /metrics alone.
+func gauges() *timeseries.PanelBuilder {
+	v := view{one, ""}
+	queries := []query{{legend: "admitted, peak of a minute", expr: v.sum(v.metric("pass_qps_peak"))}}
+	for _, g := range []struct{ legend, name string }{
+		{"admitted", "pass_qps"}, {"refused", "block_qps"}, {"ended", "complete_qps"}, {"failed", "exception_qps"},
+	} {
+		queries = append(queries, query{legend: g.legend, expr: v.sum(v.metric(g.name))})
+	}
+	return simple(series(head{21, "Without the page of seconds", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets."},
+		queries...))
+}

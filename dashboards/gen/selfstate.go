@@ -1,0 +1,52 @@
+package main
+
+// selfNames is about what takes memory: names that are kept apart, and what came when there were too many.
+func (b *board) selfNames() {
+	b.row("Names and limits")
+	b.add(
+		8, 8,
+		simple(series(head{27, "Kept apart", number, "Resources, entrances, and the combinations of them with origins, which are what takes memory; of the target that has most."},
+			query{legend: "resources", expr: "max(" + own("resources") + ")"},
+			query{legend: "entrances", expr: "max(" + own("entrances") + ")"},
+			query{legend: "leaves", expr: "max(" + own("leaves") + ")"})),
+		quiet(series(head{28, "Overflow by kind", perSecondUnit, "Calls a second that were counted as _other, because there were too many names of a kind, or that have no place in the call tree."},
+			query{legend: "resources", expr: "sum(rate(" + own("overflow_events_total") + "[$__rate_interval]))"},
+			query{legend: "origins", expr: "sum(rate(" + own("origin_overflow_events_total") + "[$__rate_interval]))"},
+			query{legend: "entrances", expr: "sum(rate(" + own("entrance_overflow_events_total") + "[$__rate_interval]))"},
+			query{legend: "leaves", expr: "sum(rate(" + own("leaf_overflow_events_total") + "[$__rate_interval]))"},
+			query{legend: "call tree", expr: "sum(rate(" + own("tree_overflow_events_total") + "[$__rate_interval]))"})),
+		quiet(series(head{29, "Retired resources", "none", "Resources a second that were retired because they were idle."},
+			query{legend: "{{instance}}", expr: pace("retired_resources_total", "instance")})),
+		simple(series(head{30, "Limits in force", number, "How many limits each target has."}, query{legend: "{{instance}}", expr: own("limits")})),
+		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
+			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})),
+		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
+			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})),
+	)
+}
+
+// selfClock is about the clock, and about the sampler of other libraries' series.
+func (b *board) selfClock() {
+	b.row("Clock and sampler")
+	b.add(
+		8, 7,
+		simple(series(head{33, "Offset of the clock", duration, "How far the wall clock is ahead of the names of the seconds."}, query{legend: "{{instance}}", expr: own("clock_offset_seconds")})),
+		quiet(series(head{34, "Steps of the clock", "none", "Times a second that the wall clock was found a second or more away from where it should have been."},
+			query{legend: "{{instance}}", expr: pace("clock_steps_total", "instance")})),
+		quiet(series(head{35, "Repeated seconds", "none", "Seconds a second that the wall clock named twice: counted in totals, not handed out."},
+			query{legend: "{{instance}}", expr: pace("clock_repeated_seconds_total", "instance")})),
+		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
+			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
+			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})),
+		quiet(series(head{37, "Samplings that failed", "none", "Samplings a second that failed, in part at least."},
+			query{legend: "{{instance}}", expr: pace("sampler_errors_total", "instance")})),
+		quiet(series(head{38, "Seconds without a sampling", "none", "Seconds a second without a sampling, because it failed or took too long."},
+			query{legend: "{{instance}}", expr: pace("sampler_missed_seconds_total", "instance")})),
+	)
+	b.row("Build")
+	b.add(
+		width, 6,
+		simple(series(head{39, "Versions", number, "Targets of each version."},
+			query{legend: "windowstat {{version}}, {{goversion}}", expr: "count by (version, goversion) (" + own("build_info") + ")"})),
+	)
+}

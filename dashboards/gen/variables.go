@@ -1,0 +1,69 @@
+package main
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+)
+
+// source is the data source of everything: the one that is chosen at the top. A name would only be right in one Grafana.
+var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+
+// withVariables adds the data source, Job and Instance.
+//
+// The page of seconds usually is a job of its own, shop-seconds beside shop. The expression leaves the suffix out, so that
+// both are one entry in the list; see [perSecond].
+func (b *board) withVariables() {
+	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
+	b.WithVariable(labelValues("job", "Job", `label_values({__name__=~"windowstat_(pass_total|resources|persecond_pass)"}, job)`).
+		Regex(`/^(.*?)(?:-seconds)?$/`).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
+	b.WithVariable(labelValues("instance", "Instance", `label_values({__name__=~"windowstat_(pass_total|resources|persecond_pass)", job=~"($job)(-seconds)?"}, instance)`).
+		Multi(true).IncludeAll(true).AllValue(".+").Current(all))
+}
+
+// resources are the values of a variable for resources.
+const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)", job=~"($job)(-seconds)?", instance=~"$instance"}, resource)`
+
+// all is the choice of everything.
+var all = dashboard.VariableOption{
+	Selected: cog.ToPtr(true),
+	Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
+	Value:    dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
+}
+
+func labelValues(name, label, query string) *dashboard.QueryVariableBuilder {
+	return dashboard.NewQueryVariableBuilder(name).
+		Label(label).
+		Datasource(source).
+		Query(dashboard.StringOrMap{String: cog.ToPtr(query)}).
+		Definition(query).
+		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).
+		Sort(dashboard.VariableSortAlphabeticalCaseInsensitiveAsc)
+}
+
+// withAnnotations marks the moments after which graphs look different: a process began, limits were changed.
+func (b *board) withAnnotations() {
+	for _, a := range []struct{ name, title, expr, color string }{
+		{"Starts", "{{instance}} started", `process_start_time_seconds{` + job + `} * 1000`, "blue"},
+		{"Limits", "{{instance}} took new limits", `(windowstat_limits_last_reload_timestamp_seconds{` + job + `} > 0) * 1000`, "purple"},
+	} {
+		b.Annotation(dashboard.NewAnnotationQueryBuilder().
+			Name(a.name).
+			Datasource(source).
+			Enable(true).
+			IconColor(a.color).
+			Expr(a.expr).
+			Target(prometheus.NewDataqueryBuilder().RefId("Anno").Expr(a.expr)).
+			TitleFormat(a.title).
+			Step("60s").
+			UseValueForTime(true))
+	}
+}
+
+// toResource is the link from a resource's name to its own dashboard. The word is Grafana's for the name.
+func toResource(word string) cog.Builder[dashboard.DashboardLink] {
+	return dashboard.NewDashboardLinkBuilder("This resource second by second").
+		Type(dashboard.DashboardLinkTypeLink).
+		Url("/d/windowstat-resource?${datasource:queryparam}&${job:queryparam}&${instance:queryparam}&var-resource=${" + word + ":percentencode}&${__url_time_range}")
+}
