@@ -158,22 +158,28 @@ func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] 
 		}
 		last := a.Index(now)
 		count := min(int64(a.n), int64(span/a.length))
-		for index := last - count + 1; index <= last; index++ {
-			s := a.slot(index)
+		index := last - count + 1
+		for i := a.slotNo(index); index <= last; index++ {
+			s := &a.slots[i]
 			if s.index == index && !yield(time.Duration(index)*a.length, &s.bucket) {
 				return
+			}
+			if i++; i == len(a.slots) {
+				i = 0
 			}
 		}
 	}
 }
 
-func (a *Array[B]) slot(index int64) *slot[B] {
+func (a *Array[B]) slot(index int64) *slot[B] { return &a.slots[a.slotNo(index)] }
+
+func (a *Array[B]) slotNo(index int64) int {
 	n := int64(a.n)
 	i := index % n
 	if i < 0 {
 		i += n
 	}
-	return &a.slots[i]
+	return int(i)
 }
 
 func floorDiv(a, b int64) int64 {

@@ -73,15 +73,14 @@ func (st *stripe) turnTo(no int32) {
 // Holds all stripes' locks.
 func (s *Statistic) eachCell(f func(cell int, n int64)) {
 	for no := range pages {
+		if !s.hasPage(no) {
+			continue
+		}
 		var sum [pageCells]int64
-		there := false
 		for st := range s.stripes {
 			if st.rt != nil {
-				there = st.rt.addPage(no, &sum) || there
+				st.rt.addPage(no, &sum)
 			}
-		}
-		if !there {
-			continue
 		}
 		for c, n := range sum {
 			if n != 0 {
@@ -91,11 +90,21 @@ func (s *Statistic) eachCell(f func(cell int, n int64)) {
 	}
 }
 
-// addPage adds the counts of a page, and reports whether there is one.
-func (p *cells) addPage(no int, sum *[pageCells]int64) bool {
+// hasPage reports whether any stripe has a page. Holds all stripes' locks.
+func (s *Statistic) hasPage(no int) bool {
+	for st := range s.stripes {
+		if st.rt != nil && st.rt.page[no] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// addPage adds the counts of a page.
+func (p *cells) addPage(no int, sum *[pageCells]int64) {
 	q := p.page[no]
 	if q == nil {
-		return false
+		return
 	}
 	for c, n := range q {
 		sum[c] = saturate(sum[c], int64(n))
@@ -105,7 +114,6 @@ func (p *cells) addPage(no int, sum *[pageCells]int64) bool {
 			sum[s.cell%pageCells] = saturate(sum[s.cell%pageCells], s.n)
 		}
 	}
-	return true
 }
 
 // reset empties the cells and keeps their memory.

@@ -113,15 +113,20 @@ func (v *View) Snapshot(now time.Duration, h *Histogram) Snapshot {
 		s.advance(max(now, open.Start))
 		if s.rings != nil {
 			for at, p := range s.rings.minute.Window(secondAt(open.Index-1), v.shape.horizon) {
+				b := s.rings.store.get(*p)
+				if len(leaves) == 1 { // there is nothing to add up
+					snap.Peak = max(snap.Peak, peakOf(b, v.shape.perSec))
+					continue
+				}
 				i := int((at-first)/time.Second) * perSec
-				addSlides(s.rings.store.get(*p), slides[i:i+perSec])
+				addSlides(b, slides[i:i+perSec])
 			}
 		}
 		s.addTotal(&snap, h)
 		s.mu.Unlock()
 	}
 	snap.Last, _ = v.Second(open.Index - 1)
-	snap.Peak = slices.Max(slides)
+	snap.Peak = max(snap.Peak, slices.Max(slides))
 	if h != nil {
 		h.measure(&snap.Total)
 	}

@@ -496,6 +496,9 @@ func TestBadArguments(t *testing.T) {
 		},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
+		{"dashboards", 2, []string{"--out: a directory is needed"}},
+		{"dashboards --out=" + file, 1, []string{"not a directory"}},
+		{"dashboards x", 2, []string{"takes no arguments"}},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
 	} {
