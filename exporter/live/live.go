@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 )
 
 // What [Options] are if they do not say.
@@ -37,6 +37,7 @@ type Page struct {
 	opts    Options
 	feed    *feed
 	files   map[string]file
+	zip     gzipped.Writers
 	viewers chan struct{}
 	closed  context.Context
 	close   context.CancelFunc
@@ -152,33 +153,21 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if gzipped.Accepted(r) {
 		w.Header().Set("Content-Encoding", "gzip")
 		body = f.zipped
 	}
 	_, _ = w.Write(body)
 }
 
-// zipped writes a body that is made for one request.
-func zipped(w http.ResponseWriter, r *http.Request, body []byte) {
+// answer writes a body that is made for one request.
+func (p *Page) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		_, _ = w.Write(body)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z := zips.Get().(*gzip.Writer)
-	defer zips.Put(z)
-	z.Reset(w)
-	_, _ = z.Write(body)
-	_ = z.Close()
+	out, end := p.zip.Start(w, r)
+	_, _ = out.Write(body)
+	_ = end()
 }
-
-var zips = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	return z
-}}
 
 // patience is how long a client may take for one write.
 const patience = 10 * time.Second

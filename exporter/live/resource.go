@@ -59,7 +59,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	zipped(w, r, body)
+	p.answer(w, r, body)
 }
 
 func shareOf(name string, v *node.View, now time.Duration) share {

@@ -32,7 +32,7 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := p.feed.after(at)
-	zipped(w, r, n.encode())
+	p.answer(w, r, n.encode())
 }
 
 // stream sends each second as an event, when it is sealed. The id of an event is the position after it, so that a browser

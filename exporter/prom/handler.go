@@ -1,13 +1,10 @@
 package prom
 
 import (
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
@@ -55,7 +53,7 @@ type handler struct {
 	door        door
 	pages       text.Pages
 	families    []*exporter.Family
-	zip         compressor
+	zip         gzipped.Writers
 	last        scrape
 }
 
@@ -85,7 +83,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.p.metrics.Walk(walk.Page{Page: page})
 	}
 	w.Header().Set("Content-Type", string(format))
-	out, end := h.zip.start(w, r)
+	out, end := h.zip.Start(w, r)
 	counted := &counter{Writer: out}
 	// From here on the only errors are those of a client that is gone.
 	_, _ = page.WriteTo(counted)
@@ -115,37 +113,4 @@ func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (sa
 		_ = closer.Close()
 	}
 	return samples
-}
-
-// compressor zips responses, and keeps the writers to use them again.
-type compressor struct{ writers sync.Pool }
-
-// start returns where to write a response's body, and what to do at its end.
-func (c *compressor) start(w http.ResponseWriter, r *http.Request) (io.Writer, func() error) {
-	if !acceptsGzip(r) {
-		return w, func() error { return nil }
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := c.writers.Get().(*gzip.Writer)
-	if z == nil {
-		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	}
-	z.Reset(w)
-	return z, func() error {
-		defer c.writers.Put(z)
-		return z.Close()
-	}
-}
-
-// acceptsGzip reports whether the client takes gzip.
-func acceptsGzip(r *http.Request) bool {
-	for _, header := range r.Header["Accept-Encoding"] {
-		for coding := range strings.SplitSeq(header, ",") {
-			name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
-			if name == "gzip" && strings.TrimSpace(q) != "q=0" {
-				return true
-			}
-		}
-	}
-	return false
 }

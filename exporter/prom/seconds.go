@@ -11,6 +11,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/exporter/internal/walk"
 	"github.com/windowstat/windowstat/node"
@@ -83,7 +84,7 @@ type Seconds struct {
 	conns       conns
 	door        door
 	pages       text.Pages
-	zip         compressor
+	zip         gzipped.Writers
 	last        scrape
 
 	saving     sync.Mutex // guards the file of positions

@@ -41,7 +41,7 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 
 // send writes the page to the client, all of it.
 func (s *Seconds) send(w http.ResponseWriter, r *http.Request, page secondsPage, format expfmt.Format, began time.Time) error {
-	out, end := s.zip.start(w, r)
+	out, end := s.zip.Start(w, r)
 	counted := &counter{Writer: out}
 	_, err := page.WriteTo(counted)
 	if format.FormatType() == expfmt.TypeOpenMetrics && err == nil {
