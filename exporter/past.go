@@ -80,17 +80,12 @@ func (r *Resources) past(s *Selection, one rowSize, from, to int64, limit Limit)
 	return p
 }
 
-// add adds a row. Two of a resource in one second are of two resources whose names are the same in the log.
+// add adds a row. One that is out of place is not ours.
 func (p *past) add(resource string, m *node.MetricNode) {
 	rows := p.resources[resource]
-	if n := len(rows); n > 0 && !m.Start.After(rows[n-1].Start) {
-		if last := &rows[n-1]; m.Start.Equal(last.Start) {
-			last.Counts = last.Counts.Add(m.Counts)
-			last.InFlightMax += m.InFlightMax
-		}
-		return
+	if n := len(rows); n == 0 || m.Start.After(rows[n-1].Start) {
+		p.resources[resource] = append(rows, *m)
 	}
-	p.resources[resource] = append(rows, *m)
 }
 
 // fill puts the idle seconds of a resource between its rows: of all seconds in which the process lived, those from first

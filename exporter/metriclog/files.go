@@ -1,88 +1,45 @@
 package metriclog
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
-// file is one file of the log, by what its name says.
-type file struct {
-	date string // yyyy-MM-dd
-	n    int    // 0 for the first of the day, which has no number; -1 for no file
-}
-
 // files are the data file that is being written and its index, and the ones before them.
 type files struct {
-	dir, base string
-	maxSize   int64
-	maxFiles  int
+	format
+	dir, log string
+	maxSize  int64
+	keep     retention
+	sync     time.Duration // 0 for never
 
-	current       file
+	lock          *os.File // nil while closed
+	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // what they hold
+	before        [2]int64 // and what they held before the last second
+	synced        int64    // Unix time of the last second that is known to be on the disk
+	looked        int64    // of the second at which it was last looked for files to delete
 }
 
-func (f *files) name(x file) string {
-	name := f.base + "." + x.date
-	if x.n > 0 {
-		name += "." + strconv.Itoa(x.n)
-	}
-	return name
-}
-
-// parse is the inverse of name. It reports false for the name of anything else.
-func (f *files) parse(name string) (file, bool) {
-	rest, ok := strings.CutPrefix(name, f.base+".")
-	if !ok {
-		return file{}, false
-	}
-	date, number, numbered := strings.Cut(rest, ".")
-	if _, err := time.Parse(time.DateOnly, date); err != nil {
-		return file{}, false
-	}
-	x := file{date: date}
-	if numbered {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 || strconv.Itoa(n) != number {
-			return file{}, false
-		}
-		x.n = n
-	}
-	return x, true
-}
+func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
 
 // list returns the log's files, oldest first.
-func (f *files) list() ([]file, error) {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []file
-	for _, e := range entries {
-		if x, ok := f.parse(e.Name()); ok && e.Type().IsRegular() {
-			all = append(all, x)
-		}
-	}
-	slices.SortFunc(all, func(a, b file) int {
-		if c := strings.Compare(a.date, b.date); c != 0 {
-			return c
-		}
-		return a.n - b.n
-	})
-	return all, nil
+func (f *files) list() ([]segment, error) {
+	return segments(f.dir, f.kind, func(log string) bool { return log == f.log })
 }
 
-// resume finds the newest file, to be appended to, and returns the Unix time of the last second that the log holds; 0
-// if there is none.
+// resume takes the log for this process, finds the newest file, to be appended to, and returns the Unix time of the last
+// second that the log holds; 0 if there is none.
 func (f *files) resume() (last int64, err error) {
-	f.current.n = -1
+	f.current = segment{}
+	if err := f.hold(); err != nil {
+		return 0, err
+	}
 	all, err := f.list()
 	if err != nil || len(all) == 0 {
 		return 0, err
@@ -91,58 +48,79 @@ func (f *files) resume() (last int64, err error) {
 	if err := f.open(); err != nil {
 		return 0, err
 	}
-	if err := f.close(); err != nil {
+	if err := f.closeSegment(); err != nil {
 		return 0, err
 	}
-	for ; last == 0 && len(all) > 0; all = all[:len(all)-1] {
-		if last, err = f.lastIndexed(all[len(all)-1]); err != nil {
-			return 0, err
-		}
-	}
-	return last, nil
+	return f.last(all)
 }
 
-// lastIndexed is the last second in a file's index, if that is where the index says; 0 if not.
-func (f *files) lastIndexed(x file) (last int64, err error) {
-	path := filepath.Join(f.dir, f.name(x))
-	idx, err := os.ReadFile(path + idxSuffix)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(idx) < idxRecord {
-		return 0, nil
+// hold keeps other processes away from the log.
+func (f *files) hold() error {
+	path := filepath.Join(f.dir, f.log) + lockSuffix
+	if f.lock != nil && same(path, f.lock) {
+		return nil
 	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	lock, err := lockFile(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	data, err := os.Open(path)
-	if err != nil {
-		return 0, err
+	if f.lock != nil {
+		_ = f.lock.Close() // somebody deleted it
 	}
-	defer func() { err = errors.Join(err, data.Close()) }()
-	second, offset := parseRecord(idx[len(idx)/idxRecord*idxRecord-idxRecord:])
-	stamp := strconv.AppendInt(nil, second*1000, 10)
-	got := make([]byte, len(stamp))
-	if _, err := data.ReadAt(got, offset); err != nil || !bytes.Equal(got, stamp) {
-		return 0, nil // nothing there, or something else
+	f.lock = lock
+	return nil
+}
+
+// last is the last second in files, oldest first; 0 if there is none.
+func (f *files) last(all []segment) (int64, error) {
+	for _, s := range slices.Backward(all) {
+		o, err := openSegment(f.dir, s, f.format)
+		if err != nil {
+			return 0, err
+		}
+		last := o.lastIndexed()
+		if err := o.Close(); err != nil || last > 0 {
+			return last, err
+		}
 	}
-	return second, nil
+	return 0, nil
 }
 
 // append writes the rows of the second that starts at start, in the log's time zone, in one write, and then its
 // record in the index, which makes it count: what has no record is taken back, at once or when the file is opened
 // again.
 func (f *files) append(start time.Time, rows []byte) error {
-	if err := f.roll(start.Format(time.DateOnly)); err != nil {
+	if err := f.roll(start); err != nil {
 		return err
 	}
+	f.before = [2]int64{f.size, f.idxSize}
 	_, err := f.data.WriteAt(rows, f.size)
 	if err == nil {
 		_, err = f.idx.WriteAt(appendRecord(nil, start.Unix(), f.size), f.idxSize)
 	}
-	if err != nil {
-		return errors.Join(err, f.restore(), f.close())
-	}
 	f.size += int64(len(rows))
 	f.idxSize += idxRecord
+	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
+		if err = f.flush(); err == nil {
+			f.synced = start.Unix()
+		}
+	}
+	if err != nil {
+		return errors.Join(err, f.undo(), f.closeSegment())
+	}
 	return nil
+}
+
+// undo takes the last second back.
+func (f *files) undo() error {
+	f.size, f.idxSize = f.before[0], f.before[1]
+	if f.data == nil {
+		return nil
+	}
+	return f.restore()
 }
 
 // restore cuts both files back to what is known to be whole.
@@ -150,12 +128,21 @@ func (f *files) restore() error {
 	return errors.Join(f.data.Truncate(f.size), f.idx.Truncate(f.idxSize))
 }
 
-// roll makes sure that a file of this date with room is open.
-func (f *files) roll(date string) error {
-	if f.current.n >= 0 && f.current.date == date {
-		if f.data != nil && !f.intact() {
+// flush has the disk keep what was written.
+func (f *files) flush() error {
+	return errors.Join(f.data.Sync(), f.idx.Sync())
+}
+
+// roll makes sure that a file for this second with room is open.
+func (f *files) roll(start time.Time) error {
+	date := start.Format(time.DateOnly)
+	if err := f.hold(); err != nil {
+		return err
+	}
+	if f.current.date == date {
+		if f.data != nil && (!same(f.path(f.current), f.data) || !f.asLeft()) {
 			// Somebody deleted, moved or truncated it.
-			if err := f.close(); err != nil {
+			if err := f.closeSegment(); err != nil {
 				return err
 			}
 		}
@@ -165,54 +152,49 @@ func (f *files) roll(date string) error {
 			}
 		}
 		if f.size < f.maxSize {
+			f.retain(start.Unix(), false)
 			return nil
 		}
 	}
-	if err := f.close(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := f.closeSegment(); err != nil {
 		return err
 	}
 	all, err := f.list()
 	if err != nil {
 		return err
 	}
-	next := file{date: date}
-	for _, x := range all {
-		if x.date == date {
-			next.n = x.n + 1
+	next := segment{log: f.log, date: date, first: start.Unix()}
+	for _, s := range all {
+		if s.date == date {
+			next.n = max(next.n, s.n+1)
 		}
 	}
-	for len(all) > 0 && len(all) >= f.maxFiles {
-		// One that cannot be deleted must not stop the log; it is tried again at the next roll.
-		path := filepath.Join(f.dir, f.name(all[0]))
-		_ = os.Remove(path + idxSuffix)
-		_ = os.Remove(path)
-		all = all[1:]
-	}
 	f.current = next
+	f.retain(start.Unix(), true)
 	return f.open()
 }
 
-// intact reports whether the file at the path is still the one that is open, as long as it was left.
-func (f *files) intact() bool {
-	at, err := os.Stat(filepath.Join(f.dir, f.name(f.current)))
+// same reports whether the file at the path is the one that is open.
+func same(path string, open *os.File) bool {
+	at, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
-	opened, err := f.data.Stat()
-	return err == nil && os.SameFile(at, opened) && at.Size() == f.size
+	opened, err := open.Stat()
+	return err == nil && os.SameFile(at, opened)
+}
+
+// asLeft reports whether the file is as long as it was left.
+func (f *files) asLeft() bool {
+	size, err := f.data.Seek(0, io.SeekEnd)
+	return err == nil && size == f.size
 }
 
 // open opens the current file and its index, makes them if need be, and cuts off what a crash left behind. A file
 // with an index that is not its own is kept as it is, and the next number taken.
 func (f *files) open() error {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return err
-	}
 	for {
-		path := filepath.Join(f.dir, f.name(f.current))
+		path := f.path(f.current)
 		data, size, err := openEnd(path)
 		if err != nil {
 			return err
@@ -223,13 +205,16 @@ func (f *files) open() error {
 		}
 		f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
 		ours, err := f.repair()
+		if err == nil && f.sync > 0 && size == 0 {
+			err = syncDir(f.dir) // or a power cut could take the new file as a whole
+		}
 		if err != nil {
-			return errors.Join(err, f.close())
+			return errors.Join(err, f.closeSegment())
 		}
 		if ours {
 			return nil
 		}
-		if err := f.close(); err != nil {
+		if err := f.closeSegment(); err != nil {
 			return err
 		}
 		f.current.n++
@@ -248,13 +233,35 @@ func openEnd(path string) (*os.File, int64, error) {
 	return file, size, nil
 }
 
+// close closes the files and lets other processes have the log.
 func (f *files) close() error {
-	var errs []error
-	for _, file := range []*os.File{f.data, f.idx} {
-		if file != nil {
-			errs = append(errs, file.Close())
-		}
+	err := f.closeSegment()
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+		f.lock = nil
 	}
+	return err
+}
+
+// closeSegment closes the current file and its index.
+func (f *files) closeSegment() error {
+	if f.data == nil {
+		return nil
+	}
+	var errs []error
+	if f.sync > 0 {
+		errs = append(errs, f.flush())
+	}
+	errs = append(errs, f.data.Close(), f.idx.Close())
 	f.data, f.idx = nil, nil
 	return errors.Join(errs...)
+}
+
+// syncDir has the disk keep the names in a directory.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -1,6 +1,7 @@
 package metriclog
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,49 +31,163 @@ func appendLine(b, head []byte, resource string, m *node.MetricNode) []byte {
 	return append(b, "|0\n"...)
 }
 
-// appendName appends a name in which nothing can end a field or a line.
+// appendName appends a name so that nothing in it ends a field or a line: | and control characters as \xHH, and a
+// backslash as two. Other names stay as they are.
 func appendName(b []byte, name string) []byte {
+	const hex = "0123456789abcdef"
 	for i := range len(name) {
-		if c := name[i]; c < ' ' || c == '|' || c == 0x7f {
-			b = append(b, '_')
-		} else {
+		switch c := name[i]; {
+		case c == '\\':
+			b = append(b, '\\', '\\')
+		case c < ' ' || c == '|' || c == 0x7f:
+			b = append(b, '\\', 'x', hex[c>>4], hex[c&15])
+		default:
 			b = append(b, c)
 		}
 	}
 	return b
 }
 
+// parseName is the inverse of appendName. What appendName does not write stays as it is.
+func parseName(b []byte) string {
+	i := bytes.IndexByte(b, '\\')
+	if i < 0 {
+		return string(b)
+	}
+	name := append(make([]byte, 0, len(b)), b[:i]...)
+	for b = b[i:]; len(b) > 0; {
+		if len(b) >= 2 && b[0] == '\\' && b[1] == '\\' {
+			name, b = append(name, '\\'), b[2:]
+			continue
+		}
+		if len(b) >= 4 && b[0] == '\\' && b[1] == 'x' {
+			if c, err := strconv.ParseUint(string(b[2:4]), 16, 8); err == nil {
+				name, b = append(name, byte(c)), b[4:]
+				continue
+			}
+		}
+		name, b = append(name, b[0]), b[1:]
+	}
+	return string(name)
+}
+
 // Row is one line of the log. Counts are as in [node.MetricNode].
 type Row struct {
 	Start                                         time.Time // in UTC
-	Resource                                      string    // as it was written: | and control characters are _
+	Resource                                      string
 	Pass, Block, Success, Exception, OccupiedPass int64
 	RT                                            time.Duration // average, in whole milliseconds
 	Concurrency                                   int64
+	// App is the application, and PID the process if there is one in the name of its files. [Parse] leaves them empty.
+	App string
+	PID int
 }
 
-// Parse reads a line, with or without its newline. The error says which field is wrong.
+// Parse reads a line, with or without its newline. Like Sentinel's readers it takes lines of older versions, which lack
+// some of the last three fields. The error says which field is wrong.
 func Parse(line string) (Row, error) {
-	fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-	const want = 11
-	if len(fields) != want {
-		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want %d", len(fields), line, want)
+	line = strings.TrimSuffix(line, "\n")
+	var p parser
+	name, wrong := p.parse([]byte(line))
+	switch {
+	case wrong == fieldCount:
+		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want 8 to 11", strings.Count(line, "|")+1, line)
+	case wrong > 0:
+		return Row{}, fmt.Errorf("metriclog: field %d of line %.80q is no number, or too large", wrong, line)
 	}
-	row := Row{Resource: fields[2]}
-	var ms, rt int64
-	for i, to := range []*int64{
-		0: &ms, 3: &row.Pass, 4: &row.Block, 5: &row.Success, 6: &row.Exception, 7: &rt, 8: &row.OccupiedPass, 9: &row.Concurrency,
-	} {
-		if to == nil {
-			continue
+	p.row.Resource = parseName(name)
+	return p.row, nil
+}
+
+// parser reads lines. It remembers what those of one second begin with.
+type parser struct {
+	row  Row
+	head []byte
+}
+
+const fieldCount = -1
+
+// parse sets the row to that of a line, but for its names, and returns the resource's as it stands there. wrong is 0, or
+// the number of the field that is, or fieldCount.
+func (p *parser) parse(line []byte) (name []byte, wrong int) {
+	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
+		if wrong := p.second(line); wrong != 0 {
+			return nil, wrong
 		}
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return Row{}, fmt.Errorf("metriclog: field %d of line %.80q: %w", i+1, line, err)
-		}
-		*to = n
 	}
-	row.Start = time.UnixMilli(ms).UTC()
-	row.RT = time.Duration(rt) * time.Millisecond
-	return row, nil
+	rest := line[len(p.head):]
+	end := bytes.IndexByte(rest, '|')
+	if end < 0 {
+		return nil, fieldCount
+	}
+	name, rest = rest[:end], rest[end+1:]
+	var v [8]int64
+	n := 0
+	for more := true; more; n++ {
+		if n == len(v) {
+			return nil, fieldCount
+		}
+		var ok bool
+		if v[n], rest, more, ok = field(rest); !ok {
+			return nil, 4 + n
+		}
+	}
+	const least = 5 // the last of pass, block, success, exception and rt
+	if n < least {
+		return nil, fieldCount
+	}
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	if v[4] > most || v[4] < -most {
+		return nil, 8
+	}
+	r := &p.row
+	r.Pass, r.Block, r.Success, r.Exception = v[0], v[1], v[2], v[3]
+	r.RT = time.Duration(v[4]) * time.Millisecond
+	r.OccupiedPass, r.Concurrency = v[5], v[6]
+	return name, 0
+}
+
+// second reads the first two fields.
+func (p *parser) second(line []byte) (wrong int) {
+	stamp := bytes.IndexByte(line, '|')
+	if stamp < 0 {
+		return fieldCount
+	}
+	date := bytes.IndexByte(line[stamp+1:], '|')
+	if date < 0 {
+		return fieldCount
+	}
+	ms, _, more, ok := field(line[:stamp])
+	if !ok || more {
+		return 1
+	}
+	p.head = append(p.head[:0], line[:stamp+1+date+1]...)
+	p.row.Start = time.UnixMilli(ms).UTC()
+	return 0
+}
+
+// field reads a number up to the next |, and says whether there is one.
+func field(b []byte) (n int64, rest []byte, more, ok bool) {
+	i, negative := 0, len(b) > 0 && b[0] == '-'
+	if negative {
+		i = 1
+	}
+	digits := i
+	for ; i < len(b) && b[i] != '|'; i++ {
+		c := b[i] - '0'
+		if c > 9 || n > (1<<63-1-9)/10 {
+			return 0, nil, false, false
+		}
+		n = n*10 + int64(c)
+	}
+	if i == digits {
+		return 0, nil, false, false
+	}
+	if negative {
+		n = -n
+	}
+	if i == len(b) {
+		return n, nil, false, true
+	}
+	return n, b[i+1:], true, true
 }

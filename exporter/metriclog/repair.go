@@ -1,29 +1,10 @@
 package metriclog
 
-import (
-	"bytes"
-	"encoding/binary"
-	"strconv"
-)
+import "bytes"
 
-const (
-	idxSuffix = ".idx"
-	idxRecord = 16
-)
-
-// appendRecord appends the index record of a second whose first line is at offset.
-func appendRecord(b []byte, second, offset int64) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(second))
-	return binary.BigEndian.AppendUint64(b, uint64(offset))
-}
-
-func parseRecord(b []byte) (second, offset int64) {
-	return int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
-}
-
-// repair cuts both open files back to the last second that has a record in the index and whose lines are all whole.
-// Lines are written before the record, so a second without one may lack some. After a power cut the disk may have
-// kept one and not the other, and any part of it: of what is found then, all but a cut between two lines shows.
+// repair cuts both open files back to the last second that has a record in the index and whose lines are all there.
+// Lines are written before the record, so a second without one may lack some. After a power cut the disk may have kept
+// one and not the other, and any part of it.
 //
 // It reports false, and changes nothing, if no second of the index is in the file and yet there are lines of several:
 // then the index is not this file's.
@@ -37,11 +18,11 @@ func (f *files) repair() (bool, error) {
 		}
 		second, offset := parseRecord(record[:])
 		if offset >= 0 && offset < f.size {
-			rows := make([]byte, f.size-offset)
-			if _, err := f.data.ReadAt(rows, offset); err != nil {
+			whole, err := f.whole(second, offset)
+			if err != nil {
 				return false, err
 			}
-			if whole := wholeSecond(rows, second); whole > 0 {
+			if whole > 0 {
 				f.size = offset + int64(whole)
 				break
 			}
@@ -54,9 +35,7 @@ func (f *files) repair() (bool, error) {
 		if _, err := f.data.ReadAt(rows, 0); err != nil {
 			return false, err
 		}
-		stamp, _, _ := bytes.Cut(rows, []byte("|"))
-		ms, err := strconv.ParseInt(string(stamp), 10, 64)
-		if whole := wholeSecond(rows, ms/1000); err == nil && bytes.IndexByte(rows[whole:], '\n') >= 0 {
+		if f.several(rows) {
 			f.size, f.idxSize = size, idxSize
 			return false, nil
 		}
@@ -68,24 +47,42 @@ func (f *files) repair() (bool, error) {
 	return true, f.restore()
 }
 
-// wholeSecond is how many bytes the lines of a second have at the start of rows, 0 if one of them is torn or is no
-// line. Lines of a later second may follow, and the beginning of a time stamp.
-func wholeSecond(rows []byte, second int64) int {
-	whole := 0
-	for rest := rows; len(rest) > 0; rest = rows[whole:] {
-		stamp, _, complete := bytes.Cut(rest, []byte("|"))
-		ms, err := strconv.ParseInt(string(stamp), 10, 64)
-		switch {
-		case err != nil:
-			return 0
-		case !complete || ms/1000 != second:
-			return whole
-		}
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
-			return 0
-		}
-		whole += end + 1
+// whole is how many bytes the second at offset has, 0 if it is not there as a whole. That lines are missing at its end
+// shows by the last one, which is not that of all inbound traffic. In a file of Sentinel's there need not be one, nor at
+// the end of the second before.
+func (f *files) whole(second, offset int64) (int, error) {
+	rows := make([]byte, f.size-offset)
+	if _, err := f.data.ReadAt(rows, offset); err != nil {
+		return 0, err
 	}
-	return whole
+	n, closed := f.format.whole(rows, second)
+	if closed || n == 0 {
+		return n, nil
+	}
+	before := make([]byte, min(offset, 4<<10)) // a line of all inbound traffic is shorter
+	if _, err := f.data.ReadAt(before, offset-int64(len(before))); err != nil {
+		return 0, err
+	}
+	before = bytes.TrimSuffix(before, []byte("\n"))
+	if offset == 0 || bytes.Contains(before[bytes.LastIndexByte(before, '\n')+1:], f.closing) {
+		return 0, nil
+	}
+	return n, nil
+}
+
+// several reports whether there are lines of more than one second.
+func (f *format) several(rows []byte) bool {
+	first := int64(0)
+	for len(rows) > 0 {
+		line, rest, _ := bytes.Cut(rows, []byte("\n"))
+		second, ok := f.second(line)
+		if ok && first != 0 && second != first {
+			return true
+		}
+		if ok {
+			first = second
+		}
+		rows = rest
+	}
+	return false
 }

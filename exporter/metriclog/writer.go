@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,41 +13,22 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Defaults of [Options], Sentinel's.
-const (
-	DefaultMaxFileSize = 50 << 20
-	DefaultMaxFiles    = 8
-)
-
-// Options configure a [Writer].
-type Options struct {
-	// Dir is the directory. It is made if it does not exist.
-	Dir string
-	// App is the application's name, the first part of the files' names.
-	App string
-	// MaxFileSize is the size in bytes from which on a file is not appended to, [DefaultMaxFileSize] if zero.
-	MaxFileSize int64
-	// MaxFiles is how many files are kept, the one being written included, [DefaultMaxFiles] if zero.
-	MaxFiles int
-	// Location is the time zone of dates and of the day on which a new file begins, time.Local if nil.
-	Location *time.Location
-	// Logger is told when writing begins to fail and when it works again; slog.Default if nil.
-	Logger *slog.Logger
-}
-
 // Writer writes the sealed seconds of a Collector. It must be made with [New]. It is safe for concurrent use. Writing
 // costs one system call a second, one more for the index, and no memory but a buffer for one second.
 type Writer struct {
-	stats  *collector.Collector
-	loc    *time.Location
-	logger *slog.Logger
-	app    string
-	first  int64 // index of the first second of this process
+	stats    *collector.Collector
+	loc      *time.Location
+	logger   *slog.Logger
+	app      string
+	zeroRows bool
+	first    int64 // index of the first second of this process
 
 	mu      sync.Mutex // guards what follows
-	files   files
-	next    int64 // index of the first second that is not dealt with
+	files   *files
+	json    *files // nil without it
+	next    int64  // index of the first second that is not dealt with
 	buf     []byte
+	jsonBuf jsonLines
 	failing bool
 	stat    stats
 }
@@ -60,54 +38,13 @@ type stats struct{ seconds, rows, errors, lost, last int64 }
 // lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
 const lookBack = 3600
 
-// defaults fills in what the options do not say.
-func (o *Options) defaults() {
-	if o.MaxFileSize == 0 {
-		o.MaxFileSize = DefaultMaxFileSize
-	}
-	if o.MaxFiles == 0 {
-		o.MaxFiles = DefaultMaxFiles
-	}
-	if o.Location == nil {
-		o.Location = time.Local
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-}
-
-// check makes the directory, and finds everything that is wrong with the options.
-func (o *Options) check() error {
-	var errs []error
-	if o.App == "" || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
-		errs = append(errs, fmt.Errorf("metriclog: App %q: a name without slashes and control characters is needed", o.App))
-	}
-	if o.MaxFileSize < 1 {
-		errs = append(errs, fmt.Errorf("metriclog: MaxFileSize is %d; at least 1 is needed", o.MaxFileSize))
-	}
-	if o.MaxFiles < 1 {
-		errs = append(errs, fmt.Errorf("metriclog: MaxFiles is %d; at least 1 is needed", o.MaxFiles))
-	}
-	if o.Dir == "" {
-		errs = append(errs, errors.New("metriclog: Dir is empty"))
-	} else if err := writable(o.Dir); err != nil {
-		errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
-	}
-	return errors.Join(errs...)
-}
-
-// app is the application's name as it stands in the names of files.
-func (o *Options) app() string { return strings.ReplaceAll(o.App, ".", "-") }
-
-func (o *Options) files() files {
-	return files{dir: o.Dir, base: o.app() + "-metrics.log", maxSize: o.MaxFileSize, maxFiles: o.MaxFiles}
-}
-
 // New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
 // has room, it will be appended to, after what a crash left half-written is removed. The Collector should begin after
 // what the log holds, see [Last].
 //
-// The error names everything that is wrong with the options, the directory included: it must be one, and writable.
+// The error names everything that is wrong with the options, the directory included: it must be one, and writable. Where
+// the system can tell, it is also an error that another Writer, of this process or another, has the log; it is free
+// again after [Writer.Close] or at the end of the process.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	o.defaults()
 	var errs []error
@@ -117,46 +54,21 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err := errors.Join(append(errs, o.check())...); err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: o.app(), files: o.files()}
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files(sentinel)}
 	w.first = c.Seal().Open
 	w.next = w.first
 	last, err := w.files.resume()
+	if err == nil && o.JSON {
+		var second int64
+		w.json = o.files(jsonl)
+		second, err = w.json.resume()
+		last = max(last, second)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("metriclog: %w", err)
+		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
 	w.stat.last = last
 	return w, nil
-}
-
-// Last is the last second that the log holds, the zero Time if there is none: for collector.Options.After, so that no
-// second has two values. Like [New] it makes the directory, and removes what a crash left half-written; the error is
-// that of New.
-func Last(o Options) (time.Time, error) {
-	o.defaults()
-	if err := o.check(); err != nil {
-		return time.Time{}, err
-	}
-	f := o.files()
-	last, err := f.resume()
-	if err != nil {
-		return time.Time{}, fmt.Errorf("metriclog: %w", err)
-	}
-	if last == 0 {
-		return time.Time{}, nil
-	}
-	return time.Unix(last, 0), nil
-}
-
-// writable makes the directory if need be, and a file in it for a try.
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".writable-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Run writes each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about
@@ -213,36 +125,42 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// second writes the rows of one second.
+// second writes the rows of one second. That of all inbound traffic is the last one, and there whenever another is: so it
+// shows that the second is there as a whole.
 func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	name, ok := w.stats.Timeline().Name(index)
 	if !ok {
 		return nil // the wall clock was set back; the timeline counts it
 	}
+	start := name.In(w.loc)
 	w.buf = w.buf[:0]
+	w.jsonBuf.begin(start)
+	head := head(start)
 	rows, lost := int64(0), false
-	head := head(name.In(w.loc))
-	row := func(name string, v *node.View) {
+	write := func(name string, r *collector.Resource, v *node.View, always bool) {
 		if index < v.Since() {
 			return
 		}
-		switch m, ok := v.Second(index); {
-		case !ok:
-			lost = true
-		case !m.Idle():
-			w.buf = appendLine(w.buf, head, name, &m)
-			rows++
+		m, ok := v.Second(index)
+		lost = lost || !ok
+		if !ok || m.Idle() && !always {
+			return
+		}
+		rows++
+		w.buf = appendLine(w.buf, head, name, &m)
+		if w.json != nil {
+			w.jsonBuf.add(name, r, v, index, &m)
 		}
 	}
 	for _, r := range resources {
-		row(r.Name(), r.View())
+		write(r.Name(), r, r.View(), w.zeroRows)
 	}
-	row(collector.InboundTotal, w.stats.Inbound())
+	write(collector.InboundTotal, nil, w.stats.Inbound(), w.zeroRows || rows > 0)
 	if rows > 0 && name.Unix() <= w.stat.last {
 		lost, rows = true, 0
 	}
 	if rows > 0 {
-		if err := w.files.append(name.In(w.loc), w.buf); err != nil {
+		if err := w.append(start); err != nil {
 			return err
 		}
 		w.stat.last = name.Unix()
@@ -255,11 +173,26 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	return nil
 }
 
+// append writes a second to both logs, or to none.
+func (w *Writer) append(start time.Time) error {
+	if err := w.files.append(start, w.buf); err != nil || w.json == nil {
+		return err
+	}
+	if err := w.json.append(start, w.jsonBuf.bytes()); err != nil {
+		return errors.Join(err, w.files.undo())
+	}
+	return nil
+}
+
 // Close closes the files. A later Flush opens them again.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.files.close()
+	err := w.files.close()
+	if w.json != nil {
+		err = errors.Join(err, w.json.close())
+	}
+	return err
 }
 
 // Files are the paths of the log's files, oldest first, without their indexes.
@@ -269,7 +202,7 @@ func (w *Writer) Files() ([]string, error) {
 	all, err := w.files.list()
 	var paths []string
 	for _, x := range all {
-		paths = append(paths, filepath.Join(w.files.dir, w.files.name(x)))
+		paths = append(paths, w.files.path(x))
 	}
 	return paths, err
 }

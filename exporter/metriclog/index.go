@@ -1,0 +1,51 @@
+package metriclog
+
+import (
+	"encoding/binary"
+	"io"
+	"sort"
+)
+
+// An index has a record of 16 bytes for each second of its file, ascending: the Unix time and the offset of the
+// second's first line. Records may be missing, and an index may be another file's: what it says is true only if the
+// line at the offset agrees.
+const idxRecord = 16
+
+// appendRecord appends the index record of a second whose first line is at offset.
+func appendRecord(b []byte, second, offset int64) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(second))
+	return binary.BigEndian.AppendUint64(b, uint64(offset))
+}
+
+func parseRecord(b []byte) (second, offset int64) {
+	return int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
+}
+
+// index is an open index of n records.
+type index struct {
+	io.ReaderAt
+	n int
+}
+
+// record reads a record. One that cannot be read is of a second before all others, and before its file.
+func (x index) record(i int) (second, offset int64) {
+	var b [idxRecord]byte
+	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
+		return 0, -1
+	}
+	return parseRecord(b[:])
+}
+
+// before is the last record of a second before this one, as far as the records ascend. It reports false if there is
+// none.
+func (x index) before(second int64) (s, offset int64, ok bool) {
+	i := sort.Search(x.n, func(i int) bool {
+		s, _ := x.record(i)
+		return s >= second
+	})
+	if i == 0 {
+		return 0, 0, false
+	}
+	s, offset = x.record(i - 1)
+	return s, offset, true
+}

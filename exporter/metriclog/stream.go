@@ -1,0 +1,116 @@
+package metriclog
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// stream reads the rows of one log, file by file.
+type stream struct {
+	dir, log string
+	files    []segment // that were not opened yet
+	from, to int64
+	after    position // what was read before
+
+	open  *opened
+	lines *lines
+	began bool
+
+	ready bool // there is a row, the parser's
+	parser
+	second int64
+	wanted bool
+	count  position // behind it
+	done   position // before it
+}
+
+// advance finds the next row.
+func (s *stream) advance(r *Rows) {
+	s.ready = false
+	for {
+		if s.open == nil && !s.next(r) {
+			return
+		}
+		line, err := s.lines.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				r.errs = append(r.errs, err)
+			} else if s.lines.after > s.lines.began && len(s.files) > 0 {
+				r.malformed++ // a line that was cut off, and not the one that is being written
+			}
+			if err := s.close(); err != nil {
+				r.errs = append(r.errs, err)
+			}
+			continue
+		}
+		name, wrong := s.parse(line)
+		second := s.parser.row.Start.Unix()
+		switch {
+		case wrong != 0 || second < s.open.from || second >= s.open.to:
+			r.malformed++
+			continue
+		case second < s.from:
+			continue
+		case second > s.to:
+			s.files = nil
+			if err := s.close(); err != nil {
+				r.errs = append(r.errs, err)
+			}
+			return
+		}
+		if second != s.count.Second {
+			s.count = position{Second: second}
+		}
+		s.count.Rows++
+		if second == s.after.Second && s.count.Rows <= s.after.Rows {
+			continue
+		}
+		n := r.name(name)
+		s.parser.row.Resource = n.resource
+		s.ready, s.second, s.wanted = true, second, n.wanted
+		return
+	}
+}
+
+// next opens the next file.
+func (s *stream) next(r *Rows) bool {
+	for len(s.files) > 0 {
+		x := s.files[0]
+		if x.known && x.first > s.to {
+			s.files = nil
+			return false
+		}
+		s.files = s.files[1:]
+		open, err := openSegment(s.dir, x, sentinel)
+		if err == nil {
+			var end int64
+			if end, err = s.end(open); err == nil {
+				s.open, s.lines = open, newLines(open.data, open.start(s.from), end)
+				return true
+			}
+			err = errors.Join(err, open.Close())
+		}
+		if !errors.Is(err, os.ErrNotExist) { // then it was the oldest, and its time was up
+			r.errs = append(r.errs, err)
+		}
+	}
+	return false
+}
+
+// end is up to where a file is read: the last one may be being written.
+func (s *stream) end(open *opened) (int64, error) {
+	if len(s.files) > 0 {
+		return open.size, nil
+	}
+	return open.finished()
+}
+
+func (s *stream) close() error {
+	if s.open == nil {
+		return nil
+	}
+	err := s.open.Close()
+	s.open, s.lines = nil, nil
+	return err
+}
