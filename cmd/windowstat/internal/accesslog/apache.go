@@ -143,11 +143,11 @@ func apacheTime(argument string) (v variable, open, end string, err error) {
 		v.items = []item{{kind: itemCLF}}
 		return v, "[", "]", nil
 	case "sec":
-		v.items = []item{{kind: itemEpoch, unit: seconds}}
+		v.items = []item{{kind: itemCount, unit: seconds}}
 	case "msec":
-		v.items, v.rank = []item{{kind: itemEpoch, unit: milliseconds}}, 1
+		v.items, v.rank = []item{{kind: itemCount, unit: milliseconds}}, 1
 	case "usec":
-		v.items, v.rank = []item{{kind: itemEpoch, unit: microseconds}}, 2
+		v.items, v.rank = []item{{kind: itemCount, unit: microseconds}}, 2
 	case "msec_frac":
 		v.items = []item{{kind: itemFraction, unit: milliseconds}}
 	case "usec_frac":

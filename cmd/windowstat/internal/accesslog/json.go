@@ -103,11 +103,8 @@ func (p *Parser) plain(v *value) []byte {
 	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
-// smallNumber reads up to three digits, or "-" for 0; negative if it is something else.
+// smallNumber reads up to three digits; negative if it is something else.
 func smallNumber(b []byte) int {
-	if string(b) == "-" {
-		return 0
-	}
 	if len(b) == 0 || len(b) > 3 || digits(b) != len(b) {
 		return -1
 	}
@@ -145,7 +142,7 @@ func collect(b []byte, inRequest bool, best *[slots]value) int {
 			if end = quoted(b, i); end < 0 {
 				return 0
 			}
-			if s := b[i+1 : end]; m.rank > best[m.slot].rank && len(s) > 0 && string(s) != "-" {
+			if s := b[i+1 : end]; m.rank > best[m.slot].rank && present(s) != nil {
 				best[m.slot] = value{meaning: m, raw: s, quoted: true}
 			}
 			i = end + 1
@@ -165,7 +162,7 @@ func collect(b []byte, inRequest bool, best *[slots]value) int {
 			for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] > ' ' {
 				end++
 			}
-			if s := b[i:end]; m.rank > best[m.slot].rank && len(s) > 0 && string(s) != "null" {
+			if s := b[i:end]; m.rank > best[m.slot].rank && present(s) != nil && string(s) != "null" {
 				best[m.slot] = value{meaning: m, raw: s}
 			}
 			i = end

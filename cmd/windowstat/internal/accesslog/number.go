@@ -17,7 +17,7 @@ const (
 // returns nanoseconds, what is below them cut off, and how many bytes it read: 0 if there is no number, or one that
 // does not fit.
 func decimal(b []byte, unit int) (ns int64, n int) {
-	const full = math.MaxInt64 / 100 // further digits only count for the size
+	const full = (math.MaxInt64 - 9) / 10 // beyond it, digits only count for the size
 	var mantissa int64
 	exp := unit
 	for ; n < len(b) && isDigit(b[n]); n++ {

@@ -95,7 +95,7 @@ func generate(n int) [][]byte {
 		lines[i] = fmt.Appendf(nil, `%s - %s [%s] "%s" %s %s "%s" "%s"%s`,
 			pick("10.0.0.1", "2001:db8::1", "::1", "host.example", "-"), pick("-", "ann", "ann lee", `""`),
 			at.Format("02/Jan/2006:15:04:05 -0700"), request, pick("200", "404", "499", "000", "-"), pick("-", "0", "8123"),
-			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"), pick("-", "curl/8", `Mozilla/5.0 (\"x\") "`[:17], `a\\`), took)
+			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"), pick("-", "curl/8", `Mozilla/5.0 (\"x\")`, `a\\`, `without an end\`), took)
 	}
 	return lines
 }
