@@ -116,6 +116,11 @@ func TestBadLinesSayWhatIsWrong(t *testing.T) {
 		{"combined-time", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 226 "-" "-" soon`, `%{s}T is not a duration`},
 		{"combined-time", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 226 "-" "-" 1 2`, `%{s}T is not a duration`},
 		{"combined-time", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 226 "-" "-" 99999999999`, `%{s}T is not a duration`},
+		{"$msec $status", `1431857103.5 200 x`, `something is behind $status, where the line should end`},
+		{"$status $msec", `200 1431857103.5 x`, `something is behind $msec, where the line should end`},
+		{"$status $time_iso8601", `200 2015-05-17T10:05:03+0260`, `$time_iso8601 is not a time like`},
+		{"$status $msec", `200 -1`, `$msec is not a number of seconds`},
+		{"$msec\t$status\t$host", "1431857103.5\t-x\ta", `$status is not a status of three digits`},
 		{"json", `{"status":200}`, `no time (`},
 		{"json", `{"ts":1431857103.5}`, `no status (`},
 		{"json", `{"ts":1431857103.5,"status":200`, `not a whole JSON object`},
@@ -128,8 +133,16 @@ func TestBadLinesSayWhatIsWrong(t *testing.T) {
 		{"json", `{"ts":1431857103.5,"status":{}}`, `no status (`},
 		{"json", `{"ts":1431857103.5,"status":200,"duration":"long"}`, `the duration is not`},
 	} {
+		kind := "named"
+		if strings.Contains(c.format, "$") {
+			kind = "nginx"
+		}
+		f, err := compiled(kind, c.format)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var r Record
-		err := parser(t, c.format).Parse([]byte(c.line), &r)
+		err = f.NewParser(nil).Parse([]byte(c.line), &r)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %q: %v, want %s…", c.format, c.line, err, c.want)
 		}

@@ -154,7 +154,7 @@ func statusCode(b []byte) (code, width int) {
 		}
 		return int(b[0]-'0')*100 + code, 3
 	}
-	if len(b) > 0 && b[0] == '-' && (len(b) == 1 || b[1] == ' ' || b[1] == '"' || b[1] == ',') {
+	if len(b) > 0 && b[0] == '-' && (len(b) == 1 || bytes.IndexByte([]byte(" \t\",;|"), b[1]) >= 0) {
 		return 0, 1
 	}
 	return 0, 0
