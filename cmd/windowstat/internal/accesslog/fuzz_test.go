@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func FuzzTime(f *testing.F) {
 			switch {
 			case got && err == nil && !c.time().Equal(want):
 				t.Fatalf("%q: %s, the library has %s", s, c.time(), want.UTC())
-			case !got && err == nil && !lenient(s):
+			case !got && err == nil && want.Format(l.layout) == s && !zoneOfADay.MatchString(s): // the library also reads near misses
 				t.Fatalf("%q: not read; the library has %s", s, want)
 			case got && err != nil && l.layout == "02/Jan/2006:15:04:05 -0700" && !strings.Contains(s, ":60 "):
 				t.Fatalf("%q: %s; the library has %v", s, c.time(), err)
@@ -84,17 +85,8 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// lenient says whether the library reads more than is a time: zones of a day, or an hour of one digit.
-func lenient(s string) bool {
-	if i := strings.LastIndexAny(s, "+-"); i > 10 {
-		zone := strings.ReplaceAll(s[i+1:], ":", "")
-		if len(zone) == 4 && (zone[:2] == "24" || zone[2:] == "60") {
-			return true
-		}
-	}
-	i := strings.IndexAny(s, "tT: ")
-	return i >= 0 && i+2 < len(s) && s[i+2] == ':'
-}
+// zoneOfADay matches the zones that the library reads and nobody lives in.
+var zoneOfADay = regexp.MustCompile(`[+-]24:?\d\d$|[+-]\d\d:?60$`)
 
 // FuzzDuration reads numbers as exact arithmetic does, and what Go spells as Go does.
 func FuzzDuration(f *testing.F) {
@@ -113,7 +105,7 @@ func FuzzDuration(f *testing.F) {
 			return
 		}
 		if strings.ContainsAny(s, "hmsnuµμ") {
-			if want, err := time.ParseDuration(s); err == nil && !near(int64(d), big.NewInt(int64(want)), int64(strings.Count(s, "."))) {
+			if want, err := time.ParseDuration(s); err == nil && !near(int64(d), big.NewInt(int64(want)), 3600*int64(strings.Count(s, "."))) { // parts of an hour are cut off at its nanoseconds
 				t.Fatalf("%q: %s, the library has %s", s, d, want)
 			}
 			return

@@ -90,7 +90,7 @@ func generate(n int) [][]byte {
 		request := pick("GET", "POST", "PROPFIND", "M-SEARCH") + " " +
 			pick("/", "/a?b=c", "/a b c", `/\"quoted\" 200 1`, `/\\`, "/\xff\xfe\x00", "/ü/日本", "*", "http://h/x", `/\x22`) +
 			pick("", strconv.Itoa(rng.IntN(1000))) + " " + pick("HTTP/1.1", "HTTP/1.0", "HTTP/2.0")
-		request = pick(request, request, request, request, "-", "", `\x16\x03\x01`, "GET /", `quit\n`, `\"`, "\x80\x80\x01\x03\x01 x")
+		request = pick(request, request, request, request, "-", "", `\x16\x03\x01`, "GET /", "GET /a b", `quit\n`, `\"`, "\x80\x80\x01\x03\x01 x")
 		took := pick("", " -", fmt.Sprintf(" %d.%03d", rng.IntN(100), rng.IntN(1000)))
 		lines[i] = fmt.Appendf(nil, `%s - %s [%s] "%s" %s %s "%s" "%s"%s`,
 			pick("10.0.0.1", "2001:db8::1", "::1", "host.example", "-"), pick("-", "ann", "ann lee", `""`),
