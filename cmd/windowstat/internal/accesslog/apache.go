@@ -1,0 +1,198 @@
+package accesslog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// apacheDirectives are the directives that a record is made of, besides %t and %T. All others are skipped.
+var apacheDirectives = map[string]variable{
+	"a":    {slot: client, rank: 3},
+	"h":    {slot: client, rank: 2},
+	"{c}a": {slot: client, rank: 1},
+	"{c}h": {slot: client, rank: 1},
+	"V":    {slot: host, rank: 2},
+	"v":    {slot: host, rank: 1},
+	"m":    {slot: method},
+	"U":    {slot: target},
+	"q":    {slot: tail},
+	"r":    {slot: request},
+	"s":    {slot: status},
+	"D":    {slot: took, unit: microseconds, rank: 3},
+}
+
+// Apache returns the format of a LogFormat string of httpd, such as
+//
+//	%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D
+//
+// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a time: %t,
+// or %{…}t with one of sec, msec, usec, msec_frac, usec_frac or a strftime pattern, begin: or end: in front of it, or
+// several that make up one. There is to be literal text between directives; one without a meaning here is skipped.
+// All problems are in the error.
+func Apache(format string) (*Format, error) {
+	text := apacheDirective(format)
+	var prefix strings.Builder
+	var tokens []token
+	var problems []error
+	literal := func(s string) {
+		if n := len(tokens); n > 0 {
+			tokens[n-1].until += s
+		} else {
+			prefix.WriteString(s)
+		}
+	}
+	for i := 0; i < len(text); {
+		switch {
+		case text[i] != '%':
+			literal(text[i : i+1])
+			i++
+		case strings.HasPrefix(text[i:], "%%"):
+			literal("%")
+			i += 2
+		default:
+			argument, letter, width := apacheParts(text[i:])
+			if width == 0 {
+				problems = append(problems, fmt.Errorf("the directive %q, at column %d, has no end", text[i:], i+1))
+				i = len(text)
+				continue
+			}
+			name := text[i : i+width]
+			v, open, end, err := apacheMeaning(argument, letter)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s, at column %d: %w", name, i+1, err))
+			}
+			v.name, v.at = name, i+1
+			if letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">") {
+				v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
+			}
+			literal(open)
+			tokens = append(tokens, token{variable: v, until: end})
+			i += width
+		}
+	}
+	return compile(text, prefix.String(), tokens, true, problems)
+}
+
+// apacheParts reads a directive: % and conditions, which are of no interest, {argument} if it has one, and its letter.
+func apacheParts(s string) (argument, letter string, width int) {
+	i := 1
+	for i < len(s) && strings.IndexByte("!<>,", s[i]) >= 0 || i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	if i < len(s) && s[i] == '{' {
+		end := strings.IndexByte(s[i:], '}')
+		if end < 0 {
+			return "", "", 0
+		}
+		argument = s[i+1 : i+end]
+		i += end + 1
+		for i < len(s) && (s[i] == '<' || s[i] == '>') {
+			i++
+		}
+	}
+	long := 1
+	if i < len(s) && s[i] == '^' { // ^ti, ^to, ^FU, ^FB
+		long = 3
+	}
+	if i+long > len(s) {
+		return "", "", 0
+	}
+	return argument, s[i : i+long], i + long
+}
+
+// apacheMeaning says what a directive is for, and with which literals it surrounds its value.
+func apacheMeaning(argument, letter string) (v variable, open, end string, err error) {
+	switch letter {
+	case "t":
+		return apacheTime(argument)
+	case "T":
+		v = variable{slot: took, unit: seconds, rank: 1}
+		switch argument {
+		case "", "s":
+		case "ms":
+			v.unit, v.rank = milliseconds, 2
+		case "us":
+			v.unit, v.rank = microseconds, 3
+		default:
+			err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
+		}
+		return v, "", "", err
+	case "a", "h":
+		if argument != "" {
+			letter = "{" + argument + "}" + letter
+		}
+	case "i":
+		if strings.EqualFold(argument, "Host") {
+			return variable{slot: host, rank: 3}, "", "", nil
+		}
+	}
+	return apacheDirectives[letter], "", "", nil
+}
+
+// apacheTime reads the argument of %{…}t.
+func apacheTime(argument string) (v variable, open, end string, err error) {
+	v = variable{slot: moment, stamp: Start}
+	format, isEnd := strings.CutPrefix(argument, "end:")
+	if isEnd {
+		v.stamp = End
+	} else {
+		format = strings.TrimPrefix(argument, "begin:")
+	}
+	switch format {
+	case "":
+		v.items = []item{{kind: itemCLF}}
+		return v, "[", "]", nil
+	case "sec":
+		v.items = []item{{kind: itemCount, unit: seconds}}
+	case "msec":
+		v.items, v.rank = []item{{kind: itemCount, unit: milliseconds}}, 1
+	case "usec":
+		v.items, v.rank = []item{{kind: itemCount, unit: microseconds}}, 2
+	case "msec_frac":
+		v.items = []item{{kind: itemFraction, unit: milliseconds}}
+	case "usec_frac":
+		v.items = []item{{kind: itemFraction, unit: microseconds}}
+	default:
+		v.items, err = strftime(format)
+	}
+	return v, "", "", err
+}
+
+// apacheDirective takes the format out of a LogFormat directive, or of its quotes, and undoes its backslashes.
+func apacheDirective(s string) string {
+	s = strings.TrimSpace(s)
+	if word, rest := cutSpace(s); strings.EqualFold(word, "LogFormat") {
+		s = rest
+	}
+	if s != "" && s[0] == '"' {
+		inner, nickname := unescape(s[1:], '"')
+		if !strings.Contains(nickname, "%") {
+			return inner
+		}
+	}
+	text, _ := unescape(s, 0)
+	return text
+}
+
+// unescape undoes the backslashes in front of an end, and returns what is behind it.
+func unescape(s string, end byte) (text, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == end {
+			return b.String(), s[i+1:]
+		}
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			switch s[i] {
+			case 't':
+				b.WriteByte('\t')
+				continue
+			case 'n':
+				b.WriteByte('\n')
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), ""
+}

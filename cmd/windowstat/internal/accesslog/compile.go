@@ -1,0 +1,219 @@
+package accesslog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A slot is the place in a Record that a field goes to.
+type slot uint8
+
+const (
+	skip slot = iota
+	client
+	host
+	method
+	target
+	tail // of the target: the query
+	request
+	status
+	took
+	moment
+	slots
+)
+
+// A variable is a variable or directive of a format string.
+type variable struct {
+	name  string // as it was written, for errors
+	at    int    // column, from 1
+	slot  slot
+	rank  int    // of two for the same slot, the higher one counts
+	unit  int    // of took
+	items []item // of moment
+	stamp Stamp  // of moment
+}
+
+// A token is a variable and the literal behind it.
+type token struct {
+	variable
+	until string
+}
+
+// A step reads one field of a line.
+type step struct {
+	slot         slot
+	unit         int
+	items        []item
+	until        string // the literal behind it
+	beforeStatus bool   // the status follows
+	last         bool   // nothing may follow
+	missing, bad error
+}
+
+// compile makes a format of its tokens, unless there are problems already: of the variables for one slot the best is kept, all behind the last one of
+// interest is dropped, and what cannot be told apart is refused.
+func compile(name, prefix string, tokens []token, escaped bool, problems []error) (*Format, error) {
+	tokens, stamp, err := choose(joinTails(tokens))
+	if err != nil {
+		problems = append(problems, err)
+	}
+	index := func(s slot) int { return slices.IndexFunc(tokens, func(t token) bool { return t.slot == s }) }
+	if index(status) < 0 {
+		problems = append(problems, errors.New("it has no status ($status; %>s)"))
+	}
+	last := len(tokens)
+	for last > 0 && tokens[last-1].slot == skip {
+		last--
+	}
+	whole := last == len(tokens)
+	f := &Format{name: name, prefix: prefix, escaped: escaped, stamp: stamp, noPrefix: fmt.Errorf("it does not begin with %q", prefix)}
+	tokens = joinSkips(tokens[:last])
+	var pieces []item
+	for i, t := range tokens {
+		end := i+1 == len(tokens)
+		// Times and status say themselves where they end.
+		if t.until == "" && t.slot != moment && t.slot != status && !(end && whole) {
+			next := "what follows"
+			if !end {
+				next = tokens[i+1].name
+			}
+			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d", t.name, next, t.at+len(t.name)))
+		}
+		s := step{slot: t.slot, unit: t.unit, items: t.items, until: t.until}
+		s.beforeStatus = !end && tokens[i+1].slot == status
+		s.last = end && whole && t.until == ""
+		s.missing = fmt.Errorf("no %q behind %s", t.until, t.name)
+		if t.until == "" {
+			s.missing = fmt.Errorf("something is behind %s, where the line should end", t.name)
+		}
+		s.bad = fmt.Errorf("%s is not %s", t.name, expected(t.variable))
+		switch t.slot {
+		case moment:
+			if f.required = i; pieces == nil {
+				f.moment = i
+			}
+			pieces = append(pieces, t.items...)
+		case status:
+			f.required = i
+		case took:
+			f.duration = true
+		}
+		f.steps = append(f.steps, s)
+	}
+	f.composed = len(pieces) != 1
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("the log format %q cannot be read: %w", name, errors.Join(problems...))
+	}
+	return f, nil
+}
+
+// expected says what a field looks like.
+func expected(v variable) string {
+	switch v.slot {
+	case status:
+		return "a status of three digits"
+	case took:
+		return "a duration"
+	}
+	if len(v.items) == 1 {
+		switch v.items[0].kind {
+		case itemCLF:
+			return "a time like 17/May/2015:10:05:03 +0000"
+		case itemISO:
+			return "a time like 2015-05-17T10:05:03+00:00"
+		case itemEpoch, itemCount:
+			return "a number of seconds, or parts of them, since 1970"
+		}
+	}
+	return "a time as the format has it"
+}
+
+// joinTails makes one field of a target and the query that follows it at once.
+func joinTails(tokens []token) []token {
+	var joined []token
+	for _, t := range tokens {
+		if n := len(joined); t.slot == tail {
+			if n > 0 && joined[n-1].slot == target && joined[n-1].until == "" {
+				joined[n-1].name += t.name
+				joined[n-1].until = t.until
+				continue
+			}
+			t.slot = skip
+		}
+		joined = append(joined, t)
+	}
+	return joined
+}
+
+// joinSkips makes one field of adjacent ones that nobody wants to know.
+func joinSkips(tokens []token) []token {
+	var joined []token
+	for _, t := range tokens {
+		if n := len(joined); n > 0 && t.slot == skip && joined[n-1].slot == skip && joined[n-1].until == "" {
+			joined[n-1].name += t.name
+			joined[n-1].until = t.until
+			continue
+		}
+		joined = append(joined, t)
+	}
+	return joined
+}
+
+// choose leaves one variable for each slot, and those that make up one time, and skips the others. It returns which
+// moment the time is.
+func choose(tokens []token) ([]token, Stamp, error) {
+	best := map[slot]int{}
+	for i, t := range tokens {
+		if b, ok := best[t.slot]; !ok || t.rank > tokens[b].rank {
+			best[t.slot] = i
+		}
+	}
+	_, line := best[request]
+	stamp, single, err := chooseTime(tokens)
+	for i, t := range tokens {
+		switch t.slot {
+		case moment:
+			if single >= 0 && i != single || t.stamp != stamp {
+				tokens[i].slot = skip
+			}
+		case method, target:
+			if line || best[t.slot] != i {
+				tokens[i].slot = skip
+			}
+		default:
+			if best[t.slot] != i {
+				tokens[i].slot = skip
+			}
+		}
+	}
+	return tokens, stamp, err
+}
+
+// chooseTime says which end of the call has a whole time in the line, and which variable has all of it with the
+// fraction of the second, if one does; negative if the pieces are to be put together.
+func chooseTime(tokens []token) (stamp Stamp, single int, err error) {
+	err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
+	for _, stamp := range []Stamp{Start, End} {
+		var pieces []item
+		single := -1
+		for i, t := range tokens {
+			if t.slot != moment || t.stamp != stamp {
+				continue
+			}
+			pieces = append(pieces, t.items...)
+			if t.rank > 0 && (single < 0 || t.rank > tokens[single].rank) {
+				single = i
+			}
+		}
+		if pieces == nil {
+			continue
+		}
+		lack := lacks(pieces)
+		if lack == "" {
+			return stamp, single, nil
+		}
+		err = fmt.Errorf("its time has no %s", lack)
+	}
+	return Start, -1, err
+}

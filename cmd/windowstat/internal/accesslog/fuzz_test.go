@@ -1,0 +1,272 @@
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// FuzzText reads any line in every named text format. Where the oracle reads it, too, the times are the same.
+func FuzzText(f *testing.F) {
+	for _, line := range generate(50) {
+		f.Add(line)
+	}
+	for _, line := range benchLines {
+		f.Add([]byte(line))
+	}
+	var parsers []*Parser
+	for _, n := range named {
+		parsers = append(parsers, parser(f, n.name))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, p := range parsers {
+			var r Record
+			if p.Parse(line, &r) != nil {
+				continue
+			}
+			sane(t, p, line, &r)
+			var want Record
+			if p.format.name == "combined" && naive(line, &want) == nil && !r.Time.Equal(want.Time) && !bytes.Contains(line, []byte(":60 ")) {
+				// The oracle may take another part of the line for the time: then it is not this one's literal text.
+				if at := bytes.Index(line, []byte(r.Time.Format("02/Jan/2006:15:04:05"))); at < 0 && strings.Count(string(line), "[") == 1 {
+					t.Fatalf("%q: %s, the oracle has %s", line, r.Time, want.Time)
+				}
+			}
+		}
+	})
+}
+
+// FuzzTime reads times as the library does.
+func FuzzTime(f *testing.F) {
+	for _, s := range []string{
+		"17/May/2015:10:05:03 +0000", "29/Feb/2015:10:05:03 -0730", "29/feb/2016:23:59:60 +2359", "00/Jan/0000:00:00:00 +2400",
+		"2015-05-17T10:05:03Z", "2015-05-17t10:05:03.123456789012+02:00", "2015-05-17T10:05:03,5-01:30", "0000-01-01T00:00:00z", "9999-12-31T23:59:59-23:59",
+		"2015-05-17 10:05:03", "2015/05/17 10:05:03.1", "01/feB/0000:00:00:00  +0000",
+	} {
+		f.Add(s)
+	}
+	layouts := []struct {
+		layout string
+		read   func(*clock, []byte) int
+	}{
+		{"02/Jan/2006:15:04:05 -0700", (*clock).clf},
+		{time.RFC3339, (*clock).iso},
+		{"2006-01-02 15:04:05", (*clock).iso},
+		{"2006/01/02 15:04:05", (*clock).iso},
+	}
+	zone := time.FixedZone("", -5400)
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, l := range layouts {
+			c := &clock{zone: zone}
+			n := l.read(c, []byte(s))
+			got := n > 0 && n == len(s)
+			want, err := time.ParseInLocation(l.layout, s, zone)
+			switch {
+			case got && err == nil && !c.time().Equal(want):
+				t.Fatalf("%q: %s, the library has %s", s, c.time(), want.UTC())
+			case !got && err == nil && want.Format(l.layout) == s && !zoneOfADay.MatchString(s): // the library also reads near misses
+				t.Fatalf("%q: not read; the library has %s", s, want)
+			case got && err != nil && l.layout == "02/Jan/2006:15:04:05 -0700" && !strings.Contains(s, ":60 "):
+				t.Fatalf("%q: %s; the library has %v", s, c.time(), err)
+			}
+			if got && l.layout == "02/Jan/2006:15:04:05 -0700" { // and again, with the date that is kept
+				first := c.time()
+				if l.read(c, []byte(s)); !c.time().Equal(first) {
+					t.Fatalf("%q: %s, and then %s", s, first, c.time())
+				}
+			}
+		}
+	})
+}
+
+// zoneOfADay matches the zones that the library reads and nobody lives in.
+var zoneOfADay = regexp.MustCompile(`[+-]24:?\d\d$|[+-]\d\d:?60$`)
+
+// FuzzDuration reads numbers as exact arithmetic does, and what Go spells as Go does.
+func FuzzDuration(f *testing.F) {
+	for _, s := range []string{"0.123", "1e-05", "12.5E+2", "9223372036.854775807", "9223372036.854775808", "1646861401524102400", "1.", ".5", "-3", "-", "1h2m3.5s", "5ms", "7µs", "1s1", "99999999999999999999e-15", "0.0000000001m"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, has, ok := duration([]byte(s), seconds)
+		if !ok || !has {
+			return
+		}
+		if d < 0 {
+			t.Fatalf("%q: %s", s, d)
+		}
+		if strings.HasPrefix(s, "-") {
+			return
+		}
+		if strings.ContainsAny(s, "hmsnuµμ") {
+			if want, err := time.ParseDuration(s); err == nil && !near(int64(d), big.NewInt(int64(want)), 3600*int64(strings.Count(s, "."))) { // parts of an hour are cut off at its nanoseconds
+				t.Fatalf("%q: %s, the library has %s", s, d, want)
+			}
+			return
+		}
+		if len(s) > 40 || strings.ContainsAny(s, "eE") && exponentOf(s) > 30 {
+			return // what is beyond is 0, or not read
+		}
+		exact, valid := new(big.Rat).SetString(s)
+		if !valid {
+			t.Fatalf("%q: %s, and is no number", s, d)
+		}
+		exact.Mul(exact, big.NewRat(1e9, 1))
+		want := new(big.Int).Quo(exact.Num(), exact.Denom())
+		if !near(int64(d), want, 1+int64(d)>>58) {
+			t.Fatalf("%q: %d, exactly %s", s, d, want)
+		}
+	})
+}
+
+func exponentOf(s string) int {
+	digits := strings.TrimLeft(s[strings.IndexAny(s, "eE")+1:], "+-0")
+	n := 0
+	for _, c := range digits {
+		n = min(n*10+int(c-'0'), 1000)
+	}
+	return n
+}
+
+// near allows for digits that were cut off.
+func near(got int64, want *big.Int, by int64) bool {
+	diff := new(big.Int).Sub(big.NewInt(got), want)
+	return diff.Abs(diff).Cmp(big.NewInt(by)) <= 0
+}
+
+// FuzzJSON reads objects as encoding/json does.
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte(benchLines["json-caddy"]))
+	f.Add([]byte(benchLines["json-nginx"]))
+	f.Add([]byte(`{"time":"2022-03-09T21:30:01Z","method":"GET","uri":"\/a\"\\\u00e4\ud83d\ude00\ud83dx","host":"\b\f\n\r\t","status":200}`))
+	f.Add([]byte(`{"a":[[{"b":"]"}]],"time":"2022-03-09T21:30:01Z","status":"200","c":true,"duration":1e-3} `))
+	p := parser(f, "json")
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var r Record
+		err := p.Parse(line, &r)
+		if err == nil {
+			sane(t, p, line, &r)
+		}
+		var want struct {
+			Status json.RawMessage `json:"status"`
+			Time   string          `json:"time"`
+			URI    string          `json:"uri"`
+			Host   string          `json:"host"`
+		}
+		if !utf8.Valid(line) || !json.Valid(line) || json.Unmarshal(line, &want) != nil {
+			return
+		}
+		if err == errObject && bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte("{")) {
+			t.Fatalf("%q: %v", line, err)
+		}
+		// What the keys mean is tested elsewhere: here, only those that stand alone.
+		var all map[string]any
+		if err != nil || json.Unmarshal(line, &all) != nil || len(all) != strings.Count(string(line), `":`) || bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\":`)) {
+			return
+		}
+		for key := range all {
+			if strings.ToLower(key) != key || !strings.Contains(string(line), `"`+key+`"`) {
+				return
+			}
+			switch key {
+			case "status", "time", "uri", "host":
+			default:
+				if meaningOf([]byte(key), false).rank > 0 {
+					return
+				}
+			}
+		}
+		if at, err := time.Parse(time.RFC3339, want.Time); err == nil && !r.Time.Equal(at) {
+			t.Fatalf("%q: %s, want %s", line, r.Time, at)
+		}
+		if want.URI != "-" && string(r.Target) != want.URI || want.Host != "-" && string(r.Host) != want.Host {
+			t.Fatalf("%q: %q %q, want %q %q", line, r.Target, r.Host, want.URI, want.Host)
+		}
+	})
+}
+
+// FuzzUnescape undoes the escapes of every JSON string as encoding/json does.
+func FuzzUnescape(f *testing.F) {
+	f.Add(`a\"\\\/\b\f\n\r\t\u00e4\ud83d\ude00\ud83dx\udc00`)
+	f.Add(`\x22\q\u12`)
+	f.Fuzz(func(t *testing.T, s string) {
+		got := appendUnescaped(nil, []byte(s))
+		if len(got) > len(s) {
+			t.Fatalf("%q became longer: %q", s, got)
+		}
+		var want string
+		if utf8.ValidString(s) && json.Unmarshal([]byte(`"`+s+`"`), &want) == nil && string(got) != want {
+			t.Fatalf("%q: %q, want %q", s, got, want)
+		}
+	})
+}
+
+// FuzzFormat compiles any format string, and reads any line with it.
+func FuzzFormat(f *testing.F) {
+	line := benchLines["combined-time"]
+	for _, s := range []string{nginxCombined, nginxMain, `escape=json '{"t":"$time_iso8601",' '"s":$status}';`, `$msec $status $uri$is_args$args ${request_time}s`} {
+		f.Add(s, true, line)
+	}
+	for _, s := range []string{apacheCommon, apacheVhost, apacheIO, `%{%a %b %e %I:%M:%S %p %y %Z}t %s`, `%{sec}t.%{usec_frac}t %U%q %>s %{ms}T`, `%{end:%F %T %z}t%%%s`} {
+		f.Add(s, false, line)
+	}
+	f.Fuzz(func(t *testing.T, format string, nginx bool, line string) {
+		compile := Apache
+		if nginx {
+			compile = Nginx
+		}
+		c, err := compile(format)
+		if err != nil {
+			return
+		}
+		p := c.NewParser(nil)
+		var r Record
+		if p.Parse([]byte(line), &r) == nil {
+			b := []byte(line)
+			_ = p.Parse(b, &r)
+			sane(t, p, b, &r)
+		}
+	})
+}
+
+// FuzzDetect looks at any lines.
+func FuzzDetect(f *testing.F) {
+	for _, line := range benchLines {
+		f.Add([]byte(line + "\n" + line))
+	}
+	f.Fuzz(func(t *testing.T, sample []byte) {
+		if f, err := Detect(bytes.Split(sample, []byte("\n"))); err == nil && f == nil {
+			t.Fatal("neither a format nor an error")
+		}
+	})
+}
+
+// sane checks what is true of every record that was read.
+func sane(t *testing.T, p *Parser, line []byte, r *Record) {
+	t.Helper()
+	if r.Status < 0 || r.Status > 999 || r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Time.Location() != time.UTC {
+		t.Fatalf("%q: %s", line, show(r))
+	}
+	for _, s := range [][]byte{r.Method, r.Target, r.Host, r.Client} {
+		if len(s) > 0 && !within(s, line) && !within(s, p.buf[:cap(p.buf)]) && !p.format.json {
+			t.Fatalf("%q: %q is no part of it", line, s)
+		}
+		if len(s) > len(line) {
+			t.Fatalf("%q: %q is longer", line, s)
+		}
+	}
+}
+
+func within(s, b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	at := uintptr(unsafe.Pointer(&s[0])) - uintptr(unsafe.Pointer(&b[0]))
+	return at < uintptr(len(b)) && int(at)+len(s) <= len(b)
+}

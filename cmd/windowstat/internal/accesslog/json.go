@@ -1,0 +1,226 @@
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+)
+
+// What can be wrong with a line of JSON.
+var (
+	errObject       = errors.New("not a whole JSON object")
+	errNoTime       = errors.New("no time (ts, StartUTC, time_iso8601, time_local, msec, @timestamp, timestamp, time)")
+	errNoStatus     = errors.New("no status (status, DownstreamStatus, status_code)")
+	errJSONTime     = errors.New("the time is not in seconds since 1970, like 2015-05-17T10:05:03Z, or like 17/May/2015:10:05:03 +0000")
+	errJSONStatus   = errors.New("the status is not of up to three digits")
+	errJSONDuration = errors.New("the duration is not a number")
+)
+
+// A value is the value of a key, without its quotes.
+type value struct {
+	meaning
+	raw    []byte
+	quoted bool
+}
+
+// object reads a line that is a JSON object.
+func (p *Parser) object(line []byte, r *Record) error {
+	p.buf = p.buf[:0]
+	var best [slots]value
+	if n := collect(line, false, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
+		return errObject
+	}
+	var err error
+	if best[moment].rank == 0 {
+		return errNoTime
+	}
+	r.Stamp = best[moment].stamp
+	if err = p.moment(p.plain(&best[moment])); err != nil {
+		return err
+	}
+	r.Time = p.clock.time()
+	if best[status].rank == 0 {
+		return errNoStatus
+	}
+	if r.Status = smallNumber(p.plain(&best[status])); r.Status < 0 {
+		return errJSONStatus
+	}
+	if best[took].rank > 0 {
+		ok := false
+		if r.Duration, r.HasDuration, ok = duration(p.plain(&best[took]), best[took].unit); !ok {
+			return errJSONDuration
+		}
+	}
+	r.Host, r.Client = p.plain(&best[host]), p.plain(&best[client])
+	p.request(&best, r)
+	return nil
+}
+
+// request puts together what was asked for. A request line has both parts, and whole; a path in its place is a target.
+func (p *Parser) request(best *[slots]value, r *Record) {
+	line := p.plain(&best[request])
+	r.Method, r.Target = splitRequest(line)
+	if r.Method == nil && len(line) > 0 && line[0] == '/' {
+		r.Target = line
+	}
+	if m := p.plain(&best[method]); r.Method == nil && isMethod(m) {
+		r.Method = m
+	}
+	if r.Target == nil {
+		r.Target = p.plain(&best[target])
+	}
+}
+
+// moment reads a time that is written in one of the ways that servers have. Numbers are seconds, unless that would be
+// beyond the year 5000: then they are milliseconds, or microseconds, or nanoseconds.
+func (p *Parser) moment(b []byte) error {
+	c := &p.clock
+	n := 0
+	switch {
+	case len(b) > 2 && b[2] == '/':
+		n = c.clf(b)
+	case len(b) > 4 && (b[4] == '-' || b[4] == '/'):
+		n = c.iso(b)
+	default:
+		unit := seconds
+		for whole := digits(b); whole > 11 && unit > 0; whole -= 3 {
+			unit -= 3
+		}
+		n = c.epoch(b, unit)
+	}
+	if n == 0 || n != len(b) {
+		return errJSONTime
+	}
+	return nil
+}
+
+// plain returns a value with its escapes undone.
+func (p *Parser) plain(v *value) []byte {
+	if !v.quoted || bytes.IndexByte(v.raw, '\\') < 0 {
+		return v.raw
+	}
+	begin := len(p.buf)
+	p.buf = appendUnescaped(p.buf, v.raw)
+	return p.buf[begin:len(p.buf):len(p.buf)]
+}
+
+// smallNumber reads up to three digits; negative if it is something else.
+func smallNumber(b []byte) int {
+	if len(b) == 0 || len(b) > 3 || digits(b) != len(b) {
+		return -1
+	}
+	n := 0
+	for _, c := range b {
+		n = n*10 + int(c-'0')
+	}
+	return n
+}
+
+// collect reads an object, keeps the best value for each slot, and returns how long it is; 0 if it has no end. Of
+// other objects in it only a request is looked into.
+func collect(b []byte, inRequest bool, best *[slots]value) int {
+	i := space(b, 0)
+	if i == len(b) || b[i] != '{' {
+		return 0
+	}
+	if i = space(b, i+1); i < len(b) && b[i] == '}' {
+		return i + 1
+	}
+	for i < len(b) && b[i] == '"' {
+		end := quoted(b, i)
+		if end < 0 {
+			return 0
+		}
+		m := meaningOf(b[i+1:end], inRequest)
+		if i = space(b, end+1); i == len(b) || b[i] != ':' {
+			return 0
+		}
+		if i = space(b, i+1); i == len(b) {
+			return 0
+		}
+		switch b[i] {
+		case '"':
+			if end = quoted(b, i); end < 0 {
+				return 0
+			}
+			if s := b[i+1 : end]; m.rank > best[m.slot].rank && present(s) != nil {
+				best[m.slot] = value{meaning: m, raw: s, quoted: true}
+			}
+			i = end + 1
+		case '{', '[':
+			n := 0
+			if b[i] == '{' && m.slot == request && !inRequest {
+				n = collect(b[i:], true, best)
+			} else {
+				n = composite(b[i:])
+			}
+			if n == 0 {
+				return 0
+			}
+			i += n
+		default:
+			end = i
+			for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] > ' ' {
+				end++
+			}
+			if s := b[i:end]; m.rank > best[m.slot].rank && present(s) != nil && string(s) != "null" {
+				best[m.slot] = value{meaning: m, raw: s}
+			}
+			i = end
+		}
+		if i = space(b, i); i == len(b) {
+			return 0
+		}
+		switch b[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i = space(b, i+1)
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// composite returns how long the object or array is that b begins with; 0 if it has no end.
+func composite(b []byte) int {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			if i = quoted(b, i); i < 0 {
+				return 0
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// quoted returns where the quote is that ends the string which begins at b[i]; negative if there is none.
+func quoted(b []byte, i int) int {
+	begin := i + 1
+	for at := begin; ; at++ {
+		n := bytes.IndexByte(b[at:], '"')
+		if n < 0 {
+			return -1
+		}
+		at += n
+		if b[at-1] != '\\' || backslashes(b[begin:at])%2 == 0 {
+			return at
+		}
+	}
+}
+
+// space returns where white space that begins at i ends.
+func space(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,147 @@
+package accesslog
+
+import (
+	"math"
+	"time"
+)
+
+// Units of times and durations, as powers of ten of a nanosecond.
+const (
+	nanoseconds  = 0
+	microseconds = 3
+	milliseconds = 6
+	seconds      = 9
+)
+
+// decimal reads the number that b begins with, digits with or without a fraction and an exponent, in a unit. It
+// returns nanoseconds, what is below them cut off, and how many bytes it read: 0 if there is no number, or one that
+// does not fit.
+func decimal(b []byte, unit int) (ns int64, n int) {
+	const full = (math.MaxInt64 - 9) / 10 // beyond it, digits only count for the size
+	var mantissa int64
+	exp := unit
+	for ; n < len(b) && isDigit(b[n]); n++ {
+		if mantissa < full {
+			mantissa = mantissa*10 + int64(b[n]-'0')
+		} else {
+			exp++
+		}
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	if n+1 < len(b) && b[n] == '.' && isDigit(b[n+1]) {
+		for n++; n < len(b) && isDigit(b[n]); n++ {
+			if mantissa < full {
+				mantissa = mantissa*10 + int64(b[n]-'0')
+				exp--
+			}
+		}
+	}
+	e, width := exponent(b[n:])
+	exp, n = exp+e, n+width
+	for ; exp > 0 && mantissa != 0; exp-- {
+		if mantissa > math.MaxInt64/10 {
+			return 0, 0
+		}
+		mantissa *= 10
+	}
+	for ; exp < 0 && mantissa != 0; exp++ {
+		mantissa /= 10
+	}
+	return mantissa, n
+}
+
+// exponent reads e, a sign or none, and digits, if b begins so.
+func exponent(b []byte) (e, n int) {
+	if len(b) < 2 || b[0]|0x20 != 'e' {
+		return 0, 0
+	}
+	n = 1
+	if b[1] == '+' || b[1] == '-' {
+		n = 2
+	}
+	digits := n
+	for ; n < len(b) && isDigit(b[n]); n++ {
+		e = min(e*10+int(b[n]-'0'), 1000)
+	}
+	if n == digits {
+		return 0, 0
+	}
+	if b[1] == '-' {
+		e = -e
+	}
+	return e, n
+}
+
+// duration reads a whole field: a number in a unit, or numbers with units of their own as Go writes them (1m2.5s).
+// Nothing and "-" are no duration. Less than nothing, the mark of a clock that was set back, is 0.
+func duration(b []byte, unit int) (d time.Duration, has, ok bool) {
+	if len(b) == 0 || string(b) == "-" {
+		return 0, false, true
+	}
+	negative := b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	ns, n := decimal(b, unit)
+	if n == 0 {
+		return 0, false, false
+	}
+	if n < len(b) {
+		if ns, ok = spelled(b); !ok {
+			return 0, false, false
+		}
+	}
+	if negative {
+		ns = 0
+	}
+	return time.Duration(ns), true, true
+}
+
+// spelled reads numbers with units.
+func spelled(b []byte) (sum int64, ok bool) {
+	for len(b) > 0 {
+		_, n := decimal(b, nanoseconds)
+		if n == 0 {
+			return 0, false
+		}
+		u := n
+		for u < len(b) && !isDigit(b[u]) {
+			u++
+		}
+		unit, times := seconds, int64(1)
+		switch string(b[n:u]) {
+		case "h":
+			times = 3600
+		case "m":
+			times = 60
+		case "s":
+		case "ms":
+			unit = milliseconds
+		case "us", "µs", "μs":
+			unit = microseconds
+		case "ns":
+			unit = nanoseconds
+		default:
+			return 0, false
+		}
+		ns, n := decimal(b[:n], unit)
+		if n == 0 || ns > (math.MaxInt64-sum)/times {
+			return 0, false
+		}
+		sum += ns * times
+		b = b[u:]
+	}
+	return sum, true
+}
+
+// digits returns how many b begins with.
+func digits(b []byte) (n int) {
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return c-'0' <= 9 }

@@ -1,0 +1,38 @@
+package accesslog
+
+import "bytes"
+
+// splitRequest returns method and target of a request line. Both are empty unless it has the three parts. Spaces
+// within the target, which clients should not send and do, are part of it.
+func splitRequest(line []byte) (method, target []byte) {
+	first, last := bytes.IndexByte(line, ' '), bytes.LastIndexByte(line, ' ')
+	if first == last || !bytes.HasPrefix(line[last+1:], []byte("HTTP/")) {
+		return nil, nil
+	}
+	method, target = line[:first], line[first+1:last]
+	if !isMethod(method) || len(target) == 0 {
+		return nil, nil
+	}
+	return method, target
+}
+
+// isMethod says whether b is a token, which is what methods are made of.
+func isMethod(b []byte) bool {
+	for _, c := range b {
+		if !tokens[c] {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// tokens are the characters of tokens as RFC 9110 has them.
+var tokens = func() (t [256]bool) {
+	for c := '0'; c <= 'z'; c++ {
+		t[c] = c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a'
+	}
+	for _, c := range "!#$%&'*+-.^_`|~" {
+		t[c] = true
+	}
+	return t
+}()

@@ -1,0 +1,95 @@
+package accesslog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An item is a piece of a time: the letter of a strftime conversion, or one of those below.
+type item struct {
+	kind byte
+	unit int    // of an epoch, and of a fraction
+	text string // of a literal
+}
+
+// The items that are not letters of strftime.
+const (
+	itemLiteral  byte = iota
+	itemCLF           // 17/May/2015:10:05:03 +0000
+	itemISO           // 2015-05-17T10:05:03+00:00
+	itemEpoch         // units since 1970, with or without a fraction
+	itemCount         // a whole number of units since 1970
+	itemFraction      // milliseconds or microseconds within the second
+)
+
+// strftimeLetters are the conversions that are understood, and what the composed ones stand for.
+const strftimeLetters = "YymbhdeHkIlMSpzZasntFTRD%"
+
+var strftimeComposed = map[byte]string{'F': "%Y-%m-%d", 'T': "%H:%M:%S", 'R': "%H:%M", 'D': "%m/%d/%y"}
+
+// strftime compiles a pattern.
+func strftime(pattern string) ([]item, error) {
+	switch pattern { // of these there are faster readers
+	case "%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%T %z":
+		return []item{{kind: itemCLF}}, nil
+	case "%Y-%m-%dT%H:%M:%S%z", "%FT%T%z", "%Y-%m-%dT%T%z":
+		return []item{{kind: itemISO}}, nil
+	}
+	var items []item
+	literal := func(text string) {
+		if n := len(items); n > 0 && items[n-1].kind == itemLiteral {
+			items[n-1].text += text
+		} else {
+			items = append(items, item{kind: itemLiteral, text: text})
+		}
+	}
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			literal(pattern[i : i+1])
+			continue
+		}
+		i++
+		if i == len(pattern) || strings.IndexByte(strftimeLetters, pattern[i]) < 0 {
+			return nil, fmt.Errorf("the time pattern %q has a conversion that cannot be read, %q; allowed are %%%s",
+				pattern, pattern[i-1:min(i+1, len(pattern))], strings.Join(strings.Split(strftimeLetters, ""), " %"))
+		}
+		switch c := pattern[i]; c {
+		case '%':
+			literal("%")
+		case 'n':
+			literal("\n")
+		case 't':
+			literal("\t")
+		case 's':
+			items = append(items, item{kind: itemCount, unit: seconds})
+		case 'h':
+			items = append(items, item{kind: 'b'})
+		case 'F', 'T', 'R', 'D':
+			inner, _ := strftime(strftimeComposed[c])
+			items = append(items, inner...)
+		default:
+			items = append(items, item{kind: c})
+		}
+	}
+	return items, nil
+}
+
+// whole says whether the item is a time of its own.
+func (i *item) whole() bool { return i.kind >= itemCLF && i.kind <= itemCount }
+
+// lacks says what a time made of these items would not have; "" if it is a whole one.
+func lacks(items []item) string {
+	has := func(kinds ...byte) bool {
+		return slices.ContainsFunc(items, func(i item) bool { return slices.Contains(kinds, i.kind) })
+	}
+	switch {
+	case has(itemCLF, itemISO, itemEpoch, itemCount):
+		return ""
+	case !has('Y', 'y') || !has('m', 'b') || !has('d', 'e'):
+		return "date"
+	case !has('H', 'k') && !(has('I', 'l') && has('p')) || !has('M') || !has('S'):
+		return "time of day to the second"
+	}
+	return ""
+}

@@ -1,0 +1,161 @@
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+)
+
+var errEmpty = errors.New("an empty line")
+
+// text reads a line of a format string.
+func (p *Parser) text(line []byte, r *Record) error {
+	f := p.format
+	if len(line) < len(f.prefix) || string(line[:len(f.prefix)]) != f.prefix {
+		return f.noPrefix
+	}
+	if f.composed {
+		p.clock.parts = parts{}
+	}
+	rest := line[len(f.prefix):]
+	for i := range f.steps {
+		s := &f.steps[i]
+		if len(rest) == 0 && i > f.required {
+			break
+		}
+		switch s.slot {
+		case moment:
+			n := 0
+			if f.composed {
+				n = p.clock.read(s.items, rest)
+			} else {
+				n = p.clock.whole(&s.items[0], rest)
+			}
+			if n < 0 {
+				return s.bad
+			}
+			rest = rest[n:]
+		case status:
+			code, n := statusCode(rest)
+			if n == 0 {
+				return s.bad
+			}
+			r.Status = code
+			rest = rest[n:]
+		default:
+			end := s.end(rest, f.escaped)
+			if end < 0 {
+				if i > f.required {
+					rest = nil // cut off
+					continue
+				}
+				return s.missing
+			}
+			if !s.keep(rest[:end], r) {
+				return s.bad
+			}
+			rest = rest[end+len(s.until):]
+			continue
+		}
+		switch {
+		case s.follows(rest) && !(s.last && len(rest) > 0):
+			rest = rest[len(s.until):]
+		case len(rest) == 0 && i >= f.required:
+		default:
+			return s.missing
+		}
+	}
+	if f.composed && !p.clock.assemble() {
+		return f.steps[f.moment].bad
+	}
+	r.Time = p.clock.time()
+	return nil
+}
+
+// keep puts a field into its place.
+func (s *step) keep(field []byte, r *Record) (ok bool) {
+	switch s.slot {
+	case request:
+		r.Method, r.Target = splitRequest(field)
+	case method:
+		if isMethod(field) && string(field) != "-" {
+			r.Method = field
+		}
+	case target:
+		r.Target = present(field)
+	case host:
+		r.Host = present(field)
+	case client:
+		r.Client = present(field)
+	case took:
+		r.Duration, r.HasDuration, ok = duration(field, s.unit)
+		return ok
+	}
+	return true
+}
+
+// present is nil for the ways of saying that there is nothing.
+func present(field []byte) []byte {
+	if len(field) == 0 || string(field) == "-" {
+		return nil
+	}
+	return field
+}
+
+// end returns where the field ends that b begins with: at its literal; negative if that is not there.
+func (s *step) end(b []byte, escaped bool) int {
+	if s.until == "" {
+		return len(b)
+	}
+	first := s.until[0]
+	escaped = escaped && first == '"'
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], first)
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if !s.follows(b[at:]) || escaped && at > 0 && b[at-1] == '\\' && backslashes(b[:at])%2 == 1 {
+			continue
+		}
+		if s.beforeStatus {
+			if _, n := statusCode(b[at+len(s.until):]); n == 0 {
+				continue
+			}
+		}
+		return at
+	}
+}
+
+// follows says whether b begins with the literal behind the field. Literals are so short that a call to compare
+// memory would take longer.
+func (s *step) follows(b []byte) bool {
+	if len(b) < len(s.until) {
+		return false
+	}
+	for i := range len(s.until) {
+		if b[i] != s.until[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// backslashes returns how many b ends with.
+func backslashes(b []byte) int {
+	return len(b) - len(bytes.TrimRight(b, `\`))
+}
+
+// statusCode reads three digits, or "-", that stand alone. The width is 0 if b does not begin so.
+func statusCode(b []byte) (code, width int) {
+	if len(b) >= 3 && isDigit(b[0]) {
+		code = two(b[1:3])
+		if code < 0 || len(b) > 3 && isDigit(b[3]) {
+			return 0, 0
+		}
+		return int(b[0]-'0')*100 + code, 3
+	}
+	if len(b) > 0 && b[0] == '-' && (len(b) == 1 || bytes.IndexByte([]byte(" \t\",;|"), b[1]) >= 0) {
+		return 0, 1
+	}
+	return 0, 0
+}
