@@ -1,0 +1,79 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// input is an open log.
+type input struct {
+	io.Reader
+	name  string
+	size  int64 // in bytes as they are on the disk, 0 if not known
+	read  *atomic.Int64
+	close func() error
+}
+
+// counting counts the bytes that are read.
+type counting struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// open opens a log, packed with gzip or zstd or not, as its first bytes say. "-" is stdin.
+func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
+	in := &input{name: name, read: read, close: func() error { return nil }}
+	raw := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		info, err := file.Stat()
+		if err == nil && info.IsDir() {
+			err = fmt.Errorf("%s is a directory", name)
+		}
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		in.close = file.Close
+		raw = file
+		if info.Mode().IsRegular() {
+			in.size = info.Size()
+		}
+	}
+	buffered := bufio.NewReaderSize(counting{raw, read}, 64<<10)
+	head, _ := buffered.Peek(4)
+	var err error
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		in.Reader, err = gzip.NewReader(buffered)
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20)); err == nil {
+			in.Reader = d
+			closeFile := in.close
+			in.close = func() error { d.Close(); return closeFile() }
+		}
+	default:
+		in.Reader = buffered
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), in.close())
+	}
+	return in, nil
+}

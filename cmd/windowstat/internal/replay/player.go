@@ -1,0 +1,180 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Clock is the time of a replay, for collector.Options.Now. It is safe for concurrent use.
+type Clock struct{ at atomic.Int64 }
+
+// Now is the time of the replay.
+func (c *Clock) Now() time.Time { return time.Unix(0, c.at.Load()) }
+
+// set moves the clock, which never goes back.
+func (c *Clock) set(at int64) {
+	if at > c.at.Load() {
+		c.at.Store(at)
+	}
+}
+
+// player makes the calls again, second by second, in the time of their log.
+type player struct {
+	stats *collector.Collector
+	clock *Clock
+	names *[]string
+	done  func(start time.Time, active []*collector.Resource, most int64) error // called for each second with calls
+
+	open   int64 // Unix time of the second that is next
+	sealed int64 // of the last one in which idle resources were looked for
+
+	flight flight
+	flying map[int32]int64 // calls in flight, by name
+	inAir  int64           // all of them
+	most   int64           // at once, in this second
+
+	active []*collector.Resource // of this second
+	marks  map[*collector.Resource]bool
+}
+
+// errFailed is the error of a call that failed.
+var errFailed = errors.New("the status says that it failed")
+
+// refused is the reason of a block.
+const refused = "status"
+
+// sealEvery is how often, in seconds of the log, it is looked for resources that are idle for good.
+const sealEvery = 3600
+
+// second makes the calls of a second, in order, and ends those that end in it. The seconds before it that were not played
+// have no calls that begin.
+func (p *player) second(second int64, calls []call) error {
+	if err := p.idle(second); err != nil {
+		return err
+	}
+	p.most = p.inAir
+	p.active = p.active[:0]
+	clear(p.marks)
+	p.clock.set(second * nanos)
+	for name := range p.flying {
+		p.mark(name)
+	}
+	for i := range calls {
+		c := &calls[i]
+		p.land(c.at + 1)
+		p.clock.set(c.at)
+		p.mark(c.name)
+		p.begin(c)
+	}
+	end := (second + 1) * nanos
+	p.land(end)
+	p.clock.set(end)
+	p.open = second + 1
+	if len(p.active) == 0 {
+		return nil
+	}
+	if err := p.done(time.Unix(second, 0).UTC(), p.active, p.most); err != nil {
+		return err
+	}
+	if p.open-p.sealed >= sealEvery {
+		p.sealed = p.open
+		p.stats.Seal()
+	}
+	return nil
+}
+
+// idle plays the seconds up to this one in which calls are in flight.
+func (p *player) idle(second int64) error {
+	for p.inAir > 0 && p.open < second {
+		if err := p.second(p.open, nil); err != nil {
+			return err
+		}
+	}
+	p.open = second
+	return nil
+}
+
+// finish plays on until all calls have ended.
+func (p *player) finish() error {
+	for p.inAir > 0 {
+		if err := p.second(p.open, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) mark(name int32) {
+	if r := p.stats.Resource((*p.names)[name]); !p.marks[r] {
+		p.marks[r] = true
+		p.active = append(p.active, r)
+	}
+}
+
+// begin makes a call, or several that are alike.
+func (p *player) begin(c *call) {
+	ctx, name := context.Background(), (*p.names)[c.name]
+	if c.outcome == blocked {
+		p.stats.Block(ctx, name, refused, collector.Inbound(), collector.Batch(int64(c.n)))
+		return
+	}
+	p.most = max(p.most, p.inAir+1)
+	if c.took == unknown {
+		_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), collector.Admitted(), collector.Batch(int64(c.n)))
+		e.Exit(c.err())
+		return
+	}
+	_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), collector.Admitted(), collector.StartedAt(time.Unix(0, c.at-c.early)))
+	p.flight.add(landing{at: c.at - c.early + c.took, Entry: e, name: c.name, failed: c.outcome == failed})
+	p.flying[c.name]++
+	p.inAir++
+}
+
+// land ends the calls that end before this time.
+func (p *player) land(before int64) {
+	for l, ok := p.flight.next(before); ok; l, ok = p.flight.next(before) {
+		p.clock.set(l.at)
+		l.Exit(outcomeError(l.failed))
+		p.inAir--
+		if p.flying[l.name]--; p.flying[l.name] == 0 {
+			delete(p.flying, l.name)
+		}
+	}
+}
+
+func (c *call) err() error { return outcomeError(c.outcome == failed) }
+
+func outcomeError(failed bool) error {
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+// Row is what one resource did in a second.
+type Row struct {
+	Resource string
+	node.MetricNode
+}
+
+// rows reads the records of the second that starts at start.
+func rows(c *collector.Collector, start time.Time, active []*collector.Resource, to []Row) ([]Row, error) {
+	index, ok := c.Timeline().Index(start)
+	if !ok {
+		return to, fmt.Errorf("second %d is not on the time line", start.Unix())
+	}
+	for _, r := range active {
+		m, ok := r.View().Second(index)
+		if !ok {
+			return to, fmt.Errorf("second %d of %q was forgotten", start.Unix(), r.Name())
+		}
+		to = append(to, Row{r.Name(), m})
+	}
+	return to, nil
+}

@@ -1,0 +1,287 @@
+// Package replay makes the calls again that access logs tell of, in their own time, so that they are counted as those of
+// a service that counts itself.
+//
+// Lines are out of order, since servers write them when calls end: each is put into its place, if it is not later than
+// the tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of
+// its line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that
+// durations below a second mean something: where exactly in its second such a call began, the log does not know.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Options say what is replayed, and how.
+type Options struct {
+	// Files are the logs, "-" is Stdin. Those of one time are merged, the others come one after the other, whatever their
+	// order here.
+	Files []string
+	Stdin io.Reader
+	// Format is that of all files; if nil, each one's is guessed.
+	Format *accesslog.Format
+	// Zone is that of times without one.
+	Zone *time.Location
+	// Tolerance is by how much lines may be out of order, in whole seconds.
+	Tolerance time.Duration
+	// Exceptions are the statuses of calls that failed, Blocks those of calls that were refused.
+	Exceptions, Blocks Statuses
+	// Depth is how many segments of a path a resource's name keeps, MaxResources how many resources are kept apart.
+	Depth, MaxResources int
+	// Progress is told how many bytes and lines were read so far, once in a while, and how many bytes there are, 0 if that
+	// is not known; nil is nobody.
+	Progress func(read, size, lines int64)
+}
+
+// Report is what became of the lines.
+type Report struct {
+	Lines     int64
+	Malformed int64      // lines that could not be read
+	Late      int64      // later than the tolerance, and so not counted
+	Future    int64      // from after the present, and so not counted
+	Early     int64      // of calls that began before what was still open: counted as passed then
+	Squeezed  int64      // seconds that were ended before the tolerance was over, because there were too many calls
+	Statuses  [1000]int64 // of the lines that were counted
+	Examples  []Example  // of malformed lines
+	Timed     bool       // the logs say how long calls took
+	First     time.Time  // second of the first call; zero if there is none
+	Last      time.Time  // and of the last one
+}
+
+// Second is what happened in a second. The rows are the function's for the call.
+type Second struct {
+	Start time.Time // in UTC
+	Rows  []Row     // of the resources that did something, or had calls in flight
+	Total node.MetricNode
+}
+
+// Run replays the logs and calls f for each second in which something happened, ascending. The Report is of what was
+// read, if there is an error, too: of a file that could not be read to its end, or f's.
+func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error) {
+	r := &run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := r.look(); err != nil {
+		return &r.Report, err
+	}
+	r.each = f
+	err := r.merge(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil && r.player != nil {
+		if err = r.window.end(r.window.to, r.player.second); err == nil {
+			err = r.player.finish()
+		}
+	}
+	return &r.Report, errors.Join(append(r.errs, err)...)
+}
+
+// run is a replay.
+type run struct {
+	Options
+	Report
+	sources []*source // that were not begun, the earliest first
+	reading []*source
+	ids     map[string]int32 // of the player's names
+	names   []string
+	window  *window
+	player  *player // nil until there is a call
+	each    func(*Second) error
+	errs    []error
+	size    int64
+	read    atomic.Int64
+	present int64   // with the tolerance, Unix nanoseconds
+	spread  float64 // where in its second the last time of a whole second was put
+	second  Second
+}
+
+// look finds out about all logs.
+func (r *run) look() error {
+	var errs []error
+	known := true
+	for _, name := range r.Files {
+		s, size, err := look(name, r.Stdin, r.Format, r.Zone, &r.read)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		known = known && size > 0
+		r.size += size
+		if s.format != nil {
+			r.sources = append(r.sources, s)
+		}
+	}
+	if !known {
+		r.size = 0
+	}
+	r.Timed = len(r.sources) > 0
+	for _, s := range r.sources {
+		r.Timed = r.Timed && s.timed
+	}
+	slices.SortStableFunc(r.sources, func(a, b *source) int { return cmp.Compare(a.first, b.first) })
+	return errors.Join(errs...)
+}
+
+// merge takes the lines of all logs, always of the one that is furthest behind.
+func (r *run) merge(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s := r.behind(ctx)
+		if s == nil {
+			return nil
+		}
+		it := s.item(r.batch)
+		if it == nil {
+			r.reading = slices.DeleteFunc(r.reading, func(x *source) bool { return x == s })
+			continue
+		}
+		s.latest = max(s.latest, it.stamp)
+		if err := r.take(s, it); err != nil {
+			return err
+		}
+	}
+}
+
+// behind is the log that is furthest behind, nil if all are at their end. It begins the ones whose time has come.
+func (r *run) behind(ctx context.Context) (s *source) {
+	for _, x := range r.reading {
+		if s == nil || x.latest < s.latest {
+			s = x
+		}
+	}
+	if len(r.sources) > 0 && (s == nil || r.sources[0].first <= s.latest) {
+		s = r.sources[0]
+		r.sources = r.sources[1:]
+		r.reading = append(r.reading, s)
+		s.start(ctx, &r.Options, r.Timed, &r.read)
+	}
+	return s
+}
+
+// batch takes note of what was read.
+func (r *run) batch(s *source, b *batch) {
+	r.present = time.Now().Add(r.Tolerance).UnixNano()
+	r.Lines += b.lines
+	r.Malformed += b.malformed
+	r.Examples = append(r.Examples, b.examples[:min(len(b.examples), max(0, 10-len(r.Examples)))]...)
+	if b.err != nil {
+		r.errs = append(r.errs, b.err)
+	}
+	for _, name := range b.names {
+		id, ok := r.ids[name]
+		if !ok {
+			id = int32(len(r.names))
+			r.ids[name] = id
+			r.names = append(r.names, name)
+		}
+		s.ids = append(s.ids, id)
+	}
+	if r.Progress != nil {
+		r.Progress(r.read.Load(), r.size, r.Lines)
+	}
+}
+
+// golden spreads any number of points evenly over [0, 1) when each is that much further than the one before.
+const golden = 0.6180339887498949
+
+// take puts a line into its place.
+func (r *run) take(s *source, it *item) error {
+	second := floorDiv(it.stamp)
+	if it.stamp > r.present {
+		r.Future++
+		return nil
+	}
+	if r.player == nil {
+		if err := r.begin(second); err != nil {
+			return err
+		}
+	}
+	if second < r.window.from {
+		r.Late++
+		return nil
+	}
+	if err := r.window.end(second-int64(r.Tolerance/time.Second), r.player.second); err != nil {
+		return err
+	}
+	r.Statuses[it.status]++
+	c := call{at: second * nanos, took: it.took, name: s.ids[it.name], n: 1}
+	switch {
+	case r.Blocks[it.status]:
+		c.outcome = blocked
+	case r.Exceptions[it.status]:
+		c.outcome = failed
+	}
+	if c.took != unknown {
+		c.at = it.stamp
+		if it.stamp%nanos == 0 {
+			if r.spread += golden; r.spread >= 1 {
+				r.spread--
+			}
+			c.at += int64(r.spread * float64(nanos))
+		}
+		if it.end {
+			c.at -= c.took
+		}
+		if open := r.window.from * nanos; c.at < open {
+			c.early, c.at = open-c.at, open
+			r.Early++
+		}
+	}
+	r.window.add(c)
+	for r.window.held > mostHeld {
+		r.Squeezed++
+		if err := r.window.end(r.window.from+1, r.player.second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes the Collector, in the time of the first line.
+func (r *run) begin(second int64) error {
+	r.window.from = second - int64(r.Tolerance/time.Second)
+	r.window.to = r.window.from
+	clock := &Clock{}
+	clock.set(r.window.from * nanos)
+	c, err := collector.New(collector.Options{
+		Now: clock.Now, MaxResources: r.MaxResources, Windows: node.Options{History: time.Minute},
+	})
+	if err != nil {
+		return err
+	}
+	r.player = &player{
+		stats: c, clock: clock, names: &r.names, open: r.window.from, sealed: r.window.from,
+		flying: map[int32]int64{}, marks: map[*collector.Resource]bool{}, done: r.done,
+	}
+	return nil
+}
+
+// done hands on a second.
+func (r *run) done(start time.Time, active []*collector.Resource, most int64) (err error) {
+	x := &r.second
+	x.Start = start
+	if x.Rows, err = rows(r.player.stats, start, active, x.Rows[:0]); err != nil {
+		return err
+	}
+	x.Total = node.MetricNode{Start: start, InFlight: r.player.inAir, InFlightMax: most}
+	for i := range x.Rows {
+		x.Total.Counts = x.Total.Counts.Add(x.Rows[i].Counts)
+	}
+	if r.First.IsZero() {
+		r.First = start
+	}
+	r.Last = start
+	return r.each(x)
+}
