@@ -78,11 +78,14 @@ func (f *files) hold() error {
 func (f *files) last(all []segment) (int64, error) {
 	for _, s := range slices.Backward(all) {
 		o, err := openSegment(f.dir, s, f.format)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // another process deleted it
+		}
 		if err != nil {
 			return 0, err
 		}
-		last := o.lastIndexed()
-		if err := o.Close(); err != nil || last > 0 {
+		last, err := o.last()
+		if err := errors.Join(err, o.Close()); err != nil || last > 0 {
 			return last, err
 		}
 	}
@@ -140,7 +143,7 @@ func (f *files) roll(start time.Time) error {
 		return err
 	}
 	if f.current.date == date {
-		if f.data != nil && (!same(f.path(f.current), f.data) || !f.asLeft()) {
+		if f.data != nil && (!same(f.path(f.current), f.data) || !same(f.path(f.current)+idxSuffix, f.idx) || !f.asLeft()) {
 			// Somebody deleted, moved or truncated it.
 			if err := f.closeSegment(); err != nil {
 				return err

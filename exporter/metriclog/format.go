@@ -58,6 +58,8 @@ func (f *format) whole(rows []byte, second int64) (n int, closed bool) {
 		switch {
 		case ok && got != second:
 			return n, closed
+		case closed && (!ok || end < 0):
+			return n, closed // whatever that is
 		case end < 0 && len(rest) < maxStamp && !ok && n > 0 && f.begins(rest):
 			return n, closed // not even a time stamp: it may be a later second's
 		case !ok || end < 0:

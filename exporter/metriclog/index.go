@@ -36,16 +36,11 @@ func (x index) record(i int) (second, offset int64) {
 	return parseRecord(b[:])
 }
 
-// before is the last record of a second before this one, as far as the records ascend. It reports false if there is
-// none.
-func (x index) before(second int64) (s, offset int64, ok bool) {
-	i := sort.Search(x.n, func(i int) bool {
+// after is the number of the first record of this second or a later one, n if there is none, as far as the records
+// ascend.
+func (x index) after(second int64) int {
+	return sort.Search(x.n, func(i int) bool {
 		s, _ := x.record(i)
 		return s >= second
 	})
-	if i == 0 {
-		return 0, 0, false
-	}
-	s, offset = x.record(i - 1)
-	return s, offset, true
 }

@@ -3,6 +3,7 @@ package metriclog
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -31,15 +32,19 @@ func appendLine(b, head []byte, resource string, m *node.MetricNode) []byte {
 	return append(b, "|0\n"...)
 }
 
+const hex = "0123456789abcdef"
+
+// escaped reports whether a byte of a name would end a field or a line, or does what a terminal does with it.
+func escaped(c byte) bool { return c < ' ' || c == '|' || c == 0x7f }
+
 // appendName appends a name so that nothing in it ends a field or a line: | and control characters as \xHH, and a
 // backslash as two. Other names stay as they are.
 func appendName(b []byte, name string) []byte {
-	const hex = "0123456789abcdef"
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c == '\\':
 			b = append(b, '\\', '\\')
-		case c < ' ' || c == '|' || c == 0x7f:
+		case escaped(c):
 			b = append(b, '\\', 'x', hex[c>>4], hex[c&15])
 		default:
 			b = append(b, c)
@@ -61,8 +66,9 @@ func parseName(b []byte) string {
 			continue
 		}
 		if len(b) >= 4 && b[0] == '\\' && b[1] == 'x' {
-			if c, err := strconv.ParseUint(string(b[2:4]), 16, 8); err == nil {
-				name, b = append(name, byte(c)), b[4:]
+			high, low := strings.IndexByte(hex, b[2]), strings.IndexByte(hex, b[3])
+			if c := byte(high<<4 | low); high >= 0 && low >= 0 && escaped(c) {
+				name, b = append(name, c), b[4:]
 				continue
 			}
 		}
@@ -136,7 +142,7 @@ func (p *parser) parse(line []byte) (name []byte, wrong int) {
 	if n < least {
 		return nil, fieldCount
 	}
-	const most = int64(1<<63-1) / int64(time.Millisecond)
+	const most = math.MaxInt64 / int64(time.Millisecond)
 	if v[4] > most || v[4] < -most {
 		return nil, 8
 	}
@@ -174,11 +180,11 @@ func field(b []byte) (n int64, rest []byte, more, ok bool) {
 	}
 	digits := i
 	for ; i < len(b) && b[i] != '|'; i++ {
-		c := b[i] - '0'
-		if c > 9 || n > (1<<63-1-9)/10 {
+		c := int64(b[i]) - '0'
+		if c < 0 || c > 9 || n > (math.MaxInt64-c)/10 {
 			return 0, nil, false, false
 		}
-		n = n*10 + int64(c)
+		n = n*10 + c
 	}
 	if i == digits {
 		return 0, nil, false, false

@@ -62,6 +62,9 @@ func (o *opened) Close() error {
 
 // agrees reports whether a line of this second begins at the offset, as a record of the index says.
 func (o *opened) agrees(second, offset int64) bool {
+	if second < o.from || second >= o.to || offset < 0 {
+		return false
+	}
 	stamp := []byte("\n" + o.begin + strconv.FormatInt(second*1000, 10) + o.end)
 	if offset == 0 {
 		stamp = stamp[1:]
@@ -84,24 +87,23 @@ func (o *opened) lastIndexed() int64 {
 	return 0
 }
 
-// start is the offset of a line that has no line of the second from, or a later one, before it, and few others behind it.
-func (o *opened) start(from int64) int64 {
-	second, offset, ok := o.before(from)
-	switch {
-	case ok && o.agrees(second, offset):
-		return offset
-	case !ok && o.n > 0:
-		if second, offset := o.record(0); offset == 0 && o.agrees(second, offset) {
-			return 0
+// place is where a second has its place: no line of it, or of a later one, begins before low, and no line of an
+// earlier one at high or behind it. The two are not far apart. It is found by bisecting the index, and the file where
+// the index does not say it or what it says is wrong.
+func (o *opened) place(from int64) (low, high int64) {
+	low, high = 0, o.size
+	i := o.after(from)
+	if i > 0 {
+		if second, offset := o.record(i - 1); o.agrees(second, offset) {
+			low = offset
 		}
 	}
-	return o.bisect(from)
-}
-
-// bisect is start without the index.
-func (o *opened) bisect(from int64) int64 {
-	const near = 64 << 10
-	low, high := int64(0), o.size
+	if i < o.n {
+		if second, offset := o.record(i); o.agrees(second, offset) {
+			high = offset
+		}
+	}
+	const near = 256 << 10
 	for high-low > near {
 		middle := low + (high-low)/2
 		offset, second, ok := o.line(middle, high)
@@ -111,13 +113,13 @@ func (o *opened) bisect(from int64) int64 {
 			high = middle
 		}
 	}
-	return low
+	return low, high
 }
 
-// line finds the first line that begins behind an offset and before another.
+// line finds the first line that begins at an offset or behind it, and before another.
 func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 	buf := make([]byte, 4<<10)
-	for offset < before {
+	for offset--; offset < before; { // from the newline before it
 		n, err := o.data.ReadAt(buf, offset)
 		b := buf[:n]
 		end := bytes.IndexByte(b, '\n')
@@ -140,33 +142,73 @@ func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 	return 0, 0, false
 }
 
-// finished is where the last second ends that no process is writing any more: one that the index has, one that another
-// follows, or one that the Writer has closed. Without an index that agrees, it is where the last line ends.
+// lastLine is the last line that ends before an offset or there, with what is behind it, and where it ends. It is empty
+// if there is none near.
+func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
+	tail := make([]byte, min(before, maxLine))
+	if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	behind := len(tail) - 1 - bytes.LastIndexByte(tail, '\n')
+	tail = tail[:len(tail)-behind]
+	if len(tail) == 0 {
+		return nil, before, nil
+	}
+	return tail[bytes.LastIndexByte(tail[:len(tail)-1], '\n')+1:], before - int64(behind), nil
+}
+
+// closed reports whether a line of all inbound traffic ends at the offset.
+func (o *opened) closed(offset int64) (bool, error) {
+	line, end, err := o.lastLine(offset)
+	return end == offset && bytes.Contains(line, o.closing), err
+}
+
+// finished is where the last second ends that is there as a whole. That one is still being written, or that a power
+// cut took a part of it, shows by its last line, which is not that of all inbound traffic. In a file of Sentinel's there
+// need not be one: there a second is whole if its lines are and the index has it, or there is no index.
 func (o *opened) finished() (int64, error) {
-	const most = 64 << 10
-	tail := make([]byte, min(o.size, most))
-	if _, err := o.data.ReadAt(tail, o.size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+	line, end, err := o.lastLine(o.size)
+	if err != nil {
 		return 0, err
 	}
-	tail = tail[:bytes.LastIndexByte(tail, '\n')+1]
-	if len(tail) == 0 {
-		return o.size, nil // whatever that is, it is no line of ours
-	}
-	end := o.size - int64(min(o.size, most)) + int64(len(tail))
-	line := tail[bytes.LastIndexByte(tail[:len(tail)-1], '\n')+1:]
 	second, ok := o.second(line)
-	indexed := o.lastIndexed()
-	if !ok || o.idx == nil || bytes.Contains(line, o.closing) || second <= indexed || indexed == 0 && o.n > 0 {
+	if !ok || second < o.from || second >= o.to || bytes.Contains(line, o.closing) {
 		return end, nil
 	}
-	offset := o.start(second)
-	for lines := newLines(o.data, offset, end); ; {
+	began := end
+	low, high := o.place(second)
+	for lines := newLines(o.data, low, high, end); ; {
 		line, err := lines.next()
-		if err != nil {
-			return end, nil //nolint:nilerr // it cannot be found again
-		}
-		if got, ok := o.second(line); ok && got == second {
-			return lines.began, nil
+		if got, ok := o.second(line); err != nil || ok && got == second {
+			began = min(end, lines.began)
+			break
 		}
 	}
+	closed, err := o.closed(began)
+	if err != nil {
+		return 0, err
+	}
+	indexed := o.lastIndexed()
+	index := o.idx != nil && (indexed > 0 || o.n == 0 && began == 0) // there is one that is this file's
+	if !closed && end == o.size && (!index || second <= indexed) {
+		return end, nil
+	}
+	return began, nil
+}
+
+// last is the last second of the file; 0 if there is none.
+func (o *opened) last() (int64, error) {
+	end, err := o.finished()
+	if err != nil {
+		return 0, err
+	}
+	line, _, err := o.lastLine(end)
+	if err != nil {
+		return 0, err
+	}
+	last := o.lastIndexed()
+	if second, ok := o.second(line); ok && second < o.to {
+		last = max(last, second)
+	}
+	return last, nil
 }

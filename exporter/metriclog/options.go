@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Defaults of [Options], Sentinel's.
@@ -68,8 +69,8 @@ func (o *Options) defaults() {
 func (o *Options) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("metriclog: "+format, args...)) }
-	if o.App == "" || len(o.App) > 100 || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
-		wrong("App %.120q: a name of 1 to 100 bytes without slashes and control characters is needed", o.App)
+	if o.App == "" || len(o.App) > 100 || !utf8.ValidString(o.App) || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
+		wrong("App %.120q: a name of 1 to 100 bytes of UTF-8 without slashes and control characters is needed", o.App)
 	}
 	if o.MaxFileSize < 1 {
 		wrong("MaxFileSize is %d; at least 1 is needed", o.MaxFileSize)
@@ -142,13 +143,15 @@ func Last(o Options) (time.Time, error) {
 			other, pid := parseLogName(log, f.kind)
 			return other == app && pid != 0
 		})
-		if err == nil {
-			second, err = f.last(all)
+		for _, s := range all { // of several logs, the last file need not have the last second
+			if err == nil {
+				second, err = f.last([]segment{s})
+				last = max(last, second)
+			}
 		}
 		if err != nil {
 			return time.Time{}, fmt.Errorf("metriclog: %w", err)
 		}
-		last = max(last, second)
 	}
 	if last == 0 {
 		return time.Time{}, nil

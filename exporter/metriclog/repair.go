@@ -2,72 +2,82 @@ package metriclog
 
 import "bytes"
 
-// repair cuts both open files back to the last second that has a record in the index and whose lines are all there.
-// Lines are written before the record, so a second without one may lack some. After a power cut the disk may have kept
-// one and not the other, and any part of it.
+// repair cuts both open files back to the last second whose lines are all there. What was written of a second when the
+// process died is behind it; after a power cut the disk may have kept one file and not the other, and any part of it.
+// Whole seconds that the index lacks are entered into it, so that no second that somebody may have read goes away.
 //
-// It reports false, and changes nothing, if no second of the index is in the file and yet there are lines of several:
-// then the index is not this file's.
+// It reports false, and changes nothing, if there are lines of several seconds behind: no crash of ours leaves that.
 func (f *files) repair() (bool, error) {
-	size, idxSize := f.size, f.idxSize
-	f.idxSize -= f.idxSize % idxRecord
-	for f.idxSize > 0 {
-		var record [idxRecord]byte
-		if _, err := f.idx.ReadAt(record[:], f.idxSize-idxRecord); err != nil {
+	o := f.opened()
+	var end int64 // of the last whole second
+	records := o.n
+	for ; records > 0 && end == 0; records-- {
+		second, offset := o.record(records - 1)
+		if !o.agrees(second, offset) {
+			continue
+		}
+		n, err := o.whole(second, offset)
+		if err != nil {
 			return false, err
 		}
-		second, offset := parseRecord(record[:])
-		if offset >= 0 && offset < f.size {
-			whole, err := f.whole(second, offset)
-			if err != nil {
-				return false, err
-			}
-			if whole > 0 {
-				f.size = offset + int64(whole)
-				break
-			}
-			f.size = offset
+		if n > 0 {
+			end = offset + n
+			break
 		}
-		f.idxSize -= idxRecord
 	}
-	if f.idxSize == 0 && size > 0 {
-		rows := make([]byte, size)
-		if _, err := f.data.ReadAt(rows, 0); err != nil {
-			return false, err
-		}
-		if f.several(rows) {
-			f.size, f.idxSize = size, idxSize
-			return false, nil
-		}
-		f.size = 0
+	rest := make([]byte, o.size-end)
+	if _, err := f.data.ReadAt(rest, end); err != nil {
+		return false, err
 	}
-	if f.size == size && f.idxSize == idxSize {
+	var missing []byte
+	for {
+		second, ok := f.second(rest)
+		n, closed := f.whole(rest, second)
+		if !ok || !closed || second < o.from || second >= o.to {
+			break
+		}
+		missing = appendRecord(missing, second, end)
+		end, rest = end+int64(n), rest[n:]
+	}
+	if f.several(rest) {
+		return false, nil
+	}
+	kept := int64(records) * idxRecord
+	if end == f.size && kept == f.idxSize {
 		return true, nil
 	}
-	return true, f.restore()
+	f.size, f.idxSize = end, kept
+	if err := f.restore(); err != nil || len(missing) == 0 {
+		return true, err
+	}
+	_, err := f.idx.WriteAt(missing, f.idxSize)
+	f.idxSize += int64(len(missing))
+	return true, err
+}
+
+// opened is the current file, for reading.
+func (f *files) opened() *opened {
+	o := &opened{format: f.format, data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
+	o.from, o.to = f.current.span()
+	return o
 }
 
 // whole is how many bytes the second at offset has, 0 if it is not there as a whole. That lines are missing at its end
 // shows by the last one, which is not that of all inbound traffic. In a file of Sentinel's there need not be one, nor at
 // the end of the second before.
-func (f *files) whole(second, offset int64) (int, error) {
-	rows := make([]byte, f.size-offset)
-	if _, err := f.data.ReadAt(rows, offset); err != nil {
+func (o *opened) whole(second, offset int64) (int64, error) {
+	rows := make([]byte, o.size-offset)
+	if _, err := o.data.ReadAt(rows, offset); err != nil {
 		return 0, err
 	}
-	n, closed := f.format.whole(rows, second)
+	n, closed := o.format.whole(rows, second)
 	if closed || n == 0 {
-		return n, nil
+		return int64(n), nil
 	}
-	before := make([]byte, min(offset, 4<<10)) // a line of all inbound traffic is shorter
-	if _, err := f.data.ReadAt(before, offset-int64(len(before))); err != nil {
+	if before, err := o.closed(offset); err != nil || before || offset == 0 {
 		return 0, err
 	}
-	before = bytes.TrimSuffix(before, []byte("\n"))
-	if offset == 0 || bytes.Contains(before[bytes.LastIndexByte(before, '\n')+1:], f.closing) {
-		return 0, nil
-	}
-	return n, nil
+	return int64(n), nil
 }
 
 // several reports whether there are lines of more than one second.

@@ -65,11 +65,12 @@ func search(dir string, wanted func(log string) bool, from, to int64, q Query) (
 	for _, x := range all {
 		logs[x.log] = append(logs[x.log], x)
 	}
-	r := &Rows{names: map[string]*name{}, match: q.Match, after: after}
+	r := &Rows{names: map[string]*name{}, match: q.Match, after: map[string]position{}}
 	for _, log := range slices.Sorted(maps.Keys(logs)) {
-		at := after[log]
 		first := from
-		if at.Second != 0 {
+		at, ok := after[log]
+		if ok {
+			r.after[log] = at
 			first = max(first, at.Second)
 		}
 		r.streams = append(r.streams, newStream(dir, log, logs[log], first, to, at))
@@ -197,7 +198,7 @@ func parseToken(token string) (map[string]position, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &at)
 	}
-	if err != nil {
+	if err != nil || at == nil {
 		return nil, fmt.Errorf("metriclog: %.80q is not a token of a search", token)
 	}
 	return at, nil

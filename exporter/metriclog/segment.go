@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // segment is one data file of a log, by what its name says. A log is what one process writes, one after the other.
@@ -51,7 +52,7 @@ func parseLogName(name, kind string) (app string, pid int) {
 	if process != "" {
 		pid, _ = strconv.Atoi(strings.TrimPrefix(process, ".pid"))
 	}
-	if app == "" || strings.Contains(app, ".") || logName(app, kind, pid) != name {
+	if app == "" || strings.Contains(app, ".") || !utf8.ValidString(app) || logName(app, kind, pid) != name {
 		return "", 0
 	}
 	return app, pid

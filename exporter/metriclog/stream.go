@@ -36,8 +36,6 @@ func (s *stream) advance(r *Rows) {
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				r.errs = append(r.errs, err)
-			} else if s.lines.after > s.lines.began && len(s.files) > 0 {
-				r.malformed++ // a line that was cut off, and not the one that is being written
 			}
 			if err := s.close(); err != nil {
 				r.errs = append(r.errs, err)
@@ -50,14 +48,8 @@ func (s *stream) advance(r *Rows) {
 		case wrong != 0 || second < s.open.from || second >= s.open.to:
 			r.malformed++
 			continue
-		case second < s.from:
+		case second < s.from || second > s.to:
 			continue
-		case second > s.to:
-			s.files = nil
-			if err := s.close(); err != nil {
-				r.errs = append(r.errs, err)
-			}
-			return
 		}
 		if second != s.count.Second {
 			s.count = position{Second: second}
@@ -84,9 +76,7 @@ func (s *stream) next(r *Rows) bool {
 		s.files = s.files[1:]
 		open, err := openSegment(s.dir, x, sentinel)
 		if err == nil {
-			var end int64
-			if end, err = s.end(open); err == nil {
-				s.open, s.lines = open, newLines(open.data, open.start(s.from), end)
+			if err = s.begin(open, r); err == nil {
 				return true
 			}
 			err = errors.Join(err, open.Close())
@@ -98,12 +88,24 @@ func (s *stream) next(r *Rows) bool {
 	return false
 }
 
-// end is up to where a file is read: the last one may be being written.
-func (s *stream) end(open *opened) (int64, error) {
-	if len(s.files) > 0 {
-		return open.size, nil
+// begin begins with a file. The last one may end with a second that is being written; what any other has behind its last
+// whole second was cut off.
+func (s *stream) begin(open *opened, r *Rows) error {
+	end, err := open.finished()
+	if err != nil {
+		return err
 	}
-	return open.finished()
+	if len(s.files) > 0 {
+		for cut := newLines(open.data, end, open.size, open.size); cut.after < open.size; r.malformed++ {
+			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+		}
+	}
+	low, _ := open.place(s.from)
+	_, high := open.place(s.to + 1)
+	s.open, s.lines = open, newLines(open.data, low, min(high, end), end)
+	return nil
 }
 
 func (s *stream) close() error {

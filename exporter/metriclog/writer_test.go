@@ -371,32 +371,62 @@ func TestRestartAfterACrashAnywhere(t *testing.T) {
 	check("zeros after the end", data+strings.Repeat("\x00", 100_000), idx)
 }
 
-// A file whose index is gone, or is another's, was not left so by the log: its rows are kept, and the next file is
-// begun. Rows of one second and no index are what a crash leaves.
+// An index that is gone, or is another's, is made again; so no whole second goes away that somebody may have read.
 func TestRestartWithoutAnIndex(t *testing.T) {
-	for _, idx := range []string{"", "short", strings.Repeat("x", 64)} {
-		for seconds, want := range map[int]string{1: "", 2: "kept"} {
+	for _, cut := range []func(idx string) string{
+		func(string) string { return "" },
+		func(string) string { return "short" },
+		func(idx string) string { return strings.Repeat("x", len(idx)) },
+		func(idx string) string { return idx[:16] },
+		func(idx string) string { return idx[:len(idx)-8] + idx[:8] },
+	} {
+		for seconds := 1; seconds < 4; seconds++ {
 			r := newRig(t, start, metriclog.Options{})
 			for range seconds {
 				r.calls("a", 1, ms)
 				r.now = r.now.Add(999 * ms)
 				r.flush(t)
 			}
-			data := r.read(t, today)
-			os.WriteFile(filepath.Join(r.dir, today+".idx"), []byte(idx), 0o644)
+			data, idx := r.read(t, today), r.read(t, today+".idx")
+			os.WriteFile(filepath.Join(r.dir, today), []byte(data+"17673"), 0o644)
+			os.WriteFile(filepath.Join(r.dir, today+".idx"), []byte(cut(idx)), 0o644)
 			again := r.again(t, r.now.Add(time.Minute))
 			again.calls("a", 1, ms)
 			again.now = again.now.Add(time.Second)
 			again.flush(t)
-			next := today
-			if want == "kept" {
-				next += ".1"
-				if got := again.read(t, today); got != data {
-					t.Errorf("%d seconds, index %q: %q became %q", seconds, idx, data, got)
-				}
+			if got := again.read(t, today); !strings.HasPrefix(got, data+"1767323") {
+				t.Errorf("%d seconds, index %q: %q became %q", seconds, cut(idx), data, got)
 			}
-			if got := again.read(t, next); strings.Count(got, "\n") != 2 {
-				t.Errorf("%d seconds, index %q: %s holds %q", seconds, idx, next, got)
+			if rows := again.checkIndexes(t); rows != seconds+1 {
+				t.Errorf("%d seconds, index %q: %d rows in %v", seconds, cut(idx), rows, again.files(t))
+			}
+		}
+	}
+}
+
+// A file in which nothing shows what is whole was not left so by the log: it is kept as it is, and the next one begun.
+func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
+	for _, data := range []string{
+		"1767323000000|2026-01-02 03:03:20|a|1|0|1|0|1|0|1|0\n1767323001000|2026-01-02 03:03:21|a|1|0|1|0|1|0|1|0\n",
+		"1767323000000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\nrubbish\n1767323001000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n" +
+			"1767323002000|x|__total_inbound_traffic__|1|0|1|0|1|0|1|0\n",
+	} {
+		for _, idx := range []string{"", "short"} {
+			dir := t.TempDir()
+			os.WriteFile(filepath.Join(dir, today), []byte(data), 0o644)
+			os.WriteFile(filepath.Join(dir, today+".idx"), []byte(idx), 0o644)
+			r := newRig(t, start, metriclog.Options{Dir: dir})
+			if got := r.self()[exporter.LogLastSecond]; got != 1767323000+float64(strings.Count(data, "\n")/2) {
+				t.Errorf("last second %v of %q", got, data)
+			}
+			r.calls("a", 1, ms)
+			r.now = r.now.Add(time.Second)
+			r.flush(t)
+			if got, gotIdx := r.read(t, today), r.read(t, today+".idx"); got != data || gotIdx != idx {
+				t.Errorf("%q became %q, index %q %q", data, got, idx, gotIdx)
+			}
+			if got := r.read(t, today+".1"); strings.Count(got, "\n") != 2 {
+				t.Errorf("%s.1 holds %q", today, got)
 			}
 		}
 	}
