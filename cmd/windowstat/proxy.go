@@ -70,10 +70,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.timeout <= 0 {
 		wrong("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.timeout))
 	}
-	const deepest = 16
-	if p.depth < 1 || p.depth > deepest {
-		wrong("proxy.path-depth", fmt.Errorf("%d is not between 1 and %d", p.depth, deepest))
-	}
+	wrong("proxy.path-depth", checkDepth(p.depth))
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
@@ -92,6 +89,14 @@ func newProxy(c *cli.Context) (proxy, error) {
 		wrong("retire-after", fmt.Errorf("%v is below %v, in which the last seconds are read", o.RetireAfter, shortest))
 	}
 	return p, errors.Join(errs...)
+}
+
+func checkDepth(depth int) error {
+	const deepest = 16
+	if depth < 1 || depth > deepest {
+		return fmt.Errorf("%d is not between 1 and %d", depth, deepest)
+	}
+	return nil
 }
 
 // validHeader is a token as HTTP has them.

@@ -21,9 +21,6 @@ type Archive struct {
 	marks []mark
 }
 
-// mark is a second that is held back.
-type mark struct{ second, offset int64 }
-
 // enough is how many bytes of rows are written at once.
 const enough = 256 << 10
 

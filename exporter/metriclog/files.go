@@ -21,6 +21,7 @@ type files struct {
 	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // what they hold
+	records       []byte   // a buffer
 	before        [2]int64 // and what they held before the last second
 	synced        int64    // Unix time of the last second that is known to be on the disk
 	looked        int64    // of the second at which it was last looked for files to delete
@@ -92,20 +93,32 @@ func (f *files) last(all []segment) (int64, error) {
 	return 0, nil
 }
 
-// append writes the rows of the second that starts at start, in the log's time zone, in one write, and then its
-// record in the index, which makes it count: what has no record is taken back, at once or when the file is opened
-// again.
+// append writes the rows of the second that starts at start, in the log's time zone.
 func (f *files) append(start time.Time, rows []byte) error {
+	return f.appendAll(start, rows, []mark{{start.Unix(), 0}})
+}
+
+// mark is where the rows of a second begin.
+type mark struct{ second, offset int64 }
+
+// appendAll writes the rows of seconds of one date, of which the first is given, in one write, and then their records in
+// the index, which make them count: what has no record is taken back, at once or when the file is opened again.
+func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err := f.roll(start); err != nil {
 		return err
 	}
 	f.before = [2]int64{f.size, f.idxSize}
+	records := f.records[:0]
+	for _, m := range marks {
+		records = appendRecord(records, m.second, f.size+m.offset)
+	}
+	f.records = records
 	_, err := f.data.WriteAt(rows, f.size)
 	if err == nil {
-		_, err = f.idx.WriteAt(appendRecord(nil, start.Unix(), f.size), f.idxSize)
+		_, err = f.idx.WriteAt(records, f.idxSize)
 	}
 	f.size += int64(len(rows))
-	f.idxSize += idxRecord
+	f.idxSize += int64(len(records))
 	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
 		if err = f.flush(); err == nil {
 			f.synced = start.Unix()

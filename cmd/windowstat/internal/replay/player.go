@@ -165,7 +165,9 @@ type Row struct {
 
 // rows reads the records of the second that starts at start.
 func rows(c *collector.Collector, start time.Time, active []*collector.Resource, to []Row) ([]Row, error) {
-	index, ok := c.Timeline().Index(start)
+	line := c.Timeline()
+	line.At(line.Now()) // the second is over
+	index, ok := line.Index(start)
 	if !ok {
 		return to, fmt.Errorf("second %d is not on the time line", start.Unix())
 	}

@@ -45,16 +45,16 @@ type Options struct {
 // Report is what became of the lines.
 type Report struct {
 	Lines     int64
-	Malformed int64      // lines that could not be read
-	Late      int64      // later than the tolerance, and so not counted
-	Future    int64      // from after the present, and so not counted
-	Early     int64      // of calls that began before what was still open: counted as passed then
-	Squeezed  int64      // seconds that were ended before the tolerance was over, because there were too many calls
+	Malformed int64       // lines that could not be read
+	Late      int64       // later than the tolerance, and so not counted
+	Future    int64       // from after the present, and so not counted
+	Early     int64       // of calls that began before what was still open: counted as passed then
+	Squeezed  int64       // seconds that were ended before the tolerance was over, because there were too many calls
 	Statuses  [1000]int64 // of the lines that were counted
-	Examples  []Example  // of malformed lines
-	Timed     bool       // the logs say how long calls took
-	First     time.Time  // second of the first call; zero if there is none
-	Last      time.Time  // and of the last one
+	Examples  []Example   // of malformed lines
+	Timed     bool        // the logs say how long calls took
+	First     time.Time   // second of the first call; zero if there is none
+	Last      time.Time   // and of the last one
 }
 
 // Second is what happened in a second. The rows are the function's for the call.

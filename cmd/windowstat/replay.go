@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
+)
+
+func replayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "count the calls that an access log tells of, second by second, in their own time",
+		ArgsUsage: "FILE…, or - for stdin",
+		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
+gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
+format is given. Lines may be out of order by the tolerance; later ones are counted and reported.
+
+The resource of a line is its method and path, as in "windowstat proxy". A call passes in the second in which it began
+and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
+are no response times.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
+			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
+			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
+			&cli.StringFlag{Name: "zone", Value: "UTC", Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"},
+			&cli.DurationFlag{Name: "tolerance", Value: 5 * time.Minute, Usage: "by how much lines may be out of order, in whole seconds"},
+			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
+			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
+			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
+			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
+			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that cannot be read, from 0 to 1, above which the exit status is 1"},
+			&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log; nothing is deleted there"},
+			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
+		},
+		Action: func(c *cli.Context) error {
+			r, err := newReplay(c)
+			if err != nil {
+				return usage(err)
+			}
+			return r.run(c)
+		},
+	}
+}
+
+// replaying is a replay of files.
+type replaying struct {
+	options   replay.Options
+	failAbove float64
+	log       metriclog.Options // without a Dir for none
+}
+
+func newReplay(c *cli.Context) (r replaying, err error) {
+	var errs []error
+	wrong := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	o := &r.options
+	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
+	if len(o.Files) == 0 {
+		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))
+	}
+	for i, name := range o.Files {
+		if len(name) > 1 && name[0] == '-' {
+			errs = append(errs, fmt.Errorf("%s: flags stand before the files; a file of this name is ./%s", name, name))
+		}
+		if slices.Contains(o.Files[:i], name) {
+			errs = append(errs, fmt.Errorf("%s is given twice", name))
+		}
+	}
+	o.Format, err = parseFormat(c)
+	errs = append(errs, err)
+	o.Zone, err = time.LoadLocation(c.String("zone"))
+	if err != nil {
+		wrong("zone", fmt.Errorf("%q is not a time zone, such as UTC, Local or Europe/Berlin", c.String("zone")))
+	}
+	o.Tolerance = c.Duration("tolerance")
+	const longest = 24 * time.Hour
+	if o.Tolerance < 0 || o.Tolerance > longest || o.Tolerance%time.Second != 0 {
+		wrong("tolerance", fmt.Errorf("%v is not whole seconds from 0s to %v", o.Tolerance, longest))
+	}
+	o.Exceptions, err = replay.ParseStatuses(c.String("exception-status"))
+	wrong("exception-status", err)
+	o.Blocks, err = replay.ParseStatuses(c.String("block-status"))
+	wrong("block-status", err)
+	if status, both := o.Exceptions.Common(&o.Blocks); both {
+		wrong("block-status", fmt.Errorf("%d is in --exception-status, too", status))
+	}
+	o.Depth = c.Int("path-depth")
+	wrong("path-depth", checkDepth(o.Depth))
+	if o.MaxResources = c.Int("max-resources"); o.MaxResources < 1 {
+		wrong("max-resources", fmt.Errorf("%d is below 1", o.MaxResources))
+	}
+	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
+		wrong("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
+	}
+	r.log = metriclog.Options{Dir: c.String("metric-log.dir"), App: c.String("metric-log.app")}
+	if r.log.Dir == "" && c.IsSet("metric-log.dir") {
+		wrong("metric-log.dir", errors.New("is empty; leave it out for no log"))
+	}
+	if r.log.Dir == "" && c.IsSet("metric-log.app") {
+		wrong("metric-log.app", errors.New("needs --metric-log.dir"))
+	}
+	return r, errors.Join(errs...)
+}
+
+// parseFormat is the format that the flags say, nil for a guess.
+func parseFormat(c *cli.Context) (format *accesslog.Format, err error) {
+	var errs []error
+	var set []string
+	for _, f := range []struct {
+		flag string
+		make func(string) (*accesslog.Format, error)
+	}{
+		{"format", accesslog.Named},
+		{"nginx-format", accesslog.Nginx},
+		{"apache-format", accesslog.Apache},
+	} {
+		if !c.IsSet(f.flag) {
+			continue
+		}
+		set = append(set, "--"+f.flag)
+		if format, err = f.make(c.String(f.flag)); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", f.flag, err))
+		}
+	}
+	if len(set) > 1 {
+		errs = append(errs, fmt.Errorf("%s: one of them says what the lines look like", strings.Join(set, ", ")))
+	}
+	return format, errors.Join(errs...)
+}
+
+func (r *replaying) run(c *cli.Context) (err error) {
+	var archive *metriclog.Archive
+	if r.log.Dir != "" {
+		if archive, err = metriclog.NewArchive(r.log); err != nil {
+			return fmt.Errorf("--metric-log.dir: %w", err)
+		}
+	}
+	progress := newProgress(c.App.ErrWriter)
+	r.options.Progress = progress.show
+	sum := newSummary()
+	report, err := replay.Run(c.Context, r.options, func(s *replay.Second) error {
+		for i := range s.Rows {
+			sum.add(rowOf(s.Rows[i].Resource, &s.Rows[i].MetricNode))
+		}
+		sum.add(rowOf(collector.InboundTotal, &s.Total))
+		if archive == nil {
+			return nil
+		}
+		return archive.Append(s.Start, func(yield func(string, *node.MetricNode) bool) {
+			for i := range s.Rows {
+				if !yield(s.Rows[i].Resource, &s.Rows[i].MetricNode) {
+					return
+				}
+			}
+			yield(collector.InboundTotal, &s.Total)
+		})
+	})
+	progress.end()
+	if archive != nil {
+		err = errors.Join(err, archive.Close())
+	}
+	if report.Lines == 0 && err != nil {
+		return err
+	}
+	for _, x := range report.Examples {
+		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
+	}
+	if err := printReport(c.App.Writer, report); err != nil {
+		return err
+	}
+	if err := sum.write(c.App.Writer); err != nil {
+		return err
+	}
+	if report.Lines > 0 && float64(report.Malformed) > r.failAbove*float64(report.Lines) {
+		err = errors.Join(err, fmt.Errorf("%d of %d lines could not be read; --fail-above is %v", report.Malformed, report.Lines, r.failAbove))
+	}
+	return err
+}
+
+// rowOf is a record as the log has it, with all of its response time.
+func rowOf(resource string, m *node.MetricNode) metriclog.Row {
+	return metriclog.Row{
+		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
+		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
+	}
+}
+
+// printReport says what became of the lines.
+func printReport(w io.Writer, r *replay.Report) error {
+	var b strings.Builder
+	line := func(n int64, what string) {
+		if n > 0 {
+			fmt.Fprintf(&b, "%12d %s\n", n, what)
+		}
+	}
+	fmt.Fprintf(&b, "%12d lines", r.Lines)
+	if !r.First.IsZero() {
+		fmt.Fprintf(&b, ", calls from %s to %s", r.First.Format(time.DateTime), r.Last.Format("2006-01-02 15:04:05 MST"))
+	}
+	b.WriteByte('\n')
+	line(r.Malformed, "could not be read, and are not counted")
+	line(r.Late, "later than the tolerance, and are not counted")
+	line(r.Future, "from the future, and are not counted")
+	line(r.Early, "began before the tolerance, and pass in the first second that was still open")
+	line(r.Squeezed, "seconds were ended before the tolerance was over, because there were too many calls to hold")
+	for status, n := range r.Statuses {
+		line(n, fmt.Sprintf("with status %03d", status))
+	}
+	if r.Lines > 0 && !r.Timed {
+		b.WriteString("             no durations in the log: response times and concurrency are not known\n")
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
