@@ -1,0 +1,336 @@
+package metriclog
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// process writes a log as a Writer does, without a Collector.
+type process struct {
+	*files
+	loc *time.Location
+}
+
+// newProcess is a process of an application; without a number in the names of files if pid is 0.
+func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
+	t.Helper()
+	p := &process{&files{format: sentinel, dir: dir, log: logName(app, sentinel.kind, pid), maxSize: maxSize}, loc}
+	if _, err := p.resume(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	return p
+}
+
+// second writes a second of these resources, with counts that are different in each row.
+func (p *process) second(second int64, names ...string) error {
+	start := time.Unix(second, 0).In(p.loc)
+	head := head(start)
+	var rows []byte
+	for i, name := range append(names, collector.InboundTotal) {
+		n := second%100_000*100 + int64(i)
+		m := node.MetricNode{InFlightMax: 7, Counts: node.Counts{
+			Pass: n, Block: n + 1, Complete: 2, Exception: n + 3, RTSum: 2 * time.Duration(n) * time.Millisecond, OccupiedPass: n + 4,
+		}}
+		rows = appendLine(rows, head, name, &m)
+	}
+	return p.append(start, rows)
+}
+
+var (
+	digits  = regexp.MustCompile(`^[0-9]+$`)
+	escape  = regexp.MustCompile(`\\\\|\\x[01][0-9a-f]|\\x7c|\\x7f`)
+	logFile = regexp.MustCompile(`^([^.]*)-metrics\.log(?:\.pid([0-9]+))?\.[0-9]{4}-[0-9]{2}-[0-9]{2}(?:\.([0-9]+))?$`)
+)
+
+// naive reads a line in another way than Parse.
+func naive(line string) (row Row, ok bool) {
+	f := strings.Split(line, "|")
+	if len(f) != 11 {
+		return row, false
+	}
+	var n [11]int64
+	for _, i := range []int{0, 3, 4, 5, 6, 7, 8, 9, 10} {
+		var err error
+		if n[i], err = strconv.ParseInt(f[i], 10, 64); err != nil || !digits.MatchString(f[i]) {
+			return row, false
+		}
+	}
+	name := escape.ReplaceAllStringFunc(f[2], func(s string) string {
+		if s == `\\` {
+			return `\`
+		}
+		c, _ := strconv.ParseUint(s[2:], 16, 8)
+		return string([]byte{byte(c)})
+	})
+	return Row{
+		Start: time.UnixMilli(n[0]).UTC(), Resource: name, Pass: n[3], Block: n[4], Success: n[5], Exception: n[6],
+		RT: time.Duration(n[7]) * time.Millisecond, OccupiedPass: n[8], Concurrency: n[9],
+	}, true
+}
+
+// scan reads every line of every file.
+func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		log   string
+		first int64
+		n     int
+		rows  []Row
+	}
+	var all []place
+	for _, e := range entries {
+		m := logFile.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := place{log: m[1] + m[2], first: 1 << 62}
+		p.n, _ = strconv.Atoi(m[3])
+		for line := range strings.Lines(string(b)) {
+			row, ok := naive(strings.TrimSuffix(line, "\n"))
+			if !ok || !strings.HasSuffix(line, "\n") {
+				malformed++
+				continue
+			}
+			row.App = m[1]
+			row.PID, _ = strconv.Atoi(m[2])
+			p.first = min(p.first, row.Start.Unix())
+			p.rows = append(p.rows, row)
+		}
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b place) int {
+		return cmp.Or(strings.Compare(a.log, b.log), cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n))
+	})
+	for _, p := range all {
+		rows = append(rows, p.rows...)
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.log(), b.log()))
+	})
+	return rows, malformed
+}
+
+// log is the name of the row's log.
+func (r *Row) log() string { return logName(r.App, sentinel.kind, r.PID) }
+
+// only is the rows of a range of seconds, both included, and of the resources that match.
+func only(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {
+	for _, r := range rows {
+		if (from.IsZero() || r.Start.Unix() >= from.Unix()) && (to.IsZero() || r.Start.Unix() <= to.Unix()) &&
+			(app == "" || r.App == fileName(app)) && (match == nil || match(r.Resource)) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// found is what a search finds, all at once.
+func found(t testing.TB, s Searcher, q Query) (rows []Row, malformed int64) {
+	t.Helper()
+	r, err := s.Search(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range r.All() {
+		rows = append(rows, row)
+	}
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if n := openFiles(r); n != 0 {
+		t.Errorf("%d logs are open after the last row", n)
+	}
+	return rows, r.Malformed()
+}
+
+func openFiles(r *Rows) (n int) {
+	for _, s := range r.streams {
+		if s.open != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// equal reports the first difference.
+func equal(t testing.TB, what string, got, want []Row) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Fatalf("%s: %d rows, want %d; row %d is not there: %+v", what, len(got), len(want), i, want[i])
+		case i >= len(want):
+			t.Fatalf("%s: %d rows, want %d; row %d is too many: %+v", what, len(got), len(want), i, got[i])
+		case got[i] != want[i]:
+			t.Fatalf("%s: row %d of %d is\n%+v, want\n%+v", what, i, len(want), got[i], want[i])
+		}
+	}
+}
+
+var names = []string{"GET /a", "GET /ab", "GET /a/{id}", "a|b", `a\x7cb`, "new\nline", `back\slash\\x`, "π", "\x00", " ", "0|0|0|0"}
+
+// at is a moment in a time zone.
+func at(t testing.TB, zone, wall string) (int64, *time.Location) {
+	t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm, err := time.ParseInLocation(time.DateTime, wall, loc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tm.Unix(), loc
+}
+
+// randomLogs writes logs of several applications and processes, across days, months and changes of the clock, with
+// restarts, some of them in another time zone.
+func randomLogs(t testing.TB, dir string, rng *rand.Rand) (begin, end int64) {
+	t.Helper()
+	moments := [][2]string{
+		{"Europe/Berlin", "2026-03-29 00:59:00"},
+		{"Europe/Berlin", "2026-10-25 01:58:30"},
+		{"America/Havana", "2026-03-07 23:59:00"},
+		{"Australia/Lord_Howe", "2026-04-05 00:59:30"},
+		{"Pacific/Apia", "2011-12-29 23:59:30"},
+		{"UTC", "2026-12-31 23:59:20"},
+		{"UTC", "2028-02-28 23:59:20"},
+	}
+	zones := []*time.Location{time.UTC}
+	moment := moments[rng.IntN(len(moments))]
+	begin, loc := at(t, moment[0], moment[1])
+	zones = append(zones, loc, time.FixedZone("", -11*3600), time.FixedZone("", 13*3600))
+	for _, app := range []string{"shop", "pay.api", "shop-x"}[:1+rng.IntN(3)] {
+		pids := []int{0, 7, 12, 4711}[:1+rng.IntN(4)]
+		for _, pid := range pids {
+			second := begin + rng.Int64N(40)
+			for range 1 + rng.IntN(4) { // restarts
+				p := newProcess(t, dir, app, pid, 500+rng.Int64N(8000), zones[rng.IntN(len(zones))])
+				for range 5 + rng.IntN(60) {
+					var chosen []string
+					for _, name := range names {
+						if rng.IntN(3) == 0 {
+							chosen = append(chosen, name)
+						}
+					}
+					if err := p.second(second, chosen...); err != nil {
+						t.Fatal(err)
+					}
+					second++
+					switch rng.IntN(60) {
+					case 0:
+						second += rng.Int64N(100)
+					case 1:
+						second += rng.Int64N(100_000)
+					}
+				}
+				if err := p.close(); err != nil {
+					t.Fatal(err)
+				}
+				end = max(end, second)
+			}
+		}
+	}
+	return begin, end
+}
+
+// Whatever is asked for, a search finds what reading every line of every file finds.
+func TestSearchFindsWhatAScanFinds(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		begin, end := randomLogs(t, dir, rng)
+		all, malformed := scan(t, dir)
+		if malformed != 0 || len(all) == 0 {
+			t.Fatalf("%d rows, %d malformed", len(all), malformed)
+		}
+		moment := func() time.Time {
+			switch rng.IntN(6) {
+			case 0:
+				return time.Time{}
+			case 1:
+				return time.Unix(begin-5+rng.Int64N(end-begin+10), rng.Int64N(1e9))
+			default:
+				return all[rng.IntN(len(all))].Start.Add(time.Duration(rng.IntN(3)-1) * time.Second)
+			}
+		}
+		for i := range 12 {
+			match := []func(string) bool{
+				nil, nil,
+				func(s string) bool { return s == "a|b" },
+				func(s string) bool { return strings.HasPrefix(s, "GET /a") },
+				regexp.MustCompile(`^\W|\\`).MatchString,
+				func(string) bool { return false },
+			}[rng.IntN(6)]
+			app := []string{"", "shop", "pay.api", "nobody"}[rng.IntN(4)]
+			from, to := moment(), moment()
+			want := only(all, from, to, app, match)
+			s, q := Searcher{Dir: dir, App: app}, Query{From: from, To: to, Match: match}
+			got, malformed := found(t, s, q)
+			equal(t, fmt.Sprintf("seed %d, search %d, %v to %v, app %q", seed, i, from.Unix(), to.Unix(), app), got, want)
+			if malformed != 0 {
+				t.Errorf("seed %d, search %d: %d malformed lines", seed, i, malformed)
+			}
+			equal(t, fmt.Sprintf("seed %d, search %d with breaks", seed, i), inParts(t, s, q, rng), want)
+		}
+	}
+}
+
+// inParts leaves the loop now and then, and goes on with it or begins a new search with the token.
+func inParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
+	t.Helper()
+	for {
+		r, err := s.Search(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, most := 0, 1+rng.IntN(400)
+			for row := range r.All() {
+				rows = append(rows, row)
+				if n++; n == most {
+					break
+				}
+			}
+			if n < most {
+				if err := r.Err(); err != nil {
+					t.Error(err)
+				}
+				return rows
+			}
+			if rng.IntN(2) == 0 {
+				break
+			}
+		}
+		q.After = r.Token()
+		if err := r.Close(); err != nil || openFiles(r) != 0 {
+			t.Errorf("close: %v, %d logs are open", err, openFiles(r))
+		}
+	}
+}
