@@ -25,10 +25,10 @@ var apacheDirectives = map[string]variable{
 //
 //	%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D
 //
-// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a time: %t,
-// or %{…}t with one of sec, msec, usec, msec_frac, usec_frac or a strftime pattern, begin: or end: in front of it, or
-// several that make up one. There is to be literal text between directives; one without a meaning here is skipped.
-// All problems are in the error.
+// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a
+// time: %t, or %{…}t with one of sec, msec, usec, msec_frac, usec_frac or a strftime pattern, begin: or end: in front
+// of it, or several that make up one. There is to be literal text between directives; one without a meaning here is
+// skipped. All problems are in the error.
 func Apache(format string) (*Format, error) {
 	text := apacheDirective(format)
 	var prefix strings.Builder

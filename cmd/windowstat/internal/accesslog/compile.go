@@ -34,6 +34,18 @@ type variable struct {
 	stamp Stamp  // of moment
 }
 
+// String names the variable to people who may not have written the format.
+func (v variable) String() string {
+	kinds := [slots]string{
+		client: "the client", host: "the host", method: "the method", target: "the target", request: "the request",
+		status: "the status", took: "the duration", moment: "the time",
+	}
+	if kinds[v.slot] == "" {
+		return v.name
+	}
+	return kinds[v.slot] + " (" + v.name + ")"
+}
+
 // A token is a variable and the literal behind it.
 type token struct {
 	variable
@@ -51,8 +63,8 @@ type step struct {
 	missing, bad error
 }
 
-// compile makes a format of its tokens, unless there are problems already: of the variables for one slot the best is kept, all behind the last one of
-// interest is dropped, and what cannot be told apart is refused.
+// compile makes a format of its tokens, unless there are problems already: of the variables for one slot the best is
+// kept, all behind the last one of interest is dropped, and what cannot be told apart is refused.
 func compile(name, prefix string, tokens []token, escaped bool, problems []error) (*Format, error) {
 	tokens, stamp, err := choose(joinTails(tokens))
 	if err != nil {
@@ -67,7 +79,8 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 		last--
 	}
 	whole := last == len(tokens)
-	f := &Format{name: name, prefix: prefix, escaped: escaped, stamp: stamp, noPrefix: fmt.Errorf("it does not begin with %q", prefix)}
+	f := &Format{name: name, prefix: prefix, escaped: escaped, stamp: stamp}
+	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
 	tokens = joinSkips(tokens[:last])
 	var pieces []item
 	for i, t := range tokens {
@@ -78,16 +91,10 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 			if !end {
 				next = tokens[i+1].name
 			}
-			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d", t.name, next, t.at+len(t.name)))
+			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
+				t.name, next, t.at+len(t.name)))
 		}
-		s := step{slot: t.slot, unit: t.unit, items: t.items, until: t.until}
-		s.beforeStatus = !end && tokens[i+1].slot == status
-		s.last = end && whole && t.until == ""
-		s.missing = fmt.Errorf("no %q behind %s", t.until, t.name)
-		if t.until == "" {
-			s.missing = fmt.Errorf("something is behind %s, where the line should end", t.name)
-		}
-		s.bad = fmt.Errorf("%s is not %s", t.name, expected(t.variable))
+		f.steps = append(f.steps, newStep(t, !end && tokens[i+1].slot == status, end && whole && t.until == ""))
 		switch t.slot {
 		case moment:
 			if f.required = i; pieces == nil {
@@ -99,13 +106,27 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 		case took:
 			f.duration = true
 		}
-		f.steps = append(f.steps, s)
 	}
 	f.composed = len(pieces) != 1
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the log format %q cannot be read: %w", name, errors.Join(problems...))
 	}
 	return f, nil
+}
+
+// newStep makes a step, and the errors that it will return.
+func newStep(t token, beforeStatus, last bool) step {
+	s := step{slot: t.slot, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last}
+	switch {
+	case t.until == "":
+		s.missing = fmt.Errorf("something is behind %s, where the line should end", t.String())
+	case s.beforeStatus:
+		s.missing = fmt.Errorf("no %q and a status behind %s", t.until, t.String())
+	default:
+		s.missing = fmt.Errorf("no %q behind %s", t.until, t.String())
+	}
+	s.bad = fmt.Errorf("%s is not %s", t.String(), expected(t.variable))
+	return s
 }
 
 // expected says what a field looks like.

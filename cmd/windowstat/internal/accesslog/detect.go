@@ -42,7 +42,8 @@ func Detect(sample [][]byte) (*Format, error) {
 		return nil, fmt.Errorf("the log format cannot be told from the lines, such as %.*q; %s", most, strange, advice)
 	}
 	if winner == "combined-usec" {
-		return nil, errors.New("the lines end in a whole number, and may be combined-usec (microseconds, %D), or of a format with seconds (%T) or bytes there; " + advice)
+		return nil, errors.New("the lines end in a whole number, and may be combined-usec (microseconds, %D), " +
+			"or of a format with seconds (%T) or bytes there; " + advice)
 	}
 	return Named(winner)
 }

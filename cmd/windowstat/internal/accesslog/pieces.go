@@ -44,6 +44,7 @@ func (c *clock) whole(it *item, b []byte) (n int) {
 	return n
 }
 
+// readItem reads one item, and returns how long it is; negative if it does not match.
 func (c *clock) readItem(it *item, b []byte) int {
 	p := &c.parts
 	number := func(to *int, width int, padded bool, low, high int) int {

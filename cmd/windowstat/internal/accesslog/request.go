@@ -19,15 +19,15 @@ func splitRequest(line []byte) (method, target []byte) {
 // isMethod says whether b is a token, which is what methods are made of.
 func isMethod(b []byte) bool {
 	for _, c := range b {
-		if !tokens[c] {
+		if !tokenChars[c] {
 			return false
 		}
 	}
 	return len(b) > 0
 }
 
-// tokens are the characters of tokens as RFC 9110 has them.
-var tokens = func() (t [256]bool) {
+// tokenChars are the characters of tokens as RFC 9110 has them.
+var tokenChars = func() (t [256]bool) {
 	for c := '0'; c <= 'z'; c++ {
 		t[c] = c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a'
 	}
