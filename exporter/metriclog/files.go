@@ -175,7 +175,7 @@ func (f *files) roll(start time.Time) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
-	all, err := f.list()
+	all, err := named(f.dir, f.kind, func(log string) bool { return log == f.log })
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const lookEvery = 60
 // retain deletes the oldest files until what is left is allowed. The current file stays, whatever it is. The files of
 // processes that are gone are treated as the log's own. What cannot be deleted must not stop the log; it is tried again.
 func (f *files) retain(now int64, begun bool) {
-	if !begun && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.looked < lookEvery) {
+	if f.keep == (retention{}) || !begun && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.looked < lookEvery) {
 		return
 	}
 	f.looked = now
@@ -72,7 +72,7 @@ func (f *files) tooOld(s segment, now int64) bool {
 func (f *files) gone() map[string]*os.File {
 	app, _ := parseLogName(f.log, f.kind)
 	gone := map[string]*os.File{}
-	_, _ = segments(f.dir, f.kind, func(log string) bool {
+	_, _ = named(f.dir, f.kind, func(log string) bool {
 		other, pid := parseLogName(log, f.kind)
 		if other == app && pid != 0 && log != f.log && gone[log] == nil {
 			if lock, err := lockFile(filepath.Join(f.dir, log) + lockSuffix); err == nil {
@@ -86,7 +86,7 @@ func (f *files) gone() map[string]*os.File {
 
 // release gives back the log of a process that is gone, and leaves nothing of it if it has no files any more.
 func (f *files) release(log string, lock *os.File) {
-	rest, err := segments(f.dir, f.kind, func(other string) bool { return other == log })
+	rest, err := named(f.dir, f.kind, func(other string) bool { return other == log })
 	if err == nil && len(rest) == 0 {
 		_ = os.Remove(lock.Name())
 	}

@@ -90,9 +90,8 @@ func number(s string) int {
 	return 0
 }
 
-// segments lists the files of the logs of a kind that are wanted, oldest first. The order is that of their first
-// seconds: that of the dates in the names is another one where the time zone was changed.
-func segments(dir, kind string, wanted func(log string) bool) ([]segment, error) {
+// named lists the files of the logs of a kind that are wanted, by log, date and number.
+func named(dir, kind string, wanted func(log string) bool) ([]segment, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -106,6 +105,16 @@ func segments(dir, kind string, wanted func(log string) bool) ([]segment, error)
 	slices.SortFunc(all, func(a, b segment) int {
 		return cmp.Or(strings.Compare(a.log, b.log), strings.Compare(a.date, b.date), a.n-b.n)
 	})
+	return all, nil
+}
+
+// segments is named, oldest first. The order is that of their first seconds: that of the dates in the names is another
+// one where the time zone was changed. It costs a look into every file.
+func segments(dir, kind string, wanted func(log string) bool) ([]segment, error) {
+	all, err := named(dir, kind, wanted)
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
 		s := &all[i]
 		if s.first, s.known = firstSecond(dir, *s, formatOf(kind)); s.known {

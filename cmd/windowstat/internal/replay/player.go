@@ -49,8 +49,11 @@ var errFailed = errors.New("the status says that it failed")
 // refused is the reason of a block.
 const refused = "status"
 
-// sealEvery is how often, in seconds of the log, it is looked for resources that are idle for good.
-const sealEvery = 3600
+// A resource that is idle for retireAfter makes room for another; that is looked into every so many seconds of the log.
+const (
+	retireAfter = 24 * time.Hour
+	sealEvery   = 24 * 3600
+)
 
 // second makes the calls of a second, in order, and ends those that end in it. The seconds before it that were not played
 // have no calls that begin.

@@ -256,7 +256,7 @@ func (r *run) begin(second int64) error {
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
 	c, err := collector.New(collector.Options{
-		Now: clock.Now, MaxResources: r.MaxResources, Windows: node.Options{History: time.Minute},
+		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter, Windows: node.Options{History: time.Minute},
 	})
 	if err != nil {
 		return err
