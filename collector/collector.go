@@ -123,6 +123,9 @@ type Moment struct {
 	Resources []*Resource
 }
 
+// Untimed is what [Options] said.
+func (c *Collector) Untimed() bool { return c != nil && c.opts.Untimed }
+
 // Seal ends every second before the present one, for all resources at once, and returns the moment it did so. Now and
 // then it retires what is idle, see [Options].RetireAfter.
 func (c *Collector) Seal() Moment {

@@ -34,6 +34,9 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range Seconds() {
+		if c.Untimed() && strings.HasPrefix(m.Name, "persecond_rt_") {
+			continue
+		}
 		r.metrics = append(r.metrics, secondFamily{m, Family{namespace + "_" + m.Name, Gauge, m.Help}})
 	}
 	r.histogram = Family{namespace + "_" + SecondsRT, Histogram, "Response times of all calls that ended before the end of this second."}
@@ -44,6 +47,9 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	}
 	return r
 }
+
+// histograms reports whether histograms are wanted, and there are any.
+func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.Untimed() }
 
 // First is the index of the first second of this process. Indexes of seconds before it are Unix times.
 func (r *Resources) First() int64 { return r.first }
@@ -77,7 +83,7 @@ func (r *Resources) size(s *Selection, metrics []*secondFamily) (one rowSize) {
 		one.Samples++
 		one.Bytes += lineBytes + len(m.family.Name)
 	}
-	if s.Histogram {
+	if r.histograms(s) {
 		n := r.bounds + 3
 		one.Samples += n
 		one.Bytes += n * (lineBytes + len(r.histogram.Name) + len(`_bucket,le="0.001"`))
@@ -135,15 +141,15 @@ func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (
 			reached = min(to, r.first+max(left, 0))
 		}
 	}
-	w := walk{sink: sink, metrics: metrics, times: s.Histogram || slices.ContainsFunc(metrics, func(m *secondFamily) bool { return m.RT != nil })}
-	if s.Histogram {
+	w := walk{sink: sink, metrics: metrics, times: r.histograms(s) || slices.ContainsFunc(metrics, func(m *secondFamily) bool { return m.RT != nil })}
+	if r.histograms(s) {
 		w.histogram = &r.histogram
 	}
 	from = max(from, r.first)
 	for _, x := range s.choose(r.stats.Seal().Resources) {
 		w.seconds = x.View().AppendSeconds(w.seconds[:0], from, reached)
 		if w.times {
-			w.rts.read(r, x.View(), from, reached, s.Histogram)
+			w.rts.read(r, x.View(), from, reached, r.histograms(s))
 		}
 		w.resource(x.Name(), old.take(x.Name()))
 	}

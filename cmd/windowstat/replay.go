@@ -29,37 +29,51 @@ format is given. Lines may be out of order by the tolerance; later ones are coun
 
 The resource of a line is its method and path, as in "windowstat proxy". A call passes in the second in which it began
 and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
-are no response times.`,
-		Flags: []cli.Flag{
+are no response times.
+
+With --follow one file is read as it grows, through rotation, and its calls are served like those of a service, the
+tolerance behind the present. With --metric-log.dir it goes on where the log ends, as far as the file reaches back.`,
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
 			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
 			&cli.StringFlag{Name: "zone", Value: "UTC", Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"},
-			&cli.DurationFlag{Name: "tolerance", Value: 5 * time.Minute, Usage: "by how much lines may be out of order, in whole seconds"},
+			&cli.DurationFlag{Name: "tolerance", Usage: "by how much lines may be out of order, in whole seconds (default: 5m0s; 10s with --follow)"},
+			&cli.BoolFlag{Name: "follow", Usage: "read one file as it grows, and serve its calls"},
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
 			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
 			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that cannot be read, from 0 to 1, above which the exit status is 1"},
-			&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log; nothing is deleted there"},
 			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
-		},
+		}, telemetryFlags()...),
 		Action: func(c *cli.Context) error {
 			r, err := newReplay(c)
 			if err != nil {
 				return usage(err)
+			}
+			if r.follow {
+				return r.serve(c)
 			}
 			return r.run(c)
 		},
 	}
 }
 
-// replaying is a replay of files.
+// replaying is a replay of files, or of one that is followed.
 type replaying struct {
+	settings
 	options   replay.Options
+	follow    bool
 	failAbove float64
 	log       metriclog.Options // without a Dir for none
 }
+
+// Tolerances, if none is given.
+const (
+	toleranceOfFiles     = 5 * time.Minute
+	toleranceOfFollowing = 10 * time.Second
+)
 
 func newReplay(c *cli.Context) (r replaying, err error) {
 	var errs []error
@@ -67,6 +81,17 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
+	}
+	r.settings, err = parseSettings(c, c.App.ErrWriter)
+	errs = append(errs, err)
+	if r.follow = c.Bool("follow"); !r.follow {
+		for _, f := range telemetryFlags() {
+			if name := f.Names()[0]; name != "metric-log.dir" && c.IsSet(name) {
+				errs = append(errs, fmt.Errorf("--%s needs --follow", name))
+			}
+		}
+	} else if c.NArg() > 1 {
+		errs = append(errs, fmt.Errorf("--follow follows one file, not %d", c.NArg()))
 	}
 	o := &r.options
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
@@ -87,7 +112,12 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	if err != nil {
 		wrong("zone", fmt.Errorf("%q is not a time zone, such as UTC, Local or Europe/Berlin", c.String("zone")))
 	}
-	o.Tolerance = c.Duration("tolerance")
+	if o.Tolerance = c.Duration("tolerance"); !c.IsSet("tolerance") {
+		o.Tolerance = toleranceOfFiles
+		if r.follow {
+			o.Tolerance = toleranceOfFollowing
+		}
+	}
 	const longest = 24 * time.Hour
 	if o.Tolerance < 0 || o.Tolerance > longest || o.Tolerance%time.Second != 0 {
 		wrong("tolerance", fmt.Errorf("%v is not whole seconds from 0s to %v", o.Tolerance, longest))
@@ -186,10 +216,15 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	if err := sum.write(c.App.Writer); err != nil {
 		return err
 	}
+	return errors.Join(err, r.tooMany(report))
+}
+
+// tooMany is the error if more lines could not be read than may be.
+func (r *replaying) tooMany(report *replay.Report) error {
 	if report.Lines > 0 && float64(report.Malformed) > r.failAbove*float64(report.Lines) {
-		err = errors.Join(err, fmt.Errorf("%d of %d lines could not be read; --fail-above is %v", report.Malformed, report.Lines, r.failAbove))
+		return fmt.Errorf("%d of %d lines could not be read; --fail-above is %v", report.Malformed, report.Lines, r.failAbove)
 	}
-	return err
+	return nil
 }
 
 // rowOf is a record as the log has it, with all of its response time.

@@ -56,6 +56,8 @@ type jsonLines struct {
 	buf  bytes.Buffer
 	time string
 	hist node.Histogram
+
+	untimed bool // response times are not known
 }
 
 func (l *jsonLines) begin(start time.Time) {
@@ -72,7 +74,7 @@ func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index 
 		Pass: m.Pass, Block: m.Block, Complete: m.Complete, Exception: m.Exception, OccupiedPass: m.OccupiedPass,
 		InFlight: m.InFlight, InFlightMax: m.InFlightMax, PassPeak: m.PassPeak,
 	}
-	if m.Complete > 0 {
+	if m.Complete > 0 && !l.untimed {
 		line.RT = &jsonTimes{Sum: m.RTSum.Seconds(), Min: m.RTMin.Seconds(), Max: m.RTMax.Seconds()}
 		if v.Histogram(index, index+1, &l.hist) {
 			quantile := func(q float64) float64 { return l.hist.Quantile(q).Seconds() }

@@ -110,7 +110,7 @@ func (r *run) look() error {
 	var errs []error
 	known := true
 	for _, name := range r.Files {
-		s, size, err := look(name, r.Stdin, r.Format, r.Zone, &r.read)
+		s, size, err := look(name, r.Stdin, r.Format, r.Zone, &r.read, sampleLines)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -33,16 +33,16 @@ type source struct {
 // sampleLines is how many lines are looked at to tell what a log is.
 const sampleLines = 200
 
-// look opens a log and finds out about it. A log without a line that can be read is an error, but for an empty one: that
+// look opens a log and finds out about it, from as many lines as are wanted for a sample. A log without a line that can be read is an error, but for an empty one: that
 // has no format.
-func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64) (*source, int64, error) {
+func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64, sample int) (*source, int64, error) {
 	in, err := open(name, stdin, read)
 	if err != nil {
 		return nil, 0, err
 	}
 	s := &source{name: name, format: format}
 	head := make([]byte, 0, blockSize)
-	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < sampleLines {
+	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < sample {
 		n, err := in.Read(head[len(head):cap(head)])
 		head = head[:len(head)+n]
 		if err != nil {

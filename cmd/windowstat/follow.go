@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// longestGap is how far back a metric log may end for a replay to go on there.
+const longestGap = 24 * time.Hour
+
+// serve replays a file that grows, with every way out on.
+func (r *replaying) serve(c *cli.Context) error {
+	var after time.Time
+	if r.log.Dir != "" {
+		last, err := metriclog.Last(r.log)
+		if err != nil {
+			return fmt.Errorf("--metric-log.dir: %w", err)
+		}
+		if time.Since(last) < longestGap {
+			after = last
+		}
+	}
+	f, err := replay.NewFollower(r.options, after)
+	if err != nil {
+		return err
+	}
+	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
+	tele, err := startTelemetry(options, r.log.App, r.settings)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
+	if r.logDir != "" {
+		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.logDir)
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	go func() {
+		select {
+		case <-tele.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err = f.Run(ctx, tele.stats, func() {
+		if tele.log != nil {
+			_ = tele.log.Flush() // it counts and reports what fails
+		}
+	})
+	err = errors.Join(err, tele.stop())
+	report := f.Report()
+	return errors.Join(err, printReport(c.App.Writer, &report), r.tooMany(&report))
+}
