@@ -8,10 +8,14 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/internal/push"
 	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
 
 // CheckLabels finds everything that is wrong with labels: job and instance are needed, resource is taken.
 func CheckLabels(labels map[string]string) error { return push.CheckLabels(labels) }
+
+// CheckNamespace tells what is wrong with the prefix of all names.
+func CheckNamespace(name string) error { return walk.CheckNamespace(name) }
 
 // OpenMetrics writes the samples in the OpenMetrics text format, as promtool tsdb create-blocks-from openmetrics takes
 // them. It reads the log once for each metric, and takes bounded memory: where there are more than two hundred thousand

@@ -11,6 +11,9 @@ import (
 // Filled is what [Fill] did.
 type Filled = push.Filled
 
+// Check finds everything that is wrong with options for [Fill].
+func Check(o Options) error { return push.Check(o) }
+
 // Fill sends seconds that are not a Collector's present ones, such as those of a metric log: what the function seconds
 // hands to the sink, a request when there is enough for one. Series may come several times, with later samples. It uses
 // the URL, Labels, Client, Timeout, MaxSamples and Logger of the options.

@@ -13,8 +13,8 @@ type request struct {
 	samples int
 	err     error // it cannot be made
 	said    error // of the last attempt
-	doubted bool // an attempt ended so that the server may have it
-	errors  int  // how often the server answered with 500
+	doubted bool  // an attempt ended so that the server may have it
+	errors  int   // how often the server answered with 500
 }
 
 // batch is seconds that are sent together, in several requests. They are sent again as they are, until all of them are

@@ -21,14 +21,20 @@ type Filled struct {
 // patience is how long Fill tries to send a request. Somebody is waiting for it.
 const patience = 2 * time.Minute
 
+// Check finds everything that is wrong with options for [Fill].
+func Check(o Options) error {
+	o.defaults()
+	return o.check(nil)
+}
+
 // Fill sends what seconds hands to the Sink, a request when there is enough for one. Series may come several times. When
 // the server cannot be reached for two minutes, or will not take anything, or ctx ends, the rest is counted and not sent.
 // The error is why, or that of seconds.
 func Fill(ctx context.Context, o Options, f Format, seconds func(exporter.Sink) error) (Filled, error) {
-	o.defaults()
-	if err := o.check(nil); err != nil {
+	if err := Check(o); err != nil {
 		return Filled{}, err
 	}
+	o.defaults()
 	out, err := newSender(o, f, mostWait)
 	if err != nil {
 		return Filled{}, err

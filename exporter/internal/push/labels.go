@@ -19,7 +19,7 @@ func CheckLabels(all map[string]string) error {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range []string{"job", "instance"} {
 		if _, ok := all[name]; !ok {
-			wrong("Labels has no %s; without job and instance two processes would write into one series", name)
+			wrong("there is no label %s; without job and instance two processes would write into one series", name)
 		}
 	}
 	for name, value := range all {
