@@ -77,27 +77,41 @@ func parsePushes(c *cli.Context) (list []push, err error) {
 			URL: c.String(w.flags + "url"), Interval: c.Duration(w.flags + "interval"), Timeout: c.Duration(w.flags + "timeout"),
 			Labels: map[string]string{"job": c.Command.Name, "instance": instance(c.String("web.listen-address"))},
 		}}
-		for _, label := range c.StringSlice(w.flags + "label") {
-			name, value, ok := strings.Cut(label, "=")
-			if !ok {
-				errs = append(errs, fmt.Errorf("--%slabel: %q is not NAME=VALUE", w.flags, label))
-			}
-			p.options.Labels[name] = value
-		}
-		if path := c.String(w.flags + "config.file"); path != "" {
-			client, _, err := config.LoadHTTPConfigFile(path)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("--%sconfig.file: %s: %w", w.flags, path, err))
-			} else {
-				p.options.Client = *client
-			}
-		}
+		p.options.Labels, err = parseLabels(w.flags+"label", c.StringSlice(w.flags+"label"), p.options.Labels)
+		errs = append(errs, err)
+		p.options.Client, err = parseClient(w.flags+"config.file", c.String(w.flags+"config.file"))
+		errs = append(errs, err)
 		if err := p.check(); err != nil {
 			errs = append(errs, fmt.Errorf("--%surl and the flags that go with it: %w", w.flags, err))
 		}
 		list = append(list, p)
 	}
 	return list, errors.Join(errs...)
+}
+
+// parseLabels adds the labels of a flag to others.
+func parseLabels(flag string, labels []string, to map[string]string) (map[string]string, error) {
+	var errs []error
+	for _, label := range labels {
+		name, value, ok := strings.Cut(label, "=")
+		if !ok {
+			errs = append(errs, fmt.Errorf("--%s: %q is not NAME=VALUE", flag, label))
+		}
+		to[name] = value
+	}
+	return to, errors.Join(errs...)
+}
+
+// parseClient reads the file of a flag; none is the zero configuration.
+func parseClient(flag, path string) (config.HTTPClientConfig, error) {
+	if path == "" {
+		return config.HTTPClientConfig{}, nil
+	}
+	client, _, err := config.LoadHTTPConfigFile(path)
+	if err != nil {
+		return config.HTTPClientConfig{}, fmt.Errorf("--%s: %s: %w", flag, path, err)
+	}
+	return *client, nil
 }
 
 // check makes what the options are for, once, to hear what is wrong with them.
@@ -107,7 +121,7 @@ func (p *push) check() error {
 		return err
 	}
 	if _, err = p.make(c, p.options); err != nil {
-		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+		return oneLine(err)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	}
 	progress := newProgress(c.App.ErrWriter)
 	r.options.Progress = progress.show
-	sum := newSummary()
+	sum := &summary{zone: r.options.Zone}
 	report, err := replay.Run(c.Context, r.options, func(s *replay.Second) error {
 		for i := range s.Rows {
 			sum.add(rowOf(s.Rows[i].Resource, &s.Rows[i].MetricNode))
@@ -228,8 +228,8 @@ func (r *replaying) tooMany(report *replay.Report) error {
 }
 
 // rowOf is a record as the log has it, with all of its response time.
-func rowOf(resource string, m *node.MetricNode) metriclog.Row {
-	return metriclog.Row{
+func rowOf(resource string, m *node.MetricNode) *metriclog.Row {
+	return &metriclog.Row{
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
 		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
 	}

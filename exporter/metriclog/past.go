@@ -19,7 +19,7 @@ func (w *Writer) Past(from, to int64, f func(resource string, m *node.MetricNode
 	rows, err := w.search(from, min(to, w.began())-1)
 	if err == nil {
 		for row := range rows.All() {
-			m := row.record()
+			m := row.Record()
 			if !f(strings.ToValidUTF8(row.Resource, "\uFFFD"), &m) {
 				break
 			}
@@ -45,8 +45,9 @@ func (w *Writer) began() int64 {
 	return name.Unix()
 }
 
-// record is what a row says of its second.
-func (r *Row) record() node.MetricNode {
+// Record is what a row says of its second. The rest of the record is zero: the row has the response times only rounded, and
+// neither the peak nor what was in flight at the end.
+func (r *Row) Record() node.MetricNode {
 	return node.MetricNode{
 		Start: r.Start,
 		Counts: node.Counts{

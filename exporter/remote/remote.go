@@ -25,20 +25,23 @@ type Options = push.Options
 // once. Nothing is sent, and nothing costs anything, until it does; recording never waits for it.
 type Writer struct{ p *push.Pusher }
 
+// format is remote write 1.0.
+var format = push.Format{
+	Name: "remote_write",
+	Header: http.Header{
+		"Content-Type":                      {"application/x-protobuf"},
+		"Content-Encoding":                  {"snappy"},
+		"X-Prometheus-Remote-Write-Version": {"0.1.0"},
+	},
+	New: func() push.Encoder { return new(encoder) },
+}
+
 // New makes a Writer for all seconds from the present one on. The error names every option that is wrong.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	if o.Selection.Histogram {
 		return nil, errors.New("remote: the histogram of single seconds is not sent by remote write")
 	}
-	p, err := push.New(c, o, push.Format{
-		Name: "remote_write",
-		Header: http.Header{
-			"Content-Type":                      {"application/x-protobuf"},
-			"Content-Encoding":                  {"snappy"},
-			"X-Prometheus-Remote-Write-Version": {"0.1.0"},
-		},
-		New: func() push.Encoder { return new(encoder) },
-	})
+	p, err := push.New(c, o, format)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}

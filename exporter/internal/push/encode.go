@@ -1,9 +1,6 @@
 package push
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/node"
 )
@@ -14,9 +11,10 @@ type request struct {
 	enc     Encoder
 	body    []byte
 	samples int
-	err     error
-	doubted bool // an attempt ended so that the server may have it
-	errors  int  // how often the server answered with 500
+	err     error // it cannot be made
+	said    error // of the last attempt
+	doubted bool  // an attempt ended so that the server may have it
+	errors  int   // how often the server answered with 500
 }
 
 // batch is seconds that are sent together, in several requests. They are sent again as they are, until all of them are
@@ -60,19 +58,30 @@ func (s *splitter) begin() {
 		b.all = append(b.all, &request{enc: s.p.format.New()})
 	}
 	s.now = b.all[s.n]
-	s.now.enc.Reset()
-	s.now.doubted, s.now.errors = false, 0
+	s.now.begin()
 	s.n++
 }
 
 // finish finishes a request; one that is empty is none.
 func (s *splitter) finish() {
-	r := s.now
-	if r.samples = r.enc.Samples(); r.samples == 0 {
+	if !s.now.finish() {
 		s.n--
-		return
+	}
+}
+
+// begin makes it a new request.
+func (r *request) begin() {
+	r.enc.Reset()
+	*r = request{enc: r.enc}
+}
+
+// finish makes the body, and reports false if there is nothing in it.
+func (r *request) finish() bool {
+	if r.samples = r.enc.Samples(); r.samples == 0 {
+		return false
 	}
 	r.body, r.err = r.enc.Body()
+	return true
 }
 
 // Series implements exporter.Sink.
@@ -90,40 +99,3 @@ func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
 
 // Histogram implements exporter.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.now.enc.Histogram(unix, h) }
-
-// labels adds some to those of each series.
-type labels struct {
-	more          map[string]string
-	own           []string // the names of more, sorted
-	names, values []string // of the series, sorted by name
-}
-
-func newLabels(more map[string]string) labels {
-	l := labels{more: more}
-	for name := range more {
-		l.own = append(l.own, name)
-	}
-	slices.Sort(l.own)
-	return l
-}
-
-// merge sets names and values to those of a series and ours.
-func (l *labels) merge(names, values []string) {
-	l.names, l.values = l.names[:0], l.values[:0]
-	add := func(name, value string) {
-		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
-		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
-	}
-	for _, name := range l.own {
-		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
-	}
-	for i, name := range names {
-		taken := func(name string) bool { return l.more[name] != "" || slices.Contains(l.names, name) }
-		if l.more[name] != "" {
-			for taken(name) || slices.Contains(names, name) {
-				name = "exported_" + name
-			}
-		}
-		add(name, values[i])
-	}
-}

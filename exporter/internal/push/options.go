@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -73,15 +71,10 @@ func (o *Options) defaults() {
 	}
 }
 
-var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-
-// check finds everything that is wrong.
+// check finds everything that is wrong. The Collector may be nil.
 func (o *Options) check(c *collector.Collector) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c == nil {
-		wrong("no Collector")
-	}
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
@@ -91,24 +84,8 @@ func (o *Options) check(c *collector.Collector) error {
 	case u.User != nil:
 		wrong("URL has a user; Client is the place for it")
 	}
-	for _, name := range []string{"job", "instance"} {
-		if _, ok := o.Labels[name]; !ok {
-			wrong("Labels has no %s; without job and instance two processes would write into one series", name)
-		}
-	}
-	for name, value := range o.Labels {
-		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") {
-			wrong("label %q: letters, digits and _ are allowed, no digit in front, and not __", name)
-		}
-		if name == "resource" {
-			wrong("label %q is that of the resources", name)
-		}
-		if value == "" {
-			wrong("label %q is empty", name)
-		}
-		if len(value) > collector.MaxNameLength {
-			wrong("label %q is longer than %d bytes", name, collector.MaxNameLength)
-		}
+	if err := CheckLabels(o.Labels); err != nil {
+		errs = append(errs, err)
 	}
 	for name, d := range map[string]time.Duration{"Interval": o.Interval, "Timeout": o.Timeout, "Drain": o.Drain} {
 		if d < 0 || d > time.Hour {

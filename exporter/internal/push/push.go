@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
-
-	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
@@ -41,22 +38,10 @@ type Format struct {
 // sent: that is the queue, and it takes no memory of its own. It is safe for concurrent use, but Run runs once.
 type Pusher struct {
 	stats   *collector.Collector
-	opts    Options
-	format  Format
-	client  *http.Client
 	streams []exporter.Stream
 	batch   batch
-
-	mu   sync.Mutex // guards what follows
-	next int64      // index of the first second that was not dealt with
-	stat tally
-}
-
-// tally is what was done.
-type tally struct {
-	seconds, samples, refused, lost, retries, bytes int64
-	failing                                         bool
-	succeeded, complained                           time.Time
+	*sender
+	next int64 // index of the first second that was not dealt with; the sender's mu guards it
 }
 
 // checkNamespace is that of all ways out.
@@ -65,14 +50,17 @@ func checkNamespace(name string) error { return walk.CheckNamespace(name) }
 // New makes a Pusher. The error names every option that is wrong.
 func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 	o.defaults()
-	if err := o.check(c); err != nil {
+	err := o.check(c)
+	if c == nil {
+		err = errors.Join(errors.New("no Collector"), err)
+	}
+	if err != nil {
 		return nil, err
 	}
-	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	out, err := newSender(o, f, c.History()/10)
 	if err != nil {
-		return nil, fmt.Errorf("the options of the Client: %w", err)
+		return nil, err
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resources := exporter.NewResources(c, o.Namespace, nil)
 	var errs []error
 	for _, name := range o.Selection.Metrics {
@@ -81,7 +69,7 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 		}
 	}
 	return &Pusher{
-		stats: c, opts: o, format: f, client: client,
+		stats: c, sender: out,
 		streams: append([]exporter.Stream{resources}, o.Streams...),
 		next:    c.Seal().Open,
 	}, errors.Join(errs...)

@@ -13,7 +13,40 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/windowstat/windowstat/exporter"
 )
+
+// sender sends requests.
+type sender struct {
+	opts   Options
+	format Format
+	client *http.Client
+	most   time.Duration // to wait between two attempts
+	once   bool          // what somebody would have to mend is not tried again
+
+	mu   sync.Mutex // guards what follows
+	stat tally
+}
+
+// tally is what was done.
+type tally struct {
+	seconds, samples, refused, lost, retries, bytes int64
+	failing                                         bool
+	succeeded, complained                           time.Time
+}
+
+// newSender makes the client.
+func newSender(o Options, f Format, most time.Duration) (*sender, error) {
+	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	if err != nil {
+		return nil, fmt.Errorf("the options of the Client: %w", err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &sender{opts: o, format: f, client: client, most: min(mostWait, most)}, nil
+}
 
 // How long to wait between two attempts.
 const (
@@ -33,13 +66,12 @@ func (p *Pusher) send(ctx context.Context) bool {
 }
 
 // deliver sends a request until it is dealt with.
-func (p *Pusher) deliver(ctx context.Context, r *request) bool {
+func (p *sender) deliver(ctx context.Context, r *request) bool {
 	if r.err != nil {
 		p.refuse(r, r.err)
 		return true
 	}
-	most := min(mostWait, p.stats.History()/10)
-	for wait := firstWait; ; wait = min(2*wait, most) {
+	for wait := firstWait; ; wait = min(2*wait, p.most) {
 		v := p.attempt(ctx, r)
 		switch {
 		case v.done:
@@ -48,7 +80,9 @@ func (p *Pusher) deliver(ctx context.Context, r *request) bool {
 		case v.refused:
 			p.refuse(r, v.err)
 			return true
-		case ctx.Err() != nil:
+		}
+		r.said = v.err
+		if ctx.Err() != nil || v.mistake && p.once {
 			return false
 		}
 		p.fail(v.err)
@@ -70,6 +104,7 @@ func (p *Pusher) deliver(ctx context.Context, r *request) bool {
 type verdict struct {
 	done    bool          // the server has it
 	refused bool          // and will never take it
+	mistake bool          // somebody may have to mend the address or the credentials
 	after   time.Duration // when to come again, if the server says so
 	err     error
 }
@@ -80,7 +115,7 @@ type verdict struct {
 // 400 after an attempt that ended in doubt means that it had it. Other answers of the client's fault say that the server
 // does not want these samples, and never will; but those about the address or the credentials are somebody's mistake
 // who may mend it, and no reason to lose anything.
-func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
+func (p *sender) attempt(ctx context.Context, r *request) verdict {
 	ctx, cancel := p.patient(ctx)
 	defer cancel()
 	body := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
@@ -109,7 +144,7 @@ func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 	switch code := resp.StatusCode; {
 	case code/100 == 2:
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-			return verdict{err: errors.New("the answer is a web page; is the URL right?")}
+			return verdict{mistake: true, err: errors.New("the answer is a web page; is the URL right?")}
 		}
 		return verdict{done: true}
 	case code == http.StatusBadRequest && r.doubted:
@@ -125,7 +160,9 @@ func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 		}
 		return verdict{after: retryAfter(resp.Header), err: err}
 	case code/100 == 3, code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
-		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired, code == http.StatusRequestTimeout:
+		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired:
+		return verdict{mistake: true, err: err}
+	case code == http.StatusRequestTimeout:
 		return verdict{err: err}
 	}
 	return verdict{refused: true, err: err}
@@ -133,7 +170,7 @@ func (p *Pusher) attempt(ctx context.Context, r *request) verdict {
 
 // patient is the context of an attempt. When Run is told to end it does not break off a request on its way, of which
 // nobody would know whether it arrived; it only waits no longer than Drain for it.
-func (p *Pusher) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *sender) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	stop := context.AfterFunc(ctx, func() {
 		if _, last := ctx.Deadline(); last {
@@ -191,14 +228,14 @@ func retryAfter(h http.Header) time.Duration {
 	return min(max(d, 0), time.Minute)
 }
 
-func (p *Pusher) retry() {
+func (p *sender) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stat.retries++
 }
 
 // succeed counts a request that arrived.
-func (p *Pusher) succeed(r *request) {
+func (p *sender) succeed(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stat.samples += int64(r.samples)
@@ -211,7 +248,7 @@ func (p *Pusher) succeed(r *request) {
 }
 
 // fail notes that an attempt failed, and says so if the one before did not.
-func (p *Pusher) fail(err error) {
+func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.stat.failing && time.Since(p.stat.complained) > time.Minute {
@@ -222,7 +259,7 @@ func (p *Pusher) fail(err error) {
 }
 
 // refuse counts a request that the server will not take.
-func (p *Pusher) refuse(r *request, err error) {
+func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.stat.complained) > time.Minute {

@@ -40,6 +40,7 @@ type Page struct {
 // buffer is the lines of a family.
 type buffer struct {
 	family *exporter.Family
+	told   bool // what it is was written
 	bytes.Buffer
 }
 
@@ -79,7 +80,7 @@ func (p *Page) open(f *exporter.Family) *buffer {
 			p.buffers = append(p.buffers, buffer{})
 		}
 		p.families[f] = i
-		p.buffers[i].family = f
+		p.buffers[i].family, p.buffers[i].told = f, false
 		p.buffers[i].Reset()
 	}
 	return &p.buffers[i]
@@ -143,26 +144,44 @@ func (p *Page) head(b []byte, suffix string, more []byte) []byte {
 // WriteTo writes the page: of each family that has lines, what it is, and the lines. OpenMetrics wants an end after it,
 // see [End].
 func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
-	var head []byte
+	var room [512]byte
 	for i := range p.buffers[:p.used] {
 		b := &p.buffers[i]
 		if b.Len() == 0 {
 			continue
 		}
-		name := b.family.Name
-		if p.format == OpenMetrics && b.family.Type == exporter.Counter {
-			name = strings.TrimSuffix(name, "_total") // the family's name; its samples have it
-		}
-		head = append(append(append(append(head[:0], "# HELP "...), name...), ' '), b.family.Help...)
-		head = append(append(append(append(head, "\n# TYPE "...), name...), ' '), b.family.Type...)
-		for _, part := range [...][]byte{append(head, '\n'), b.Bytes()} {
-			m, err := w.Write(part)
+		if !b.told {
+			b.told = true
+			m, err := w.Write(p.tell(room[:0], b.family))
 			if n += int64(m); err != nil {
 				return n, err
 			}
 		}
+		m, err := w.Write(b.Bytes())
+		if n += int64(m); err != nil {
+			return n, err
+		}
 	}
 	return n, nil
+}
+
+// tell appends what a family is.
+func (p *Page) tell(b []byte, f *exporter.Family) []byte {
+	name := f.Name
+	if p.format == OpenMetrics && f.Type == exporter.Counter {
+		name = strings.TrimSuffix(name, "_total") // the family's name; its samples have it
+	}
+	b = append(append(append(append(b, "# HELP "...), name...), ' '), f.Help...)
+	b = append(append(append(append(b, "\n# TYPE "...), name...), ' '), f.Type...)
+	return append(b, '\n')
+}
+
+// Forget forgets the lines that were written, so that a page of one family can be written piece by piece.
+func (p *Page) Forget() {
+	for i := range p.buffers[:p.used] {
+		p.buffers[i].Reset()
+	}
+	p.samples = 0
 }
 
 // End is what ends a page of OpenMetrics.

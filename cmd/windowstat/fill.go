@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/remote"
+)
+
+// fillFlags are those that fill a hole in a database.
+func fillFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "label", Usage: "`NAME=VALUE` of a label for all samples, with openmetrics and --remote-write; job and instance are needed"},
+		&cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Usage: "`PREFIX` of the metrics' names, with openmetrics and --remote-write"},
+		&cli.StringFlag{Name: "remote-write", Usage: "`URL` of a server that takes Prometheus remote write, to send the samples to in the place of printing rows"},
+		&cli.StringFlag{Name: "remote-write.config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
+		&cli.DurationFlag{Name: "remote-write.timeout", Value: remote.DefaultTimeout, Usage: "`DURATION` that a request may take"},
+	}
+}
+
+// parseFill reads the flags for a hole; it is nil if none is to be filled.
+func parseFill(c *cli.Context, format string) (f *remote.Options, err error) {
+	url := c.IsSet("remote-write")
+	if !url && format != openMetrics {
+		var errs []error
+		for _, name := range []string{"label", "namespace"} {
+			if c.IsSet(name) {
+				errs = append(errs, fmt.Errorf("--%s: needs --format openmetrics or --remote-write", name))
+			}
+		}
+		return nil, errors.Join(append(errs, needsURL(c))...)
+	}
+	f = &remote.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout"), Namespace: c.String("namespace")}
+	var errs []error
+	f.Labels, err = parseLabels("label", c.StringSlice("label"), map[string]string{})
+	errs = append(errs, err)
+	wrong := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, oneLine(err)))
+		}
+	}
+	wrong("label", backfill.CheckLabels(f.Labels))
+	wrong("namespace", backfill.CheckNamespace(f.Namespace))
+	if url {
+		f.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
+		errs = append(errs, err)
+		rest := *f // what was not looked at yet
+		rest.Labels, rest.Namespace = map[string]string{"job": "any", "instance": "any"}, ""
+		wrong("remote-write", remote.Check(rest))
+	} else {
+		errs = append(errs, needsURL(c))
+	}
+	if url && c.IsSet("format") {
+		errs = append(errs, errors.New("--format: not with --remote-write, which prints no rows"))
+	}
+	if !c.IsSet("from") {
+		errs = append(errs, errors.New("--from: needed to fill a hole; and --to, if it has ended"))
+	}
+	return f, errors.Join(errs...)
+}
+
+// needsURL is the error for the flags that go with a URL only.
+func needsURL(c *cli.Context) error {
+	var errs []error
+	for _, name := range []string{"remote-write.config.file", "remote-write.timeout"} {
+		if c.IsSet(name) {
+			errs = append(errs, fmt.Errorf("--%s: needs --remote-write", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fillHole fills the hole, or prints what will.
+func (s *search) fillHole(ctx context.Context, stdout io.Writer) error {
+	h := backfill.Hole{Searcher: s.Searcher, PIDs: s.pids, From: s.query.From, To: s.query.To, Match: s.query.Match, Namespace: s.fill.Namespace}
+	if s.fill.URL == "" {
+		out := bufio.NewWriter(stdout)
+		found, err := h.OpenMetrics(ctx, out, s.fill.Labels)
+		s.sayMalformed(found.Malformed)
+		if err == nil {
+			err = out.Flush()
+		}
+		if err == nil && found.Rows == 0 {
+			s.sayEmpty()
+		}
+		return several(err)
+	}
+	s.fill.Logger = slog.New(slog.NewTextHandler(s.stderr, nil))
+	found, filled, err := h.RemoteWrite(ctx, *s.fill)
+	s.sayMalformed(found.Malformed)
+	if err == nil && found.Rows == 0 {
+		s.sayEmpty()
+		return nil
+	}
+	if filled != (remote.Filled{}) {
+		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent: %s to %s\n", filled.Written, filled.Refused, filled.Left,
+			found.First.In(s.zone).Format(timeLayout), found.Last.In(s.zone).Format(timeLayout)); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if err == nil && filled.Refused > 0 {
+		err = fmt.Errorf("%d samples were refused", filled.Refused)
+	}
+	return several(err)
+}
+
+// several says what to do about several processes.
+func several(err error) error {
+	if errors.Is(err, backfill.ErrSeveral) {
+		return fmt.Errorf("%w; choose with --pid, and give each its own --label instance=…", err)
+	}
+	return err
+}
+
+// oneLine is an error of several as one line.
+func oneLine(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// oneApp is the error for logs of several applications.
+func oneApp(logs []string) error {
+	if len(slices.Compact(logs)) < 2 {
+		return nil
+	}
+	return fmt.Errorf("--app: needed to fill a hole, as there are logs of %s", list(logs))
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// followEvery is how often it is looked for new rows.
+const followEvery = 250 * time.Millisecond
+
+// follow prints rows as they are logged, each once, until ctx ends. What cannot be read is said once, and may be there
+// again later.
+func (s *search) follow(ctx context.Context, p printer) error {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	query := s.query
+	said, malformed := "", int64(0)
+	for {
+		rows, err := s.Search(query)
+		if err == nil {
+			if err := s.pass(ctx, rows, p.print); err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err := p.flush(); err != nil {
+				return err
+			}
+			query.After = rows.Token()
+			// The lines behind the last row are read again each time.
+			s.sayMalformed(rows.Malformed() - malformed)
+			malformed = rows.Malformed()
+			err = rows.Err()
+		}
+		now := ""
+		if err != nil {
+			now = err.Error()
+		}
+		if now != "" && now != said {
+			fmt.Fprintf(s.stderr, "windowstat: %s\n", now)
+		}
+		said = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// pass hands the rows to f, until ctx ends, and closes them.
+func (s *search) pass(ctx context.Context, rows *metriclog.Rows, f func(*metriclog.Row) error) error {
+	defer rows.Close() //nolint:errcheck // they were only read
+	var second time.Time
+	for row := range rows.All() {
+		if !s.ofProcess(row.PID) {
+			continue
+		}
+		if !row.Start.Equal(second) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			second = row.Start
+		}
+		if err := f(&row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

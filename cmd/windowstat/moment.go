@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// momentHelp is what a moment may look like.
+const momentHelp = "now, -15m, -1d12h, 03:04, 03:04:05, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, or Unix seconds or milliseconds"
+
+// ends are the moments that a text can mean: two where a clock was set back and shows a time twice.
+type ends struct{ first, last time.Time }
+
+var (
+	ago      = regexp.MustCompile(`^-(?:([0-9]{1,6})d)?((?:[0-9].*)?)$`)
+	unixTime = regexp.MustCompile(`^[0-9]{9,15}$`)
+)
+
+// Layouts of moments: with an offset, in the zone, and in the zone today.
+var (
+	offsetLayouts = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"}
+	zoneLayouts   = []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+	todayLayouts  = []string{time.TimeOnly, "15:04"}
+)
+
+// parseMoment reads a moment, see [momentHelp], to the second.
+func parseMoment(s string, now time.Time, zone *time.Location) (ends, error) {
+	at := func(t time.Time) (ends, error) {
+		t = t.Truncate(time.Second)
+		return ends{t, t}, nil
+	}
+	if s == "now" {
+		return at(now)
+	}
+	if m := ago.FindStringSubmatch(s); m != nil && s != "-" {
+		days, _ := strconv.Atoi(m[1]) // 0 if there are none
+		rest, err := time.ParseDuration("0s" + m[2])
+		if err != nil {
+			return ends{}, fmt.Errorf("%q is not a time ago, such as -90s, -15m or -1d12h", s)
+		}
+		return at(now.Add(-rest - time.Duration(days)*24*time.Hour))
+	}
+	if unixTime.MatchString(s) {
+		n, _ := strconv.ParseInt(s, 10, 64)
+		const milliseconds = 100_000_000_000 // these, since 1973
+		if n < milliseconds {
+			return at(time.Unix(n, 0))
+		}
+		return at(time.UnixMilli(n))
+	}
+	for _, layout := range offsetLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return at(t)
+		}
+	}
+	for _, layout := range zoneLayouts {
+		if wall, err := time.Parse(layout, s); err == nil {
+			return inZone(wall, zone)
+		}
+	}
+	for _, layout := range todayLayouts {
+		if wall, err := time.Parse(layout, s); err == nil {
+			y, m, d := now.In(zone).Date()
+			return inZone(time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
+		}
+	}
+	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, momentHelp)
+}
+
+// inZone is when clocks in a zone show what one in UTC shows at wall. They do not show what they are set forward over,
+// and show twice what they are set back over.
+func inZone(wall time.Time, zone *time.Location) (ends, error) {
+	var found []time.Time
+	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // before and behind any change of the offset
+		_, offset := wall.Add(near).In(zone).Zone()
+		t := wall.Add(-time.Duration(offset) * time.Second)
+		if t.In(zone).Format(time.DateTime) == wall.Format(time.DateTime) {
+			found = append(found, t)
+		}
+	}
+	if len(found) == 0 {
+		return ends{}, fmt.Errorf("clocks in %s were set forward over %s", zone, wall.Format(time.DateTime))
+	}
+	first, last := found[0], found[len(found)-1]
+	if last.Before(first) {
+		first, last = last, first
+	}
+	return ends{first.Truncate(time.Second), last.Truncate(time.Second)}, nil
+}
+
+// parseZone reads the name of a time zone.
+func parseZone(name string) (*time.Location, error) {
+	switch strings.ToLower(name) {
+	case "local":
+		return time.Local, nil
+	case "utc", "z":
+		return time.UTC, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
+		return nil, fmt.Errorf("%q is no time zone; local, UTC and names such as Europe/Berlin are allowed", name)
+	}
+	return zone, nil
+}

@@ -1,0 +1,17 @@
+// Package backfill fills the holes that outages leave in a database, from the metric log: with samples that are, label for
+// label, those of the page of seconds, see package prom.
+//
+//	hole := backfill.Hole{
+//		Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"},
+//		From: began, To: ended,
+//	}
+//	found, err := hole.OpenMetrics(ctx, w, labels)                 // for promtool tsdb create-blocks-from openmetrics
+//	found, filled, err := hole.RemoteWrite(ctx, remote.Options{…}) // for a server that takes samples out of order
+//
+// Labels are those that the scraped series have besides their own: job and instance at least.
+//
+// There are samples of the metrics that the log has without a loss: of calls that passed, were blocked, completed, failed
+// or were occupied, and of the most that were in flight. Response times are not among them: the log has their average in
+// whole milliseconds. The log has no rows of idle seconds: they are zero for a resource that had a row in the hour before,
+// if anything else has one in that second. A second in which all resources were idle has no sample.
+package backfill

@@ -1,0 +1,94 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+)
+
+var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// CheckLabels finds everything that is wrong with labels that all series are to have.
+func CheckLabels(all map[string]string) error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, name := range []string{"job", "instance"} {
+		if _, ok := all[name]; !ok {
+			wrong("there is no label %s; without job and instance two processes would write into one series", name)
+		}
+	}
+	for name, value := range all {
+		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") {
+			wrong("label %q: letters, digits and _ are allowed, no digit in front, and not __", name)
+		}
+		if name == "resource" {
+			wrong("label %q is that of the resources", name)
+		}
+		if value == "" {
+			wrong("label %q is empty", name)
+		}
+		if len(value) > collector.MaxNameLength {
+			wrong("label %q is longer than %d bytes", name, collector.MaxNameLength)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Labelled is a Sink whose series get more labels.
+type Labelled struct {
+	exporter.Sink
+	labels labels
+}
+
+// NewLabelled makes one.
+func NewLabelled(sink exporter.Sink, more map[string]string) *Labelled {
+	return &Labelled{sink, newLabels(more)}
+}
+
+// Series implements exporter.Sink.
+func (l *Labelled) Series(f *exporter.Family, names, values []string) {
+	l.labels.merge(names, values)
+	l.Sink.Series(f, l.labels.names, l.labels.values)
+}
+
+// labels adds some to those of each series.
+type labels struct {
+	more          map[string]string
+	own           []string // the names of more, sorted
+	names, values []string // of the series, sorted by name
+}
+
+func newLabels(more map[string]string) labels {
+	l := labels{more: more}
+	for name := range more {
+		l.own = append(l.own, name)
+	}
+	slices.Sort(l.own)
+	return l
+}
+
+// merge sets names and values to those of a series and ours.
+func (l *labels) merge(names, values []string) {
+	l.names, l.values = l.names[:0], l.values[:0]
+	add := func(name, value string) {
+		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
+		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
+	}
+	for _, name := range l.own {
+		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
+	}
+	for i, name := range names {
+		taken := func(name string) bool { return l.more[name] != "" || slices.Contains(l.names, name) }
+		if l.more[name] != "" {
+			for taken(name) || slices.Contains(names, name) {
+				name = "exported_" + name
+			}
+		}
+		add(name, values[i])
+	}
+}
