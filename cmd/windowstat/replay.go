@@ -243,11 +243,7 @@ func printReport(w io.Writer, r *replay.Report) error {
 			fmt.Fprintf(&b, "%12d %s\n", n, what)
 		}
 	}
-	fmt.Fprintf(&b, "%12d lines", r.Lines)
-	if !r.First.IsZero() {
-		fmt.Fprintf(&b, ", calls from %s to %s", r.First.Format(time.DateTime), r.Last.Format("2006-01-02 15:04:05 MST"))
-	}
-	b.WriteByte('\n')
+	fmt.Fprintf(&b, "%12d lines\n", r.Lines)
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
 	line(r.Future, "from the future, and are not counted")

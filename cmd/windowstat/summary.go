@@ -116,11 +116,19 @@ func (s *summary) write(w io.Writer) error {
 		if len(s.apps) > 1 {
 			name = visible(x.app) + ": " + name
 		}
-		fmt.Fprintf(out, "%d\t%.1f\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.pass, float64(x.pass)/float64(seconds), x.peak, at(x.peakAt), x.block, share(x.block, x.pass+x.block),
+		fmt.Fprintf(out, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
+			x.pass, rate(float64(x.pass)/float64(seconds)), x.peak, at(x.peakAt), x.block, share(x.block, x.pass+x.block),
 			x.complete, x.exception, share(x.exception, x.complete), x.worstRT(), at(x.worstAt), name)
 	}
 	return out.Flush()
+}
+
+// rate is a number a second, with three digits at least.
+func rate(v float64) string {
+	if v >= 100 || v == 0 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 // worstRT is the highest average response time of a second, if any is known.

@@ -53,8 +53,6 @@ type Report struct {
 	Statuses  [1000]int64 // of the lines that were counted
 	Examples  []Example   // of malformed lines
 	Timed     bool        // the logs say how long calls took
-	First     time.Time   // second of the first call; zero if there is none
-	Last      time.Time   // and of the last one
 }
 
 // Second is what happened in a second. The rows are the function's for the call.
@@ -279,9 +277,5 @@ func (r *run) done(start time.Time, active []*collector.Resource, most int64) (e
 	for i := range x.Rows {
 		x.Total.Counts = x.Total.Counts.Add(x.Rows[i].Counts)
 	}
-	if r.First.IsZero() {
-		r.First = start
-	}
-	r.Last = start
 	return r.each(x)
 }
