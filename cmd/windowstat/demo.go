@@ -63,11 +63,11 @@ var errDifferent = errors.New("the counts differ")
 func (d demo) run(c *cli.Context) (err error) {
 	out := c.App.Writer
 	temporary := ""
-	if d.logDir == "" {
+	if d.logOptions.Dir == "" {
 		if temporary, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
 			return err
 		}
-		d.logDir = temporary
+		d.logOptions.Dir = temporary
 	}
 	defer func() {
 		if temporary != "" && !errors.Is(err, errDifferent) {
@@ -95,7 +95,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "service     http://%s  under %g requests a second\nmetrics     %s\nmetric log  %s\n",
-		service.address(), d.rate, tele.url(), d.logDir)
+		service.address(), d.rate, tele.url(), d.logOptions.Dir)
 	if d.duration == 0 {
 		fmt.Fprintln(out, "running until interrupted (Ctrl-C)")
 	} else {

@@ -136,8 +136,8 @@ func (p proxy) run(c *cli.Context) error {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
 	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
-	if p.logDir != "" {
-		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.logDir)
+	if p.logOptions.Dir != "" {
+		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.logOptions.Dir)
 	}
 	select {
 	case <-c.Context.Done():

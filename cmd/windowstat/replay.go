@@ -66,7 +66,6 @@ type replaying struct {
 	options   replay.Options
 	follow    bool
 	failAbove float64
-	log       metriclog.Options // without a Dir for none
 }
 
 // Tolerances, if none is given.
@@ -137,11 +136,8 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
 		wrong("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
 	}
-	r.log = metriclog.Options{Dir: c.String("metric-log.dir"), App: c.String("metric-log.app")}
-	if r.log.Dir == "" && c.IsSet("metric-log.dir") {
-		wrong("metric-log.dir", errors.New("is empty; leave it out for no log"))
-	}
-	if r.log.Dir == "" && c.IsSet("metric-log.app") {
+	r.logOptions.App = c.String("metric-log.app")
+	if r.logOptions.Dir == "" && c.IsSet("metric-log.app") {
 		wrong("metric-log.app", errors.New("needs --metric-log.dir"))
 	}
 	return r, errors.Join(errs...)
@@ -175,8 +171,8 @@ func parseFormat(c *cli.Context) (format *accesslog.Format, err error) {
 
 func (r *replaying) run(c *cli.Context) (err error) {
 	var archive *metriclog.Archive
-	if r.log.Dir != "" {
-		if archive, err = metriclog.NewArchive(r.log); err != nil {
+	if r.logOptions.Dir != "" {
+		if archive, err = metriclog.NewArchive(r.logOptions); err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}

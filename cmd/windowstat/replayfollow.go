@@ -19,8 +19,8 @@ const longestGap = 24 * time.Hour
 // serve replays a file that grows, with every way out on.
 func (r *replaying) serve(c *cli.Context) error {
 	var after time.Time
-	if r.log.Dir != "" {
-		last, err := metriclog.Last(r.log)
+	if r.logOptions.Dir != "" {
+		last, err := metriclog.Last(r.logOptions)
 		if err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
@@ -33,13 +33,13 @@ func (r *replaying) serve(c *cli.Context) error {
 		return err
 	}
 	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
-	tele, err := startTelemetry(options, r.log.App, r.settings)
+	tele, err := startTelemetry(options, r.logOptions.App, r.settings)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
-	if r.logDir != "" {
-		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.logDir)
+	if r.logOptions.Dir != "" {
+		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.logOptions.Dir)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()

@@ -38,18 +38,18 @@ func telemetryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "metrics.by", Usage: "`LABEL` that the metrics of resources get besides resource: origin or entrance"},
 		&cli.BoolFlag{Name: "metrics.histograms-by", Usage: "give the histogram this label, too"},
 		&cli.StringFlag{Name: "limits.file", Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"},
-		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
 		&cli.StringFlag{Name: "log.level", Value: "info", Usage: "`LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")},
 		&cli.StringFlag{Name: "log.format", Value: "logfmt", Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")},
-	}, pushFlags()...)
+	}, append(logFlags(), pushFlags()...)...)
 }
 
 // settings are the values of the flags, checked.
 type settings struct {
-	listen, webConfig, path, logDir, limits string
-	page                                    prom.Options
-	pushes                                  []push
-	logger                                  *slog.Logger
+	listen, webConfig, path, limits string
+	logOptions                      metriclog.Options // without a Dir for none
+	page                            prom.Options
+	pushes                          []push
+	logger                          *slog.Logger
 }
 
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
@@ -57,7 +57,6 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 		listen:    c.String("web.listen-address"),
 		webConfig: c.String("web.config.file"),
 		path:      c.String("web.telemetry-path"),
-		logDir:    c.String("metric-log.dir"),
 		limits:    c.String("limits.file"),
 		page:      prom.Options{By: c.String("metrics.by"), HistogramsBy: c.Bool("metrics.histograms-by")},
 	}
@@ -67,6 +66,7 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
+	s.logOptions = parseLog(c, wrong)
 	wrong("web.listen-address", checkAddress(s.listen))
 	if s.webConfig != "" {
 		wrong("web.config.file", web.Validate(s.webConfig))
@@ -144,9 +144,9 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 			err = errors.Join(err, listener.Close())
 		}
 	}()
-	logOptions := metriclog.Options{Dir: s.logDir, App: app, Logger: s.logger}
-	if s.logDir != "" {
-		if o.After, err = metriclog.Last(logOptions); err != nil {
+	s.logOptions.App, s.logOptions.Logger = app, s.logger
+	if s.logOptions.Dir != "" {
+		if o.After, err = metriclog.Last(s.logOptions); err != nil {
 			return nil, fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
@@ -164,8 +164,8 @@ func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, 
 		s.logger.Info("limits were read", "file", s.limits, "limits", len(c.Limits()))
 	}
 	var persecond prom.SecondsOptions
-	if s.logDir != "" {
-		if t.log, err = metriclog.New(c, logOptions); err != nil {
+	if s.logOptions.Dir != "" {
+		if t.log, err = metriclog.New(c, s.logOptions); err != nil {
 			return nil, fmt.Errorf("--metric-log.dir: %w", err)
 		}
 		s.page.Sources = append(s.page.Sources, t.log)
