@@ -118,7 +118,7 @@ func graph(seconds []second, steps []rune) []rune {
 			out[i] = steps[1]
 		default:
 			high := float64(len(steps) - 2)
-			out[i] = steps[1+int(math.Ceil(min(v/most, 1)*high))]
+			out[i] = steps[1+int(max(math.Ceil(min(v/most, 1)*high), 1))]
 		}
 	}
 	return out

@@ -162,7 +162,7 @@ func (u *ui) drawHeading(c *canvas, y int, first string) {
 		c.right(i, y, columns[i].title, style(i))
 	}
 	if c.graph > 0 {
-		c.text(c.ends[c.numbers]+1, y, c.graph, fmt.Sprintf("PASSES OF %d SECONDS", c.graph), heading)
+		c.text(c.ends[c.numbers]+1, y, c.graph, fmt.Sprintf("LAST %d s", c.graph), heading)
 	}
 }
 

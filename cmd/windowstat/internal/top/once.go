@@ -40,19 +40,17 @@ func (o Options) Check() error {
 // Once writes the last finished second of every resource as text: a line for each, columns between tabs, below a line
 // with their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and
 // the p99 of response times in milliseconds; how many were in flight when the second ended; the most that passed in any
-// sliding second of the last minute; and the resource, escaped as in a Go string. What there is not is "-".
+// sliding second of the last minute; and the resource, escaped as in a Go string. What there is not is "-", such as
+// response times where there is no page of seconds.
 func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
 		return err
 	}
-	r := reader{endpoint: e}
+	r := reader{endpoint: e, minute: onPage[peak : peak+1]} // what else is shown is of the last second
 	a := r.read(ctx)
 	if a.err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e, a.err)
-	}
-	if a.plain {
-		return fmt.Errorf("%s: there is no page of seconds at %s; mount prom.NewSeconds there, or give its URL", e, e.pages()[0].Path)
 	}
 	b := newBoard()
 	if b.add(a.samples, a.newest); b.left > 0 {

@@ -12,6 +12,7 @@ import (
 // reader reads what is new, again and again. It is used by one goroutine at a time.
 type reader struct {
 	endpoint *Endpoint
+	minute   []string // the metrics of which it reads the whole last minute at first
 	page     *url.URL // nil while it was not found
 	kind     kind
 	last     int64  // the newest second that it has
@@ -81,9 +82,11 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 	var missed []sample
 	switch gap := until - r.last - 1; {
 	case r.last == 0 || gap >= minute:
-		missed, err = r.history(ctx, minute)
+		missed, err = r.history(ctx, minute, r.minute)
+	case gap > few:
+		missed, err = r.history(ctx, gap+2, onPage[:]) // one may end meanwhile
 	case gap > 0:
-		missed, err = r.history(ctx, gap+2) // one may end meanwhile
+		missed, err = r.history(ctx, gap+2, []string{""})
 	}
 	for _, s := range missed {
 		if s.unix < until { // what ended since is not complete
@@ -113,16 +116,12 @@ func (r *reader) ask(ctx context.Context, window int64, metric string) (page, ti
 	return r.get(ctx, r.page, q)
 }
 
-// few is how many seconds are asked for at once. More are asked for one metric after the other, so that no answer is
+// few is how many missed seconds are asked for at once. More are asked for one metric after the other, so that no answer is
 // very large.
 const few = 5
 
-// history is the last seconds.
-func (r *reader) history(ctx context.Context, window int64) (all []sample, err error) {
-	parts := []string{""}
-	if window > few {
-		parts = onPage[:]
-	}
+// history is the last seconds, asked for in parts: a metric each, or all.
+func (r *reader) history(ctx context.Context, window int64, parts []string) (all []sample, err error) {
 	for _, part := range parts {
 		p, _, err := r.ask(ctx, window, part)
 		var refused *statusError

@@ -144,17 +144,13 @@ func (u *ui) typed(k *tcell.EventKey) {
 	}
 }
 
-// move selects the resource so many lines further; the first, if none was selected.
+// move selects the resource so many lines further; if none was selected, counting from above the first.
 func (u *ui) move(lines int) {
 	table := u.board.table(u.order, u.filter)
 	if len(table) == 0 {
 		return
 	}
-	at := u.position(table)
-	if at < 0 {
-		at, lines = 0, 0
-	}
-	at = min(max(at+lines, 0), len(table)-1)
+	at := min(max(u.position(table)+lines, 0), len(table)-1)
 	u.selected = table[at].row.name
 	if u.opened != "" {
 		u.opened = u.selected
