@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -12,7 +11,7 @@ import (
 // reader reads what is new, again and again. It is used by one goroutine at a time.
 type reader struct {
 	endpoint *Endpoint
-	minute   []string // the metrics of which it reads the whole last minute at first
+	minute   []string // the metrics of which it reads the whole last minute, one each time
 	page     *url.URL // nil while it was not found
 	kind     kind
 	last     int64  // the newest second that it has
@@ -79,21 +78,38 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 		a.restarted = r.restarted(ctx, until)
 	}
 	r.fresh = false
-	var missed []sample
-	switch gap := until - r.last - 1; {
-	case r.last == 0 || gap >= minute:
-		missed, err = r.history(ctx, minute, r.minute)
-	case gap > few:
-		missed, err = r.history(ctx, gap+2, onPage[:]) // one may end meanwhile
-	case gap > 0:
-		missed, err = r.history(ctx, gap+2, []string{""})
-	}
+	missed, err := r.missed(ctx, until)
 	for _, s := range missed {
 		if s.unix < until { // what ended since is not complete
 			a.samples = append(a.samples, s)
 		}
 	}
 	return a, err
+}
+
+// few is how many missed seconds are asked for at once. After more the whole minute is asked for, one metric each time, so
+// that no answer is very large and the first is there soon.
+const few = 5
+
+// missed is what is missing before the second until.
+func (r *reader) missed(ctx context.Context, until int64) ([]sample, error) {
+	window, metric := int64(minute), ""
+	if gap := until - r.last - 1; r.last > 0 && gap > 0 {
+		if window = gap + 2; gap > few { // one may end meanwhile
+			r.minute = onPage[:]
+		}
+	}
+	if window > few+2 {
+		if len(r.minute) == 0 {
+			return nil, nil
+		}
+		window, metric, r.minute = minute, r.minute[0], r.minute[1:]
+	}
+	p, _, err := r.ask(ctx, window, metric)
+	if err != nil {
+		return nil, err
+	}
+	return p.seconds()
 }
 
 // get asks for a page, and returns the time there.
@@ -114,30 +130,6 @@ func (r *reader) ask(ctx context.Context, window int64, metric string) (page, ti
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
 	return r.get(ctx, r.page, q)
-}
-
-// few is how many missed seconds are asked for at once. More are asked for one metric after the other, so that no answer is
-// very large.
-const few = 5
-
-// history is the last seconds, asked for in parts: a metric each, or all.
-func (r *reader) history(ctx context.Context, window int64, parts []string) (all []sample, err error) {
-	for _, part := range parts {
-		p, _, err := r.ask(ctx, window, part)
-		var refused *statusError
-		if errors.As(err, &refused) && refused.status == http.StatusBadRequest { // more than an answer may have
-			p, _, err = r.ask(ctx, minute, part)
-		}
-		if err != nil {
-			return nil, err
-		}
-		samples, err := p.seconds()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, samples...)
-	}
-	return all, nil
 }
 
 // restarted reports whether the process has not counted the last second that is known: what another one has logged lacks

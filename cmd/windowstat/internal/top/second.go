@@ -7,20 +7,20 @@ type metric int
 
 const (
 	pass metric = iota
-	block
-	complete
-	exception
-	inFlight
 	peak
+	block
+	exception
+	complete
 	rtSum
 	rtP99
+	inFlight
 	metrics // how many there are
 )
 
 // onPage is what the metrics are called on the page of seconds.
 var onPage = [metrics]string{
-	"persecond_pass", "persecond_block", "persecond_complete", "persecond_exception",
-	"persecond_in_flight", "persecond_pass_peak", "persecond_rt_sum_seconds", "persecond_rt_p99_seconds",
+	"persecond_pass", "persecond_pass_peak", "persecond_block", "persecond_exception",
+	"persecond_complete", "persecond_rt_sum_seconds", "persecond_rt_p99_seconds", "persecond_in_flight",
 }
 
 // second is what is known of a finished second. What is not known is NaN.
