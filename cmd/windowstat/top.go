@@ -57,7 +57,9 @@ func parseTop(c *cli.Context) (*top.Endpoint, top.Options, error) {
 		}
 	}
 	options := top.Options{Sort: c.String("sort"), Filter: c.String("filter")}
-	wrong("sort", options.Check())
+	if wrong("sort", options.Check()); options.Sort == "" {
+		wrong("sort", errors.New("is empty; leave it out for pass"))
+	}
 	client := config.DefaultHTTPClientConfig
 	if path := c.String("http.config.file"); path != "" {
 		loaded, _, err := config.LoadHTTPConfigFile(path)

@@ -134,7 +134,7 @@ func (u *ui) drawTitle(c *canvas, now time.Time) int {
 	return y + 1
 }
 
-const help = "q quit  / filter  ←→ sort  r reverse  ↑↓ select  ⏎ seconds  space pause"
+const help = "q quit  / filter  ←→ sort  r reverse  ↑↓ select  enter seconds  space pause"
 
 func (u *ui) drawHelp(c *canvas, y int) {
 	switch {
@@ -201,17 +201,22 @@ func (u *ui) drawTable(c *canvas, y, bottom int) {
 		u.drawLine(c, y, l.row.shown, &l.second, style, stale)
 		u.drawGraph(c, y, l.row, stale)
 	}
-	if len(table) == 0 && y < bottom && u.board.newest > 0 {
+	if len(table) == 0 && y < bottom {
 		c.text(0, y, c.width, u.nothing(), faint)
 	}
 }
 
 // nothing says why there are no lines.
 func (u *ui) nothing() string {
-	if u.filter != "" && len(u.board.rows) > 0 {
+	switch {
+	case u.filter != "" && len(u.board.rows) > 0:
 		return "no resource has this in its name; esc shows all"
+	case u.board.newest > 0:
+		return "nothing was counted in the last minute"
+	case u.state.err == nil:
+		return "waiting for the first answer"
 	}
-	return "nothing was counted yet"
+	return ""
 }
 
 // drawSeconds draws the seconds of one resource, the newest first.

@@ -150,7 +150,7 @@ func refusal(u *url.URL, resp *http.Response) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	first, _, _ := strings.Cut(string(b), "\n")
-	if resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
+	if kind := resp.Header.Get("Content-Type"); resp.Header.Get("Content-Encoding") != "" || kind != "" && !strings.HasPrefix(kind, "text/plain") {
 		first = ""
 	}
 	return &statusError{clean(u.Redacted()), resp.StatusCode, clean(first)}
