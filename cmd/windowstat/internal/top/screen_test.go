@@ -195,7 +195,7 @@ func TestKeys(t *testing.T) {
 		{"1 enter", "\nGET /a\nSECOND", ""},
 		{"left home enter", "\nGET /a\nSECOND", ""},
 		{"1 1 enter", "\nGET /c\nSECOND", ""},
-		{"2 enter", "\nGET /a\nSECOND", ""},                       // by passes already: the other way round
+		{"2 enter", "\nGET /a\nSECOND", ""},                                   // by passes already: the other way round
 		{"right right right right right right enter", "\nGET /a\nSECOND", ""}, // by peak, all the same, then by name
 	} {
 		u := busy("GET /a", "GET /b", "GET /c")
