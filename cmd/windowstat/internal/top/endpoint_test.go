@@ -178,6 +178,11 @@ func TestReaderGetsEverySecond(t *testing.T) {
 				read()
 			}
 		}
+		for _, x := range b.rows["a"].history(s.now.Unix()-1, n+1) {
+			if !(x.values[pass] >= 0 && x.values[inFlight] == 0) {
+				t.Errorf("after a gap of %d seconds: %+v", n, x)
+			}
+		}
 	}
 	s.calls("a", 1, time.Millisecond)
 	read()

@@ -148,6 +148,9 @@ func TestScreenSizes(t *testing.T) {
 		}
 		drawn(t, &ui{endpoint: "http://x", board: newBoard()}, size[0], size[1])
 	}
+	if long := drawn(t, busy(strings.Repeat("x", 200)), 80, 24); !strings.HasSuffix(long[1], " LAST 8 s") || !strings.HasPrefix(long[3], strings.Repeat("x", 20)+"…") {
+		t.Errorf("%q", long)
+	}
 	small := drawn(t, busy("GET /a", "GET /b"), 20, 5)
 	if want := []string{"http://127.0.0.1:97…", "RESOURCE      PASS/s", "GET /b           109", "GET /a             9", "q quit  / filter  ←…"}; fmt.Sprint(small) != fmt.Sprint(want) {
 		t.Errorf("%q", small)
