@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// A comma may stand in a value.
 		DisableSliceFlagSeparator: true,
 		Usage:                     "exact, second-by-second statistics of what a service does",
-		Commands:                  []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), dashboardsCommand()},
+		Commands:                  []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand()},
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		HideVersion:               true,

@@ -1,0 +1,125 @@
+package top
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// column is a column of the table.
+type column struct {
+	name  string // in --sort and in text
+	title string // on the screen
+	width int    // there, with a space before it
+	value func(*second) float64
+	show  func(float64) string
+}
+
+// columns are all columns but the graph; the first is the resource.
+var columns = []column{
+	{name: "resource", title: "RESOURCE"},
+	{name: "pass", title: "PASS/s", width: 7, value: read(pass), show: number},
+	{name: "block", title: "BLOCK/s", width: 8, value: read(block), show: number},
+	{name: "exception", title: "EXC/s", width: 7, value: read(exception), show: number},
+	{name: "mean", title: "RT", width: 7, value: (*second).mean, show: duration},
+	{name: "p99", title: "P99", width: 7, value: read(rtP99), show: duration},
+	{name: "in_flight", title: "FLIGHT", width: 7, value: read(inFlight), show: number},
+	{name: "peak", title: "PEAK", width: 7, value: read(peak), show: number},
+}
+
+func read(m metric) func(*second) float64 { return func(s *second) float64 { return s.values[m] } }
+
+// columnNames is what --sort may say.
+func columnNames() string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// none stands for what is not known, or does not exist.
+const none = "-"
+
+// number is a number in at most five characters, rounded; six if it is negative.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v):
+		return none
+	case a < 9999.5:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a < 999.5e12:
+		return scaled(v)
+	default: // more than anybody counts
+		return "huge"
+	}
+}
+
+// scaled is a number of a thousand or more, with three digits and a letter.
+func scaled(v float64) string {
+	unit := 0
+	for v /= 1000; math.Abs(v) >= 999.5; v /= 1000 {
+		unit++
+	}
+	return three(v) + "kMGT"[unit:unit+1]
+}
+
+// three is a number below a thousand with three digits.
+func three(v float64) string {
+	switch a := math.Abs(v); {
+	case a < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// duration is a number of seconds in at most six characters.
+func duration(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return none
+	case v < 0 || v >= 9_999_999:
+		return "huge"
+	case v < 999.5e-9:
+		return fmt.Sprintf("%.0fns", v*1e9)
+	case v < 999.5e-6:
+		return three(v*1e6) + "µs"
+	case v < 999.5e-3:
+		return three(v*1e3) + "ms"
+	case v < 999.5:
+		return three(v) + "s"
+	}
+	return number(v) + "s"
+}
+
+// bars are the steps of a graph: what is not known, zero, and what is more.
+var bars = []rune(" ▁▂▃▄▅▆▇█")
+
+// plainBars are for terminals that have no others.
+var plainBars = []rune(" _.:-=+*#")
+
+// graph is a character for each second, as high as its passes beside the most of them.
+func graph(seconds []second, steps []rune) []rune {
+	most := 0.0
+	for i := range seconds {
+		if v := seconds[i].values[pass]; v > most && !math.IsInf(v, 0) {
+			most = v
+		}
+	}
+	out := make([]rune, len(seconds))
+	for i := range seconds {
+		switch v := seconds[i].values[pass]; {
+		case math.IsNaN(v):
+			out[i] = steps[0]
+		case v <= 0:
+			out[i] = steps[1]
+		default:
+			high := float64(len(steps) - 2)
+			out[i] = steps[1+int(max(math.Ceil(min(v/most, 1)*high), 1))]
+		}
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package top
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/windowstat/windowstat/exporter"
+)
+
+// Endpoint is where statistics are read. It must be made with [NewEndpoint].
+type Endpoint struct {
+	base   *url.URL
+	client *http.Client
+}
+
+// The pages that are looked for where the URL has no path.
+const (
+	secondsPath = "/metrics/seconds"
+	metricsPath = "/metrics"
+)
+
+// NewEndpoint makes an endpoint of a URL: http or https, a host, perhaps a port and the path of a page of seconds or of
+// metrics. TLS, credentials and headers come from the configuration. Nothing is sent. The error says what is wrong with
+// either.
+func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
+	base, err := parseURL(raw)
+	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+exporter.Version()))
+	if err := errors.Join(err, wrong); err != nil {
+		return nil, err
+	}
+	return &Endpoint{base, client}, nil
+}
+
+func parseURL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", raw, err)
+	}
+	switch {
+	case u.User != nil:
+		return nil, fmt.Errorf("the URL of %q has a user name in it, which others on this machine can see; put it into the file of --http.config.file", u.Host)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with the path of a page at most", raw)
+	}
+	if port := u.Port(); port != "" {
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return nil, fmt.Errorf("%q: port %q is not a number from 0 to 65535", raw, port)
+		}
+	}
+	return u, nil
+}
+
+// String is the URL, as it may be shown.
+func (e *Endpoint) String() string { return clean(e.base.String()) }
+
+// pages are where the page of seconds may be, the likeliest first.
+func (e *Endpoint) pages() []*url.URL {
+	at := func(p string) *url.URL {
+		u := *e.base
+		u.Path, u.RawPath = p, ""
+		return &u
+	}
+	if strings.Trim(e.base.Path, "/") == "" {
+		return []*url.URL{at(secondsPath), at(metricsPath)}
+	}
+	return []*url.URL{e.base, at(path.Join(e.base.Path, "seconds"))}
+}
+
+// answered is what came with a page.
+type answered struct {
+	at    time.Time // the endpoint's clock, to the second
+	fresh bool      // the connection is a new one
+}
+
+// patience is how long a page may take.
+const patience = 10 * time.Second
+
+// get asks for a page.
+func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, a answered, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(i httptrace.GotConnInfo) { a.fresh = !i.Reused },
+	})
+	asked := *u
+	asked.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
+	if err != nil {
+		return nil, a, err
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, a, reason(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, a, refusal(u, resp)
+	}
+	var body io.Reader = resp.Body
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(resp.Body); err != nil {
+			return nil, a, fmt.Errorf("the answer is not zipped as it says: %w", err)
+		}
+	}
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind != "text/plain" {
+		return nil, a, fmt.Errorf("%s is %q, and no page of metrics", clean(u.Redacted()), clean(kind))
+	}
+	if a.at, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
+		a.at = time.Now()
+	}
+	p, err = readPage(body)
+	return p, a, err
+}
+
+// statusError is an answer that is none.
+type statusError struct {
+	url    string
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string {
+	s := fmt.Sprintf("%s: %d %s", e.url, e.status, http.StatusText(e.status))
+	if e.text != "" && e.text != http.StatusText(e.status) {
+		s += ": " + e.text
+	}
+	return s
+}
+
+// refusal is the error of an answer that is not 200, with the first line of what it says.
+func refusal(u *url.URL, resp *http.Response) error {
+	const enough = 200
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
+	first, _, _ := strings.Cut(string(b), "\n")
+	if kind := resp.Header.Get("Content-Type"); resp.Header.Get("Content-Encoding") != "" || kind != "" && !strings.HasPrefix(kind, "text/plain") {
+		first = ""
+	}
+	return &statusError{clean(u.Redacted()), resp.StatusCode, clean(first)}
+}
+
+// reason is the error of a request without the URL, which stands elsewhere.
+func reason(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		if u.Timeout() {
+			return fmt.Errorf("no answer in %v", patience)
+		}
+		err = u.Err
+	}
+	return errors.New(clean(err.Error()))
+}

@@ -1,0 +1,83 @@
+package top
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// counts is what a page of metrics has counted, to tell what came since.
+type counts struct {
+	started float64 // when the process began, Unix time
+	rt      map[string]*times
+}
+
+// gauges are the metrics of a page of metrics that are those of its last second.
+var gauges = map[metric]string{
+	pass: "pass_qps", block: "block_qps", complete: "complete_qps", exception: "exception_qps",
+	inFlight: "in_flight", peak: "pass_qps_peak",
+}
+
+// readMetrics makes do with a page of metrics: its gauges are those of the last second, and response times those since
+// the last answer. Its histograms are coarse, and seconds between two answers are missing.
+func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
+	p, at, err := r.get(ctx, r.page, nil)
+	if err != nil {
+		return a, err
+	}
+	a.plain, a.newest = true, at.Unix()-1
+	namespace := strings.TrimSuffix(p.find(overflow).GetName(), overflow)
+	now, seconds := counts{rt: map[string]*times{}}, map[string]*second{}
+	for _, x := range p["process_start_time_seconds"].GetMetric() {
+		now.started = x.GetGauge().GetValue()
+	}
+	for m, name := range gauges {
+		for _, x := range p[namespace+name].GetMetric() {
+			resource, err := resourceOf(x)
+			if err != nil {
+				return a, err
+			}
+			s := seconds[resource]
+			if s == nil {
+				s = new(second)
+				*s = unknown(a.newest)
+				seconds[resource] = s
+			}
+			if v := x.GetGauge().GetValue(); math.IsNaN(s.values[m]) {
+				s.values[m] = v
+			} else if m != peak { // a page by origin has several series, whose peaks are not at one time
+				s.values[m] += v
+			}
+		}
+	}
+	for _, x := range p[namespace+"rt_seconds"].GetMetric() {
+		resource, err := resourceOf(x)
+		if err != nil {
+			return a, err
+		}
+		t := now.rt[resource]
+		if t == nil {
+			t = new(times)
+			now.rt[resource] = t
+		}
+		t.add(x.GetHistogram())
+	}
+	if before := r.before; before != nil {
+		if a.restarted = before.started != now.started; !a.restarted {
+			for resource, s := range seconds {
+				s.respond(now.rt[resource].since(before.rt[resource]))
+			}
+		}
+	}
+	if r.before = &now; a.restarted {
+		r.page = nil // perhaps it has a page of seconds now
+	}
+	for _, resource := range slices.Sorted(maps.Keys(seconds)) {
+		for m, v := range seconds[resource].values {
+			a.samples = append(a.samples, sample{resource, a.newest, metric(m), v})
+		}
+	}
+	return a, nil
+}

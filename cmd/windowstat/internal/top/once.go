@@ -1,0 +1,81 @@
+package top
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// Options say how the table begins. The zero value is the busiest resource first.
+type Options struct {
+	// Sort is the name of a column: resource, pass, block, exception, mean, p99, in_flight or peak; pass if empty.
+	Sort string
+	// Filter is a part of the names that are shown.
+	Filter string
+}
+
+// order is how the options say that the table is sorted.
+func (o Options) order() (order, error) {
+	if o.Sort == "" {
+		o.Sort = "pass"
+	}
+	for i, c := range columns {
+		if c.name == o.Sort {
+			return order{column: i}, nil
+		}
+	}
+	return order{}, fmt.Errorf("%q is not one of %s", o.Sort, columnNames())
+}
+
+// Check reports what is wrong with the options.
+func (o Options) Check() error {
+	_, err := o.order()
+	return err
+}
+
+// Once writes the last finished second of every resource as text: a line for each, columns between tabs, below a line
+// with their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and
+// the p99 of response times in milliseconds; how many were in flight when the second ended; the most that passed in any
+// sliding second of the last minute; and the resource, escaped as in a Go string. What there is not is "-", such as
+// response times where there is no page of seconds.
+func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
+	by, err := o.order()
+	if err != nil {
+		return err
+	}
+	r := reader{endpoint: e, minute: onPage[peak : peak+1]} // what else is shown is of the last second
+	a := r.read(ctx)
+	if a.err != nil {
+		return fmt.Errorf("%s cannot be read: %w", e, a.err)
+	}
+	b := newBoard()
+	if b.add(a.samples, a.newest); b.left > 0 {
+		return errors.New("there are too many resources")
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tresource")
+	for _, l := range b.table(by, o.Filter) {
+		if l.stale {
+			continue
+		}
+		v := &l.second.values
+		fmt.Fprintf(out, "%d", l.second.unix)
+		for _, x := range [...]float64{v[pass], v[block], v[exception], l.second.mean() * 1000, v[rtP99] * 1000, v[inFlight], v[peak]} {
+			fmt.Fprintf(out, "\t%s", exactly(x))
+		}
+		fmt.Fprintf(out, "\t%s\n", l.row.shown)
+	}
+	return out.Flush()
+}
+
+// exactly is a number for programs, to a thousandth.
+func exactly(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+}

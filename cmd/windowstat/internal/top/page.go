@@ -1,0 +1,112 @@
+package top
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+)
+
+// page is an answer of the endpoint, by family.
+type page map[string]*dto.MetricFamily
+
+// maxPage is how large a page may be, which is more than a page of seconds ever is unless it is told otherwise.
+const maxPage = 80 << 20
+
+// readPage reads a page in Prometheus's text format.
+func readPage(r io.Reader) (page, error) {
+	bounded := &io.LimitedReader{R: r, N: maxPage}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bounded)
+	switch {
+	case bounded.N == 0:
+		return nil, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
+	case err != nil:
+		return nil, fmt.Errorf("the answer is not in Prometheus's text format: %s", clean(err.Error()))
+	}
+	return families, nil
+}
+
+// find is the family whose name, without the namespace before it, is this one; nil if there is none.
+func (p page) find(name string) *dto.MetricFamily {
+	if f := p[exporter.Namespace+"_"+name]; f != nil {
+		return f
+	}
+	for full, f := range p {
+		if strings.HasSuffix(full, "_"+name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// kind is what a page is.
+type kind int
+
+const (
+	foreign kind = iota // not of windowstat
+	secondsPage
+	metricsPage
+)
+
+// overflow is a metric that every page of metrics has.
+const overflow = "overflow_events_total"
+
+// kind tells pages apart by what is on them. A page of seconds is empty while nothing was counted; it was asked for no
+// other metrics than these.
+func (p page) kind() kind {
+	switch {
+	case p.find(overflow) != nil:
+		return metricsPage
+	case len(p) == 0 || slices.ContainsFunc(onPage[:], func(name string) bool { return p.find(name) != nil }):
+		return secondsPage
+	}
+	return foreign
+}
+
+// seconds is the samples of a page of seconds.
+func (p page) seconds() (list []sample, err error) {
+	for m, name := range onPage {
+		for _, x := range p.find(name).GetMetric() {
+			resource, err := resourceOf(x)
+			if err != nil {
+				return nil, err
+			}
+			unix := x.GetTimestampMs() / 1000
+			if v := x.GetGauge().GetValue(); unix > 0 && !math.IsInf(v, 0) {
+				list = append(list, sample{resource, unix, metric(m), v})
+			}
+		}
+	}
+	return list, nil
+}
+
+// resourceOf is the resource that a series belongs to.
+func resourceOf(x *dto.Metric) (string, error) {
+	for _, label := range x.GetLabel() {
+		if label.GetName() != "resource" {
+			continue
+		}
+		if n := len(label.GetValue()); n > collector.MaxNameLength {
+			return "", fmt.Errorf("a resource has a name of %d bytes, and windowstat has none of more than %d", n, collector.MaxNameLength)
+		}
+		return label.GetValue(), nil
+	}
+	return "", nil
+}
+
+// newest is the last second of some samples, 0 if there are none.
+func newest(samples []sample) (unix int64) {
+	for i := range samples {
+		unix = max(unix, samples[i].unix)
+	}
+	return unix
+}
