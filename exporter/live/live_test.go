@@ -60,7 +60,7 @@ func poll(t *testing.T, p *live.Page, after string) message {
 func TestFiles(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{Title: `<b>"&`})
 	size := 0
-	for _, name := range []string{"", "app.js", "chart.js", "app.css", "uPlot.iife.min.js", "uPlot.min.css"} {
+	for _, name := range []string{"", "app.js", "chart.js", "data.js", "follow.js", "table.js", "app.css", "uPlot.iife.min.js", "uPlot.min.css"} {
 		r := httptest.NewRequest("GET", "/any/where/"+name, nil)
 		r.Header.Set("Accept-Encoding", "gzip")
 		rec := httptest.NewRecorder()
@@ -127,6 +127,19 @@ func TestSecondsOfViewers(t *testing.T) {
 	}
 	if m := poll(t, p, fmt.Sprintf("0-%d--5", first.Epoch)); !m.Fresh {
 		t.Errorf("%+v", m)
+	}
+}
+
+// Histograms are kept for less long than seconds are shown.
+func TestQuantileThatIsGone(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	e := c.Resource("a").Enter()
+	*now = now.Add(20 * time.Millisecond)
+	e.Exit(nil)
+	*now = now.Add(100 * time.Second)
+	m := poll(t, p, "")
+	if got, want := string(m.Seconds[0][1]), "[[0,1,0,0,1,20000,-1,1],[1,1,0,0,1,20000,-1,1]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
