@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -20,6 +21,8 @@ const keep = 180
 type feed struct {
 	stats *collector.Collector
 	rows  int
+	last  atomic.Pointer[message] // that was made
+	zips  sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	epoch   int64      // of the numbers; another process has another

@@ -2,13 +2,17 @@ package live_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -189,6 +193,14 @@ func TestDetailsOfAResource(t *testing.T) {
 
 // A stream goes on where it broke off, is refused when there are too many, and ends when the page is closed.
 func TestStream(t *testing.T) {
+	for name, plain := range map[string]bool{"plain": true, "gzip": false} {
+		t.Run(name, func(t *testing.T) { testStream(t, plain) })
+	}
+}
+
+func testStream(t *testing.T, plain bool) {
+	t.Parallel()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: plain}}
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +220,7 @@ func TestStream(t *testing.T) {
 		if id != "" {
 			r.Header.Set("Last-Event-ID", id)
 		}
-		resp, err := http.DefaultClient.Do(r)
+		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +244,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	resp, events := open("")
-	if resp.Header.Get("Content-Type") != "text/event-stream" {
+	if resp.Header.Get("Content-Type") != "text/event-stream" || resp.Uncompressed == plain {
 		t.Error(resp.Header)
 	}
 	seen := map[string]bool{}
@@ -270,8 +282,59 @@ func TestStream(t *testing.T) {
 		}
 	}
 	p.Close()
-	if _, err := io.ReadAll(events); err != nil {
+	if _, err := io.ReadAll(events); err != nil && (plain || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		t.Error(err)
+	}
+}
+
+// Viewers at the same place share what they get, whoever comes between them.
+func TestViewersShare(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := live.New(c, live.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	defer server.Close()
+	defer p.Close()
+	const viewers, events = 20, 4
+	said := make([]string, viewers)
+	var all sync.WaitGroup
+	for i := range viewers {
+		all.Go(func() {
+			c.Resource(fmt.Sprint("r", i)).Block("")
+			client := &http.Client{Transport: &http.Transport{DisableCompression: i%2 == 0}}
+			resp, err := client.Get(server.URL + "/stream")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			lines := bufio.NewScanner(resp.Body)
+			lines.Buffer(nil, 1<<20)
+			for n := 0; n < events && lines.Scan(); {
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+					n++
+					var m message
+					if err := json.Unmarshal([]byte(data), &m); err != nil {
+						t.Error(err)
+					}
+					for _, s := range m.Seconds {
+						said[i] += fmt.Sprintf("%s:%s ", s[0], s[1])
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	longest := slices.MaxFunc(said, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for i, s := range said {
+		if !strings.HasPrefix(longest, s) || strings.Count(s, ":") < events-1 {
+			t.Errorf("viewer %d got %q; it should be the beginning of %q", i, s, longest)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ class Chart {
         x: { range: (_, first, last) => span(last) },
         y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] },
       },
-      axes: [{ ...axis, size: 26, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: wholes, values: (_, ticks) => ticks.map(this.format) }],
+      axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: wholes, values: (_, ticks) => ticks.map(this.format) }],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map(l => ({
         label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
         fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => this.format(v),
