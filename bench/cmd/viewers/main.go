@@ -75,11 +75,11 @@ func measure() error {
 	if *plain {
 		kind = "plain"
 	}
-	fmt.Printf("BenchmarkLive/%s/%d-resources/%d-viewers-%d %d %d first-B %.0f B/s/viewer %.4f cores %.4f other-cores %.1f ns/op %.1f other-ns/op %.3f ratio\n",
+	fmt.Printf("BenchmarkLive/%s/%d-resources/%d-viewers-%d %d %d first-B %.0f B/s/viewer %.3f core-percent %.3f other-core-percent %.1f ns/op %.1f other-ns/op %.3f ratio\n",
 		kind, *resources, *viewers, runtime.GOMAXPROCS(0), len(with), first,
 		with.median(without, func(x, _ used) float64 { return x.bytes / float64(*viewers) }),
-		with.median(without, func(x, y used) float64 { return x.cores - y.cores }),
-		without.median(with, func(x, _ used) float64 { return x.cores }),
+		with.median(without, func(x, y used) float64 { return 100 * (x.cores - y.cores) }),
+		without.median(with, func(x, _ used) float64 { return 100 * x.cores }),
 		with.median(without, func(x, _ used) float64 { return x.call }),
 		without.median(with, func(x, _ used) float64 { return x.call }),
 		with.median(without, func(x, y used) float64 { return x.call / y.call }))
