@@ -102,7 +102,6 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 		t.Errorf("the page has not gone on: second %d after %d", l.newest(), paused.newest())
 	}
 	x.look(t).checkTimes(t, 5)
-	x.checkComplaints(t)
 }
 
 // row is that of a resource.

@@ -27,13 +27,15 @@ type tab struct {
 	complaints []string
 }
 
-// openTab opens a page.
-func openTab(t *testing.T, browser context.Context, url string) *tab {
+// openTab opens a page, until the end of the test. There must be no complaint then, but for what has one of some words in
+// it.
+func openTab(t *testing.T, browser context.Context, url string, but ...string) *tab {
 	t.Helper()
 	x := &tab{width: windowWidth}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithListener(x.listen))
 	t.Cleanup(cancel)
 	x.ctx = ctx
+	t.Cleanup(func() { x.checkComplaints(t, but) })
 	call(t, x, network.Enable, network.EnableParams{})
 	x.do(t, chromedp.Navigate(url))
 	return x
@@ -70,8 +72,7 @@ func (x *tab) complain(format string, args ...any) {
 	x.complaints = append(x.complaints, fmt.Sprintf(format, args...))
 }
 
-// checkComplaints is for a page about which there is nothing to complain, but for what has one of some words in it.
-func (x *tab) checkComplaints(t *testing.T, but ...string) {
+func (x *tab) checkComplaints(t *testing.T, but []string) {
 	t.Helper()
 	x.mu.Lock()
 	defer x.mu.Unlock()

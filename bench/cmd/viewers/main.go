@@ -2,10 +2,12 @@
 // of them in a second, what the process uses for all of them, and what a call takes while they look. It prints one line in
 // the format of Go benchmarks.
 //
-// The viewers are another process, so that what reading costs is not counted. With and without them take turns.
+// The viewers are another process, so that what reading costs is not counted. What the process uses with and without them
+// takes turns; calls take turns with those of a collector that nobody looks at, in the same process.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -15,6 +17,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/windowstat/windowstat/bench"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/live"
 )
@@ -22,7 +25,7 @@ import (
 var (
 	viewers   = flag.Int("viewers", 200, "how many look")
 	resources = flag.Int("resources", 50, "how many there are")
-	calls     = flag.Int("calls", 100, "of each resource in a second")
+	rate      = flag.Int("calls", 100, "of each resource in a second")
 	length    = flag.Duration("time", 2*time.Minute, "how long to measure; in half of it nobody looks")
 	plain     = flag.Bool("plain", false, "viewers do not take gzip")
 	look      = flag.String("look", "", "be the viewers of this `URL`, until standard input ends")
@@ -41,7 +44,8 @@ func main() {
 
 func measure() error {
 	c, err := collector.New(collector.Options{})
-	if err != nil {
+	alone, err2 := collector.New(collector.Options{}) // nobody looks at it
+	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
 	page, err := live.New(c, live.Options{})
@@ -58,31 +62,32 @@ func measure() error {
 	}
 	go func() { log.Fatal(http.Serve(l, page)) }()
 	go load(c)
+	go load(alone)
 
-	var with, without slots
+	var cores, without, bytes []float64
+	var call calls
+	name := bench.Names(1)[0]
 	for range max(1, int(*length/(2*slot))) {
-		without = append(without, use(c, l))
+		before := use(l)
 		leave, err := enter("http://" + l.Addr().String() + "/")
 		if err != nil {
 			return err
 		}
-		with = append(with, use(c, l))
+		with := use(l)
+		call.measure(c.Resource(name), alone.Resource(name), slot/3)
 		if err := leave(); err != nil {
 			return err
 		}
+		cores, without = append(cores, with.cores-before.cores), append(without, before.cores)
+		bytes = append(bytes, with.bytes/float64(*viewers))
 	}
 	kind := "gzip"
 	if *plain {
 		kind = "plain"
 	}
 	fmt.Printf("BenchmarkLive/%s/%d-resources/%d-viewers-%d %d %d first-B %.0f B/s/viewer %.3f core-percent %.3f other-core-percent %.1f ns/op %.1f other-ns/op %.3f ratio\n",
-		kind, *resources, *viewers, runtime.GOMAXPROCS(0), len(with), first,
-		with.median(without, func(x, _ used) float64 { return x.bytes / float64(*viewers) }),
-		with.median(without, func(x, y used) float64 { return 100 * (x.cores - y.cores) }),
-		without.median(with, func(x, _ used) float64 { return 100 * x.cores }),
-		with.median(without, func(x, _ used) float64 { return x.call }),
-		without.median(with, func(x, _ used) float64 { return x.call }),
-		with.median(without, func(x, y used) float64 { return x.call / y.call }))
+		kind, *resources, *viewers, runtime.GOMAXPROCS(0), len(cores), first, median(bytes), 100*median(cores), 100*median(without),
+		median(call.ours), median(call.other), median(call.ratio))
 	return nil
 }
 

@@ -14,26 +14,20 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// slot is how long it is the turn of those with viewers, or of those without: three quarters of it for what the process
-// uses and sends, the rest for calls.
-const slot = 20 * time.Second
+// slot is how long it is the turn of those with viewers, or of those without.
+const slot = 15 * time.Second
 
-// used is what was used in a slot.
-type used struct {
-	bytes float64 // sent in a second
-	cores float64
-	call  float64 // nanoseconds that one takes
-}
+// used is what the process used and sent in a second of a slot.
+type used struct{ cores, bytes float64 }
 
 // use looks at the process for a slot.
-func use(c *collector.Collector, l *counter) used {
+func use(l *counter) used {
 	time.Sleep(2 * time.Second) // who comes has the last minutes then
 	start, sent, cpu := time.Now(), l.bytes.Load(), processor()
-	time.Sleep(slot * 3 / 4)
+	time.Sleep(slot)
 	took := time.Since(start).Seconds()
-	u := used{bytes: float64(l.bytes.Load()-sent) / took, cores: (processor() - cpu).Seconds() / took}
-	u.call = call(c.Resource(bench.Names(1)[0]), slot/4)
-	log.Printf("%.0f bytes a second, %.4f cores, %.1f ns a call", u.bytes, u.cores, u.call)
+	u := used{(processor() - cpu).Seconds() / took, float64(l.bytes.Load()-sent) / took}
+	log.Printf("%.4f cores, %.0f bytes a second", u.cores, u.bytes)
 	return u
 }
 
@@ -46,35 +40,24 @@ func processor() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// call is what Enter and Exit take: the median of many short runs, so that one in which others had the processor does not
-// count.
-func call(r *collector.Resource, length time.Duration) float64 {
+// calls are what Enter and Exit took in short runs, of a collector that is looked at, and of one that is not.
+type calls struct{ ours, other, ratio []float64 }
+
+// measure has them take turns that are so short that the machine is the same for both.
+func (x *calls) measure(ours, other *collector.Resource, length time.Duration) {
 	const times = 1000
-	var runs []float64
-	for end := bench.Now() + length; ; {
+	each := func(r *collector.Resource) float64 {
 		start := bench.Now()
 		for range times {
 			e := r.Enter()
 			e.Exit(nil)
 		}
-		now := bench.Now()
-		runs = append(runs, float64(now-start)/times)
-		if now > end {
-			return median(runs)
-		}
+		return float64(bench.Now()-start) / times
 	}
-}
-
-// slots are those with viewers, or those without.
-type slots []used
-
-// median is that of something of these slots, each beside the other that was next to it.
-func (s slots) median(others slots, of func(x, y used) float64) float64 {
-	list := make([]float64, len(s))
-	for i := range s {
-		list[i] = of(s[i], others[i])
+	for end := bench.Now() + length; bench.Now() < end; {
+		a, b := each(ours), each(other)
+		x.ours, x.other, x.ratio = append(x.ours, a), append(x.other, b), append(x.ratio, a/b)
 	}
-	return median(list)
 }
 
 func median(list []float64) float64 {
@@ -93,7 +76,7 @@ func load(c *collector.Collector) {
 	begin, done := time.Now(), 0
 	for range time.Tick(10 * time.Millisecond) {
 		// A tick may be late, or missing, when the machine is busy.
-		for ; done < int(time.Since(begin).Seconds()*float64(*resources**calls)); done++ {
+		for ; done < int(time.Since(begin).Seconds()*float64(*resources**rate)); done++ {
 			r := all[max(rand.N(len(all)), rand.N(len(all)))]
 			e := r.Enter()
 			time.AfterFunc(rand.N(20*time.Millisecond), func() {
