@@ -45,7 +45,9 @@ func (x *tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
-			x.complain("console: %s %v", e.Type, e.Args)
+			for _, a := range e.Args {
+				x.complain("console: %s %s%s", e.Type, a.Value, a.Description)
+			}
 		}
 	case *runtime.EventExceptionThrown:
 		x.complain("script: %v", &chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails})

@@ -211,6 +211,7 @@ func testStream(t *testing.T, plain bool) {
 	}
 	server := httptest.NewServer(p)
 	defer server.Close()
+	defer p.Close() // or it would wait for the streams
 	c.Resource("a").Block("")
 	open := func(id string) (*http.Response, *bufio.Reader) {
 		r, err := http.NewRequest("GET", server.URL+"/stream", nil)
