@@ -24,7 +24,7 @@ run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.
 
 test: lint unit race 386 modules ## everything that must pass before a change lands
 
-e2e: ## the real Prometheus and VictoriaMetrics: some two minutes, and up to ten the first time, when it builds them
+e2e: ## the real Prometheus, VictoriaMetrics and chromium: some two minutes, and up to ten the first time, when it builds them
 	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
 
 unit: ## the tests

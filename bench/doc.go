@@ -14,7 +14,7 @@
 // package hammer counts what is lost when a bucket turns.
 //
 // [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
-// it, and [Storms] are what goes on while calls are recorded.
+// it, and [Storms] are what goes on while calls are recorded. Program viewers has people look at the live page.
 //
 //	make -C bench results
 //

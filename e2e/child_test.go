@@ -35,6 +35,7 @@ func runChild(dir, addr, push string) error {
 		return err
 	}
 	pages := &http.Server{Handler: s.pages, ReadHeaderTimeout: time.Second}
+	pages.RegisterOnShutdown(s.live.Close)
 	stops := []func() error{exporter.Start(s.log.Run)}
 	if push != "" {
 		w, err := remote.New(s.stats, remote.Options{URL: push, Labels: map[string]string{"job": clusterJob, "instance": addr}})

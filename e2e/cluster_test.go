@@ -58,7 +58,7 @@ func TestCluster(t *testing.T) {
 
 	byInstance, sums := map[string][]metriclog.Row{}, []metriclog.Row(nil)
 	for _, c := range instances {
-		rows := c.rows(t, end)
+		rows := c.rows(t, end, 50)
 		byInstance[c.addr] = rows
 		sums = append(sums, rows...)
 	}

@@ -21,6 +21,8 @@
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
 //   - TestClientGolang: a service that counts with client_golang alone.
+//   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
+//     pictures, or in $WINDOWSTAT_E2E_PICTURES.
 //
 // What a server has in the end is compared second by second with the metric log, or with what a test has done under a
 // clock of its own.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -71,4 +72,16 @@ func (p *paced) live(more func() bool) {
 		next = next.Add(time.Second)
 		time.Sleep(time.Until(next))
 	}
+}
+
+// start has it live beside the test, until the function that is returned is called, or the test ends.
+func (p *paced) start(t *testing.T) (stop func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(ended)
+		p.live(func() bool { return ctx.Err() == nil })
+	}()
+	return func() { cancel(); <-ended }
 }

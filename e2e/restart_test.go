@@ -44,7 +44,7 @@ func TestRestart(t *testing.T) {
 	resent += c.resent(t)
 	end := time.Now().Unix() - 1 // the second before it is in the log by now
 
-	rows := c.rows(t, end)
+	rows := c.rows(t, end, 50)
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func checkRows(t *testing.T, s *server, selector string, f field, rows []metricl
 	return checkSamples(t, s, selector, want, end)
 }
 
-// rows is what the metric log has of the resources before a second.
-func (c *child) rows(t *testing.T, end int64) []metriclog.Row {
+// rows is what the metric log has of the resources before a second: of so many seconds at least.
+func (c *child) rows(t *testing.T, end int64, least int) []metriclog.Row {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(c.dir, "e2e-metrics.log.*"))
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *child) rows(t *testing.T, end int64) []metriclog.Row {
 		}
 	}
 	t.Logf("the log has %d rows of %d seconds", len(rows), len(seconds))
-	if len(seconds) < 50 {
+	if len(seconds) < least {
 		t.Error("those are too few")
 	}
 	return rows

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -22,6 +23,7 @@ type service struct {
 	stats   *collector.Collector
 	log     *metriclog.Writer
 	seconds *prom.Seconds
+	live    *live.Page
 	pages   http.Handler
 
 	mu    sync.Mutex
@@ -31,6 +33,7 @@ type service struct {
 // Paths of the service. The last two are the page of seconds too, with outages.
 const (
 	metricsPath = "/metrics"
+	livePath    = "/live/"
 	secondsPath = "/metrics/seconds"
 	flakyPath   = "/flaky/metrics/seconds"
 	tornPath    = "/torn/metrics/seconds"
@@ -57,8 +60,12 @@ func newService(dir string) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.live, err = live.New(s.stats, live.Options{}); err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle(metricsPath, metrics)
+	mux.Handle(livePath, s.live)
 	mux.Handle(secondsPath, s.seconds)
 	mux.Handle(flakyPath, flaky(s.seconds))
 	mux.Handle(tornPath, torn(s.seconds))

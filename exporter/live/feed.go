@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -20,6 +21,8 @@ const keep = 180
 type feed struct {
 	stats *collector.Collector
 	rows  int
+	last  atomic.Pointer[message] // that was made
+	zips  sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	epoch   int64      // of the numbers; another process has another
@@ -106,6 +109,7 @@ type row struct {
 }
 
 // second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
+// The p99 of a second whose histogram is gone is -1.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -115,8 +119,11 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 			return
 		}
 		x := row{number: number(), m: second}
-		if v.Histogram(index, index+1, &h) {
+		switch {
+		case v.Histogram(index, index+1, &h):
 			x.p99 = h.Quantile(0.99)
+		case second.Complete > 0:
+			x.p99 = -time.Microsecond
 		}
 		rows = append(rows, x)
 	}

@@ -49,7 +49,7 @@ type file struct {
 	plain, zipped []byte
 }
 
-//go:embed assets/index.html assets/app.js assets/chart.js assets/app.css assets/uPlot.iife.min.js assets/uPlot.min.css
+//go:embed assets/*.html assets/*.js assets/*.css
 var assets embed.FS
 
 // New makes the page. The error names every option that is wrong.

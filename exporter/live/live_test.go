@@ -2,13 +2,17 @@ package live_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,7 +64,7 @@ func poll(t *testing.T, p *live.Page, after string) message {
 func TestFiles(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{Title: `<b>"&`})
 	size := 0
-	for _, name := range []string{"", "app.js", "chart.js", "app.css", "uPlot.iife.min.js", "uPlot.min.css"} {
+	for _, name := range []string{"", "app.js", "chart.js", "data.js", "follow.js", "table.js", "app.css", "uPlot.iife.min.js", "uPlot.min.css"} {
 		r := httptest.NewRequest("GET", "/any/where/"+name, nil)
 		r.Header.Set("Accept-Encoding", "gzip")
 		rec := httptest.NewRecorder()
@@ -130,6 +134,19 @@ func TestSecondsOfViewers(t *testing.T) {
 	}
 }
 
+// Histograms are kept for less long than seconds are shown.
+func TestQuantileThatIsGone(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	e := c.Resource("a").Enter()
+	*now = now.Add(20 * time.Millisecond)
+	e.Exit(nil)
+	*now = now.Add(100 * time.Second)
+	m := poll(t, p, "")
+	if got, want := string(m.Seconds[0][1]), "[[0,1,0,0,1,20000,-1,1],[1,1,0,0,1,20000,-1,1]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Of very many busy resources the busiest are shown.
 func TestBusiestRows(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 3})
@@ -176,6 +193,14 @@ func TestDetailsOfAResource(t *testing.T) {
 
 // A stream goes on where it broke off, is refused when there are too many, and ends when the page is closed.
 func TestStream(t *testing.T) {
+	for name, plain := range map[string]bool{"plain": true, "gzip": false} {
+		t.Run(name, func(t *testing.T) { testStream(t, plain) })
+	}
+}
+
+func testStream(t *testing.T, plain bool) {
+	t.Parallel()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: plain}}
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +211,7 @@ func TestStream(t *testing.T) {
 	}
 	server := httptest.NewServer(p)
 	defer server.Close()
+	defer p.Close() // or it would wait for the streams
 	c.Resource("a").Block("")
 	open := func(id string) (*http.Response, *bufio.Reader) {
 		r, err := http.NewRequest("GET", server.URL+"/stream", nil)
@@ -195,7 +221,7 @@ func TestStream(t *testing.T) {
 		if id != "" {
 			r.Header.Set("Last-Event-ID", id)
 		}
-		resp, err := http.DefaultClient.Do(r)
+		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +245,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	resp, events := open("")
-	if resp.Header.Get("Content-Type") != "text/event-stream" {
+	if resp.Header.Get("Content-Type") != "text/event-stream" || resp.Uncompressed == plain {
 		t.Error(resp.Header)
 	}
 	seen := map[string]bool{}
@@ -257,8 +283,59 @@ func TestStream(t *testing.T) {
 		}
 	}
 	p.Close()
-	if _, err := io.ReadAll(events); err != nil {
+	if _, err := io.ReadAll(events); err != nil && (plain || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		t.Error(err)
+	}
+}
+
+// Viewers at the same place share what they get, whoever comes between them.
+func TestViewersShare(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := live.New(c, live.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	defer server.Close()
+	defer p.Close()
+	const viewers, events = 20, 4
+	said := make([]string, viewers)
+	var all sync.WaitGroup
+	for i := range viewers {
+		all.Go(func() {
+			c.Resource(fmt.Sprint("r", i)).Block("")
+			client := &http.Client{Transport: &http.Transport{DisableCompression: i%2 == 0}}
+			resp, err := client.Get(server.URL + "/stream")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			lines := bufio.NewScanner(resp.Body)
+			lines.Buffer(nil, 1<<20)
+			for n := 0; n < events && lines.Scan(); {
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+					n++
+					var m message
+					if err := json.Unmarshal([]byte(data), &m); err != nil {
+						t.Error(err)
+					}
+					for _, s := range m.Seconds {
+						said[i] += fmt.Sprintf("%s:%s ", s[0], s[1])
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	longest := slices.MaxFunc(said, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for i, s := range said {
+		if !strings.HasPrefix(longest, s) || strings.Count(s, ":") < events-1 {
+			t.Errorf("viewer %d got %q; it should be the beginning of %q", i, s, longest)
+		}
 	}
 }
 

@@ -1,9 +1,13 @@
 package live
 
 import (
+	"bytes"
+	"compress/flate"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 )
 
 // String is the position as it stands in ids and parameters.
@@ -35,8 +39,45 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r, n.encode())
 }
 
-// stream sends each second as an event, when it is sealed. The id of an event is the position after it, so that a browser
-// that was cut off goes on there.
+// message is an event of the stream: what is new since a position. Most viewers are at the same one, and share it.
+type message struct {
+	from, to      position
+	plain, zipped []byte
+}
+
+// message makes the next message of a viewer. Its id is the position after it, so that a browser that was cut off goes on
+// there.
+func (f *feed) message(from position) *message {
+	n := f.after(from)
+	if last := f.last.Load(); last != nil && last.from == from && last.to == n.now {
+		return last
+	}
+	m := &message{from: from, to: n.now}
+	m.plain = append([]byte("id: "+m.to.String()+"\ndata: "), n.encode()...)
+	m.plain = append(m.plain, "\n\n"...)
+	m.zipped = f.part(m.plain)
+	f.last.Store(m)
+	return m
+}
+
+// gzipHead begins a gzip stream, and part makes a part of its body that refers to nothing before it. So parts can be zipped
+// once, and follow each other in any stream. A stream has no end, because it is cut off.
+const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+func (f *feed) part(b []byte) []byte {
+	z, _ := f.zips.Get().(*flate.Writer)
+	if z == nil {
+		z, _ = flate.NewWriter(nil, flate.DefaultCompression)
+	}
+	defer f.zips.Put(z)
+	var out bytes.Buffer // takes all
+	z.Reset(&out)
+	_, _ = z.Write(b)
+	_ = z.Flush()
+	return out.Bytes()
+}
+
+// stream sends each second as an event, when it is sealed.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	at, err := positionOf(r)
 	if err != nil {
@@ -54,6 +95,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep it back
+	w.Header().Set("Vary", "Accept-Encoding")
+	zip, head := gzipped.Accepted(r), ""
+	if zip {
+		w.Header().Set("Content-Encoding", "gzip")
+		head = gzipHead
+	}
 	conn := http.NewResponseController(w)
 	line := p.stats.Timeline()
 	timer := time.NewTimer(0)
@@ -66,11 +113,16 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		case <-p.closed.Done():
 			return
 		}
-		n := p.feed.after(at)
-		at = n.now
+		m := p.feed.message(at)
+		at = m.to
 		_ = conn.SetWriteDeadline(time.Now().Add(patience)) // what cannot have a deadline is not a connection
-		b := append([]byte("id: "+at.String()+"\ndata: "), n.encode()...)
-		b = append(b, "\n\n"...)
+		b := m.plain
+		if zip {
+			b = m.zipped
+		}
+		if head != "" {
+			b, head = append([]byte(head), b...), ""
+		}
 		if _, err := w.Write(b); err != nil {
 			return
 		}

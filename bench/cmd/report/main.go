@@ -31,6 +31,7 @@ func run(r io.Reader, w io.Writer, command string, onlyPages bool) error {
 		p.targets(true)
 		p.pages()
 		p.storm()
+		p.viewers()
 		_, err = w.Write(p.out.Bytes())
 		return err
 	}
@@ -42,6 +43,7 @@ func run(r io.Reader, w io.Writer, command string, onlyPages bool) error {
 	p.reads()
 	p.pages()
 	p.storm()
+	p.viewers()
 	p.itself()
 	p.windows()
 	p.turns()

@@ -65,9 +65,16 @@ var list = []target{
 	{"page of 10,000 resources, in a registry: const metrics", "Registry/text/const-metrics", "", beside, 0.8, 0.8},
 	{"page of 15 seconds of 1,000 resources: const metrics", "SecondsPage/text/const-metrics", "", beside, 1. / 5, 1. / 5},
 	{"memory, history, of a resource and busy second", "History/windowstat", "", "B/second", 64, 64},
+	{"live page, first load, bytes", viewed, "", "first-B", 100_000, 100_000},
+	{"live page of 50 resources, bytes a second to a viewer", viewed, "", "B/s/viewer", 2000, 2000},
+	{"live page of 50 resources, percent of a core for 200 viewers", viewed, "", "core-percent", 10, 10},
+	{"call while 200 look: while nobody does", viewed, "", beside, 1.1, 1.05},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
+
+// viewed is what program viewers measures by default.
+const viewed = "Live/gzip/50-resources/200-viewers"
 
 // verdict is how far a target was reached.
 type verdict struct {

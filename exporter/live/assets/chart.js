@@ -3,17 +3,47 @@
 // Charts of the last seconds: one point for each.
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-// duration writes microseconds as people say them.
+// duration writes microseconds as people say them, to three digits.
 function duration(us) {
   if (us === null || us === undefined) return '–';
-  if (us >= 1e6) return (us / 1e6).toPrecision(3) + ' s';
-  if (us >= 1e3) return (us / 1e3).toPrecision(3) + ' ms';
-  return Math.round(us) + ' µs';
+  const unit = us >= 999500 ? [1e6, ' s'] : us >= 999.5 ? [1e3, ' ms'] : [1, ' µs'];
+  return Number((us / unit[0]).toPrecision(3)) + unit[1];
 }
 
 const count = n => n === null || n === undefined ? '–' : n.toLocaleString('en');
 
+// wholes are what ticks may be apart: there is no half call.
+const wholes = [...Array(16).keys()].flatMap(k => [1, 2, 5].map(n => n * 10 ** k));
+
 const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
+
+// span is how much time a chart shows, to the end of the last second.
+function span(last) {
+  const end = (last === null ? Math.floor(Date.now() / 1000) : last) + 1;
+  return [end - KEEP, end];
+}
+
+// steps draws each second as long as it lasts, so that one that is alone can be seen. Where nothing is known there is
+// nothing; nor has a line without an area one where it is 0, or it would hide the others.
+const steps = area => (u, number, from, to) => {
+  const values = u.data[number], x = t => u.valToPos(t, 'x', true), y = v => u.valToPos(v, 'y', true);
+  const stroke = new Path2D(), fill = area ? new Path2D() : null;
+  let drawing = false;
+  for (let i = from; i <= to; i++) {
+    const v = values[i], left = x(u.data[0][i]), right = x(u.data[0][i] + 1);
+    if (v === null || v === 0 && !area) {
+      if (drawing && v === 0) stroke.lineTo(left, y(0));
+      drawing = false;
+      continue;
+    }
+    if (!drawing) stroke.moveTo(left, y(values[i - 1] === 0 ? 0 : v));
+    stroke.lineTo(left, y(v));
+    stroke.lineTo(right, y(v));
+    if (area) fill.rect(left, y(v), right - left, y(0) - y(v));
+    drawing = true;
+  }
+  return { stroke, fill, clip: null, band: null, gaps: null, flags: 0 };
+};
 
 class Chart {
   constructor(id, lines, format) {
@@ -33,11 +63,14 @@ class Chart {
     this.plot = new uPlot({
       ...this.size(),
       cursor: { points: { size: 6 }, drag: { x: false, y: false } },
-      scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] } },
-      axes: [{ ...axis, size: 26, space: 90, values: (_, times) => times.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(this.format) }],
+      scales: {
+        x: { range: (_, first, last) => span(last) },
+        y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] },
+      },
+      axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: wholes, values: (_, ticks) => ticks.map(this.format) }],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map(l => ({
-        label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }),
-        fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => this.format(v), spanGaps: false,
+        label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
+        fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => this.format(v),
       }))],
     }, this.data, this.box);
   }
@@ -60,7 +93,7 @@ function spark(canvas, values) {
   const c = canvas.getContext('2d');
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, w, h);
-  const top = Math.max(1, ...values), step = w / 60, left = w - values.length * step;
+  const top = Math.max(1, ...values), step = w / SPARK, left = w - values.length * step;
   c.fillStyle = colour('pass');
   values.forEach((v, i) => {
     const tall = v / top * (h - 2);

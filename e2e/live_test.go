@@ -1,0 +1,20 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+)
+
+// TestLive has a browser look at the live page.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	browser := startBrowser(t)
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"numbers": liveNumbers, "restart": liveRestart, "hostile": liveHostile, "eaten": liveEaten, "keyboard": liveKeyboard, "looks": liveLooks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, browser)
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// liveEaten looks through a proxy that holds back what is a stream: first all of it, then all but its header. The page asks
+// each second instead, and lacks nothing. When the proxy lets the stream through, the page listens again.
+func liveEaten(t *testing.T, browser context.Context) {
+	p := newPaced(t, time.Now(), []string{"r0000", "r0001", "r0050"}, collector.Options{})
+	made := newLedger(p)
+	at, err := url.Parse(serveLive(t, p.stats, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Path = ""
+	e := &eater{proxy: httputil.NewSingleHostReverseProxy(at)}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, e, l)
+	stop := p.start(t)
+	for _, flushes := range []bool{false, true} {
+		e.flushes.Store(flushes)
+		x := openTab(t, browser, "http://"+l.Addr().String()+livePath)
+		x.await(t, `byId('state').textContent === 'live, asking each second' && known.seconds.length >= 12`)
+		x.look(t).checkTimes(t, 12)
+	}
+	if n := e.eaten.Load(); n < 10 {
+		t.Errorf("only %d pieces of streams were held back", n)
+	}
+	x := openTab(t, browser, "http://"+l.Addr().String()+livePath)
+	x.await(t, `known.seconds.length >= 15`)
+	e.open.Store(true)
+	x.await(t, `byId('state').textContent === 'live'`)
+	x.await(t, `known.seconds.length >= 20`)
+	shown := x.look(t)
+	stop()
+	shown.checkTimes(t, 20)
+	for i, at := range shown.Times {
+		if c := made.sums[at]; shown.Pass[i] == nil || *shown.Pass[i] != int64(c.pass) || *shown.Block[i] != int64(c.block) {
+			t.Errorf("second %d has %s passed and %s blocked; it should have %v", at, text(shown.Pass[i]), text(shown.Block[i]), fmt.Sprint(c))
+		}
+	}
+}
+
+// An eater is a proxy that reads streams and passes nothing on, but for their headers if it flushes, until it is open.
+type eater struct {
+	proxy         http.Handler
+	flushes, open atomic.Bool
+	eaten         atomic.Int64
+}
+
+func (e *eater) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/stream") && !e.open.Load() {
+		w = &eating{w, e}
+	}
+	e.proxy.ServeHTTP(w, r)
+}
+
+type eating struct {
+	http.ResponseWriter
+	eater *eater
+}
+
+func (w *eating) Write(b []byte) (int, error) {
+	w.eater.eaten.Add(1)
+	return len(b), nil
+}
+
+func (w *eating) FlushError() error {
+	if !w.eater.flushes.Load() {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}

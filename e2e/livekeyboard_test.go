@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// liveKeyboard uses the page without a mouse.
+func liveKeyboard(t *testing.T, browser context.Context) {
+	p := newPaced(t, time.Now(), []string{"apple", "banana", "cherry"}, collector.Options{})
+	// The order changes each second, and with it where the rows are.
+	p.calls = func(resource int, second int64) count { return count{pass: 1 + (resource+int(second))%3} }
+	t.Cleanup(p.start(t))
+	x := openTab(t, browser, serveLive(t, p.stats, nil))
+	x.await(t, `document.querySelectorAll('#rows tr').length === 3`)
+	press := func(keys ...string) {
+		t.Helper()
+		for _, k := range keys {
+			x.do(t, chromedp.KeyEvent(k))
+		}
+	}
+	// to presses Tab until something has the focus that begins so.
+	to := func(label string) {
+		t.Helper()
+		for range 40 {
+			if press(kb.Tab); strings.HasPrefix(x.look(t).Focus, label) {
+				return
+			}
+		}
+		t.Fatalf("Tab does not come to %q", label)
+	}
+	names := func() (list []string) {
+		for _, row := range x.look(t).Rows {
+			list = append(list, row.Name)
+		}
+		return list
+	}
+
+	to("Resource")
+	press(kb.Enter)
+	if got := names(); !slices.Equal(got, []string{"apple", "banana", "cherry"}) {
+		t.Errorf("sorted by name: %v", got)
+	}
+	press(" ")
+	if got := names(); !slices.Equal(got, []string{"cherry", "banana", "apple"}) {
+		t.Errorf("sorted by name, down: %v", got)
+	}
+	if sorted := tell[string](t, x, `document.activeElement.parentElement.ariaSort`); sorted != "descending" {
+		t.Errorf("the column says that it is sorted %s", sorted)
+	}
+	to("Pass")
+	press(kb.Enter)
+
+	to("banana")
+	x.await(t, `(() => { window.moves ??= new Set(); moves.add([...document.querySelectorAll('#rows button')].map(b => b.textContent).join()); return moves.size >= 3; })()`)
+	if l := x.look(t); l.Focus != "banana" {
+		t.Errorf("the row has moved, and the focus is on %q", l.Focus)
+	}
+	press(kb.Enter)
+	x.await(t, `!byId('details').hidden`)
+	if l := x.look(t); l.Subject != "banana" || l.Focus != "Back to all calls" {
+		t.Errorf("Enter opens %q, and the focus is on %q", l.Subject, l.Focus)
+	}
+	press(kb.Enter)
+	if l := x.look(t); l.Subject != "All calls" || l.Focus != "banana" {
+		t.Errorf("Enter goes back to %q, and the focus is on %q", l.Subject, l.Focus)
+	}
+	if tell[bool](t, x, `byId('details').checkVisibility()`) {
+		t.Error("what was shown of the resource is still there")
+	}
+	press(kb.Enter, kb.Escape)
+	if l := x.look(t); l.Subject != "All calls" || l.Focus != "banana" {
+		t.Errorf("Escape goes back to %q, and the focus is on %q", l.Subject, l.Focus)
+	}
+
+	to("Pause")
+	press(" ")
+	paused := x.look(t)
+	x.await(t, `newest().at > shown()[shown().length - 1].at + 2`)
+	to("") // the search, which has no text
+	press("c", "h")
+	x.await(t, `document.querySelectorAll('#rows tr').length === 1`)
+	l := x.look(t)
+	if l.State != "paused" || l.newest() != paused.newest() || l.Rows[0] != paused.row("cherry") {
+		t.Errorf("a paused page goes on: %q, second %d after %d, %v after %v", l.State, l.newest(), paused.newest(), l.Rows[0], paused.row("cherry"))
+	}
+	press("x")
+	x.await(t, `!byId('none').hidden && byId('none').textContent === 'No resource has such a name.'`)
+	press(kb.Backspace, kb.Backspace, kb.Backspace)
+	to("Go on")
+	press(kb.Enter)
+	x.await(t, `byId('state').textContent === 'live' && document.querySelectorAll('#rows tr').length === 3`)
+	if l := x.look(t); l.newest() < paused.newest()+2 {
+		t.Errorf("the page has not gone on: second %d after %d", l.newest(), paused.newest())
+	}
+	x.look(t).checkTimes(t, 5)
+}
+
+// row is that of a resource.
+func (l look) row(name string) tableRow {
+	i := slices.IndexFunc(l.Rows, func(r tableRow) bool { return r.Name == name })
+	if i < 0 {
+		return tableRow{}
+	}
+	return l.Rows[i]
+}

@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// liveRestart kills the service, and later has it end well, while somebody looks: the page says that it is away, goes on
+// by itself when it is back, says so, and shows no second twice.
+func liveRestart(t *testing.T, browser context.Context) {
+	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
+	c.start(t)
+	t.Cleanup(func() { c.kill() })
+	x := openTab(t, browser, "http://"+c.addr+livePath,
+		// What the browser itself says of a server that is away.
+		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
+	x.await(t, `known.seconds.length >= 8`)
+	for _, stop := range []func(){c.kill, func() { c.end(t) }} {
+		before := x.look(t).newest()
+		seconds := tell[int](t, x, `known.seconds.filter(s => s.rows).length`)
+		stop()
+		x.await(t, `byId('state').textContent.includes('trying again')`)
+		time.Sleep(5 * time.Second)
+		c.start(t)
+		x.await(t, `byId('state').textContent.startsWith('live') && !byId('state').classList.contains('bad')`)
+		x.await(t, fmt.Sprint(`known.seconds.filter(s => s.rows).length >= `, seconds+8))
+		l := x.look(t)
+		if !strings.Contains(l.State, "the server was started again after") {
+			t.Errorf("the page does not say that the server was away; it says %q", l.State)
+		}
+		if !slices.Contains(l.Times, before) {
+			t.Errorf("the page has forgotten second %d, which it had before the server was away", before)
+		}
+	}
+	x.await(t, `byId('state').textContent.startsWith('live; ')`) // by the stream
+	x.keep(t, "restart")
+	l := x.look(t)
+	l.checkTimes(t, 20)
+	c.end(t) // with its last second in the log
+	checkLoggedPasses(t, l, c.rows(t, l.newest()+1, 15))
+}
+
+// checkLoggedPasses compares the passes of all calls with the log, which a process that is killed leaves without its last
+// seconds. The page lacks those of which it was not told before the server was away, which was twice, and no others.
+func checkLoggedPasses(t *testing.T, l look, rows []metriclog.Row) {
+	t.Helper()
+	logged := map[int64]int64{}
+	for _, r := range rows {
+		logged[r.Start.Unix()] += r.Pass
+	}
+	same, away := 0, 0
+	for i, at := range l.Times {
+		n, ok := logged[at]
+		switch {
+		case l.Pass[i] == nil:
+			if l.Pass[i-1] != nil {
+				away++
+			}
+		case !ok && *l.Pass[i] > 0:
+			t.Logf("second %d is not in the log", at)
+		case *l.Pass[i] != n:
+			t.Errorf("the page has %d passes in second %d; the log has %d", *l.Pass[i], at, n)
+		default:
+			same++
+		}
+	}
+	t.Logf("%d seconds are the same", same)
+	if same < 15 || away != 2 {
+		t.Errorf("%d seconds are the same, and the server was away %d times; that is not as it should be", same, away)
+	}
+}

@@ -1,0 +1,87 @@
+'use strict';
+
+// The table of resources, sorted by any column.
+const SPARK = 60, MOST = 500;
+const order = { by: 'pass', down: true };
+const rowsByName = new Map();
+const columns = [
+  { key: 'name', title: 'Resource' }, { key: 'pass', title: 'Pass', at: PASS }, { key: 'block', title: 'Blocked', at: BLOCK, mark: 'block' },
+  { key: 'exception', title: 'Exceptions', at: EXCEPTION, mark: 'bad' }, { key: 'average', title: 'Average', at: AVERAGE, format: duration },
+  { key: 'p99', title: 'p99', at: P99, format: duration }, { key: 'flight', title: 'In flight', at: FLIGHT },
+  { key: 'peak', title: 'Busiest second' }, { key: 'spark', title: 'Last minute' },
+];
+
+function head() {
+  byId('head').replaceChildren(...columns.map(c => {
+    const sorted = order.by === c.key;
+    const th = element('th', undefined, { scope: 'col', 'aria-sort': sorted ? (order.down ? 'descending' : 'ascending') : 'none' });
+    if (c.key === 'spark') { th.textContent = c.title; return th; }
+    const b = element('button', c.title + (sorted ? (order.down ? ' ↓' : ' ↑') : ''), { type: 'button' });
+    b.addEventListener('click', () => {
+      if (sorted) order.down = !order.down; else Object.assign(order, { by: c.key, down: c.key !== 'name' });
+      head();
+      table();
+      byId('head').children[columns.indexOf(c)].firstChild.focus();
+    });
+    th.append(b);
+    return th;
+  }));
+}
+
+// items are the resources that were called in the seconds that are shown, with what is in their columns.
+function items(seconds) {
+  const seen = new Set(seconds.flatMap(s => s.rows ? [...s.rows.keys()] : []));
+  seen.delete(ALL);
+  const last = seconds[seconds.length - 1];
+  return [...seen].map(name => {
+    const item = { name, peak: Math.max(0, ...line(seconds, name, PASS)) };
+    for (const c of columns) if (c.at) item[c.key] = value(last, name, c.at);
+    return item;
+  });
+}
+
+function table() {
+  const seconds = shown(), all = items(seconds), wanted = byId('search').value.toLowerCase(), { by } = order, sign = order.down ? -1 : 1;
+  const list = all.filter(x => x.name.toLowerCase().includes(wanted))
+    .sort((a, b) => by !== 'name' && sign * (a[by] - b[by]) || (by === 'name' ? sign : 1) * a.name.localeCompare(b.name)).slice(0, MOST);
+  byId('none').hidden = list.length > 0;
+  byId('none').textContent = all.length ? 'No resource has such a name.' : 'Nothing was called in the last minutes.';
+  const names = new Set(all.map(x => x.name));
+  for (const name of rowsByName.keys()) if (!names.has(name)) rowsByName.delete(name);
+  const body = byId('rows'), focused = document.activeElement;
+  list.forEach((item, i) => {
+    const tr = rowsByName.get(item.name) || newRow(item.name);
+    fill(tr, item, seconds);
+    if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
+  });
+  while (body.children.length > list.length) body.lastChild.remove();
+  if (focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true }); // its row was moved
+}
+
+function fill(tr, item, seconds) {
+  columns.forEach((c, k) => {
+    const td = tr.children[k];
+    if (c.at) {
+      const text = (c.format || count)(item[c.key]);
+      if (td.textContent !== text) td.textContent = text;
+      td.className = c.mark && item[c.key] > 0 ? c.mark : '';
+    } else if (c.key === 'peak') td.textContent = count(item.peak);
+    else if (c.key === 'spark') spark(td.firstChild, line(seconds.slice(-SPARK), item.name, PASS));
+  });
+}
+
+function newRow(name) {
+  const tr = element('tr');
+  for (const c of columns) {
+    const td = element('td');
+    if (c.key === 'name') {
+      const b = element('button', name, { type: 'button' });
+      b.addEventListener('click', () => choose(name));
+      td.append(b);
+    }
+    if (c.key === 'spark') td.append(element('canvas', undefined, { role: 'img', 'aria-label': 'passes in each second of the last minute' }));
+    tr.append(td);
+  }
+  rowsByName.set(name, tr);
+  return tr;
+}
