@@ -103,13 +103,16 @@ func (f *feed) make(m collector.Moment) {
 
 // row is what is shown of a resource in a second.
 type row struct {
-	number int
-	m      node.MetricNode
-	p99    time.Duration
+	number       int
+	m            node.MetricNode
+	average, p99 time.Duration
 }
 
+// none is a response time that is not known.
+const none = -time.Microsecond
+
 // second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
-// The p99 of a second whose histogram is gone is -1.
+// The p99 of a second whose histogram is gone is -1, and so are times that are not known at all.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -118,12 +121,14 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		if !ok || second.Idle() {
 			return
 		}
-		x := row{number: number(), m: second}
+		x := row{number: number(), m: second, average: second.AvgRT()}
 		switch {
+		case f.stats.Untimed():
+			x.average, x.p99 = none, none
 		case v.Histogram(index, index+1, &h):
 			x.p99 = h.Quantile(0.99)
 		case second.Complete > 0:
-			x.p99 = -time.Microsecond
+			x.p99 = none
 		}
 		rows = append(rows, x)
 	}
@@ -142,7 +147,7 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		}
 		b = append(b, '[')
 		for k, v := range [...]int64{
-			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.m.AvgRT().Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
+			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.average.Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
 		} {
 			if k > 0 {
 				b = append(b, ',')

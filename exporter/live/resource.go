@@ -14,7 +14,7 @@ import (
 // details is what is shown of one resource, or of the whole process.
 type details struct {
 	Name    string    `json:"name"`
-	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average, p99 (µs, -1 for none), most in flight, peak
+	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average and p99 (µs, -1 for none), most in flight, peak
 	Origins []share   `json:"origins"`
 	Callers []share   `json:"callers"`
 	Blocks  []share   `json:"blocks"`
@@ -54,6 +54,11 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
 	}
 	d.Seconds = seconds(view, m.Open)
+	if p.stats.Untimed() {
+		for _, s := range d.Seconds {
+			s[5], s[6] = -1, -1
+		}
+	}
 	body, err := json.Marshal(d)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
