@@ -275,3 +275,16 @@ func TestAPowerCutTakesNothingFromBeforeTheSync(t *testing.T) {
 		}
 	}
 }
+
+// A line from some hours later does not end a search before its time.
+func TestSearchGoesOnBehindALineFromLater(t *testing.T) {
+	d := newDamaged(t)
+	want, _ := scan(t, d.dir)
+	later := fmt.Sprintf("%d|2026-01-02 13:04:05|a|1|1|1|1|1|1|1|0\n", start.Add(10*time.Hour).UnixMilli())
+	at := bytes.Index(d.data[1], []byte(collector.InboundTotal))
+	at += bytes.IndexByte(d.data[1][at:], '\n') + 1
+	d.write(t, 1, slices.Concat(d.data[1][:at], []byte(later), d.data[1][at:]), d.idx[1])
+	to := start.Add(15 * time.Second)
+	got, _ := found(t, Searcher{Dir: d.dir}, Query{To: to})
+	equal(t, "up to the third file", got, only(want, time.Time{}, to, "", nil))
+}
