@@ -13,7 +13,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/...
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e unit race 386 modules dashboards rules lint fmt bench quick hammer fuzz
+.PHONY: help run test e2e unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,9 +69,15 @@ quick: ## the engine's own benchmarks
 hammer: ## the conservation hammer for HAMMER (default 2m)
 	go test -run TestNothingIsLostAcrossTurns -v -timeout 60m ./node -hammer $(HAMMER)
 
+kill: ## the metric log of a thousand processes that are killed, some five minutes
+	go test -run TestKilled -v -timeout 60m ./exporter/metriclog -kills 1000
+
+full: ## the metric log on a small filesystem that is full (root on Linux)
+	go test -run TestFullFilesystem -v ./exporter/metriclog -tmpfs
+
 fuzz: ## every fuzz target for FUZZTIME (default 1m)
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
 		grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | sed 's/^func //' | while read -r target; do \
-			echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
+			echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$dir; \
 		done; \
 	done

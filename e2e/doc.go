@@ -14,6 +14,7 @@
 //   - TestLongOutage: ten minutes of a thousand resources that nobody read.
 //   - TestTimeout: scrapes that time out when the page has been sent.
 //   - TestRestart: a service that is killed and started again.
+//   - TestBackfill: holes that outages left, filled from the metric log.
 //   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.
 //   - TestQuantiles: the response times of each second, and what to ask for a quantile of one.
 //   - TestShortJob: a job of three seconds pushes everything that it did.

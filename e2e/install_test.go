@@ -20,7 +20,8 @@ type program struct {
 }
 
 var (
-	prometheus3 = program{"prometheus-3.15.0", buildPrometheus}
+	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus")}
+	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
 	prometheus2 = program{"prometheus-2.42.0", unpackPrometheus}
 	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
 	// A directory of four executables.
@@ -68,18 +69,20 @@ func (p program) path(t *testing.T) string {
 	return executable
 }
 
-// buildPrometheus builds the module. Its go.mod excludes versions, which go install refuses; so it is built from a
-// module that requires it.
-func buildPrometheus(ctx context.Context, dir, executable string) error {
-	const command = "github.com/prometheus/prometheus/cmd/prometheus"
-	if err := run(ctx, dir, "go", "mod", "init", "install"); err != nil {
-		return err
+// buildPrometheus builds a command of the module. Its go.mod excludes versions, which go install refuses; so it is built
+// from a module that requires it.
+func buildPrometheus(command string) func(ctx context.Context, dir, executable string) error {
+	return func(ctx context.Context, dir, executable string) error {
+		path := "github.com/prometheus/prometheus/cmd/" + command
+		if err := run(ctx, dir, "go", "mod", "init", "install"); err != nil {
+			return err
+		}
+		if err := run(ctx, dir, "go", "get", path+"@v0.315.0"); err != nil {
+			return err
+		}
+		// Without service discovery, of which a test needs none, there is much less to build.
+		return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, path)
 	}
-	if err := run(ctx, dir, "go", "get", command+"@v0.315.0"); err != nil {
-		return err
-	}
-	// Without service discovery, of which a test needs none, there is much less to build.
-	return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, command)
 }
 
 // buildVictoria builds apps of the module from a copy, because they cannot be had by go get. Several make a directory.
@@ -151,7 +154,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, victoria, cluster, prometheus3} {
+	for _, p := range []program{prometheus2, victoria, cluster, prometheus3, promtool} {
 		p.path(t)
 	}
 }

@@ -142,8 +142,8 @@ func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 	return 0, 0, false
 }
 
-// lastLine is the last line that ends before an offset or there, with what is behind it, and where it ends. It is empty
-// if there is none near.
+// lastLine is the last line that ends before an offset or there, and where it ends. If it is empty, none ends between
+// there and the offset.
 func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
 	tail := make([]byte, min(before, maxLine))
 	if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
@@ -152,7 +152,7 @@ func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
 	behind := len(tail) - 1 - bytes.LastIndexByte(tail, '\n')
 	tail = tail[:len(tail)-behind]
 	if len(tail) == 0 {
-		return nil, before, nil
+		return nil, before - int64(behind), nil
 	}
 	return tail[bytes.LastIndexByte(tail[:len(tail)-1], '\n')+1:], before - int64(behind), nil
 }

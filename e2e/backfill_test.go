@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
+)
+
+const (
+	yesterdaySeconds = 300
+	missedSeconds    = 180
+	keptSeconds      = 60 // of those; the other two minutes are a hole
+)
+
+// TestBackfill has a Prometheus lack five minutes of yesterday, and two of those just gone, which pass in fast motion. The
+// first are filled by promtool, and the others by remote write; then every second of the metric log is there once.
+func TestBackfill(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
+	unix := func(second int64) string { return strconv.FormatInt(second, 10) }
+	arguments := func(from, to int64, more ...string) []string {
+		return append([]string{
+			command, "log", "--dir", log.Dir, "--from", unix(from), "--to", unix(to), "--label", "job=hole", "--label", "instance=" + l.Addr().String(),
+		}, more...)
+	}
+
+	// Yesterday there was no server.
+	y := logPaced(t, time.Now().Add(-24*time.Hour), log)
+	dayBefore := y.second
+	for range yesterdaySeconds {
+		y.tick()
+	}
+	y.end(t)
+	s := newServer(t, "prometheus-3", prometheus3.path(t), false)
+	data := filepath.Join(s.dir, "data")
+	text, err := output(t.Context(), ".", arguments(dayBefore, y.second-1, "--format", "openmetrics")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "hole.om")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file, data); err != nil {
+		t.Fatal(err)
+	}
+
+	// Today it is there, and away for a while.
+	p := logPaced(t, time.Now().Add(-missedSeconds*time.Second), log)
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &closable{page: seconds, answered: map[string]int{}}
+	serve(t, page, seconds.Watch(l))
+	config := s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}}) +
+		"storage:\n  tsdb: {out_of_order_time_window: 30m}\n"
+	path := filepath.Join(s.dir, "config.yml")
+	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.args = []string{"--config.file=" + path, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
+	s.start(t)
+	begin := p.second
+	scraped := func(times int) {
+		t.Helper()
+		times += page.least(1)
+		deadline := time.Now().Add(30 * time.Second)
+		p.live(func() bool { return page.least(1) < times && time.Now().Before(deadline) })
+		if page.least(1) < times {
+			t.Fatal("the server does not scrape")
+		}
+	}
+	scraped(3)
+	page.closed.Store(true)
+	closed := p.second
+	for range missedSeconds {
+		p.tick()
+	}
+	page.closed.Store(false)
+	scraped(3)
+	end := p.second
+	p.end(t)
+
+	rows := p.rows(t, dayBefore)
+	steady := `windowstat_persecond_pass{job="hole",resource="steady"}`
+	await(t, s, steady, end, time.Now().Add(catchUp))
+	lacks := float64(end-begin) - s.number(t, "count_over_time("+steady+"[10m])")
+	if lacks < missedSeconds-keptSeconds-5 {
+		t.Fatalf("the server lacks only %v seconds", lacks)
+	}
+	// What it has on both sides of the hole it gets again.
+	said, err := output(t.Context(), ".", arguments(closed-20, closed+missedSeconds, "--remote-write", "http://"+s.addr+"/api/v1/write")...)
+	if err != nil || !strings.Contains(string(said), " 0 refused, 0 not sent") {
+		t.Fatalf("%s: %v", said, err)
+	}
+	t.Logf("the server lacked %v seconds: %s", lacks, said)
+
+	for _, f := range fields {
+		today := checkSamples(t, s, f.metric+`{job="hole"}[10m]`, rows.values(f, begin, end, true), end)
+		day := checkSamples(t, s, f.metric+`{job="hole"}[10m] @ `+unix(dayBefore+yesterdaySeconds), rows.values(f, dayBefore, dayBefore+yesterdaySeconds, false), end)
+		t.Logf("%d samples of %s of today, and %d of yesterday", today, f.metric, day)
+	}
+	checkCounters(t, s)
+}
+
+// loggedPaced are paced statistics with a metric log.
+type loggedPaced struct {
+	*paced
+	log *metriclog.Writer
+}
+
+// logPaced begins at a time, or after what is logged.
+func logPaced(t *testing.T, at time.Time, o metriclog.Options) loggedPaced {
+	t.Helper()
+	last, err := metriclog.Last(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPaced(t, at, []string{"steady", "now and then", "once", "re\"fus\\ed"}, collector.Options{
+		After: last, Windows: node.Options{History: keptSeconds * time.Second},
+	})
+	w, err := metriclog.New(p.stats, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	begin := p.second
+	p.calls = func(resource int, second int64) count {
+		since := int(second - begin)
+		switch {
+		case resource == 0:
+			return count{pass: 1 + since*7%13}
+		case resource == 1 && since%10 < 3:
+			return count{pass: 1 + since%5, block: since % 3}
+		case resource == 2 && since == 1:
+			return count{pass: 3}
+		case resource == 3 && since%4 == 0:
+			return count{block: 1 + since%6}
+		}
+		return count{}
+	}
+	p.ticked = func(resource int, _ int64, _ count) {
+		if err := w.Flush(); err != nil && resource == 0 { // the seconds before
+			t.Error(err)
+		}
+	}
+	return loggedPaced{p, w}
+}
+
+// end writes the last second, and lets go of the log.
+func (p loggedPaced) end(t *testing.T) {
+	t.Helper()
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loggedRows are rows of a log, by resource and Unix second.
+type loggedRows map[string]map[int64]metriclog.Row
+
+// rows reads the log from a second on.
+func (p loggedPaced) rows(t *testing.T, from int64) loggedRows {
+	t.Helper()
+	files, err := p.log.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readLog(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := loggedRows{}
+	for _, row := range all {
+		if row.Resource == collector.InboundTotal || row.Start.Unix() < from {
+			continue
+		}
+		if rows[row.Resource] == nil {
+			rows[row.Resource] = map[int64]metriclog.Row{}
+		}
+		rows[row.Resource][row.Start.Unix()] = row
+	}
+	return rows
+}
+
+// values are those of a metric: zero where a resource has no row. They begin with its first one, unless it was scraped
+// before.
+func (r loggedRows) values(f field, from, end int64, scraped bool) values {
+	all := values{}
+	for resource, rows := range r {
+		for second := from; second < end; second++ {
+			row, ok := rows[second]
+			if all[resource] == nil {
+				if !ok && !scraped {
+					continue
+				}
+				all[resource] = map[int64]float64{}
+			}
+			all[resource][second] = float64(f.of(row))
+		}
+	}
+	return all
+}

@@ -1,0 +1,290 @@
+package metriclog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// damaged is a log of three files of six seconds, as it was written.
+type damaged struct {
+	dir   string
+	paths []string
+	data  [][]byte
+	idx   [][]byte
+}
+
+func newDamaged(t testing.TB) *damaged {
+	t.Helper()
+	d := &damaged{dir: t.TempDir()}
+	p := newProcess(t, d.dir, "shop", 0, 1500, time.UTC)
+	for n := range int64(18) {
+		if err := p.second(start.Unix()+n, []string{"a", "b|", "GET /c"}[:1+n%3]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.list()
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d files, %v", len(all), err)
+	}
+	for _, s := range all {
+		path := p.path(s)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idx, err := os.ReadFile(path + idxSuffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.paths, d.data, d.idx = append(d.paths, path), append(d.data, data), append(d.idx, idx)
+	}
+	return d
+}
+
+// write writes a file, and its index if there is one.
+func (d *damaged) write(t testing.TB, i int, data, idx []byte) {
+	t.Helper()
+	if err := os.WriteFile(d.paths[i], data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if idx == nil {
+		_ = os.Remove(d.paths[i] + idxSuffix)
+	} else if err := os.WriteFile(d.paths[i]+idxSuffix, idx, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wholeSeconds is the part of data up to the end of its last whole second, and how many lines are behind it.
+func wholeSeconds(data []byte) (whole []byte, lines int64) {
+	end := bytes.LastIndex(data, []byte("|"+collector.InboundTotal+"|"))
+	if end >= 0 {
+		if n := bytes.IndexByte(data[end:], '\n'); n >= 0 {
+			end += n + 1
+		} else {
+			end = max(0, bytes.LastIndex(data[:end], []byte("|"+collector.InboundTotal+"|")))
+			if end > 0 {
+				end += bytes.IndexByte(data[end:], '\n') + 1
+			}
+		}
+	}
+	whole = data[:max(end, 0)]
+	rest := data[len(whole):]
+	lines = int64(bytes.Count(rest, []byte("\n")))
+	if len(rest) > 0 && rest[len(rest)-1] != '\n' {
+		lines++
+	}
+	return whole, lines
+}
+
+// indexes are what may stand in the place of an index.
+func indexes(idx, other []byte) map[string][]byte {
+	wrong := slices.Clone(idx)
+	for at := 8; at < len(wrong); at += 16 {
+		binary.BigEndian.PutUint64(wrong[at:], binary.BigEndian.Uint64(wrong[at:])+3)
+	}
+	signs := slices.Clone(idx)
+	for at := 0; at < len(signs); at += 16 {
+		signs[at] ^= 0x80 // times 1000 that is the same number
+	}
+	backwards := slices.Clone(idx)
+	for i := 0; i < len(idx); i += 16 {
+		copy(backwards[len(idx)-16-i:], idx[i:i+16])
+	}
+	return map[string][]byte{
+		"its own": idx, "none": nil, "an empty one": {}, "another's": other, "wrong offsets": wrong, "wrong signs": signs, "one backwards": backwards,
+		"half of it": idx[:len(idx)/32*16], "a torn one": idx[:len(idx)-5], "the end of it": idx[48:],
+		"nonsense": bytes.Repeat([]byte("nonsense"), 50), "zeros": make([]byte, 400), "no end": bytes.Repeat([]byte{0xff}, 400),
+	}
+}
+
+// Of a file that was cut off anywhere, with whatever beside it for an index, a search finds all seconds that are there as
+// a whole, and nothing else.
+func TestSearchInFilesThatWereCut(t *testing.T) {
+	d := newDamaged(t)
+	step := 1
+	if testing.Short() {
+		step = 61
+	}
+	for i := range d.paths {
+		for what, idx := range indexes(d.idx[i], d.idx[(i+1)%3]) {
+			firstSecond := bytes.IndexByte(d.data[i], '\n') + 1
+			for cut := len(d.data[i]); cut >= 0; cut -= step {
+				whole, lines := wholeSeconds(d.data[i][:cut])
+				if cut > 0 && cut <= 2*firstSecond && d.data[i][cut-1] == '\n' && len(whole) == 0 {
+					continue // a single second, of whole lines: it could be Sentinel's
+				}
+				d.write(t, i, whole, nil)
+				want, _ := scan(t, d.dir)
+				d.write(t, i, d.data[i][:cut], idx)
+				got, malformed := found(t, Searcher{Dir: d.dir}, Query{})
+				equal(t, fmt.Sprintf("file %d cut at %d, index: %s", i, cut, what), got, want)
+				if i == len(d.paths)-1 {
+					lines = 0 // they may be being written
+				}
+				if malformed != lines {
+					t.Fatalf("file %d cut at %d, index: %s: %d malformed lines, want %d", i, cut, what, malformed, lines)
+				}
+			}
+		}
+		d.write(t, i, d.data[i], d.idx[i])
+	}
+}
+
+// Whatever stands between the lines is left out and counted, and costs no other line, whatever the index is.
+func TestSearchInFilesWithRubbish(t *testing.T) {
+	d := newDamaged(t)
+	rng := rand.New(rand.NewPCG(1, 5))
+	binaryRubbish := make([]byte, 300_000)
+	for i := range binaryRubbish {
+		binaryRubbish[i] = byte(rng.Uint32())
+	}
+	rubbish := map[string]string{
+		"bytes":                     string(binaryRubbish),
+		"zeros":                     strings.Repeat("\x00", 100_000),
+		"a long line":               strings.Repeat("1", 1<<20),
+		"a long line of fields":     strings.Repeat("1767323045000|", 1<<20/14),
+		"lines from the future":     "4092778245000|2099-09-10 03:04:05|a|1|1|1|1|1|1|1|0\n4092778246000|x|a|1|1|1|1|1|1|1|0",
+		"a line from long ago":      "1000|1970-01-01 00:00:01|a|1|1|1|1|1|1|1|0",
+		"empty lines":               "\n\n",
+		"lines with too few fields": "1767323045000|2026-01-02 03:04:05|a|1\n1767323045000|\n|||||||||||",
+	}
+	for what, s := range rubbish {
+		s := []byte(s + "\n")
+		bad := int64(bytes.Count(s, []byte("\n")))
+		for i := range d.paths {
+			all := indexes(d.idx[i], d.idx[(i+1)%3])
+			for which, idx := range all {
+				want, _ := scan(t, d.dir)
+				at := bytes.IndexByte(d.data[i], '\n') + 1
+				if !bytes.Contains(s, []byte("1767323045000")) && rng.IntN(2) == 0 {
+					at = 0 // where it does not look like the beginning of another second
+				}
+				for range rng.IntN(20) {
+					if n := bytes.IndexByte(d.data[i][at:], '\n') + 1; at+n < len(d.data[i]) {
+						at += n
+					}
+				}
+				d.write(t, i, slices.Concat(d.data[i][:at], s, d.data[i][at:]), idx)
+				title := fmt.Sprintf("file %d, %s at %d, index: %s", i, what, at, which)
+				got, malformed := found(t, Searcher{Dir: d.dir}, Query{})
+				equal(t, title, got, want)
+				if malformed != bad {
+					t.Errorf("%s: %d malformed lines, want %d", title, malformed, bad)
+				}
+				from := start.Add(time.Duration(rng.IntN(18)) * time.Second)
+				to := from.Add(time.Duration(rng.IntN(5)) * time.Second)
+				got, _ = found(t, Searcher{Dir: d.dir}, Query{From: from, To: to})
+				equal(t, title+", a part", got, only(want, from, to, "", nil))
+				d.write(t, i, d.data[i], d.idx[i])
+			}
+		}
+	}
+}
+
+// In a large file without an index that is of use, a place is found by bisecting.
+func TestSearchInALargeFileWithoutAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprint("resource ", i))
+	}
+	const seconds = 600
+	for n := range int64(seconds) {
+		if err := p.second(start.Unix()+2*n, many[:1+n%100]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := p.path(p.current)
+	idx, err := os.ReadFile(path + idxSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := scan(t, dir)
+	for what, idx := range indexes(idx, idx[:160]) {
+		_ = os.Remove(path + idxSuffix)
+		if idx != nil {
+			if err := os.WriteFile(path+idxSuffix, idx, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for from := int64(-3); from < 2*seconds+3; from += 37 {
+			from := time.Unix(start.Unix()+from, 0)
+			got, _ := found(t, Searcher{Dir: dir}, Query{From: from, To: from.Add(11 * time.Second)})
+			equal(t, fmt.Sprintf("from %d, index: %s", from.Unix()-start.Unix(), what), got, only(all, from, from.Add(11*time.Second), "", nil))
+		}
+	}
+}
+
+// However the files were cut in a power cut, what was synced before it is still there after the next process began, and
+// whole, and the log goes on.
+func TestAPowerCutTakesNothingFromBeforeTheSync(t *testing.T) {
+	d := newDamaged(t)
+	data, idx := d.data[2], d.idx[2]
+	const synced = 3 // seconds
+	syncedEnd := int(binary.BigEndian.Uint64(idx[synced*16+8:]))
+	step := 1
+	if testing.Short() {
+		step = 47
+	}
+	before, _ := scan(t, d.dir)
+	for cut := syncedEnd; cut <= len(data); cut += step {
+		for idxCut := synced * 16; idxCut <= len(idx); idxCut += 1 + (cut+idxCut)%11 {
+			for _, tail := range []int{0, 1, 700} { // zeros
+				dir := t.TempDir()
+				path := filepath.Join(dir, filepath.Base(d.paths[2]))
+				if err := os.WriteFile(path, append(slices.Clone(data[:cut]), make([]byte, tail)...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path+idxSuffix, append(slices.Clone(idx[:idxCut]), make([]byte, tail)...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				title := fmt.Sprintf("data cut at %d of %d, index at %d, %d zeros", cut, len(data), idxCut, tail)
+				p := newProcess(t, dir, "shop", 0, 1500, time.UTC)
+				last := start.Unix() + 100
+				if err := p.second(last, "a"); err != nil {
+					t.Fatal(title, err)
+				}
+				if err := p.close(); err != nil {
+					t.Fatal(title, err)
+				}
+				got, malformed := found(t, Searcher{Dir: dir}, Query{To: time.Unix(last-1, 0)})
+				whole, _ := wholeSeconds(data[:cut])
+				first := len(before) - bytes.Count(data, []byte("\n"))
+				equal(t, title, got, before[first:first+bytes.Count(whole, []byte("\n"))])
+				if malformed != 0 {
+					t.Errorf("%s: %d malformed lines", title, malformed)
+				}
+				if got, _ := found(t, Searcher{Dir: dir}, Query{From: time.Unix(last, 0)}); len(got) != 2 {
+					t.Errorf("%s: %d rows of the next process", title, len(got))
+				}
+			}
+		}
+	}
+}
+
+// A line from some hours later does not end a search before its time.
+func TestSearchGoesOnBehindALineFromLater(t *testing.T) {
+	d := newDamaged(t)
+	want, _ := scan(t, d.dir)
+	later := fmt.Sprintf("%d|2026-01-02 13:04:05|a|1|1|1|1|1|1|1|0\n", start.Add(10*time.Hour).UnixMilli())
+	at := bytes.Index(d.data[1], []byte(collector.InboundTotal))
+	at += bytes.IndexByte(d.data[1][at:], '\n') + 1
+	d.write(t, 1, slices.Concat(d.data[1][:at], []byte(later), d.data[1][at:]), d.idx[1])
+	to := start.Add(15 * time.Second)
+	got, _ := found(t, Searcher{Dir: d.dir}, Query{To: to})
+	equal(t, "up to the third file", got, only(want, time.Time{}, to, "", nil))
+}

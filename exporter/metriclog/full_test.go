@@ -1,0 +1,166 @@
+//go:build unix
+
+package metriclog_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+var tmpfs = flag.Bool("tmpfs", false, "mount a small filesystem for TestFullFilesystem, for which it takes root on Linux")
+
+// suffers records seconds while the log cannot be written from the tenth on, then makes room, and checks that nothing is lost.
+func suffers(t *testing.T, r *rig, begin, end func()) {
+	t.Helper()
+	second := func(n int) (failed int) {
+		for range n {
+			r.calls("a", 1, ms)
+			r.now = r.now.Add(999 * ms)
+			if r.Flush() != nil {
+				failed++
+			}
+		}
+		return failed
+	}
+	if failed := second(10); failed != 0 {
+		t.Fatalf("%d failed before:\n%s", failed, r.log.String())
+	}
+	begin()
+	failed := second(200)
+	if failed == 0 {
+		t.Fatal("nothing failed")
+	}
+	if rows, err := (metriclog.Searcher{Dir: r.dir}).Search(metriclog.Query{}); err == nil { // there is a directory
+		read := 0
+		for range rows.All() {
+			read++
+		}
+		if read%2 != 0 || rows.Malformed() != 0 || rows.Err() != nil {
+			t.Errorf("%d rows are read meanwhile, %d malformed, %v", read, rows.Malformed(), rows.Err())
+		}
+	}
+	end()
+	if failed := second(10); failed != 0 {
+		t.Fatalf("%d failed after:\n%s", failed, r.log.String())
+	}
+	for _, name := range r.files(t) {
+		if strings.Contains(name, ".json.") && !strings.HasSuffix(name, ".idx") {
+			if n := strings.Count(r.read(t, name), "\n"); n != 440 {
+				t.Errorf("%s has %d lines, want 440", name, n)
+			}
+		}
+	}
+	if rows, self := r.checkIndexes(t), r.self(); rows != 220 || self[exporter.LogErrors] != float64(failed) || self[exporter.LogLostSeconds] != 0 || self[exporter.LogSeconds] != 220 {
+		t.Errorf("%d rows, %d failed, %v", rows, failed, self)
+	}
+	if n := strings.Count(r.log.String(), "\n"); n != 2 {
+		t.Errorf("%d messages:\n%s", n, r.log.String())
+	}
+	if n := r.Resource("a").Snapshot(nil).Total.Pass; n != 220 {
+		t.Errorf("the statistics have %d calls of 220", n)
+	}
+}
+
+// limited tells the test's executable that it may limit the size of its files.
+const limited = "WINDOWSTAT_LOG_LIMITED"
+
+// limitFiles has files of this process end where a file ends now and some, as on a full disk: with a part of what is written.
+func limitFiles(t *testing.T, path string) (lift func()) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	limit := old
+	limit.Cur = uint64(info.Size()) + 1000
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A full filesystem costs no second: what was not written is written when there is room again. Meanwhile a reader sees no part of a second.
+func TestFullFilesystem(t *testing.T) {
+	if !*tmpfs { // a limit on the size of files does the same to them, and to all else that the process writes
+		if os.Getenv(limited) == "" {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestFullFilesystem$")
+			cmd.Env = append(os.Environ(), limited+"=1")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			return
+		}
+		for _, json := range []bool{false, true} {
+			r := newRig(t, start, metriclog.Options{JSON: json})
+			var lift func()
+			suffers(t, r, func() {
+				name := today
+				if json { // then the first log is written, and the second not
+					name = "shop-metrics.json.2026-01-02"
+				}
+				lift = limitFiles(t, filepath.Join(r.dir, name))
+			}, func() { lift() })
+		}
+		return
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Fatalf("a small filesystem cannot be mounted; that takes root, and not every container allows it: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 44<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, start, metriclog.Options{Dir: dir, MaxFileSize: 1 << 20})
+	t.Cleanup(func() { _ = r.Writer.Close() })
+	suffers(t, r, func() {}, func() {
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A directory that cannot be read or written any more costs no second either. Root may write to any directory, so here it is a file that is in the
+// place of the directory.
+func TestDirectoryThatIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	r := newRig(t, start, metriclog.Options{Dir: dir})
+	away := dir + ".away"
+	suffers(t, r, func() {
+		if err := os.Rename(dir, away); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, func() {
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(away, dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

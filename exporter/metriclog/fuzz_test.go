@@ -1,0 +1,207 @@
+package metriclog
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// print prints a row again.
+func (r *Row) print() string {
+	m := r.record()
+	m.RTSum = r.RT
+	line := appendLine(nil, head(r.Start), r.Resource, &m)
+	if r.Success != 1 { // RTSum is of so many calls
+		fields := strings.Split(string(line), "|")
+		fields[7] = fmt.Sprint(r.RT.Milliseconds())
+		return strings.Join(fields, "|")
+	}
+	return string(line)
+}
+
+// A line that is read prints as a line that is read as the same row. No line is read as two things.
+func FuzzParse(f *testing.F) {
+	for _, name := range names {
+		m := node.MetricNode{Counts: node.Counts{Pass: 1, Complete: 1<<63 - 1, RTSum: 5}}
+		f.Add(string(appendLine(nil, head(start), name, &m)))
+	}
+	f.Add("1767323045000|2026-01-02 03:04:05|GET /a|3|1|2|1|7")
+	f.Add("-1|d|\\x4a\\xzz\\|3|-1|2|1|7|1|1|1")
+	f.Add("1|d|r|9223372036854775807|1|9223372036854775808|1|9223372036854|1|1|0")
+	f.Fuzz(func(t *testing.T, line string) {
+		if row, ok := naive(line); ok && len(line) < 1000 {
+			if got, err := Parse(line); err != nil && row.RT >= 0 && row.RT < 1<<40*time.Millisecond && row.Start.Year() < 9999 {
+				if !strings.Contains(err.Error(), "too large") {
+					t.Fatalf("%q: %v", line, err)
+				}
+			} else if err == nil && got != row {
+				t.Fatalf("%q is\n%+v, want\n%+v", line, got, row)
+			}
+		}
+		row, err := Parse(line)
+		if err != nil || row.Start.Year() < 0 || row.Start.Year() > 9999 {
+			return
+		}
+		again, err := Parse(row.print())
+		if err != nil || again != row {
+			t.Fatalf("%q is\n%+v, printed %q and read again\n%+v, %v", line, row, row.print(), again, err)
+		}
+	})
+}
+
+// Any name comes back as it was, in one field of one line.
+func FuzzName(f *testing.F) {
+	for _, name := range names {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		m := node.MetricNode{Counts: node.Counts{Pass: 3}}
+		line := string(appendLine(nil, head(start), name, &m))
+		if strings.Count(line, "\n") != 1 || strings.Count(line, "|") != 10 {
+			t.Fatalf("%q", line)
+		}
+		row, err := Parse(line)
+		if err != nil || row.Resource != name || row.Pass != 3 {
+			t.Fatalf("%q became %q, %v", name, row.Resource, err)
+		}
+	})
+}
+
+// Whatever an index holds, no row of a good file is missed, of any range.
+func FuzzIndex(f *testing.F) {
+	dir := f.TempDir()
+	p := newProcess(f, dir, "shop", 0, 1<<30, time.UTC)
+	for n := range int64(300) {
+		if err := p.second(start.Unix()+n*n%7+n*10, "a", strings.Repeat("b", int(n%5)*400), "c"); err != nil {
+			f.Fatal(err)
+		}
+	}
+	path := p.path(p.current)
+	idx, err := os.ReadFile(path + idxSuffix)
+	if err != nil {
+		f.Fatal(err)
+	}
+	all, _ := scan(f, dir)
+	for _, b := range indexes(idx, idx[:320]) {
+		f.Add(b, int64(5), int64(300))
+	}
+	f.Fuzz(func(t *testing.T, idx []byte, from, seconds int64) {
+		if err := os.WriteFile(path+idxSuffix, idx, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		q := Query{From: time.Unix(start.Unix()+from%4000, 0)}
+		q.To = q.From.Add(time.Duration(seconds%4000) * time.Second)
+		got, malformed := found(t, Searcher{Dir: dir}, q)
+		equal(t, "rows", got, only(all, q.From, q.To, "", nil))
+		if malformed != 0 {
+			t.Errorf("%d malformed lines", malformed)
+		}
+	})
+}
+
+// Whatever stands in a file and its index, each row that is found is a whole line of the file, and the next process can
+// write behind it what is found again.
+func FuzzSearch(f *testing.F) {
+	d := newDamaged(f)
+	for _, idx := range indexes(d.idx[0], d.idx[1]) {
+		f.Add(d.data[0], idx)
+	}
+	f.Add([]byte("1767323000000|x|a|1|1|1|1|1\n1767323001000|x|a|1|1|1|1|1\n17673"), []byte{})
+	dir := f.TempDir()
+	path := filepath.Join(dir, "shop-metrics.log.2026-01-02")
+	f.Fuzz(func(t *testing.T, data, idx []byte) {
+		old, err := filepath.Glob(path + "*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range old {
+			_ = os.Remove(s)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+idxSuffix, idx, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		lines := map[Row]int{}
+		for line := range bytes.Lines(data) {
+			if row, err := Parse(string(line)); err == nil && bytes.HasSuffix(line, []byte("\n")) {
+				row.App = "shop"
+				lines[row]++
+			}
+		}
+		got, malformed := found(t, Searcher{Dir: dir}, Query{})
+		for _, row := range got {
+			if lines[row]--; lines[row] < 0 {
+				t.Fatalf("no line of %+v", row)
+			}
+		}
+		if all := bytes.Count(data, []byte("\n")) + 1; len(got)+int(malformed) > all {
+			t.Fatalf("%d rows and %d malformed lines of %d", len(got), malformed, all)
+		}
+		found(t, Searcher{Dir: dir}, Query{From: start, To: start.Add(5 * time.Second)})
+
+		p := newProcess(t, dir, "shop", 0, 1<<30, time.UTC)
+		last := time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC).Unix()
+		if err := p.second(last, "z"); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.close(); err != nil {
+			t.Fatal(err)
+		}
+		after, _ := found(t, Searcher{Dir: dir}, Query{})
+		n := 0
+		for _, row := range after {
+			if row.Resource == "z" || row.Resource == collector.InboundTotal && row.Start.Unix() == last {
+				n++
+			}
+		}
+		if n < 2 {
+			t.Fatalf("%d rows of the next process, of %d; before %d", n, len(after), len(got))
+		}
+	})
+}
+
+// A string is a token or it is not; one that is prints as one.
+func FuzzToken(f *testing.F) {
+	for _, token := range []string{"", "e30", "bnVsbA", "eyJzaG9wLW1ldHJpY3MubG9nIjp7InMiOjE3NjczMjMwNDgsIm4iOjF9fQ"} {
+		f.Add(token)
+	}
+	d := newDamaged(f)
+	all, _ := scan(f, d.dir)
+	f.Fuzz(func(t *testing.T, token string) {
+		r, err := Searcher{Dir: d.dir}.Search(Query{After: token})
+		if err != nil {
+			if len(err.Error()) > 800 {
+				t.Fatalf("an error of %d bytes", len(err.Error()))
+			}
+			return
+		}
+		rest, err := Searcher{Dir: d.dir}.Search(Query{After: r.Token()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows, again []Row
+		for row := range r.All() {
+			rows = append(rows, row)
+		}
+		for row := range rest.All() {
+			again = append(again, row)
+		}
+		equal(t, "the same token", again, rows)
+		equal(t, "the rest", rows, all[len(all)-len(rows):])
+		if r, err = (Searcher{Dir: d.dir}).Search(Query{After: r.Token()}); err != nil {
+			t.Fatal(err)
+		}
+		for row := range r.All() {
+			t.Fatalf("behind the last: %+v", row)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package metriclog_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+var kills = flag.Int("kills", 0, "how many processes TestKilled kills; 0 for a few")
+
+// What tells the test's executable that it is a process to be killed, and where it writes.
+const (
+	childDir  = "WINDOWSTAT_LOG_DIR"
+	childJSON = "WINDOWSTAT_LOG_JSON"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		if err := writeUntilKilled(dir, os.Getenv(childJSON) != ""); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func childOptions(dir string, json bool) metriclog.Options {
+	return metriclog.Options{Dir: dir, App: "shop", Location: time.UTC, MaxFileSize: 30_000, MaxFiles: 10_000, JSON: json}
+}
+
+// calls is what each resource does in a second, by which every row can be told to be right.
+func calls(second int64) map[string]int64 {
+	m := map[string]int64{}
+	for i := range second*7919%61 + 1 {
+		m[fmt.Sprintf("resource|%d", i)] = (second+i)%3 + 1
+	}
+	return m
+}
+
+// writeUntilKilled writes a second after the other as fast as it can, and reports each one that is flushed.
+func writeUntilKilled(dir string, json bool) error {
+	o := childOptions(dir, json)
+	last, err := metriclog.Last(o)
+	if err != nil {
+		return err
+	}
+	now := last.Add(1500 * ms)
+	if last.IsZero() {
+		now = start
+	}
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, After: last})
+	if err != nil {
+		return err
+	}
+	w, err := metriclog.New(c, o)
+	if err != nil {
+		return err
+	}
+	for {
+		second := now.Unix()
+		for name, n := range calls(second) {
+			for range n {
+				c.Resource(name).Block("")
+			}
+		}
+		now = now.Add(time.Second)
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Println(second) // one write to the pipe
+	}
+}
+
+// killOne lets a process write for a while and kills it, and returns the seconds that it reported.
+func killOne(t *testing.T, dir string, json bool, after time.Duration) (flushed []int64) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	if json {
+		cmd.Env = append(cmd.Env, childJSON+"=1")
+	}
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var timer *time.Timer
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if timer == nil {
+			timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+		}
+		second, err := strconv.ParseInt(lines.Text(), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flushed = append(flushed, second)
+	}
+	if err := cmd.Wait(); err == nil || complaint.String() != "" || len(flushed) == 0 {
+		t.Fatalf("%v, %d seconds, %s", err, len(flushed), complaint.String())
+	}
+	return flushed
+}
+
+// What a process had flushed when it was killed, whenever that was, is in its logs, each second whole, and the next process goes on behind it. A
+// reader that comes back with its token after each of them gets each second once, and never one that goes away.
+func TestKilled(t *testing.T) {
+	n := *kills
+	if n == 0 {
+		n = 12
+	}
+	if testing.Short() {
+		n = 4
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 6))
+	const perDir = 20
+	seconds := 0
+	for round := 0; n > 0; round++ {
+		dir, json := t.TempDir(), round%2 == 0
+		flushed := map[int64]bool{}
+		read := map[int64]int{}
+		token := ""
+		for range min(n, perDir) {
+			for _, second := range killOne(t, dir, json, time.Duration(rng.Int64N(int64(40*ms)))) {
+				flushed[second] = true
+			}
+			token = readOn(t, dir, token, read)
+			n--
+			if n == 0 {
+				break
+			}
+		}
+		for second := range flushed {
+			if read[second] == 0 {
+				t.Errorf("second %d was flushed, and is not there", second)
+			}
+		}
+		seconds += len(flushed)
+		if json {
+			checkJSON(t, dir, flushed)
+		}
+	}
+	t.Logf("%d seconds", seconds)
+}
+
+// readOn reads on from a token, and checks each second.
+func readOn(t *testing.T, dir, token string, read map[int64]int) string {
+	t.Helper()
+	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{After: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	perSecond := map[int64]map[string]int64{}
+	for row := range rows.All() {
+		second := row.Start.Unix()
+		if perSecond[second] == nil {
+			perSecond[second] = map[string]int64{}
+		}
+		if _, twice := perSecond[second][row.Resource]; twice {
+			t.Fatalf("two rows of %q in second %d", row.Resource, second)
+		}
+		perSecond[second][row.Resource] = row.Block
+	}
+	for second, got := range perSecond {
+		want := calls(second)
+		want[collector.InboundTotal] = 0
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("second %d has\n%v, want\n%v", second, got, want)
+		}
+		if read[second]++; read[second] > 1 {
+			t.Fatalf("second %d was read twice", second)
+		}
+	}
+	if err := rows.Err(); err != nil || rows.Malformed() != 0 {
+		t.Fatalf("%d malformed lines, %v", rows.Malformed(), err)
+	}
+	return rows.Token()
+}
+
+// checkJSON checks the log of JSON lines, after the next process has opened it.
+func checkJSON(t *testing.T, dir string, flushed map[int64]bool) {
+	t.Helper()
+	if _, err := metriclog.Last(childOptions(dir, true)); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.json.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	perSecond := map[int64]map[string]int64{}
+	for _, path := range files {
+		if strings.HasSuffix(path, ".idx") || strings.HasSuffix(path, ".lck") {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			var row struct {
+				TS       int64
+				Resource string
+				Block    int64
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatalf("%s: %q: %v", path, line, err)
+			}
+			if perSecond[row.TS/1000] == nil {
+				perSecond[row.TS/1000] = map[string]int64{}
+			}
+			perSecond[row.TS/1000][row.Resource] = row.Block
+		}
+	}
+	for second := range flushed {
+		want := calls(second)
+		want[collector.InboundTotal] = 0
+		if got := perSecond[second]; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("JSON: second %d has\n%v, want\n%v", second, got, want)
+		}
+	}
+}

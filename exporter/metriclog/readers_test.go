@@ -1,0 +1,187 @@
+package metriclog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// follow reads with tokens until done is set and nothing more comes, and returns the rows of each log.
+func follow(t *testing.T, s Searcher, rng *rand.Rand, done *atomic.Bool) map[string][]Row {
+	byLog := map[string][]Row{}
+	q := Query{}
+	for {
+		last := done.Load()
+		r, err := s.Search(q)
+		if err != nil {
+			t.Error(err)
+			return byLog
+		}
+		n, most := 0, 1+rng.IntN(3000)
+		for row := range r.All() {
+			byLog[row.log()] = append(byLog[row.log()], row)
+			if n++; n == most {
+				break
+			}
+		}
+		q.After = r.Token()
+		if err := r.Err(); err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if r.Malformed() != 0 {
+			t.Errorf("%d malformed lines", r.Malformed())
+		}
+		if last && n < most {
+			return byLog
+		}
+	}
+}
+
+// Readers that come back with their tokens while processes write, one of them far behind the others, get each row once,
+// and never a part of a second that is being written.
+func TestReadersFollowWriters(t *testing.T) {
+	seconds := 1500
+	if testing.Short() {
+		seconds = 150
+	}
+	dir := t.TempDir()
+	begin := start.Unix()
+	var done atomic.Bool
+	var writers, readers sync.WaitGroup
+	for i, p := range []*process{
+		newProcess(t, dir, "shop", 0, 60_000, time.UTC),
+		newProcess(t, dir, "shop", 12, 300_000, time.UTC),
+		newProcess(t, dir, "pay", 0, 1, time.UTC),
+	} {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 2))
+			for n := range []int{seconds, seconds, 30}[i] { // the last one makes a file for each second
+				second := begin + int64(n) - int64(1000*i)
+				var many []string
+				for j := range rng.IntN(120) {
+					many = append(many, fmt.Sprint("resource ", j))
+				}
+				if err := p.second(second, many...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	got := make([]map[string][]Row, 4)
+	for i := range got {
+		readers.Go(func() { got[i] = follow(t, Searcher{Dir: dir}, rand.New(rand.NewPCG(uint64(i), 3)), &done) })
+	}
+	writers.Wait()
+	done.Store(true)
+	readers.Wait()
+	all, _ := scan(t, dir)
+	want := map[string][]Row{}
+	for _, row := range all {
+		want[row.log()] = append(want[row.log()], row)
+	}
+	for i, byLog := range got {
+		if len(byLog) != len(want) {
+			t.Errorf("reader %d: %d logs, want %d", i, len(byLog), len(want))
+		}
+		for log, rows := range want {
+			equal(t, fmt.Sprintf("reader %d, %s", i, log), byLog[log], rows)
+		}
+	}
+}
+
+// A reader from whom the oldest files are taken away goes on with what is left: no error, nothing twice, nothing torn.
+func TestRetentionUnderReaders(t *testing.T) {
+	seconds := 1000
+	if testing.Short() {
+		seconds = 150
+	}
+	dir := t.TempDir()
+	p := newProcess(t, dir, "shop", 0, 1500, time.UTC)
+	p.keep = retention{files: 3}
+	begin := start.Unix()
+	var done atomic.Bool
+	var readers sync.WaitGroup
+	got := make([]map[string][]Row, 3)
+	for i := range got {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 4))
+			got[i] = follow(t, Searcher{Dir: dir}, rng, &done)
+		})
+	}
+	for n := range int64(seconds) {
+		if err := p.second(begin+n, "a", "b", "c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done.Store(true)
+	readers.Wait()
+	left, _ := scan(t, dir)
+	for i, byLog := range got {
+		rows := byLog[p.log]
+		perSecond := map[int64]int{}
+		for j, row := range rows {
+			perSecond[row.Start.Unix()]++
+			if j > 0 && row.Start.Before(rows[j-1].Start) {
+				t.Fatalf("reader %d: %v after %v", i, row.Start, rows[j-1].Start)
+			}
+		}
+		for second, n := range perSecond {
+			if n != 4 {
+				t.Errorf("reader %d: %d rows of second %d, want 4", i, n, second-begin)
+			}
+		}
+		if len(rows) < len(left) {
+			t.Fatalf("reader %d: %d rows, and %d are left", i, len(rows), len(left))
+		}
+		equal(t, "what is left", rows[len(rows)-len(left):], left)
+	}
+}
+
+// A token holds what a search needs and no more: logs that are gone are forgotten, or it would grow with each process.
+func TestTokenForgetsLogsThatAreGone(t *testing.T) {
+	all := t.TempDir()
+	var token string
+	for pid := 1000; pid < 1020; pid++ {
+		dir := fmt.Sprint(all, "/", pid) // each search finds another log than the one before
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p := newProcess(t, dir, "shop", pid, 1000, time.UTC)
+		if err := p.second(start.Unix()+int64(pid), "a"); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Searcher{Dir: dir}.Search(Query{After: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range r.All() {
+		}
+		if token = r.Token(); len(token) > 100 {
+			t.Fatalf("a token of %d bytes", len(token))
+		}
+		if err := p.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTokensThatAreNone(t *testing.T) {
+	for _, token := range []string{"x", "bnVsbA", "W10", "e30x", "eyJhIjp7InMiOiJ4In19", "MQ", "//", "e30="} {
+		if r, err := (Searcher{Dir: t.TempDir()}).Search(Query{After: token}); err == nil {
+			t.Errorf("%q is one: %s", token, r.Token())
+		}
+	}
+	r, err := Searcher{Dir: t.TempDir()}.Search(Query{After: "e30"}) // {}
+	if err != nil || r.Token() != "e30" {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
