@@ -15,7 +15,7 @@ import (
 
 // print prints a row again.
 func (r *Row) print() string {
-	m := r.record()
+	m := r.Record()
 	m.RTSum = r.RT
 	line := appendLine(nil, head(r.Start), r.Resource, &m)
 	if r.Success != 1 { // RTSum is of so many calls
