@@ -8,7 +8,7 @@ MODULES = collector/grpcstat collector/sentinelstat dashboards/gen
 PROMTOOL ?=
 
 # The packages that several goroutines run through.
-CONCURRENT = ./leap ./node ./collector/... ./exporter/...
+CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/internal/...
 
 FUZZTIME ?= 1m
 HAMMER ?= 2m
