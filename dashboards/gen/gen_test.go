@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/windowstat/windowstat/exporter"
@@ -98,6 +101,52 @@ func TestIDsAreThere(t *testing.T) {
 	}
 }
 
+// TestIDsStay compares with the list of all ids that were ever given: links refer to a panel by its id. One that has gone keeps
+// its line, so that no other gets its id.
+func TestIDsStay(t *testing.T) {
+	text, err := os.ReadFile("testdata/ids.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, before := map[string]string{}, ""
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		panel := fields[0] + " " + fields[1]
+		if _, ok := given[panel]; ok {
+			t.Errorf("%s is there twice", panel)
+		}
+		given[panel], before = fields[2], panel
+	}
+	for name, d := range read(t) {
+		for _, p := range d.Panels {
+			if panel := fmt.Sprintf("%s %d", name, p.ID); given[panel] != p.Title && p.Type != "row" {
+				t.Errorf("%s is %q, and was %q; a new panel needs a new id, and a line in testdata/ids.txt after %s", panel, p.Title, given[panel], before)
+			}
+		}
+	}
+}
+
+// TestSelectorsFollowTheVariables finds what is chosen at the top in every selector.
+func TestSelectorsFollowTheVariables(t *testing.T) {
+	for name, d := range read(t) {
+		for _, v := range []string{"datasource", "cluster", "namespace", "job", "instance"} {
+			if !slices.ContainsFunc(d.Templating.List, func(l struct{ Name, Definition string }) bool { return l.Name == v }) {
+				t.Errorf("%s has no variable %s", name, v)
+			}
+		}
+		d.Templating.List = nil // each depends on those before it
+		expressions(d, func(where, expr string) {
+			for _, s := range selectors(t, name+", "+where, plainExpr(expr)) {
+				for _, label := range []string{"cluster", "namespace", "job", "instance"} {
+					if !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == label }) {
+						t.Errorf("%s, %s: %s does not select by %s", name, where, s, label)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestPanelsHaveWhatTheyNeed(t *testing.T) {
 	for name, d := range read(t) {
 		for _, p := range d.Panels {
@@ -147,7 +196,7 @@ func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
 		"$__rate_interval", "1m", "$__interval_ms", "15000", "$__interval", "15s", "$__range", "15m",
-		"$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
+		"$cluster", ".*", "$namespace", ".*", "$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
 	).Replace(expr)
 }
 
@@ -218,6 +267,19 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 // metrics are those that an expression selects. It must parse, and select some with every selector.
 func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	t.Helper()
+	for _, s := range selectors(t, where, expr) {
+		found := selected(s, known)
+		if len(found) == 0 {
+			t.Errorf("%s: there is no %s", where, s)
+		}
+		used = append(used, found...)
+	}
+	return used
+}
+
+// selectors are those of an expression. It must parse.
+func selectors(t *testing.T, where, expr string) (list []*parser.VectorSelector) {
+	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", where, err, expr)
@@ -225,15 +287,11 @@ func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	}
 	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
 		if s, ok := n.(*parser.VectorSelector); ok {
-			found := selected(s, known)
-			if len(found) == 0 {
-				t.Errorf("%s: there is no %s", where, s)
-			}
-			used = append(used, found...)
+			list = append(list, s)
 		}
 		return nil
 	})
-	return used
+	return list
 }
 
 // selected are the metrics that a selector finds by their names.
