@@ -29,7 +29,7 @@ func (b *board) overviewTable(v view) {
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
-		MinWidth(84).
+		MinWidth(80).
 		Thresholds(plain()).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
@@ -51,7 +51,7 @@ func (b *board) overviewTable(v view) {
 	b.errs = append(b.errs, err)
 	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{
 		{Id: "links", Value: []dashboard.DashboardLink{link}},
-		{Id: "custom.minWidth", Value: 200},
+		{Id: "custom.minWidth", Value: 250},
 	})
 	b.add(width, 12, p)
 }
@@ -64,7 +64,7 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 			dashboard.DynamicConfigValue{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
 			dashboard.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
 			dashboard.DynamicConfigValue{Id: "min", Value: 0},
-			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 150},
+			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 126},
 		)
 	}
 	return list
