@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -136,7 +136,7 @@ func TestSelectorsFollowTheVariables(t *testing.T) {
 		}
 		d.Templating.List = nil // each depends on those before it
 		expressions(d, func(where, expr string) {
-			for _, s := range selectors(t, name+", "+where, plainExpr(expr)) {
+			for _, s := range nodes[*parser.VectorSelector](t, name+", "+where, plainExpr(expr)) {
 				for _, label := range []string{"cluster", "namespace", "job", "instance"} {
 					if !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == label }) {
 						t.Errorf("%s, %s: %s does not select by %s", name, where, s, label)
@@ -180,22 +180,30 @@ func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
 	if strings.Contains(q.Expr, "windowstat_persecond_") && (p.Interval != "1s" || q.Interval != "1s") {
 		t.Errorf("%s, %q: seconds without a least interval of one", name, p.Title)
 	}
-	for _, r := range regexp.MustCompile(`(\w+)\(([^()]*)\[([^\]]+)\]`).FindAllStringSubmatch(q.Expr, -1) {
-		function, selector, rng := r[1], r[2], r[3]
-		counted := function == "rate" || function == "increase"
-		if ofSecond := strings.Contains(selector, "windowstat_persecond_"); counted && ofSecond {
-			t.Errorf("%s, %q: %s of single seconds", name, p.Title, function)
+	for _, c := range nodes[*parser.Call](t, name+", "+p.Title, plainExpr(q.Expr)) {
+		if c.Func.Name != "rate" && c.Func.Name != "increase" {
+			continue
 		}
-		if counted && rng != "$__rate_interval" && rng != "$__range" {
-			t.Errorf("%s, %q: %s over %s", name, p.Title, function, rng)
+		m := c.Args[0].(*parser.MatrixSelector)
+		if strings.HasPrefix(m.VectorSelector.(*parser.VectorSelector).Name, "windowstat_persecond_") {
+			t.Errorf("%s, %q: %s of single seconds", name, p.Title, c.Func.Name)
+		}
+		if m.Range != rateInterval && m.Range != shownRange {
+			t.Errorf("%s, %q: %s over %v", name, p.Title, c.Func.Name, m.Range)
 		}
 	}
 }
 
+// What stands in the place of Grafana's times: no time that somebody would write.
+const (
+	rateInterval = 61 * time.Second
+	shownRange   = 907 * time.Second
+)
+
 // plainExpr is an expression with something in the place of Grafana's variables.
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
-		"$__rate_interval", "1m", "$__interval_ms", "15000", "$__interval", "15s", "$__range", "15m",
+		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "$__interval", "15s", "$__range", shownRange.String(),
 		"$cluster", ".*", "$namespace", ".*", "$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
 	).Replace(expr)
 }
@@ -267,7 +275,7 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 // metrics are those that an expression selects. It must parse, and select some with every selector.
 func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	t.Helper()
-	for _, s := range selectors(t, where, expr) {
+	for _, s := range nodes[*parser.VectorSelector](t, where, expr) {
 		found := selected(s, known)
 		if len(found) == 0 {
 			t.Errorf("%s: there is no %s", where, s)
@@ -277,8 +285,8 @@ func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	return used
 }
 
-// selectors are those of an expression. It must parse.
-func selectors(t *testing.T, where, expr string) (list []*parser.VectorSelector) {
+// nodes are all of a kind in an expression. It must parse.
+func nodes[T parser.Node](t *testing.T, where, expr string) (list []T) {
 	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -286,8 +294,8 @@ func selectors(t *testing.T, where, expr string) (list []*parser.VectorSelector)
 		return nil
 	}
 	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok {
-			list = append(list, s)
+		if x, ok := n.(T); ok {
+			list = append(list, x)
 		}
 		return nil
 	})
