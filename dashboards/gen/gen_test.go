@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,16 +14,18 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/windowstat/windowstat/dashboards"
 	"github.com/windowstat/windowstat/exporter"
 )
 
+// Files of the other module are read as it embeds them: of files outside its own, go test would not see that they changed.
 func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
 	for name, build := range boards {
 		want, err := render(build)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", name+".json"))
+		got, err := fs.ReadFile(dashboards.FS(), name+".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +72,7 @@ func read(t *testing.T) map[string]shown {
 	t.Helper()
 	all := map[string]shown{}
 	for name := range boards {
-		text, err := os.ReadFile(filepath.Join("..", name+".json"))
+		text, err := fs.ReadFile(dashboards.FS(), name+".json")
 		if err != nil {
 			t.Fatal(err)
 		}
