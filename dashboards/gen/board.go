@@ -32,7 +32,7 @@ const delay = "20s"
 
 func newBoard(name, title, description string) *board {
 	//lint:ignore SA1019 as above
-	b := dashboard.NewDashboardBuilder("windowstat / "+title).
+	b := dashboard.NewDashboardBuilder(title).
 		Uid("windowstat-"+name).
 		Description(description).
 		Tags([]string{"windowstat"}).
