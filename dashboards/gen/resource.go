@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
@@ -145,8 +143,8 @@ func (b *board) resourceTargets() {
 // resourceOrigins is about who called, where /metrics tells origins apart.
 func (b *board) resourceOrigins() {
 	const empty = "No origins: they need --metrics.by=origin, or the option By, on the page of counters."
+	const known = ` and on () count(windowstat_pass_total{` + job + `,origin!=""})` // of any resource
 	v := view{one, "origin"}
-	known := " and on () count(" + strings.Replace(v.metric("pass_total"), "}", `,origin!=""}`, 1) + ")"
 	by := func(expr string) query {
 		return query{legend: "{{origin}}", expr: named(expr+known, "origin", "no origin")}
 	}
