@@ -44,12 +44,13 @@ modules: ## lint and tests of the nested modules
 dashboards: ## write the dashboards again from dashboards/gen
 	cd dashboards/gen && go run . -out ..
 
-rules: ## the unit tests of the rules for Prometheus, with PROMTOOL
+rules: ## the unit tests of the rules for Prometheus, and its configuration, with PROMTOOL
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf '$$dir EXIT; promtool=$(PROMTOOL); \
 	if [ -z "$$promtool" ]; then promtool=$$dir/promtool; (cd $$dir && go mod init promtool && \
 		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
 		go build -buildvcs=false -tags remove_all_sd,netgo -o promtool github.com/prometheus/prometheus/cmd/promtool); fi; \
-	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml
+	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml && \
+	$$promtool check config --syntax-only ../compose/prometheus.yaml
 
 lint: ## gofumpt, go vet, staticcheck, go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi

@@ -54,6 +54,10 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 			switch {
 			case m.Resource != nil:
 				ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.Resource(&snap), r.Name())
+			case m.Some != nil:
+				if v, ok := m.Some(r); ok {
+					ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, r.Name())
+				}
 			case m.Words != nil:
 				for word, n := range m.Words(r) {
 					ch <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(n), r.Name(), word)
@@ -75,7 +79,7 @@ func (p *constMetrics) self(ch chan<- prometheus.Metric) {
 	health := p.stats.Health()
 	for _, m := range p.rows {
 		switch {
-		case m.Resource != nil || m.Words != nil || m.Type == exporter.Histogram:
+		case m.Resource != nil || m.Some != nil || m.Words != nil || m.Type == exporter.Histogram:
 		case m.Name == exporter.BuildInfo:
 			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, 1, exporter.Version(), runtime.Version())
 		case m.Self != nil:

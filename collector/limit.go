@@ -161,6 +161,28 @@ func (c *Collector) Limits() []Limit {
 	return append([]Limit(nil), c.limits.Load().list...)
 }
 
+// Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins aside; ok
+// is false if there is none. It takes the lock that limited calls take, for as long as it looks.
+func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
+	if r == nil {
+		return 0, false
+	}
+	r = r.now()
+	g := r.gate.Load()
+	if g == nil {
+		return 0, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.rules {
+		// Of names that are counted together, those that match a pattern have a limit, and the resource has none.
+		if x := &g.rules[i]; x.Grade == grade && x.Origin == "" && x.Matches(r.name) && (!ok || x.Count < count) {
+			count, ok = x.Count, true
+		}
+	}
+	return count, ok
+}
+
 // SetLimits replaces all limits, for all resources at once, while calls go on. What has passed in the last second, and
 // what is in flight, counts for the new limits. If any limit is wrong none is changed, and the error names all that is
 // wrong. A call that was about to enter a resource without limits in this very moment may enter uncounted.

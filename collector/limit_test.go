@@ -593,6 +593,47 @@ func TestReasonsFollowTheLimits(t *testing.T) {
 	}
 }
 
+// Of several limits the lowest holds; those of origins are not the resource's.
+func TestLimitOfAResource(t *testing.T) {
+	c, _ := clocked(t, collector.Options{MaxResources: 2})
+	limit(t, c,
+		collector.Limit{Resource: "a*", Count: 5},
+		collector.Limit{Resource: "a", Count: 7},
+		collector.Limit{Resource: "a", Origin: "web", Count: 1},
+		collector.Limit{Resource: "*b", Count: 3, Grade: collector.Concurrency},
+	)
+	for _, name := range []string{"a", "b", "ab"} {
+		c.Resource(name).Enter()
+	}
+	for _, tc := range []struct {
+		resource string
+		grade    collector.Grade
+		count    int64
+		ok       bool
+	}{
+		{"a", collector.QPS, 5, true},
+		{"a", collector.Concurrency, 0, false},
+		{"b", collector.QPS, 0, false},
+		{"b", collector.Concurrency, 3, true},
+		{collector.Other, collector.QPS, 0, false}, // ab, and names that have no limit
+	} {
+		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
+			t.Errorf("%s of %s: %d, %v", tc.grade, tc.resource, n, ok)
+		}
+	}
+	limit(t, c, collector.Limit{Resource: "*", Count: 2})
+	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
+		t.Errorf("limits were replaced: %d, %v", n, ok)
+	}
+	limit(t, c)
+	if n, ok := c.Resource("a").Limit(collector.QPS); ok {
+		t.Errorf("without limits: %d", n)
+	}
+	if _, ok := (*collector.Resource)(nil).Limit(collector.QPS); ok {
+		t.Error("nil has a limit")
+	}
+}
+
 // What a limit calls a view has no quota.
 func TestViewsHaveNoLimits(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})

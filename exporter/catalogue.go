@@ -20,8 +20,8 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Metric is one row of the catalogue. Where its value comes from is told by the one of Resource, Words and Self that is
-// set; a metric with none of them is the histogram, or comes from a [Source].
+// Metric is one row of the catalogue. Where its value comes from is told by the one of Resource, Some, Words and Self that
+// is set; a metric with none of them is the histogram, or comes from a [Source].
 type Metric struct {
 	// Name without namespace.
 	Name string
@@ -33,6 +33,8 @@ type Metric struct {
 	Labels []string
 	// Resource reads a metric of each resource.
 	Resource func(*node.Snapshot) float64
+	// Some reads a metric that not every resource has; ok is false for those that do not.
+	Some func(*collector.Resource) (v float64, ok bool)
 	// Words reads a metric of each resource that has another label, which its words are the values of.
 	Words func(*collector.Resource) iter.Seq2[string, int64]
 	// Self reads a metric of the Collector itself.
@@ -119,6 +121,16 @@ func Catalogue() []Metric {
 			Name: "pass_qps_peak", Type: Gauge, Labels: resource,
 			Help:     "Most calls admitted in any sliding second that ended in the last minute.",
 			Resource: func(s *node.Snapshot) float64 { return float64(s.Peak) },
+		},
+		{
+			Name: "limit_qps", Type: Gauge, Labels: resource,
+			Help: "Most calls that this process admits in a second: the lowest limit on QPS for all origins together; none without one.",
+			Some: limit(collector.QPS),
+		},
+		{
+			Name: "limit_concurrency", Type: Gauge, Labels: resource,
+			Help: "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
+			Some: limit(collector.Concurrency),
 		},
 		{
 			Name: "resources", Type: Gauge,
@@ -301,5 +313,13 @@ func Catalogue() []Metric {
 			Name: BuildInfo, Type: Gauge, Labels: []string{"version", "goversion"},
 			Help: "Always 1; the labels tell the build.",
 		},
+	}
+}
+
+// limit reads the limit of a grade.
+func limit(g collector.Grade) func(*collector.Resource) (float64, bool) {
+	return func(r *collector.Resource) (float64, bool) {
+		n, ok := r.Limit(g)
+		return float64(n), ok
 	}
 }

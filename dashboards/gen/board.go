@@ -32,7 +32,7 @@ const delay = "20s"
 
 func newBoard(name, title, description string) *board {
 	//lint:ignore SA1019 as above
-	b := dashboard.NewDashboardBuilder("windowstat / "+title).
+	b := dashboard.NewDashboardBuilder(title).
 		Uid("windowstat-"+name).
 		Description(description).
 		Tags([]string{"windowstat"}).
@@ -74,9 +74,6 @@ func (b *board) add(w, h uint32, panels ...cog.Builder[dashboard.Panel]) {
 			b.newLine()
 		}
 		p.GridPos = &dashboard.GridPos{X: b.x, Y: b.y, W: w, H: h}
-		if p.FieldConfig.Overrides == nil {
-			p.FieldConfig.Overrides = []dashboard.DashboardFieldConfigSourceOverrides{} // null would not do
-		}
 		b.items = append(b.items, dashboard.PanelOrRowPanel{Panel: &p})
 		b.x += w
 		b.line = max(b.line, h)

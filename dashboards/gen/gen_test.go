@@ -3,24 +3,29 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/windowstat/windowstat/dashboards"
 	"github.com/windowstat/windowstat/exporter"
 )
 
+// Files of the other module are read as it embeds them: of files outside its own, go test would not see that they changed.
 func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
 	for name, build := range boards {
 		want, err := render(build)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", name+".json"))
+		got, err := fs.ReadFile(dashboards.FS(), name+".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +72,7 @@ func read(t *testing.T) map[string]shown {
 	t.Helper()
 	all := map[string]shown{}
 	for name := range boards {
-		text, err := os.ReadFile(filepath.Join("..", name+".json"))
+		text, err := fs.ReadFile(dashboards.FS(), name+".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,6 +100,52 @@ func TestIDsAreThere(t *testing.T) {
 			}
 			ids[p.ID], titles[p.Title] = p.Title, true
 		}
+	}
+}
+
+// TestIDsStay compares with the list of all ids that were ever given: links refer to a panel by its id. One that has gone keeps
+// its line, so that no other gets its id.
+func TestIDsStay(t *testing.T) {
+	text, err := os.ReadFile("testdata/ids.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, before := map[string]string{}, ""
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		panel := fields[0] + " " + fields[1]
+		if _, ok := given[panel]; ok {
+			t.Errorf("%s is there twice", panel)
+		}
+		given[panel], before = fields[2], panel
+	}
+	for name, d := range read(t) {
+		for _, p := range d.Panels {
+			if panel := fmt.Sprintf("%s %d", name, p.ID); given[panel] != p.Title && p.Type != "row" {
+				t.Errorf("%s is %q, and was %q; a new panel needs a new id, and a line in testdata/ids.txt after %s", panel, p.Title, given[panel], before)
+			}
+		}
+	}
+}
+
+// TestSelectorsFollowTheVariables finds what is chosen at the top in every selector.
+func TestSelectorsFollowTheVariables(t *testing.T) {
+	for name, d := range read(t) {
+		for _, v := range []string{"datasource", "cluster", "namespace", "job", "instance"} {
+			if !slices.ContainsFunc(d.Templating.List, func(l struct{ Name, Definition string }) bool { return l.Name == v }) {
+				t.Errorf("%s has no variable %s", name, v)
+			}
+		}
+		d.Templating.List = nil // each depends on those before it
+		expressions(d, func(where, expr string) {
+			for _, s := range nodes[*parser.VectorSelector](t, name+", "+where, plainExpr(expr)) {
+				for _, label := range []string{"cluster", "namespace", "job", "instance"} {
+					if !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == label }) {
+						t.Errorf("%s, %s: %s does not select by %s", name, where, s, label)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -131,23 +182,31 @@ func checkTarget(t *testing.T, name string, p shownPanel, q shownTarget) {
 	if strings.Contains(q.Expr, "windowstat_persecond_") && (p.Interval != "1s" || q.Interval != "1s") {
 		t.Errorf("%s, %q: seconds without a least interval of one", name, p.Title)
 	}
-	for _, r := range regexp.MustCompile(`(\w+)\(([^()]*)\[([^\]]+)\]`).FindAllStringSubmatch(q.Expr, -1) {
-		function, selector, rng := r[1], r[2], r[3]
-		counted := function == "rate" || function == "increase"
-		if ofSecond := strings.Contains(selector, "windowstat_persecond_"); counted && ofSecond {
-			t.Errorf("%s, %q: %s of single seconds", name, p.Title, function)
+	for _, c := range nodes[*parser.Call](t, name+", "+p.Title, plainExpr(q.Expr)) {
+		if c.Func.Name != "rate" && c.Func.Name != "increase" {
+			continue
 		}
-		if counted && rng != "$__rate_interval" && rng != "$__range" {
-			t.Errorf("%s, %q: %s over %s", name, p.Title, function, rng)
+		m := c.Args[0].(*parser.MatrixSelector)
+		if strings.HasPrefix(m.VectorSelector.(*parser.VectorSelector).Name, "windowstat_persecond_") {
+			t.Errorf("%s, %q: %s of single seconds", name, p.Title, c.Func.Name)
+		}
+		if m.Range != rateInterval && m.Range != shownRange {
+			t.Errorf("%s, %q: %s over %v", name, p.Title, c.Func.Name, m.Range)
 		}
 	}
 }
 
+// What stands in the place of Grafana's times: no time that somebody would write.
+const (
+	rateInterval = 61 * time.Second
+	shownRange   = 907 * time.Second
+)
+
 // plainExpr is an expression with something in the place of Grafana's variables.
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
-		"$__rate_interval", "1m", "$__interval_ms", "15000", "$__interval", "15s", "$__range", "15m",
-		"$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
+		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "$__interval", "15s", "$__range", shownRange.String(),
+		"$cluster", ".*", "$namespace", ".*", "$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
 	).Replace(expr)
 }
 
@@ -218,22 +277,31 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 // metrics are those that an expression selects. It must parse, and select some with every selector.
 func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	t.Helper()
+	for _, s := range nodes[*parser.VectorSelector](t, where, expr) {
+		found := selected(s, known)
+		if len(found) == 0 {
+			t.Errorf("%s: there is no %s", where, s)
+		}
+		used = append(used, found...)
+	}
+	return used
+}
+
+// nodes are all of a kind in an expression. It must parse.
+func nodes[T parser.Node](t *testing.T, where, expr string) (list []T) {
+	t.Helper()
 	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", where, err, expr)
 		return nil
 	}
 	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok {
-			found := selected(s, known)
-			if len(found) == 0 {
-				t.Errorf("%s: there is no %s", where, s)
-			}
-			used = append(used, found...)
+		if x, ok := n.(T); ok {
+			list = append(list, x)
 		}
 		return nil
 	})
-	return used
+	return list
 }
 
 // selected are the metrics that a selector finds by their names.

@@ -11,7 +11,6 @@ func overview() (file, error) {
 
 	everything, each := view{many, ""}, view{many, "resource"}
 	b.overviewFigures(everything)
-	b.overviewTops(each)
 	b.overviewTable(each)
 	b.overviewRate(everything, each)
 	b.overviewErrors(everything, each)
@@ -25,7 +24,7 @@ func (b *board) overviewFigures(v view) {
 	b.add(
 		4, 4,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
-		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
+		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
 		figure(head{3, "Refused", share, "Share of calls that were refused by a limit, or by the caller's word."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
@@ -38,19 +37,6 @@ func (b *board) overviewFigures(v view) {
 	)
 }
 
-func (b *board) overviewTops(v view) {
-	b.row("Where to look")
-	b.add(
-		8, 9,
-		bars(head{7, "The busiest", calls, "Calls admitted in the busiest second of each resource, of all targets together."}, "blue",
-			peak(v.inSecond("pass"), "$__range")),
-		bars(head{8, "The slowest", duration, "Longest response time of each resource."}, "purple",
-			v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
-		bars(head{9, "The most refused", calls, "Calls refused in the worst second of each resource. Empty if nothing was refused."}, "orange",
-			peak(v.inSecond("block"), "$__range")).NoValue("nothing was refused"),
-	)
-}
-
 func (b *board) overviewRate(everything, each view) {
 	b.row("Rate")
 	b.add(
@@ -60,11 +46,11 @@ func (b *board) overviewRate(everything, each view) {
 			query{legend: "average", expr: everything.rate("pass_total")})), "peak second", "blue", "average", "orange"),
 		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second in each step, and on average by what refused them."},
 			query{legend: "peak second", expr: peak(everything.inSecond("block"), "$__interval")},
-			query{legend: "average, {{reason}}", expr: view{many, "reason"}.rate("block_total")})), "peak second", "orange"),
-		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have most calls."},
-			query{legend: "{{resource}}", expr: each.top(peak(each.inSecond("pass"), "$__interval"), "pass_total")}),
-		series(head{14, "Average by resource", perSecondUnit, "The same resources on average. Flash crowds look small here."},
-			query{legend: "{{resource}}", expr: each.top(each.rate("pass_total"), "pass_total")}),
+			query{legend: "average, {{reason}}", expr: named(view{many, "reason"}.rate("block_total"), "reason", "any reason")})), "peak second", "orange").AxisSoftMax(1),
+		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have the highest ones."},
+			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("pass"), "$__interval"), "pass")}),
+		series(head{14, "Average by resource", perSecondUnit, "Of the ten resources that have most calls. Bursts look small here."},
+			query{legend: "{{resource}}", expr: each.busiest(each.rate("pass_total"), "pass_total")}),
 	)
 }
 
@@ -73,7 +59,7 @@ func (b *board) overviewErrors(everything, each view) {
 	b.add(
 		8, 9,
 		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
-			query{legend: "{{resource}}", expr: each.top(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
+			query{legend: "{{resource}}", expr: each.busiest(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
 		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
 			query{legend: "failed", expr: peak(everything.inSecond("exception"), "$__interval")},
 			query{legend: "ended", expr: peak(everything.inSecond("complete"), "$__interval")})), "failed", "red", "ended", "blue"),
@@ -92,9 +78,9 @@ func (b *board) overviewDuration(everything, each view) {
 			query{legend: "p90", expr: everything.quantile(0.9, "$__rate_interval")},
 			query{legend: "p99", expr: everything.quantile(0.99, "$__rate_interval")})),
 		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls."},
-			query{legend: "{{resource}}", expr: each.top(each.quantile(0.99, "$__rate_interval"), "pass_total")}),
-		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have most calls."},
-			query{legend: "{{resource}}", expr: each.top(each.max("max_over_time("+each.second("rt_max_seconds")+"[$__interval])"), "pass_total")}),
+			query{legend: "{{resource}}", expr: each.busiest(each.quantile(0.99, "$__rate_interval"), "pass_total")}),
+		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have the longest."},
+			query{legend: "{{resource}}", expr: each.highest(each.max("max_over_time("+each.second("rt_max_seconds")+"[$__interval])"), "rt_max_seconds")}),
 	)
 }
 
@@ -102,8 +88,8 @@ func (b *board) overviewConcurrency(everything, each view) {
 	b.row("Concurrency")
 	b.add(
 		12, 10,
-		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most calls. The sum over the targets may be too high, if they had theirs at different moments."},
-			query{legend: "{{resource}}", expr: each.top(peak(each.inSecond("in_flight_max"), "$__interval"), "pass_total")}),
+		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most. The sum over the targets may be too high, if they had theirs at different moments."},
+			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_max"), "$__interval"), "in_flight_max")}),
 		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the most in any second."},
 			query{legend: "most in any second", expr: peak(everything.inSecond("in_flight_max"), "$__interval")},
 			query{legend: "at the scrape", expr: everything.sum(everything.metric("in_flight"))})), "most in any second", "blue", "at the scrape", "orange"),

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
@@ -48,7 +46,7 @@ func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
 		Legend(common.NewVizLegendOptionsBuilder().
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
-			Calcs([]string{"mean", "max"}).SortBy("Max").SortDesc(true))
+			Calcs([]string{"max"}).SortBy("Max").SortDesc(true))
 	for i, q := range queries {
 		p.WithTarget(q.target(i, interval))
 	}
@@ -75,27 +73,8 @@ func figure(h head, expr string) *stat.PanelBuilder {
 		GraphMode(common.BigValueGraphModeNone)
 }
 
-// bars are the ten resources with most of something, with a link to each.
-func bars(h head, color, expr string) *bargauge.PanelBuilder {
-	return bargauge.NewPanelBuilder().
-		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
-		Datasource(source).
-		Interval("1s").
-		WithTarget(query{"{{resource}}", "sort_desc(topk(10, (" + expr + ") > 0))", true, false}.target(0, "1s")).
-		ReduceOptions(last()).
-		Orientation(common.VizOrientationHorizontal).
-		MaxVizHeight(30).
-		DisplayMode(common.BarGaugeDisplayModeBasic).
-		ShowUnfilled(false).
-		Text(common.NewVizTextDisplayOptionsBuilder().TitleSize(13).ValueSize(14)). // whether there are two bars or ten
-		Min(0).
-		Thresholds(plain()).
-		ColorScheme(fixed(color)).
-		DataLinks([]cog.Builder[dashboard.DashboardLink]{toResource("__field.labels.resource")})
-}
-
 // heat is a heat map of a histogram. Buckets of a classic one need the format of heat maps, and a native one must not have it.
-// Without the histogram, one zero is left, for Grafana takes nothing at all in that format for an error.
+// Without the histogram, one zero is left, for Grafana takes nothing at all for an error.
 func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
 	const interval = "1s"
 	return heatmap.NewPanelBuilder().
@@ -154,4 +133,13 @@ func colored(p *timeseries.PanelBuilder, colors ...string) *timeseries.PanelBuil
 		}})
 	}
 	return p
+}
+
+// limited draws the line of that name as what it is: a limit.
+func limited(p *timeseries.PanelBuilder, name string) *timeseries.PanelBuilder {
+	return p.OverrideByName(name, []dashboard.DynamicConfigValue{
+		{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": "red"}},
+		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 6}}},
+		{Id: "custom.fillOpacity", Value: 0},
+	})
 }

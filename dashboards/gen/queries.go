@@ -10,8 +10,9 @@ import (
 // Selectors. Values of a variable with many choices come escaped for an expression, those of one with a single choice do
 // not, so that has to be compared as it is: resources have names such as GET /{$}.
 const (
-	job        = `job=~"$job",instance=~"$instance"`
-	secondsJob = `job=~"($job)(-seconds)?",instance=~"$instance"`
+	place      = `cluster=~"$cluster",namespace=~"$namespace"`
+	job        = place + `,job=~"$job",instance=~"$instance"`
+	secondsJob = place + `,job=~"($job)(-seconds)?",instance=~"$instance"`
 	many       = `,resource=~"$resources"`
 	one        = `,resource="$resource"`
 )
@@ -81,15 +82,27 @@ func (v view) quantile(q float64, time string) string {
 	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%g, %s)", q, classic, q, native)
 }
 
+// named gives those without a value of a label one that can be read.
+func named(expr, label, none string) string {
+	return "label_replace(" + expr + `, "` + label + `", "` + none + `", "` + label + `", "")`
+}
+
 // ratio divides, and has no value where there is nothing to divide by: an idle resource has no share of errors.
 func ratio(part, whole string) string { return "(" + part + ") / ((" + whole + ") > 0)" }
 
-// top keeps the ten resources of which a counter grew most, over all the time that is shown: the same ones in the whole
+// busiest keeps the ten resources of which a counter grew most, over all the time that is shown: the same ones in the whole
 // graph.
-func (v view) top(expr, counter string) string {
-	most := v.sum("rate(" + v.metric(counter) + "[$__range] @ end())")
-	return "(" + expr + ") and on (resource) topk(10, " + most + ")"
+func (v view) busiest(expr, counter string) string {
+	return ten(expr, v.sum("rate("+v.metric(counter)+"[$__range] @ end())"))
 }
+
+// highest keeps the ten resources that had most of something in any second of any target.
+func (v view) highest(expr, name string) string {
+	return ten(expr, v.max("max_over_time("+v.second(name)+"[$__range] @ end())"))
+}
+
+// ten keeps the resources that have most of something else.
+func ten(expr, most string) string { return "(" + expr + ") and on (resource) topk(10, " + most + ")" }
 
 // query is an expression in a panel.
 type query struct {

@@ -20,6 +20,8 @@ func resource() (file, error) {
 	b.resourceTimes(v)
 	b.resourceInFlight(v)
 	b.resourceTargets()
+	b.resourceOrigins()
+	b.resourceNative()
 	return b.build()
 }
 
@@ -47,9 +49,10 @@ func (b *board) resourceCalls(v view) {
 	b.row("Second by second")
 	b.add(
 		width, 10,
-		colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have."},
+		limited(colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have. The limit is the sum of those of the targets; no line where there is none."},
 			query{legend: "busiest second", expr: peak(v.inSecond("pass"), "$__interval")},
-			query{legend: "rate()", expr: v.rate("pass_total")})), "busiest second", "blue", "rate()", "orange"),
+			query{legend: "rate()", expr: v.rate("pass_total")},
+			query{legend: "limit", expr: v.sum(v.metric("limit_qps"))})), "busiest second", "blue", "rate()", "orange"), "limit"),
 	)
 	b.add(
 		12, 8,
@@ -62,8 +65,8 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
-		quiet(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word. And the calls that passed on quota borrowed from a later time."},
-			query{legend: "refused: {{reason}}", expr: view{one, "reason"}.rate("block_total")},
+		quiet(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word; with --metrics.by they are not told apart. And the calls that passed on quota borrowed from a later time."},
+			query{legend: "refused, {{reason}}", expr: named(view{one, "reason"}.rate("block_total"), "reason", "for any reason")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
 			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
@@ -75,13 +78,14 @@ func (b *board) resourceCalls(v view) {
 func (b *board) resourceTimes(v view) {
 	b.row("Duration")
 	le := view{one, "le"}
-	const each = " / ($__interval_ms / 1000)"
-	classic := le.added("rt_seconds_bucket") + each + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
-	native := v.added("rt_seconds") + each + " or on () " + v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")
+	classic := le.added("rt_seconds_bucket") + perSecond + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
+	// Grafana lays the lines of the buckets on each other point by point, whatever their times are: none may have a gap.
+	gaps := " or 0 * (" + le.sum("last_over_time("+le.metric("rt_seconds_bucket")+"[$__range] @ end())") +
+		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see below."},
-			true, classic),
+		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see the end of the page."},
+			true, classic+gaps),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
@@ -90,10 +94,19 @@ func (b *board) resourceTimes(v view) {
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
 			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
 	)
+}
+
+// perSecond makes of what came within a step what came in each of its seconds.
+const perSecond = " / ($__interval_ms / 1000)"
+
+// resourceNative stands at the end: it is empty for all who have classic histograms.
+func (b *board) resourceNative() {
+	v := view{one, ""}
+	b.row("Native histogram, where the server keeps them")
 	b.add(
-		width, 10,
+		width, 9,
 		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; second by second if the page of seconds is asked for histogram=native. Empty if the server keeps classic ones."},
-			false, native),
+			false, v.added("rt_seconds")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 	)
 }
 
@@ -101,10 +114,11 @@ func (b *board) resourceInFlight(v view) {
 	b.row("Concurrency")
 	b.add(
 		12, 8,
-		colored(simple(seconds(head{16, "In flight", number, "Most calls in flight at once, and what was in flight when the seconds ended. The first is the sum of what each target had at most, and too high if they had it at different moments."},
+		limited(colored(simple(seconds(head{16, "In flight", number, "Most calls in flight at once, and what was in flight when the seconds ended. The first is the sum of what each target had at most, and too high if they had it at different moments. The limit is that of all targets together."},
 			query{legend: "most at once", expr: peak(v.inSecond("in_flight_max"), "$__interval")},
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
-		)), "most at once", "blue", "when a second ended", "green"),
+			query{legend: "limit", expr: v.sum(v.metric("limit_concurrency"))},
+		)), "most at once", "blue", "when a second ended", "green"), "limit"),
 		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once in any second of each step."},
 			query{legend: "{{instance}}", expr: view{one, "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
@@ -115,13 +129,32 @@ func (b *board) resourceTargets() {
 	b.row("By target")
 	b.add(
 		12, 8,
-		seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step."},
-			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")}),
+		limited(seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step, and the limit that each has."},
+			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")},
+			query{legend: "limit", expr: "max(" + v.metric("limit_qps") + ")"}), "limit"),
 		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any second that ended in the step; where a burst straddles two seconds of the clock, it is higher than both."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass_peak") + "[$__interval])")}),
 		simple(seconds(head{20, "Targets", number, "How many targets have this resource, in each second. A second that is missing here is missing in every sum."},
 			query{legend: "targets", expr: "min_over_time((count(last_over_time(" + view{one, ""}.second("pass") + "[999ms])))[$__interval:1s])"})),
 		gauges(),
+	)
+}
+
+// resourceOrigins is about who called, where /metrics tells origins apart.
+func (b *board) resourceOrigins() {
+	const empty = "No origins: they need --metrics.by=origin, or the option By, on the page of counters."
+	const known = ` and on () count(windowstat_pass_total{` + job + `,origin!=""})` // of any resource
+	v := view{one, "origin"}
+	by := func(expr string) query {
+		return query{legend: "{{origin}}", expr: named(expr+known, "origin", "no origin")}
+	}
+	b.row("By origin")
+	b.add(
+		8, 8,
+		series(head{23, "Admitted by origin", perSecondUnit, "Calls of each origin, on average."}, by(v.rate("pass_total"))).NoValue(empty),
+		series(head{24, "Peak by origin", calls, "Most calls of each origin in any sliding second of the minute before, of the target that had most."},
+			by(v.max(v.metric("pass_qps_peak")))).NoValue(empty),
+		series(head{25, "Refused by origin", perSecondUnit, "Calls of each origin that were refused, on average."}, by(v.rate("block_total"))).NoValue(empty).AxisSoftMax(1),
 	)
 }
 
@@ -134,6 +167,6 @@ func gauges() *timeseries.PanelBuilder {
 	} {
 		queries = append(queries, query{legend: g.legend, expr: v.sum(v.metric(g.name))})
 	}
-	return simple(series(head{21, "Without the page of seconds", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets."},
+	return simple(series(head{21, "Without the page of seconds", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets, and over origins if they are told apart, whose peaks need not be of one second."},
 		queries...))
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"io/fs"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/dashboards"
 )
 
 // TestRulesUseMetricsOfTheCatalogue parses the rules, which use metrics and what other rules record.
@@ -16,7 +17,7 @@ func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 	var all []rule
 	known := selectable()
 	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "rules", name))
+		text, err := fs.ReadFile(dashboards.FS(), "rules/"+name)
 		if err != nil {
 			t.Fatal(err)
 		}

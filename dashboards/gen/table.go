@@ -8,27 +8,28 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// A column of the table of resources.
-type column struct{ title, unit, expr string }
+// A column of the table of resources. One with a color has bars; only one can, for all bars of a table have one scale.
+type column struct{ title, unit, color, expr string }
 
 // overviewTable has a line for each resource.
 func (b *board) overviewTable(v view) {
 	columns := []column{
-		{"Peak second", calls, peak(v.inSecond("pass"), "$__range")},
-		{"Average", perSecondUnit, v.mean("pass_total")},
-		{"Peak / average", "none", ratio(peak(v.inSecond("pass"), "$__range"), v.mean("pass_total"))},
-		{"Refused", share, ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
-		{"Failed", share, ratio(v.mean("exception_total"), v.mean("complete_total"))},
-		{"p99", duration, v.quantile(0.99, "$__range")},
-		{"Slowest", duration, v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
-		{"Most in flight", number, peak(v.inSecond("in_flight_max"), "$__range")},
+		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
+		{"Average", perSecondUnit, "", v.mean("pass_total")},
+		{"Of limit", share, "", v.ofLimit()},
+		{"Refused", share, "", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
+		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
+		{"p99", duration, "", v.quantile(0.99, "$__range")},
+		{"Slowest", duration, "", v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
+		{"In flight", number, "", peak(v.inSecond("in_flight_max"), "$__range")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of its limit on QPS a target used in its highest sliding second. In flight: the most at once. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
+		MinWidth(80).
 		Thresholds(plain()).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
@@ -40,7 +41,7 @@ func (b *board) overviewTable(v view) {
 		p.WithTarget(q)
 		value := "Value #" + string(rune('A'+i))
 		names[value], order[value] = c.title, i+1
-		p.OverrideByName(c.title, []dashboard.DynamicConfigValue{{Id: "unit", Value: c.unit}, {Id: "decimals", Value: decimals(c.unit)}})
+		p.OverrideByName(c.title, c.properties())
 	}
 	p.WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}})
 	p.WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
@@ -50,9 +51,29 @@ func (b *board) overviewTable(v view) {
 	b.errs = append(b.errs, err)
 	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{
 		{Id: "links", Value: []dashboard.DashboardLink{link}},
-		{Id: "custom.minWidth", Value: 200},
+		{Id: "custom.minWidth", Value: 250},
 	})
 	b.add(width, 12, p)
+}
+
+// properties are how a column looks.
+func (c column) properties() []dashboard.DynamicConfigValue {
+	list := []dashboard.DynamicConfigValue{{Id: "unit", Value: c.unit}, {Id: "decimals", Value: decimals(c.unit)}}
+	if c.color != "" {
+		list = append(list,
+			dashboard.DynamicConfigValue{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
+			dashboard.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
+			dashboard.DynamicConfigValue{Id: "min", Value: 0},
+			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 126},
+		)
+	}
+	return list
+}
+
+// ofLimit is how much of its limit on QPS a target used in its highest sliding second, of the target that used most.
+func (v view) ofLimit() string {
+	const each = "max by (instance, resource) ("
+	return v.max(each + "max_over_time(" + v.second("pass_peak") + "[$__range])) / on (instance, resource) (" + each + v.metric("limit_qps") + ") > 0)")
 }
 
 // decimals is how many a column shows.

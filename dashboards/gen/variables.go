@@ -10,20 +10,28 @@ import (
 // source is the data source of everything: the one that is chosen at the top. A name would only be right in one Grafana.
 var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 
-// withVariables adds the data source, Job and Instance.
+// withVariables adds the data source, and what tells targets apart. Without the labels cluster and namespace nothing but All
+// is there to choose, which an empty label matches.
 //
 // The page of seconds usually is a job of its own, shop-seconds beside shop. The expression leaves the suffix out, so that
 // both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
 	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
-	b.WithVariable(labelValues("job", "Job", `label_values({__name__=~"windowstat_(pass_total|resources|persecond_pass)"}, job)`).
+	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
+		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+`,cluster=~"$cluster"}, namespace)`).
+		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.WithVariable(labelValues("job", "Job", "label_values({"+present+","+place+"}, job)").
 		Regex(`/^(.*?)(?:-seconds)?$/`).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
-	b.WithVariable(labelValues("instance", "Instance", `label_values({__name__=~"windowstat_(pass_total|resources|persecond_pass)", job=~"($job)(-seconds)?"}, instance)`).
+	b.WithVariable(labelValues("instance", "Instance", "label_values({"+present+","+place+`,job=~"($job)(-seconds)?"}, instance)`).
 		Multi(true).IncludeAll(true).AllValue(".+").Current(all))
 }
 
+// present selects metrics that targets have at least one of.
+const present = `__name__=~"windowstat_(pass_total|resources|persecond_pass)"`
+
 // resources are the values of a variable for resources.
-const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)", job=~"($job)(-seconds)?", instance=~"$instance"}, resource)`
+const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)",` + secondsJob + `}, resource)`
 
 // all is the choice of everything.
 var all = dashboard.VariableOption{
@@ -65,5 +73,6 @@ func (b *board) withAnnotations() {
 func toResource(word string) cog.Builder[dashboard.DashboardLink] {
 	return dashboard.NewDashboardLinkBuilder("This resource second by second").
 		Type(dashboard.DashboardLinkTypeLink).
-		Url("/d/windowstat-resource?${datasource:queryparam}&${job:queryparam}&${instance:queryparam}&var-resource=${" + word + ":percentencode}&${__url_time_range}")
+		Url("/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
+			"&var-resource=${" + word + ":percentencode}&${__url_time_range}")
 }

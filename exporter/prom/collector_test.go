@@ -320,6 +320,9 @@ func (f fakeSource) Self(yield func(string, float64, ...string)) {
 // Everything on the page is in the catalogue, and everything in the catalogue is on the page, from the start.
 func TestPageIsTheCatalogue(t *testing.T) {
 	c, _ := service(t, collector.Options{ExceptionClass: func(error) string { return "any" }})
+	if err := c.SetLimits([]collector.Limit{{Resource: "a", Count: 1}, {Resource: "a", Grade: collector.Concurrency, Count: 2}}); err != nil {
+		t.Fatal(err)
+	}
 	e := c.Resource("a").Enter()
 	e.Exit(io.ErrUnexpectedEOF) // classes are shown when there are some
 	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
@@ -407,7 +410,7 @@ func TestInSomeonesOwnRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(exporter.Catalogue())-17)+1 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(exporter.Catalogue())-19)+1 {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }
@@ -475,6 +478,49 @@ func TestBy(t *testing.T) {
 }
 
 // No value is ever NaN or infinite, in an idle service, too.
+// Limits are those of the resource, however its other metrics are told apart.
+func TestLimits(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	if err := c.SetLimits([]collector.Limit{
+		{Resource: "*", Count: 9},
+		{Resource: "b", Count: 5},
+		{Resource: "b", Origin: "web", Count: 1},
+		{Resource: "b", Grade: collector.Concurrency, Count: 0},
+		{Resource: "c", Origin: "web", Grade: collector.Concurrency, Count: 1},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		_, e, err := c.Enter(t.Context(), name, collector.Origin("mobile"), collector.Admitted())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Exit(nil)
+	}
+	for _, by := range []string{"", "origin"} {
+		h, err := prom.Handler(c, prom.Options{By: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+		got := ""
+		for line := range strings.Lines(rec.Body.String()) {
+			if strings.HasPrefix(line, "windowstat_limit_") {
+				got += strings.TrimPrefix(line, "windowstat_limit_")
+			}
+		}
+		want := `concurrency{resource="b"} 0
+qps{resource="a"} 9
+qps{resource="b"} 5
+qps{resource="c"} 9
+`
+		if sorted(got) != sorted(want) {
+			t.Errorf("by %q:\n%s", by, got)
+		}
+	}
+}
+
 func TestNoNaN(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	c.Resource("a")

@@ -32,8 +32,11 @@ func (p *Metrics) Walk(to Sink) {
 	word, view := s.word, s.view // once, and not for each resource
 	for _, s.resource = range m.Resources {
 		for _, s.metric = range p.List {
-			if s.metric.Words != nil {
+			switch {
+			case s.metric.Words != nil:
 				s.metric.Words(s.resource)(word)
+			case s.metric.Some != nil:
+				s.some()
 			}
 		}
 		if !s.apart {
@@ -74,6 +77,15 @@ func (s *scrape) word(word string, n int64) bool {
 	s.to.Labels(s.metric.wordLabels, s.values)
 	s.to.Value(s.metric, float64(n))
 	return true
+}
+
+// some hands on a metric that the resource may not have.
+func (s *scrape) some() {
+	if v, ok := s.metric.Some(s.resource); ok {
+		s.values[1] = s.resource.Name()
+		s.to.Labels(s.metric.Labels, s.values[1:])
+		s.to.Value(s.metric, v)
+	}
 }
 
 // view hands on a view of the resource, with the value of the label for it.
@@ -128,7 +140,7 @@ func (p *Metrics) self(to Sink) {
 	for _, m := range p.List {
 		to.Labels(nil, nil)
 		switch {
-		case m.Resource != nil || m.Words != nil || m.Type == exporter.Histogram:
+		case m.Resource != nil || m.Some != nil || m.Words != nil || m.Type == exporter.Histogram:
 		case m.Name == exporter.BuildInfo:
 			to.Labels([]string{"goversion", "version"}, []string{runtime.Version(), exporter.Version()})
 			to.Value(m, 1)
