@@ -160,7 +160,13 @@ func TestParse(t *testing.T) {
 	if err != nil || row != want {
 		t.Errorf("%+v, %v", row, err)
 	}
+	const most = 1<<63 - 1 // where counts stop
+	row, err = metriclog.Parse("1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
+	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
+		t.Errorf("%+v, %v", row, err)
+	}
 	for line, part := range map[string]string{
+		"1|d|r|9223372036854775808|1|1|1|1|1|1|0": "field 4 ",
 		"":                        "1 fields",
 		"1|d|r|1|1|1|1|1|1|1|0|0": "12 fields",
 		"1|d|r|1|1|1|1":           "7 fields",
