@@ -635,29 +635,50 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 	}
 }
 
+// BenchmarkFlush seals and writes a second of 10,000 resources that were all in use.
 func BenchmarkFlush(b *testing.B) {
-	now := start
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w, err := metriclog.New(c, metriclog.Options{Dir: b.TempDir(), App: "shop"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range 10_000 {
-		c.Resource(fmt.Sprint("resource number ", i))
-	}
-	resources := c.Seal().Resources
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, r := range resources {
-			e := r.Enter()
-			e.Exit(nil)
-		}
-		now = now.Add(time.Second)
-		if err := w.Flush(); err != nil {
-			b.Fatal(err)
-		}
+	for name, json := range map[string]bool{"log": false, "json": true} {
+		b.Run(name, func(b *testing.B) {
+			now := start
+			c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			w, err := metriclog.New(c, metriclog.Options{Dir: b.TempDir(), App: "shop", JSON: json})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range 10_000 {
+				c.Resource(fmt.Sprint("resource number ", i))
+			}
+			resources := c.Seal().Resources
+			second := func() {
+				for _, r := range resources {
+					e := r.Enter()
+					e.Exit(nil)
+				}
+				now = now.Add(time.Second)
+			}
+			flush := func() {
+				if err := w.Flush(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range 10 { // until windows and buffers have their size
+				second()
+				flush()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				second()
+				b.StartTimer()
+				flush()
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
