@@ -160,7 +160,13 @@ func TestParse(t *testing.T) {
 	if err != nil || row != want {
 		t.Errorf("%+v, %v", row, err)
 	}
+	const most = 1<<63 - 1 // where counts stop
+	row, err = metriclog.Parse("1|d|r|9223372036854775807|1|9223372036854775807|1|1|9223372036854775807|9223372036854775807|0")
+	if err != nil || row.Pass != most || row.Success != most || row.OccupiedPass != most || row.Concurrency != most {
+		t.Errorf("%+v, %v", row, err)
+	}
 	for line, part := range map[string]string{
+		"1|d|r|9223372036854775808|1|1|1|1|1|1|0": "field 4 ",
 		"":                        "1 fields",
 		"1|d|r|1|1|1|1|1|1|1|0|0": "12 fields",
 		"1|d|r|1|1|1|1":           "7 fields",
@@ -629,29 +635,50 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 	}
 }
 
+// BenchmarkFlush seals and writes a second of 10,000 resources that were all in use.
 func BenchmarkFlush(b *testing.B) {
-	now := start
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w, err := metriclog.New(c, metriclog.Options{Dir: b.TempDir(), App: "shop"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range 10_000 {
-		c.Resource(fmt.Sprint("resource number ", i))
-	}
-	resources := c.Seal().Resources
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, r := range resources {
-			e := r.Enter()
-			e.Exit(nil)
-		}
-		now = now.Add(time.Second)
-		if err := w.Flush(); err != nil {
-			b.Fatal(err)
-		}
+	for name, json := range map[string]bool{"log": false, "json": true} {
+		b.Run(name, func(b *testing.B) {
+			now := start
+			c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			w, err := metriclog.New(c, metriclog.Options{Dir: b.TempDir(), App: "shop", JSON: json})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range 10_000 {
+				c.Resource(fmt.Sprint("resource number ", i))
+			}
+			resources := c.Seal().Resources
+			second := func() {
+				for _, r := range resources {
+					e := r.Enter()
+					e.Exit(nil)
+				}
+				now = now.Add(time.Second)
+			}
+			flush := func() {
+				if err := w.Flush(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range 10 { // until windows and buffers have their size
+				second()
+				flush()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				second()
+				b.StartTimer()
+				flush()
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }

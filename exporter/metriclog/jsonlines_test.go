@@ -1,0 +1,166 @@
+package metriclog_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+const todayJSON = "shop-metrics.json.2026-01-02"
+
+func TestJSONLine(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{JSON: true})
+	_, e, err := r.Enter(t.Context(), "GET <a>", collector.Inbound(), collector.Origin("mobile"), collector.Entrance("http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.now = r.now.Add(8 * ms)
+	e.Exit(errors.New("x"))
+	r.Block(t.Context(), "GET <a>", "limit", collector.Origin("web"), collector.Entrance("http"))
+	r.Resource("GET <a>").Enter()
+	r.now = r.now.Add(time.Second)
+	r.flush(t)
+	want := `{"ts":1767323045000,"time":"2026-01-02T03:04:05Z","resource":"GET <a>","pass":2,"block":1,"complete":1,"exception":1,` +
+		`"occupied_pass":0,"in_flight":1,"in_flight_max":2,"pass_peak":2,` +
+		`"rt":{"sum_seconds":0.008,"min_seconds":0.008,"max_seconds":0.008,"p50_seconds":0.008,"p90_seconds":0.008,"p99_seconds":0.008,"p999_seconds":0.008},` +
+		`"origins":{"":{"pass":1,"block":0,"complete":0,"exception":0},"mobile":{"pass":1,"block":0,"complete":1,"exception":1},"web":{"pass":0,"block":1,"complete":0,"exception":0}},` +
+		`"entrances":{"_default":{"pass":1,"block":0,"complete":0,"exception":0},"http":{"pass":1,"block":1,"complete":1,"exception":1}}}` + "\n"
+	got, _, _ := strings.Cut(r.read(t, todayJSON), "\n")
+	if got+"\n" != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// jsonRow is what the Sentinel rows have, too.
+type jsonRow struct {
+	TS           int64  `json:"ts"`
+	Resource     string `json:"resource"`
+	Pass         int64  `json:"pass"`
+	Block        int64  `json:"block"`
+	Complete     int64  `json:"complete"`
+	Exception    int64  `json:"exception"`
+	OccupiedPass int64  `json:"occupied_pass"`
+	InFlightMax  int64  `json:"in_flight_max"`
+	RT           *struct {
+		Sum float64 `json:"sum_seconds"`
+	} `json:"rt"`
+	Origins, Entrances map[string]struct{ Pass, Block, Complete, Exception int64 }
+}
+
+// Whatever the names, each line is JSON, row by row the same as the line of Sentinel's log, and the parts of a resource
+// add up to it.
+func TestJSONLinesAgreeWithTheLog(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{JSON: true, MaxFileSize: 5000, MaxFiles: 1000})
+	rng := rand.New(rand.NewPCG(1, 7))
+	hostile := []string{`"`, `\`, "a\nb", "\x00", "\u2028", "</script>", "\xff\xfe", `"resource":"` + collector.InboundTotal + `"`, "|", "π"}
+	for range 30 {
+		for range rng.IntN(40) {
+			_, e, err := r.Enter(t.Context(), hostile[rng.IntN(len(hostile))], collector.Origin(hostile[rng.IntN(len(hostile))]), collector.Entrance(hostile[rng.IntN(len(hostile))]), collector.Inbound())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.now = r.now.Add(time.Duration(rng.IntN(5)) * ms)
+			e.Exit(nil)
+		}
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		r.flush(t)
+	}
+	var rows []metriclog.Row
+	found, err := metriclog.Searcher{Dir: r.dir}.Search(metriclog.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range found.All() {
+		rows = append(rows, row)
+	}
+	for n := 0; ; n++ {
+		name := todayJSON
+		if n > 0 {
+			name += fmt.Sprint(".", n)
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err != nil {
+			break
+		}
+		for line := range strings.Lines(r.read(t, name)) {
+			if !utf8.ValidString(line) || !strings.HasSuffix(line, "}\n") {
+				t.Errorf("%q", line)
+			}
+			var got jsonRow
+			if err := json.Unmarshal([]byte(line), &got); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			if len(rows) == 0 {
+				t.Fatalf("too many lines: %s", line)
+			}
+			row := rows[0]
+			rows = rows[1:]
+			if got.TS != row.Start.UnixMilli() || got.Resource != row.Resource || got.Pass != row.Pass || got.Block != row.Block ||
+				got.Complete != row.Success || got.Exception != row.Exception || got.OccupiedPass != row.OccupiedPass || got.InFlightMax != row.Concurrency {
+				t.Errorf("%+v beside %+v", got, row)
+			}
+			if got.Complete > 0 && time.Duration(got.RT.Sum/float64(got.Complete)*1e9+1).Truncate(ms) != row.RT || got.Complete == 0 && got.RT != nil {
+				t.Errorf("response times %+v beside %v", got.RT, row.RT)
+			}
+			for _, parts := range []map[string]struct{ Pass, Block, Complete, Exception int64 }{got.Origins, got.Entrances} {
+				var pass, complete int64
+				for _, part := range parts {
+					pass += part.Pass
+					complete += part.Complete
+				}
+				if row.Resource != collector.InboundTotal && (pass != got.Pass || complete != got.Complete) {
+					t.Errorf("%s: the parts have %d passes and %d completions", line, pass, complete)
+				}
+			}
+		}
+	}
+	if len(rows) != 0 {
+		t.Errorf("%d rows have no line", len(rows))
+	}
+}
+
+// A second is in both logs or in none.
+func TestBothLogsOrNone(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{JSON: true})
+	for _, way := range []string{todayJSON, today} {
+		r.calls("a", 1, ms)
+		r.now = r.now.Add(999 * ms)
+		r.flush(t)
+		before, beforeJSON := r.read(t, today), r.read(t, todayJSON)
+		// A directory in the place of the index.
+		path := filepath.Join(r.dir, way+".idx")
+		if err := errors.Join(os.Rename(path, path+".away"), os.Mkdir(path, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			r.calls("a", 1, ms)
+			r.now = r.now.Add(999 * ms)
+			if err := r.Flush(); err == nil {
+				t.Errorf("%s: no error", way)
+			}
+			if r.read(t, today) != before || r.read(t, todayJSON) != beforeJSON {
+				t.Errorf("%s failed, and a log has\n%s%s", way, r.read(t, today), r.read(t, todayJSON))
+			}
+		}
+		if err := errors.Join(os.Remove(path), os.Rename(path+".away", path)); err != nil {
+			t.Fatal(err)
+		}
+		r.flush(t)
+	}
+	if rows := r.checkIndexes(t); rows != 8 {
+		t.Errorf("%d rows", rows)
+	}
+	if n := strings.Count(r.read(t, todayJSON), "\n"); n != 16 || r.self()[exporter.LogLostSeconds] != 0 {
+		t.Errorf("%d lines of JSON, %v", n, r.self())
+	}
+}

@@ -1,0 +1,167 @@
+//go:build unix
+
+package metriclog_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// size is how many bytes the log's files have, with indexes.
+func (r *rig) size(t *testing.T) (sum int64) {
+	t.Helper()
+	for _, name := range r.files(t) {
+		sum += int64(len(r.read(t, name)))
+	}
+	return sum
+}
+
+// seconds writes so many, one row and that of inbound traffic each.
+func (r *rig) seconds(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		r.calls("a", 1, ms)
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		r.flush(t)
+	}
+}
+
+func TestRetentionByBytes(t *testing.T) {
+	const most = 10_000
+	r := newRig(t, start, metriclog.Options{MaxFileSize: 1000, MaxBytes: most})
+	for range 10 {
+		r.seconds(t, 30)
+		if got := r.size(t); got > most+1200 { // the current file is still growing
+			t.Errorf("%d bytes, %d are allowed", got, most)
+		}
+	}
+	if got := r.size(t); got < most-2400 {
+		t.Errorf("%d bytes are left, and %d are allowed", got, most)
+	}
+	r.checkIndexes(t)
+}
+
+// A file goes when its last second is too old, not its first, and also if no new one is begun.
+func TestRetentionByAge(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{MaxFileSize: 3000, MaxAge: 90 * time.Second})
+	for n := range 300 {
+		r.seconds(t, 1)
+		rows, err := metriclog.Searcher{Dir: r.dir}.Search(metriclog.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range rows.All() {
+			age := r.now.Sub(row.Start) / time.Second
+			if age < time.Duration(min(n, 90)) || age > 90+2*30 { // a file has 25 seconds
+				t.Errorf("the oldest second of %d is %d seconds old", n, age)
+			}
+			break
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := r.files(t)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r = newRig(t, r.now.Add(5*time.Minute), metriclog.Options{Dir: r.dir, MaxAge: 90 * time.Second}) // its file has room
+	if r.seconds(t, 1); len(r.files(t)) != 2 || len(got) < 8 {
+		t.Errorf("%v, later %v", got, r.files(t))
+	}
+	r.checkIndexes(t)
+}
+
+// Files of an application's processes that are gone count as its own. Those of a process that is alive, of another
+// application, and of no log stay, however old they are.
+func TestRetentionTakesOnlyWhatIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, start, metriclog.Options{Dir: dir, PID: true, MaxFileSize: 200, MaxFiles: 3})
+	me := fmt.Sprintf("shop-metrics.log.pid%d", os.Getpid())
+	dead, alive := "shop-metrics.log.pid999999", "shop-metrics.log.pid999998"
+	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01", "shop-metrics.log.pid999999.2025-01-01.bak", "shop-metrics.json.pid999999.2025-01-01"}
+	line := "1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"
+	for _, name := range append(foreign, dead+".2025-01-01", dead+".2025-01-01.idx", dead+".2025-01-01.1", dead+".lck", alive+".2025-01-01", alive+".lck") {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(line), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := os.Open(filepath.Join(dir, alive+".lck")) // as the process that is alive does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	r.seconds(t, 20)
+	all := append(slices.Clone(foreign), alive+".2025-01-01")
+	for _, n := range []string{"7", "8", "9"} {
+		all = append(all, me+".2026-01-02."+n, me+".2026-01-02."+n+".idx")
+	}
+	slices.Sort(all)
+	if got := r.files(t); !slices.Equal(got, all) {
+		t.Errorf("files\n%v, want\n%v", got, all)
+	}
+	if _, err := os.Stat(filepath.Join(dir, dead+".lck")); err == nil {
+		t.Error("the lock of the dead process is left")
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.seconds(t, 2)
+	if got := r.files(t); slices.Contains(got, alive+".2025-01-01") {
+		t.Errorf("the process is dead, and its file is there: %v", got)
+	}
+}
+
+// Two processes never write one log.
+func TestLockedLog(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	r.seconds(t, 1)
+	_, err := metriclog.New(r.Collector, metriclog.Options{Dir: r.dir, App: "shop"})
+	if err == nil || !strings.Contains(err.Error(), "shop-metrics.log.lck: another process writes this log") {
+		t.Errorf("%v", err)
+	}
+	if _, err := metriclog.Last(metriclog.Options{Dir: r.dir, App: "shop"}); err == nil {
+		t.Error("Last repairs what another process writes")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := metriclog.New(r.Collector, metriclog.Options{Dir: r.dir, App: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Last is the last second of all processes' logs, whichever began last.
+func TestLastOfSeveralProcesses(t *testing.T) {
+	dir := t.TempDir()
+	for name, lines := range map[string]string{
+		"shop-metrics.log.pid5.2026-01-02": "1767323045000|x|a|1|1|1|1|1|1|1|0\n1767323099000|x|a|1|1|1|1|1|1|1|0\n",
+		"shop-metrics.log.pid6.2026-01-02": "1767323050000|x|a|1|1|1|1|1|1|1|0\n1767323051000|x|a|1|1|1|1|1|1|1|0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, err := metriclog.Last(metriclog.Options{Dir: dir, App: "shop", PID: true})
+	if err != nil || last.Unix() != 1767323099 {
+		t.Errorf("%v, %v", last.Unix(), err)
+	}
+	if last, err := metriclog.Last(metriclog.Options{Dir: dir, App: "shop"}); err != nil || !last.IsZero() {
+		t.Errorf("without PID: %v, %v", last, err)
+	}
+}
