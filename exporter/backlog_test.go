@@ -43,13 +43,23 @@ func TestBacklog(t *testing.T) {
 			block    int64
 		}{
 			{10, "long ago", 1},
-			{4000, "before", 2}, {4000, collector.InboundTotal, 2},
-			{5000, "a", 3}, {5000, "a", 99}, {5000, collector.InboundTotal, 3},
+			{4000, "before", 2},
+			{4000, collector.InboundTotal, 2},
+			{5000, "a", 3},
+			{5000, "a", 99},
+			{5000, collector.InboundTotal, 3},
 			{5001, collector.InboundTotal, 0},
-			{5003, "b", 4}, {5003, collector.InboundTotal, 4},
+			{5003, "b", 4},
+			{5003, collector.InboundTotal, 4},
 			{5001, "a", 99}, // out of place
-			{5004, "a", 5}, {5004, "b", 6}, {5004, collector.InboundTotal, 11},
-			{7600, "b", 0}, {7601, "b", 0}, {8603, "b", 7}, {8604, "b", 7}, {8605, "b", 7},
+			{5004, "a", 5},
+			{5004, "b", 6},
+			{5004, collector.InboundTotal, 11},
+			{7600, "b", 0},
+			{7601, "b", 0},
+			{8603, "b", 7},
+			{8604, "b", 7},
+			{8605, "b", 7},
 		} {
 			b.Add(row.resource, &node.MetricNode{Start: time.Unix(row.second, 0), Counts: node.Counts{Block: row.block}})
 		}
