@@ -128,7 +128,7 @@ func TestHostileNames(t *testing.T) {
 					name = "'"
 				}
 			case "table":
-				name = line[strings.Index(line, "  shop")+len("  shop.pid77     "):] // behind the column of the log
+				name = line[strings.Index(line, "  shop")+len("  shop.pid77    "):] // behind the column of the log
 			}
 			if want := visible(rows[i].Resource); name != want {
 				t.Errorf("%s: %q, want %q", format, name, want)
