@@ -71,7 +71,7 @@ func (b *Backlog) Add(resource string, m *node.MetricNode) {
 		}
 		b.alive = append(b.alive, at)
 	}
-	if resource == collector.InboundTotal {
+	if resource == collector.InboundTotal || at >= b.from && at < b.last() {
 		return
 	}
 	x := b.known[resource]

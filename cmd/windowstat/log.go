@@ -264,7 +264,7 @@ func (s *search) answer(ctx context.Context, stdout io.Writer) error {
 // sayMalformed says how many lines were left out.
 func (s *search) sayMalformed(n int64) {
 	if n > 0 {
-		fmt.Fprintf(s.stderr, "windowstat: %d lines of the log were left out, because they are none or out of place\n", n)
+		fmt.Fprintf(s.stderr, "windowstat: lines that were left out, because they are malformed or out of place: %d\n", n)
 	}
 }
 

@@ -31,21 +31,11 @@ func Check(o Options) error {
 // the server cannot be reached for two minutes, or will not take anything, or ctx ends, the rest is counted and not sent.
 // The error is why, or that of seconds.
 func Fill(ctx context.Context, o Options, f Format, seconds func(exporter.Sink) error) (Filled, error) {
-	if err := Check(o); err != nil {
-		return Filled{}, err
-	}
-	o.defaults()
-	out, err := newSender(o, f, mostWait)
+	x, err := newFilling(ctx, o, f)
 	if err != nil {
 		return Filled{}, err
 	}
-	defer out.client.CloseIdleConnections()
-	out.once = true
-	x := &filling{sender: out, ctx: ctx, request: request{enc: f.New()}}
-	err = seconds(NewLabelled(x, o.Labels))
-	x.flush()
-	x.filled.Written, x.filled.Refused = x.stat.samples, x.stat.refused
-	return x.filled, errors.Join(x.failed, err)
+	return x.fill(seconds)
 }
 
 // filling is a Sink that sends.
@@ -55,6 +45,27 @@ type filling struct {
 	ctx    context.Context
 	filled Filled
 	failed error // why nothing is sent any more
+}
+
+func newFilling(ctx context.Context, o Options, f Format) (*filling, error) {
+	if err := Check(o); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	out, err := newSender(o, f, mostWait)
+	if err != nil {
+		return nil, err
+	}
+	out.once = true
+	return &filling{sender: out, ctx: ctx, request: request{enc: f.New()}}, nil
+}
+
+func (x *filling) fill(seconds func(exporter.Sink) error) (Filled, error) {
+	defer x.client.CloseIdleConnections()
+	err := seconds(NewLabelled(x, x.opts.Labels))
+	x.flush()
+	x.filled.Written, x.filled.Refused = x.stat.samples, x.stat.refused
+	return x.filled, errors.Join(x.failed, err)
 }
 
 // Series implements exporter.Sink.

@@ -361,7 +361,7 @@ func TestOptionsOfPush(t *testing.T) {
 		"with a host":                      func(o *Options) { o.URL = "http:///x" },
 		"invalid control character":        func(o *Options) { o.URL = "http://x/\n" },
 		"Client is the place":              func(o *Options) { o.URL = "http://a:b@x/" },
-		"Labels has no job":                func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		"no label job":                     func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
 		`label "a-b"`:                      func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
 		`label "__name__"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
 		`label "resource"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },

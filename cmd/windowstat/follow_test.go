@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// logging is a process that logs.
+type logging struct {
+	*collector.Collector
+	*metriclog.Writer
+}
+
+// startLogging goes on with an application's log.
+func startLogging(t *testing.T, dir, app string, pid bool) logging {
+	t.Helper()
+	// Files are so small that a new one begins every few seconds.
+	o := metriclog.Options{Dir: dir, App: app, PID: pid, MaxFileSize: 400, MaxFiles: 1000, Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
+	last, err := metriclog.Last(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := collector.New(collector.Options{After: last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := metriclog.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logging{c, w}
+}
+
+// second does something, and logs it when the second is over.
+func (l logging) second(t *testing.T, resource string, n int) {
+	t.Helper()
+	for range n {
+		e := l.Resource(resource).Enter()
+		e.Exit(nil)
+	}
+	time.Sleep(time.Second)
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// buffer is written to by one goroutine and read by another.
+type buffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+// following is a windowstat log --follow, and what ends it.
+func following(t *testing.T, out io.Writer, stderr io.Writer, dir string) (end func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	status := make(chan int, 1)
+	go func() {
+		status <- run(ctx, []string{"windowstat", "log", "--dir", dir, "--follow", "--zone=UTC", "--format=csv", "--resource=~a.*"}, out, stderr)
+	}()
+	return func() int { cancel(); return <-status }
+}
+
+// Rows of all processes come as they are logged, through new files and restarts, each once, and lines that are none are
+// said once.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		time.Sleep(500 * time.Millisecond) // in the middle of a second
+		shop := startLogging(t, dir, "shop", false)
+		shop.second(t, "a-before", 9) // before it begins
+		var out, stderr buffer
+		end := following(t, &out, &stderr, dir)
+		want := []string{}
+		expect := func(app, resource string, n int) {
+			want = append(want, fmt.Sprintf("%s,%s,%d", app, resource, n))
+		}
+		for i := range 20 {
+			shop.second(t, "a", i+1)
+			expect("shop", "a", i+1)
+			if i == 5 { // another application
+				till := startLogging(t, dir, "till", false)
+				till.second(t, "ab", 7)
+				expect("till", "ab", 7)
+				_ = till.Close()
+			}
+			if i == 10 { // a restart, and one of these
+				_ = shop.Close()
+				time.Sleep(3 * time.Second)
+				shop = startLogging(t, dir, "shop", false)
+				other := startLogging(t, dir, "shop", true)
+				other.second(t, "a", 100)
+				expect("shop", "a", 100)
+				_ = other.Close()
+			}
+			if i == 15 {
+				files, err := shop.Files()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+				if err == nil {
+					_, err = f.WriteString("nonsense\n")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = f.Close()
+			}
+		}
+		time.Sleep(time.Second)
+		if status := end(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		_ = shop.Close()
+		var got []string
+		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[1:] {
+			f := strings.Split(line, ",")
+			got = append(got, f[1]+","+f[3]+","+f[4])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), stderr.String())
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*.idx"))
+		if err != nil || len(files) < 5 {
+			t.Errorf("%d files: %v", len(files), err)
+		}
+	})
+}
+
+// A directory that goes away and comes back is said once.
+func TestFollowADirectoryThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "log")
+		time.Sleep(500 * time.Millisecond)
+		shop := startLogging(t, dir, "shop", false)
+		var out, stderr buffer
+		end := following(t, &out, &stderr, dir)
+		shop.second(t, "a", 1)
+		time.Sleep(time.Second)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		shop.second(t, "a", 2)
+		time.Sleep(time.Second)
+		if status := end(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		_ = shop.Close()
+		if n := strings.Count(out.String(), ",shop,,a,"); n != 2 {
+			t.Errorf("%d rows:\n%s", n, out.String())
+		}
+		if n := strings.Count(stderr.String(), "no such file"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, stderr.String())
+		}
+	})
+}
+
+// closedPipe is an output that somebody has closed.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// Whoever has seen enough closes the pipe.
+func TestFollowIntoAClosedPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		shop := startLogging(t, dir, "shop", false)
+		var stderr buffer
+		end := following(t, closedPipe{}, &stderr, dir)
+		shop.second(t, "a", 1)
+		time.Sleep(time.Second)
+		if status := end(); status != 0 || stderr.String() != "" {
+			t.Errorf("status %d: %s", status, stderr.String())
+		}
+		_ = shop.Close()
+	})
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// aLog is a directory with the logs of two applications, from 03:04:05 to 03:04:08 UTC of a day.
+func aLog(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, lines := range map[string]string{
+		"shop-metrics.log.2026-01-02": `1767323045000|2026-01-02 03:04:05|checkout|100|7|100|10|5|0|1|0
+1767323045000|2026-01-02 03:04:05|__total_inbound_traffic__|100|7|100|10|5|0|1|0
+nonsense
+1767323046000|2026-01-02 03:04:06|cart\x7c\\1|3|0|3|0|1|0|2|0
+1767323046000|2026-01-02 03:04:06|__total_inbound_traffic__|3|0|3|0|1|0|2|0
+1767323048000|2026-01-02 03:04:08|checkout|50|0|50|0|5|0|1|0
+1767323048000|2026-01-02 03:04:08|__total_inbound_traffic__|50|0|50|0|5|0|1|0
+`,
+		"till-v2-metrics.log.pid12.2026-01-02": "1767323045000|2026-01-02 03:04:05|scan|1|0|1|0|5|0|1|0\n",
+		"till-v2-metrics.log.pid34.2026-01-02": "1767323045000|2026-01-02 03:04:05|scan|2|0|2|0|5|0|1|0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// logged runs windowstat log with a time zone and some arguments, parted by two spaces.
+func loggedRun(t *testing.T, args string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	status = run(t.Context(), append([]string{"windowstat", "log", "--zone=UTC"}, strings.Split(args, "  ")...), &out, &err)
+	return status, out.String(), err.String()
+}
+
+func TestLog(t *testing.T) {
+	dir := aLog(t)
+	const day = "  --from=2026-01-02  --to=2026-01-02 23:59"
+	for _, tc := range []struct {
+		args   string
+		status int
+		stdout string // of lines without the first two fields, or a part of it
+		stderr string // a part
+	}{
+		{"--format=sentinel  --app=shop" + day, 0, "checkout,__total_inbound_traffic__,cart\\x7c\\\\1,__total_inbound_traffic__,checkout,__total_inbound_traffic__", "malformed or out of place: 1\n"},
+		{"--format=sentinel" + day, 0, "checkout,__total_inbound_traffic__,scan,scan,cart\\x7c\\\\1,__total_inbound_traffic__,checkout,__total_inbound_traffic__", ""},
+		{"--format=sentinel  --resource=cart|*  --resource=sc*" + day, 0, `scan,scan,cart\x7c\\1`, ""},
+		{"--format=sentinel  --app=till.v2  --pid=34" + day, 0, "scan", ""},
+		{"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0, "cart\\x7c\\\\1,__total_inbound_traffic__", ""},
+		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""}, // from a quarter of an hour before
+		{"--app=shop", 0, "", "no rows from "},
+		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log begins at 2026-01-02 03:04:05+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
+		{"--app=shop  --resource=nothing" + day, 0, "", "no rows of these resources"},
+	} {
+		status, stdout, stderr := loggedRun(t, "--dir="+dir+"  "+tc.args)
+		var names []string
+		for line := range strings.Lines(stdout) {
+			names = append(names, strings.Split(line, "|")[2])
+		}
+		if got := strings.Join(names, ","); status != tc.status || got != tc.stdout || !strings.Contains(stderr, tc.stderr) {
+			t.Errorf("%s: status %d\n%s\nwant\n%s\n%s", tc.args, status, got, tc.stdout, stderr)
+		}
+	}
+	if status, out, _ := loggedRun(t, "--dir="+dir+"  --summary"+day); status != 0 || !strings.Contains(out, "4 seconds") || !strings.Contains(out, "till-v2: scan\n") {
+		t.Errorf("summary: %d\n%s", status, out)
+	}
+	if status, out, _ := loggedRun(t, "--dir="+dir+day); status != 0 || !strings.Contains(out, "till-v2.pid12  scan\n") {
+		t.Errorf("table: %d\n%s", status, out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard, io.Discard); status != 1 {
+		t.Errorf("interrupted: status %d", status)
+	}
+}
+
+func TestLogBadArguments(t *testing.T) {
+	dir := aLog(t)
+	for _, tc := range []struct {
+		args string
+		want []string
+	}{
+		{"--from=now", []string{"--dir: the directory of the log is needed"}},
+		{
+			"--dir=" + dir + "/no  --zone=X  --from=later  --to=1  --resource=~(  --resource=  --format=xml  --label=a  --remote-write.timeout=1s  extra",
+			[]string{
+				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, sentinel, table, openmetrics`,
+				"--label: needs", "--remote-write.timeout: needs --remote-write", `"extra"`,
+			},
+		},
+		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
+		{"--dir=" + t.TempDir(), []string{"--dir: there are no metric logs"}},
+		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
+		{"--dir=" + dir + "  --app=till-v2  --pid=13", []string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"}},
+		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
+		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--follow: not with --to", "--follow: not with --summary"}},
+		{"--dir=" + dir + "  --follow  --format=openmetrics", []string{"--follow: not with --format openmetrics"}},
+		{"--dir=" + dir + "  --summary  --format=json", []string{"--summary: is a table"}},
+		{
+			"--dir=" + dir + "  --format=openmetrics  --label=job  --label=resource=x  --namespace=1",
+			[]string{`--label: "job" is not NAME=VALUE`, "there is no label instance", `label "resource"`, "--namespace:", "--from: needed", "--app: needed to fill a hole, as there are logs of shop, till-v2"},
+		},
+		{
+			"--dir=" + dir + "  --remote-write=ftp://x  --format=json  --follow  --summary  --remote-write.timeout=-1s  --remote-write.config.file=" + dir + "/no",
+			[]string{"--remote-write: ", `URL "ftp://x"`, "Timeout is -1s", "--label: there is no label job", "--format: not with --remote-write", "--follow: not with --remote-write", "--summary: not with --remote-write", "--remote-write.config.file:"},
+		},
+	} {
+		status, out, stderr := loggedRun(t, tc.args)
+		if status != 2 || out != "" {
+			t.Errorf("%s: status %d, %s", tc.args, status, out)
+		}
+		for _, part := range tc.want {
+			if !strings.Contains(stderr, part) {
+				t.Errorf("%s: no %q in\n%s", tc.args, part, stderr)
+			}
+		}
+	}
+}
+
+func TestLogFills(t *testing.T) {
+	dir := aLog(t)
+	const hole = "  --from=2026-01-02  --to=2026-01-02 12:00  --label=job=j  --label=instance=i"
+	status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --format=openmetrics  --resource=checkout"+hole)
+	if want := `# HELP windowstat_persecond_pass Calls that were admitted in this second.
+# TYPE windowstat_persecond_pass gauge
+windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 100.0 1767323045
+windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 0.0 1767323046
+windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323048
+# HELP windowstat_persecond_block `; status != 0 || !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "\n# EOF\n") || !strings.Contains(stderr, "out of place: 1\n") {
+		t.Errorf("status %d\n%s\n%s", status, out, stderr)
+	}
+	if status, _, stderr := loggedRun(t, "--dir="+dir+"  --app=till-v2  --format=openmetrics"+hole); status != 1 || !strings.Contains(stderr, "till-v2.pid12 and till-v2.pid34 at 2026-01-02T03:04:05Z; choose with --pid") {
+		t.Errorf("two processes: status %d: %s", status, stderr)
+	}
+
+	var answers atomic.Int64
+	verdict := http.StatusNoContent
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		answers.Add(1)
+		w.WriteHeader(verdict)
+	}))
+	defer server.Close()
+	for _, tc := range []struct {
+		verdict, status int
+		stdout, stderr  string
+	}{
+		{http.StatusNoContent, 0, "30 samples were written, 0 refused, 0 not sent: 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n", "out of place: 1\n"},
+		{http.StatusBadRequest, 1, "0 samples were written, 30 refused, 0 not sent", "30 samples were refused"},
+		{http.StatusUnauthorized, 1, "0 samples were written, 0 refused, 30 not sent", "401 Unauthorized"},
+	} {
+		verdict = tc.verdict
+		answers.Store(0)
+		status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+hole)
+		if status != tc.status || !strings.HasPrefix(out, tc.stdout) || !strings.Contains(stderr, tc.stderr) || answers.Load() != 1 {
+			t.Errorf("%d: status %d, %d requests\n%s%s", tc.verdict, status, answers.Load(), out, stderr)
+		}
+	}
+	if status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+"  --label=job=j  --label=instance=i  --from=2025-01-01  --to=2025-01-02"); status != 0 || out != "" || !strings.Contains(stderr, "no rows") {
+		t.Errorf("empty: status %d, %s%s", status, out, stderr)
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// hostile are names that a stranger may have chosen.
+var hostile = []string{
+	"\x1b[2J\x1b]0;owned\x07", "\u009b31m", "\x7f\x00\r\n\t", "\u202egnp.exe", "a|b\\c\\x1b", `=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)",
+	"a,\"b\"\nc", "\xff\xfe", "</script>\u2028", "'", "",
+}
+
+func hostileRows() (rows []metriclog.Row) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, name := range hostile {
+		rows = append(rows, metriclog.Row{
+			Start: at.Add(time.Duration(i) * time.Second), App: "shop", PID: i % 2 * 77, Resource: name,
+			Pass: int64(i), Block: 1, Success: 1_000_000, Exception: 3, OccupiedPass: 4, RT: 1500 * time.Millisecond, Concurrency: 12_345_678_901,
+		})
+	}
+	return rows
+}
+
+// printed is some rows in a format.
+func printed(t *testing.T, format string, several bool, rows []metriclog.Row) string {
+	t.Helper()
+	var b strings.Builder
+	p := printers[format](&b, time.FixedZone("here", 3600), several)
+	for i := range rows {
+		if err := p.print(&rows[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestFormats(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC)
+	rows := []metriclog.Row{
+		{Start: at, App: "shop", Resource: "GET /", Pass: 10, Block: 2, Success: 9, Exception: 1, OccupiedPass: 3, RT: 7 * time.Millisecond, Concurrency: 4},
+		{Start: at.Add(time.Second), App: "till", PID: 12, Resource: `a "b"`, Pass: 1_234_567},
+	}
+	for format, want := range map[string]string{
+		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms  log           resource
+2026-01-03 00:59:59+01:00      10       2         9          1         3          4       7  shop          GET /
+2026-01-03 01:00:00+01:00  1234567       0         0          0         0          0       0  till.pid12    a "b"
+`,
+		"json": `{"ts":1767398399000,"time":"2026-01-03T00:59:59+01:00","app":"shop","resource":"GET /","pass":10,"block":2,"complete":9,"exception":1,"occupied_pass":3,"in_flight_max":4,"rt_avg_seconds":0.007}
+{"ts":1767398400000,"time":"2026-01-03T01:00:00+01:00","app":"till","pid":12,"resource":"a \"b\"","pass":1234567,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0}
+`,
+		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds
+2026-01-03T00:59:59+01:00,shop,,GET /,10,2,9,1,3,4,0.007
+2026-01-03T01:00:00+01:00,till,12,"a ""b""",1234567,0,0,0,0,0,0
+`,
+		"sentinel": `1767398399000|2026-01-03 00:59:59|GET /|10|2|9|1|7|3|4|0
+1767398400000|2026-01-03 01:00:00|a "b"|1234567|0|0|0|0|0|0|0
+`,
+	} {
+		if got := printed(t, format, true, rows); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", format, got, want)
+		}
+	}
+	if got := printed(t, "table", false, rows); strings.Contains(got, "till") {
+		t.Errorf("one log:\n%s", got)
+	}
+}
+
+// Whatever a name is, no format has anything in it that a terminal obeys, a line for each row, and the name.
+func TestHostileNames(t *testing.T) {
+	rows := hostileRows()
+	for format := range printers {
+		got := printed(t, format, true, rows)
+		for _, r := range strings.ReplaceAll(got, "\n", "") {
+			if r < ' ' || r >= 0x7f && r < 0xa0 && format != "sentinel" || r == '\u202e' && (format == "table" || format == "csv") {
+				t.Errorf("%s: %q in\n%q", format, r, got)
+				break
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		if format == "table" || format == "csv" {
+			lines = lines[1:]
+		}
+		if len(lines) != len(rows) {
+			t.Fatalf("%s: %d lines of %d rows:\n%s", format, len(lines), len(rows), got)
+		}
+		for i, line := range lines {
+			name := ""
+			switch format {
+			case "json":
+				var row struct{ Resource string }
+				if err := json.Unmarshal([]byte(line), &row); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+				name = row.Resource
+				if want := strings.ToValidUTF8(rows[i].Resource, "\uFFFD"); name != want && rows[i].Resource != "\xff\xfe" {
+					t.Errorf("json: %q, want %q", name, want)
+				}
+				continue
+			case "sentinel":
+				row, err := metriclog.Parse(line)
+				if err != nil {
+					t.Error(err)
+				}
+				if row.Resource != rows[i].Resource || row.Pass != rows[i].Pass || row.RT != rows[i].RT || row.Concurrency != rows[i].Concurrency || !row.Start.Equal(rows[i].Start) {
+					t.Errorf("sentinel: %+v, want %+v", row, rows[i])
+				}
+				continue
+			case "csv":
+				fields, err := csv.NewReader(strings.NewReader(line)).Read()
+				if err != nil || len(fields) != len(csvHeader) {
+					t.Fatalf("%s: %v", line, err)
+				}
+				name = fields[3]
+				if name != "" && strings.ContainsAny(name[:1], "=+-@\t\r") {
+					t.Errorf("csv: a formula: %s", name)
+				}
+				name = strings.TrimPrefix(name, "'")
+				if rows[i].Resource == "'" {
+					name = "'"
+				}
+			case "table":
+				name = line[strings.Index(line, "  shop")+len("  shop.pid77    "):] // behind the column of the log
+			}
+			if want := visible(rows[i].Resource); name != want {
+				t.Errorf("%s: %q, want %q", format, name, want)
+			}
+		}
+	}
+	seen := map[string]string{}
+	for _, name := range append(hostile, `\x1b`, "\x1b", `a"b`, `a\"b`) {
+		if other, ok := seen[visible(name)]; ok && other != name {
+			t.Errorf("%q and %q look the same", name, other)
+		}
+		seen[visible(name)] = name
+	}
+}

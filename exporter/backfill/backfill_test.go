@@ -1,0 +1,166 @@
+package backfill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// names need care.
+var names = []string{"plain", "quo\"te", "back\\slash", "new\nline", "a|b", "\x1b[2J", "ünï", "once"}
+
+// service is one that logs, with a clock that the test sets.
+type service struct {
+	*collector.Collector
+	*metriclog.Writer
+	now time.Time
+}
+
+func newService(t *testing.T, at time.Time, o metriclog.Options) *service {
+	t.Helper()
+	s := &service{now: at}
+	o.Logger, o.Location = slog.New(slog.DiscardHandler), time.UTC
+	last, err := metriclog.Last(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Collector, err = collector.New(collector.Options{Now: func() time.Time { return s.now }, After: last}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Writer, err = metriclog.New(s.Collector, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Writer.Close() })
+	return s
+}
+
+// live is some seconds of work, in which most resources are idle now and then.
+func (s *service) live(t *testing.T, seconds int) {
+	t.Helper()
+	for second := range seconds {
+		for i, name := range names {
+			if i > 0 && second%(i+1) != 0 || name == "once" && second > 0 {
+				continue
+			}
+			for range i + 1 {
+				e := s.Resource(name).Enter()
+				e.Exit(nil)
+			}
+			s.Resource(name).Block("")
+		}
+		s.now = s.now.Add(time.Second)
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What fills a hole is, sample for sample, what the page of seconds has, with the labels of the job.
+func TestOpenMetricsIsThePage(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 30, 500e6, time.UTC)
+	dir := t.TempDir()
+	s := newService(t, at, metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 2000, MaxFiles: 100})
+	page, err := prom.NewSeconds(s.Collector, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.live(t, 60)
+	metrics := exporter.Logged(exporter.Namespace)
+	rec := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/metrics/seconds?window=600s&metric="+strings.Join(metrics, "&metric="), nil)
+	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	page.ServeHTTP(rec, r)
+	want := strings.ReplaceAll(rec.Body.String(), `{resource="`, `{instance="i",job="j",resource="`)
+
+	var b strings.Builder
+	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	found, err := hole.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.First.Equal(at.Truncate(time.Second)) || !found.Last.Equal(found.First.Add(59*time.Second)) || found.Rows == 0 || found.Malformed != 0 {
+		t.Errorf("found %+v", found)
+	}
+	if got, want := sorted(b.String()), sorted(want); !slices.Equal(got, want) || len(got) < 60*6*len(names) {
+		for i := range min(len(got), len(want)) {
+			if got[i] != want[i] {
+				t.Errorf("got %swant %s", got[i], want[i])
+				break
+			}
+		}
+		t.Errorf("%d lines, want %d", len(got), len(want))
+	}
+	// Families and series stand together.
+	if n := strings.Count(b.String(), "# TYPE "); n != 6 {
+		t.Errorf("%d families", n)
+	}
+	seen, last := map[string]bool{}, ""
+	for line := range strings.Lines(b.String()) {
+		series := line[:strings.LastIndex(line, "} ")+1]
+		if series != last && seen[series] && series != "" {
+			t.Errorf("%s comes twice", series)
+			break
+		}
+		seen[series], last = true, series
+	}
+	if !strings.HasSuffix(b.String(), "\n# EOF\n") {
+		t.Error("no end")
+	}
+	// A part of it.
+	b.Reset()
+	hole.From, hole.To = at.Add(10*time.Second), at.Add(12*time.Second)
+	hole.Match = func(resource string) bool { return resource == "once" }
+	hole.Namespace = "x"
+	if _, err = hole.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), `x_persecond_pass{instance="i",job="j",resource="once"} 0.0 `); n != 3 || strings.Contains(b.String(), "plain") {
+		t.Errorf("an idle part:\n%s", b.String())
+	}
+}
+
+func sorted(page string) []string { return slices.Sorted(strings.Lines(page)) }
+
+// Two processes are not one instance.
+func TestSeveral(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	for _, app := range []string{"shop", "till"} {
+		newService(t, at, metriclog.Options{Dir: dir, App: app}).live(t, 3)
+	}
+	labels := map[string]string{"job": "j", "instance": "i"}
+	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	if _, err := hole.OpenMetrics(t.Context(), io.Discard, labels); !errors.Is(err, backfill.ErrSeveral) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
+		t.Errorf("%v", err)
+	}
+	hole.Searcher.App = "till"
+	if _, err := hole.OpenMetrics(t.Context(), io.Discard, labels); err != nil {
+		t.Error(err)
+	}
+	hole.PIDs = []int{7}
+	if found, err := hole.OpenMetrics(t.Context(), io.Discard, labels); err != nil || found != (backfill.Found{}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := hole.OpenMetrics(t.Context(), io.Discard, nil); err == nil {
+		t.Error("no labels are needed")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	hole.PIDs = nil
+	if _, err := hole.OpenMetrics(ctx, io.Discard, labels); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
