@@ -109,7 +109,7 @@ func (s *search) fillHole(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	if err == nil && filled.Refused > 0 {
-		err = fmt.Errorf("%d samples were refused", filled.Refused)
+		err = fmt.Errorf("%d samples were refused; is the server's out_of_order_time_window long enough? For what is older there is --format openmetrics", filled.Refused)
 	}
 	return several(err)
 }

@@ -219,8 +219,11 @@ func (s *search) ofProcess(pid int) bool { return len(s.pids) == 0 || slices.Con
 func (s *search) run(ctx context.Context, stdout io.Writer) error {
 	signal.Ignore(syscall.SIGPIPE) // writing fails then, and does not end the program
 	err := s.answer(ctx, stdout)
-	if errors.Is(err, syscall.EPIPE) {
+	switch {
+	case errors.Is(err, syscall.EPIPE):
 		return nil
+	case errors.Is(err, context.Canceled): // in words that people use
+		return errors.New(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	}
 	return err
 }

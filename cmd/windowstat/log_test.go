@@ -79,8 +79,9 @@ func TestLog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard, io.Discard); status != 1 {
-		t.Errorf("interrupted: status %d", status)
+	var said strings.Builder
+	if status := run(ctx, []string{"windowstat", "log", "--dir=" + dir, "--from=2026-01-02"}, io.Discard, &said); status != 1 || said.String() != "windowstat: interrupted\n" {
+		t.Errorf("interrupted: status %d: %s", status, said.String())
 	}
 }
 

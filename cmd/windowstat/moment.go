@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // where the system has no time zones, as in small containers
 )
 
 // momentHelp is what a moment may look like.

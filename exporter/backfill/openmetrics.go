@@ -57,7 +57,7 @@ type streamed struct {
 
 // Series implements exporter.Sink.
 func (s *streamed) Series(f *exporter.Family, names, values []string) {
-	const enough = 10_000
+	const enough = 1000
 	if s.Samples() >= enough {
 		s.write()
 	}
