@@ -78,6 +78,16 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
+// seconds writes so many, one row and that of inbound traffic each.
+func (r *rig) seconds(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		r.calls("a", 1, ms)
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		r.flush(t)
+	}
+}
+
 // files returns the names in the directory, sorted.
 func (r *rig) files(t *testing.T) []string {
 	t.Helper()
