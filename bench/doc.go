@@ -13,6 +13,8 @@
 // each in its simplest honest form. [Subjects] puts them through the two situations that windows get wrong, and
 // package hammer counts what is lost when a bucket turns.
 //
+// The metric log is searched beside sentinel-golang's searcher, which reads the same files.
+//
 // [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
 // it, and [Storms] are what goes on while calls are recorded. Program viewers has people look at the live page.
 //

@@ -28,9 +28,10 @@
 //
 // A second is appended with one write, after it was sealed, and then entered into the index; so every row is final,
 // seconds ascend, and a second that is in the index is in the file as a whole. If a write fails, both are cut back to
-// where they were and the second is tried again for as long as it can be read, by default ten minutes. A file or
-// directory that was deleted is made again, and what was written of a second when the process died, or is left of it
-// after a power cut, is cut off by the next one.
+// where they were and the second is tried again for as long as it can be read, by default ten minutes. A file, index or
+// directory that was deleted is made again. What was written of a second when the process died, or is left of it
+// after a power cut, is not found by a search, and cut off by the next process; a whole second stays, also if the
+// index lacks it.
 //
 // [Searcher] finds rows by time and resource:
 //

@@ -94,7 +94,10 @@ type Row struct {
 func Parse(line string) (Row, error) {
 	line = strings.TrimSuffix(line, "\n")
 	var p parser
-	name, wrong := p.parse([]byte(line))
+	name, rest, wrong := p.name([]byte(line))
+	if wrong == 0 {
+		wrong = p.counts(rest)
+	}
 	switch {
 	case wrong == fieldCount:
 		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want 8 to 11", strings.Count(line, "|")+1, line)
@@ -108,49 +111,79 @@ func Parse(line string) (Row, error) {
 // parser reads lines. It remembers what those of one second begin with.
 type parser struct {
 	row  Row
+	unix int64 // of the row's second
 	head []byte
 }
 
 const fieldCount = -1
 
-// parse sets the row to that of a line, but for its names, and returns the resource's as it stands there. wrong is 0, or
-// the number of the field that is, or fieldCount.
-func (p *parser) parse(line []byte) (name []byte, wrong int) {
+// name sets the row's second to that of a line, and returns the resource's name as it stands there and what is behind it.
+// wrong is 0, or the number of the field that is, or fieldCount.
+func (p *parser) name(line []byte) (name, rest []byte, wrong int) {
 	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
 		if wrong := p.second(line); wrong != 0 {
-			return nil, wrong
+			return nil, nil, wrong
 		}
 	}
-	rest := line[len(p.head):]
+	rest = line[len(p.head):]
 	end := bytes.IndexByte(rest, '|')
 	if end < 0 {
-		return nil, fieldCount
+		return nil, nil, fieldCount
 	}
-	name, rest = rest[:end], rest[end+1:]
-	var v [8]int64
-	n := 0
-	for more := true; more; n++ {
-		if n == len(v) {
-			return nil, fieldCount
-		}
-		var ok bool
-		if v[n], rest, more, ok = field(rest); !ok {
-			return nil, 4 + n
+	return rest[:end], rest[end+1:], 0
+}
+
+// counts sets the row to the fields behind the name.
+func (p *parser) counts(rest []byte) (wrong int) {
+	v, n, ok := short(rest)
+	if !ok {
+		n = 0
+		for more := true; more; n++ {
+			if n == len(v) {
+				return fieldCount
+			}
+			if v[n], rest, more, ok = field(rest); !ok {
+				return 4 + n
+			}
 		}
 	}
 	const least = 5 // the last of pass, block, success, exception and rt
 	if n < least {
-		return nil, fieldCount
+		return fieldCount
 	}
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	if v[4] > most || v[4] < -most {
-		return nil, 8
+		return 8
 	}
 	r := &p.row
 	r.Pass, r.Block, r.Success, r.Exception = v[0], v[1], v[2], v[3]
 	r.RT = time.Duration(v[4]) * time.Millisecond
 	r.OccupiedPass, r.Concurrency = v[5], v[6]
-	return name, 0
+	return 0
+}
+
+// maxDigits is how many digits never overflow.
+const maxDigits = 18
+
+// short reads fields of such numbers, which are nearly all, in one go. It reports false if there are others.
+func short(b []byte) (v [8]int64, n int, ok bool) {
+	digits := 0
+	for _, c := range b {
+		switch d := c - '0'; {
+		case d <= 9:
+			v[n] = v[n]*10 + int64(d)
+			digits++
+		case c != '|' || digits == 0 || digits > maxDigits || n == len(v)-1:
+			return [8]int64{}, 0, false
+		default:
+			n++
+			digits = 0
+		}
+	}
+	if digits == 0 || digits > maxDigits {
+		return [8]int64{}, 0, false
+	}
+	return v, n + 1, true
 }
 
 // second reads the first two fields.
@@ -169,6 +202,7 @@ func (p *parser) second(line []byte) (wrong int) {
 	}
 	p.head = append(p.head[:0], line[:stamp+1+date+1]...)
 	p.row.Start = time.UnixMilli(ms).UTC()
+	p.unix = p.row.Start.Unix()
 	return 0
 }
 
@@ -179,18 +213,24 @@ func field(b []byte) (n int64, rest []byte, more, ok bool) {
 		i = 1
 	}
 	digits := i
-	for ; i < len(b) && b[i] != '|'; i++ {
-		c := int64(b[i]) - '0'
-		if c < 0 || c > 9 || n > (math.MaxInt64-c)/10 {
-			return 0, nil, false, false
+	for ; i < len(b); i++ {
+		c := b[i] - '0'
+		if c > 9 {
+			break
 		}
-		n = n*10 + c
+		n = n*10 + int64(c)
 	}
-	if i == digits {
+	if i == digits || i < len(b) && b[i] != '|' {
 		return 0, nil, false, false
 	}
 	if negative {
 		n = -n
+	}
+	if i-digits > maxDigits {
+		var err error
+		if n, err = strconv.ParseInt(string(b[:i]), 10, 64); err != nil {
+			return 0, nil, false, false
+		}
 	}
 	if i == len(b) {
 		return n, nil, false, true

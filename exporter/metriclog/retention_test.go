@@ -25,16 +25,6 @@ func (r *rig) size(t *testing.T) (sum int64) {
 	return sum
 }
 
-// seconds writes so many, one row and that of inbound traffic each.
-func (r *rig) seconds(t *testing.T, n int) {
-	t.Helper()
-	for range n {
-		r.calls("a", 1, ms)
-		r.now = r.now.Truncate(time.Second).Add(time.Second)
-		r.flush(t)
-	}
-}
-
 func TestRetentionByBytes(t *testing.T) {
 	const most = 10_000
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 1000, MaxBytes: most})

@@ -98,6 +98,8 @@ type Rows struct {
 type name struct {
 	resource string
 	wanted   bool
+	raw      string // as it stands in the log
+	next     *name  // what came after it the last time; it mostly does again
 }
 
 // maxNames bounds the names that are remembered.
@@ -139,17 +141,23 @@ func (r *Rows) first() (first *stream) {
 	return first
 }
 
-// name finds the resource for a name as it stands in the log.
-func (r *Rows) name(b []byte) *name {
-	if n := r.names[string(b)]; n != nil {
-		return n
+// name finds the resource for a name as it stands in the log, after another one or nil.
+func (r *Rows) name(b []byte, after *name) *name {
+	if after != nil && after.next != nil && after.next.raw == string(b) {
+		return after.next
 	}
-	if len(r.names) >= maxNames {
-		clear(r.names)
+	n := r.names[string(b)]
+	if n == nil {
+		if len(r.names) >= maxNames {
+			clear(r.names)
+		}
+		n = &name{resource: parseName(b), raw: string(b)}
+		n.wanted = r.match == nil || r.match(n.resource)
+		r.names[n.raw] = n
 	}
-	n := &name{resource: parseName(b)}
-	n.wanted = r.match == nil || r.match(n.resource)
-	r.names[string(b)] = n
+	if after != nil {
+		after.next = n
+	}
 	return n
 }
 
@@ -165,7 +173,8 @@ func (r *Rows) Close() error {
 // Err is what went wrong so far. A file that cannot be read costs its rows, and not those of others.
 func (r *Rows) Err() error { return errors.Join(r.errs...) }
 
-// Malformed is how many lines were left out so far, because they are none or are out of place.
+// Malformed is how many lines were left out so far, because they are none or are out of place. Of resources that do not
+// match, no more than the name is read.
 func (r *Rows) Malformed() int64 { return r.malformed }
 
 // Token is how far was read, for [Query.After]: a later search goes on behind the last row, and returns each

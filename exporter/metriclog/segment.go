@@ -137,9 +137,9 @@ func firstSecond(dir string, s segment, f format) (int64, bool) {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	from, to := s.span()
-	var room [64 << 10]byte
-	for _, size := range []int{maxStamp, len(room)} { // mostly, the first line is one
-		n, _ := file.ReadAt(room[:size], 0)
+	for _, size := range []int{maxStamp, maxLine} { // mostly, the first line is one
+		room := make([]byte, size)
+		n, _ := file.ReadAt(room, 0)
 		for b := room[:n]; len(b) > 0; {
 			if second, ok := f.second(b); ok && second >= from && second < to {
 				return second, true

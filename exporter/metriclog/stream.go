@@ -21,6 +21,7 @@ type stream struct {
 	parser
 	second int64
 	wanted bool
+	last   *name    // of the last row
 	count  position // behind it
 	done   position // before it
 }
@@ -42,15 +43,21 @@ func (s *stream) advance(r *Rows) {
 			}
 			continue
 		}
-		name, wrong := s.parse(line)
-		second := s.parser.row.Start.Unix()
-		switch {
-		case wrong != 0 || second < s.open.from || second >= s.open.to:
+		name, counts, wrong := s.parser.name(line)
+		second := s.unix
+		if wrong != 0 || second < s.open.from || second >= s.open.to {
 			r.malformed++
 			continue
-		case second < s.from || second > s.to:
+		}
+		if second < s.from || second > s.to {
 			continue
 		}
+		n := r.name(name, s.last)
+		if n.wanted && s.counts(counts) != 0 {
+			r.malformed++
+			continue
+		}
+		s.last = n
 		if second != s.count.Second {
 			s.count = position{Second: second}
 		}
@@ -58,7 +65,6 @@ func (s *stream) advance(r *Rows) {
 		if second == s.after.Second && s.count.Rows <= s.after.Rows {
 			continue
 		}
-		n := r.name(name)
 		s.parser.row.Resource = n.resource
 		s.ready, s.second, s.wanted = true, second, n.wanted
 		return

@@ -78,6 +78,16 @@ func (r *rig) flush(t *testing.T) {
 	}
 }
 
+// seconds writes so many, one row and that of inbound traffic each.
+func (r *rig) seconds(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		r.calls("a", 1, ms)
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		r.flush(t)
+	}
+}
+
 // files returns the names in the directory, sorted.
 func (r *rig) files(t *testing.T) []string {
 	t.Helper()
@@ -619,6 +629,12 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 		{metriclog.Options{}, []string{`App ""`, "Dir is empty"}},
 		{metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1}, []string{`App "../x"`, "MaxFiles is -1", "MaxFileSize is -1"}},
 		{metriclog.Options{App: "a\nb", Dir: t.TempDir()}, []string{`App "a\nb"`}},
+		{metriclog.Options{App: "\xff", Dir: t.TempDir()}, []string{`App "\xff"`}},
+		{metriclog.Options{App: strings.Repeat("a", 101), Dir: t.TempDir()}, []string{`1 to 100 bytes`}},
+		{
+			metriclog.Options{MaxFiles: -1, MaxBytes: -2, MaxAge: 1500 * ms, Sync: -time.Second, MaxFileSize: -3},
+			[]string{`App ""`, "Dir is empty", "MaxFiles is -1", "MaxBytes is -2", "MaxAge is 1.5s; whole seconds", "Sync is -1s; whole seconds", "MaxFileSize is -3"},
+		},
 		{metriclog.Options{App: "a", Dir: file}, []string{"file: not a directory"}},
 		{metriclog.Options{App: "a", Dir: filepath.Join(file, "sub")}, []string{"not a directory"}},
 		{metriclog.Options{App: "a", Dir: "/proc/self"}, []string{"/proc/self"}}, // read-only for everybody
@@ -632,6 +648,22 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 	}
 	if _, err := metriclog.New(nil, metriclog.Options{App: "a", Dir: t.TempDir()}); err == nil {
 		t.Error("no Collector, no error")
+	}
+}
+
+// With ZeroRows a second in which nothing happened is told from one that is lost.
+func TestZeroRows(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{ZeroRows: true, Sync: 2 * time.Second, JSON: true})
+	r.Resource("idle")
+	for range 5 {
+		r.now = r.now.Add(time.Second)
+		r.flush(t)
+	}
+	if rows := r.checkIndexes(t); rows != 5 || r.self()[exporter.LogRows] != 10 {
+		t.Errorf("%d rows, %v", rows, r.self())
+	}
+	if got := r.read(t, today); strings.Count(got, "|idle|0|0|0|0|0|0|0|0\n") != 5 {
+		t.Errorf("got\n%s", got)
 	}
 }
 

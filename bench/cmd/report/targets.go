@@ -64,6 +64,8 @@ var list = []target{
 	{"allocations, page of 10,000 resources, OpenMetrics: client_golang", "Page/openmetrics/client_golang", "", besideAllocations, 1. / 10, 1. / 20},
 	{"page of 10,000 resources, in a registry: const metrics", "Registry/text/const-metrics", "", beside, 0.8, 0.8},
 	{"page of 15 seconds of 1,000 resources: const metrics", "SecondsPage/text/const-metrics", "", beside, 1. / 5, 1. / 5},
+	{"finding five minutes in six files of the metric log, all resources: sentinel-golang", "Search/all-resources/sentinel-golang", "", beside, 1. / 10, 1. / 20},
+	{"finding five minutes in six files of the metric log, one resource: sentinel-golang", "Search/one-resource/sentinel-golang", "", beside, 1. / 10, 1. / 20},
 	{"memory, history, of a resource and busy second", "History/windowstat", "", "B/second", 64, 64},
 	{"live page, first load, bytes", viewed, "", "first-B", 100_000, 100_000},
 	{"live page of 50 resources, bytes a second to a viewer", viewed, "", "B/s/viewer", 2000, 2000},
