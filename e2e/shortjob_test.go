@@ -99,9 +99,6 @@ func logged(t *testing.T, log *metriclog.Writer) (pass values, end int64) {
 	}
 	pass = values{}
 	for _, row := range rows {
-		if row.Resource == collector.InboundTotal {
-			continue
-		}
 		if pass[row.Resource] == nil {
 			pass[row.Resource] = map[int64]float64{}
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -71,7 +72,7 @@ func (s *service) truths() (map[string]truth, error) {
 	return all, nil
 }
 
-// readLog reads the files of a metric log.
+// readLog reads the rows of resources in the files of a metric log: all but those of all inbound traffic.
 func readLog(files []string) (rows []metriclog.Row, err error) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
@@ -83,7 +84,9 @@ func readLog(files []string) (rows []metriclog.Row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row)
+			if row.Resource != collector.InboundTotal {
+				rows = append(rows, row)
+			}
 		}
 	}
 	return rows, nil
