@@ -43,6 +43,13 @@ type player struct {
 	marks  map[*collector.Resource]bool
 }
 
+func newPlayer(c *collector.Collector, clock *Clock, names *[]string, open int64) *player {
+	return &player{
+		stats: c, clock: clock, names: names, open: open, sealed: open,
+		flying: map[int32]int64{}, marks: map[*collector.Resource]bool{},
+	}
+}
+
 // errFailed is the error of a call that failed.
 var errFailed = errors.New("the status says that it failed")
 
@@ -133,7 +140,11 @@ func (p *player) begin(c *call) {
 		e.Exit(c.err())
 		return
 	}
-	_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), collector.Admitted(), collector.StartedAt(time.Unix(0, c.at-c.early)))
+	how := collector.Admitted()
+	if c.passed {
+		how = collector.Passed()
+	}
+	_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), how, collector.StartedAt(time.Unix(0, c.at-c.early)))
 	p.flight.add(landing{at: c.at - c.early + c.took, Entry: e, name: c.name, failed: c.outcome == failed})
 	p.flying[c.name]++
 	p.inAir++

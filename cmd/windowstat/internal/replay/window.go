@@ -10,9 +10,9 @@ import (
 type window struct {
 	seconds [][]call
 	free    [][]call // room of seconds that were taken out
-	from    int64 // Unix time of the first second that takes calls
-	to      int64 // of the one after the last that has some
-	held    int   // calls
+	from    int64    // Unix time of the first second that takes calls
+	to      int64    // of the one after the last that has some
+	held    int      // calls
 }
 
 // newWindow makes a window for lines that are late by at most tolerance seconds.
