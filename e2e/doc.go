@@ -20,6 +20,7 @@
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
+//   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //
 // What a server has in the end is compared second by second with the metric log, or with what a test has done under a
