@@ -64,6 +64,7 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
 	r := &f.run
 	r.player = newPlayer(c, f.Clock, &r.names, r.window.from)
+	r.player.inbound = true
 	r.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

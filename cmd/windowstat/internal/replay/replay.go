@@ -272,6 +272,9 @@ func (r *run) counted(c *call) bool {
 	return c.passed && c.outcome == blocked
 }
 
+// shortest is how long a Collector may remember at least.
+const shortest = 2 * time.Second
+
 // begin makes the Collector, in the time of the first line.
 func (r *run) begin(second int64) error {
 	r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
@@ -279,7 +282,8 @@ func (r *run) begin(second int64) error {
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
 	c, err := collector.New(collector.Options{
-		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter, Windows: node.Options{History: time.Minute},
+		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter,
+		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest}, // a second is read when it is over
 	})
 	if err != nil {
 		return err
