@@ -130,7 +130,11 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	for {
 		l := c.find(up, name, &o)
 		f.entry.leaf = l
-		if g := l.resource.gate.Load(); g != nil {
+		if g := l.resource.gate.Load(); o.passed {
+			if f.entry.call = l.Resume(c.line.Now(), o.n); f.entry.call.IsZero() {
+				continue
+			}
+		} else if g != nil {
 			if retry, err := g.enter(ctx, &f.entry, &o); err != nil {
 				return ctx, nil, err
 			} else if retry {

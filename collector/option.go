@@ -21,6 +21,7 @@ const (
 	optionPrioritized
 	optionAdmitted
 	optionStarted
+	optionPassed
 )
 
 // Origin says who calls: Sentinel's origin. Entries below this one have the same origin, unless they say otherwise or
@@ -53,6 +54,10 @@ func Admitted() Option { return Option{kind: optionAdmitted} }
 // and is in flight, from now on: what is sealed stays as it is. A time to come, and the zero time, are the present.
 func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} }
 
+// Passed says that the call passed before, and was counted then by another process: it is in flight and completes here,
+// and does not pass. No limit refuses it, or is used up.
+func Passed() Option { return Option{kind: optionPassed} }
+
 // options are what a call's options say together.
 type options struct {
 	origin, entrance string
@@ -61,6 +66,7 @@ type options struct {
 	outbound         bool
 	prioritized      bool
 	admitted         bool
+	passed           bool
 	name             string // that was asked for
 	n                int64
 	at               *time.Time // nil is now
@@ -84,6 +90,8 @@ func (o *options) apply(list []Option) {
 			o.prioritized = true
 		case optionAdmitted:
 			o.admitted = true
+		case optionPassed:
+			o.passed = true
 		case optionStarted:
 			o.at = x.at
 		}

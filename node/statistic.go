@@ -145,6 +145,22 @@ func (s *Statistic) EnterIf(now time.Duration, n int64, decide func(bucket time.
 	return Call{st: st, entered: now, n: n}, true
 }
 
+// Resume is Enter for a call whose pass was counted elsewhere: it is in flight from here on, and does not pass.
+func (s *Statistic) Resume(now time.Duration, n int64) Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	s.lockStripes()
+	defer s.unlockStripes()
+	if s.retired {
+		return Call{}
+	}
+	s.remember() // what is in flight is to be seen, though nothing was counted
+	s.first.entered.Add(1)
+	s.first.base++ // so that it does not count as one that entered since the cut
+	return Call{st: &s.first, entered: now, n: max(n, 1)}
+}
+
 // End is [Call.Exit] at the present reading of the timeline.
 func (c *Call) End(failed bool) int64 {
 	if c.st == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -101,8 +102,8 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		if len(name) > 1 && name[0] == '-' {
 			errs = append(errs, fmt.Errorf("%s: flags stand before the files; a file of this name is ./%s", name, name))
 		}
-		if slices.Contains(o.Files[:i], name) {
-			errs = append(errs, fmt.Errorf("%s is given twice", name))
+		if other := slices.IndexFunc(o.Files[:i], func(x string) bool { return sameFile(x, name) }); other >= 0 {
+			errs = append(errs, twice(o.Files[other], name))
 		}
 	}
 	o.Format, err = parseFormat(c)
@@ -141,6 +142,23 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		wrong("metric-log.app", errors.New("needs --metric-log.dir"))
 	}
 	return r, errors.Join(errs...)
+}
+
+// sameFile reports whether two names are those of one log.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && a != "-" && b != "-" && os.SameFile(x, y)
+}
+
+func twice(a, b string) error {
+	if a == b {
+		return fmt.Errorf("%s is given twice", a)
+	}
+	return fmt.Errorf("%s and %s are the same file", a, b)
 }
 
 // parseFormat is the format that the flags say, nil for a guess.
@@ -203,16 +221,7 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	if report.Lines == 0 && err != nil {
 		return err
 	}
-	for _, x := range report.Examples {
-		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
-	}
-	if err := printReport(c.App.Writer, report); err != nil {
-		return err
-	}
-	if err := sum.write(c.App.Writer); err != nil {
-		return err
-	}
-	return errors.Join(err, r.tooMany(report))
+	return errors.Join(err, printReport(c, report), sum.write(c.App.Writer), r.tooMany(report))
 }
 
 // tooMany is the error if more lines could not be read than may be.
@@ -232,7 +241,10 @@ func rowOf(resource string, m *node.MetricNode) *metriclog.Row {
 }
 
 // printReport says what became of the lines.
-func printReport(w io.Writer, r *replay.Report) error {
+func printReport(c *cli.Context, r *replay.Report) error {
+	for _, x := range r.Examples {
+		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
+	}
 	var b strings.Builder
 	line := func(n int64, what string) {
 		if n > 0 {
@@ -243,6 +255,7 @@ func printReport(w io.Writer, r *replay.Report) error {
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
 	line(r.Future, "from the future, and are not counted")
+	line(r.Astray, "far ahead of the lines around them, and are not counted")
 	line(r.Early, "began before the tolerance, and pass in the first second that was still open")
 	line(r.Squeezed, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
@@ -252,6 +265,6 @@ func printReport(w io.Writer, r *replay.Report) error {
 		b.WriteString("             no durations in the log: response times and concurrency are not known\n")
 	}
 	b.WriteByte('\n')
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(c.App.Writer, b.String())
 	return err
 }

@@ -57,5 +57,5 @@ func (r *replaying) serve(c *cli.Context) error {
 	})
 	err = errors.Join(err, tele.stop())
 	report := f.Report()
-	return errors.Join(err, printReport(c.App.Writer, &report), r.tooMany(&report))
+	return errors.Join(err, printReport(c, &report), r.tooMany(&report))
 }

@@ -15,8 +15,9 @@ type Archive struct {
 	files *files
 	loc   *time.Location
 	last  int64
-	date  string    // of what is held back
-	first time.Time // second of it
+	first time.Time // second of what is held back
+	ends  int64     // Unix time of the end of its day
+	head  []byte
 	rows  []byte
 	marks []mark
 }
@@ -40,14 +41,6 @@ func NewArchive(o Options) (*Archive, error) {
 	return a, nil
 }
 
-// Last is the last second that the log holds, the zero Time if there is none.
-func (a *Archive) Last() time.Time {
-	if a.last == 0 {
-		return time.Time{}
-	}
-	return time.Unix(a.last, 0)
-}
-
 // Append adds a second, which must be after all that the log has: a row for each resource, the one of
 // collector.InboundTotal last. What it holds back is written before the next day begins, and by Close. After an error
 // nothing more can be appended.
@@ -57,16 +50,17 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 		return fmt.Errorf("metriclog: the log %s in %s has seconds up to %s already, and cannot take %s",
 			a.files.log, a.files.dir, time.Unix(a.last, 0).In(a.loc).Format(time.DateTime), start.Format(time.DateTime))
 	}
-	if date := start.Format(time.DateOnly); date != a.date || len(a.rows) >= enough {
+	if start.Unix() >= a.ends || len(a.rows) >= enough {
 		if err := a.flush(); err != nil {
 			return err
 		}
-		a.date, a.first = date, start
+		year, month, day := start.Date()
+		a.first, a.ends = start, time.Date(year, month, day+1, 0, 0, 0, 0, a.loc).Unix()
 	}
 	a.marks = append(a.marks, mark{start.Unix(), int64(len(a.rows))})
-	head := head(start)
+	a.head = appendHead(a.head[:0], start)
 	for resource, m := range rows {
-		a.rows = appendLine(a.rows, head, resource, m)
+		a.rows = appendLine(a.rows, a.head, resource, m)
 	}
 	a.last = start.Unix()
 	return nil

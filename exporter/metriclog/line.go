@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// head is what all lines of a second begin with.
-func head(start time.Time) []byte {
-	b := strconv.AppendInt(nil, start.UnixMilli(), 10)
+// appendHead appends what all lines of a second begin with.
+func appendHead(b []byte, start time.Time) []byte {
+	b = strconv.AppendInt(b, start.UnixMilli(), 10)
 	b = append(b, '|')
 	b = start.AppendFormat(b, time.DateTime)
 	return append(b, '|')

@@ -47,7 +47,7 @@ func (s Searcher) Logs() ([]Log, error) {
 
 // AppendLine appends the row as a line of the log, with the date in a time zone; see the package's comment.
 func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
-	b = append(b, head(r.Start.In(loc))...)
+	b = appendHead(b, r.Start.In(loc))
 	b = appendName(b, r.Resource)
 	for _, v := range [...]int64{
 		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency,

@@ -38,7 +38,7 @@ func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time
 // second writes a second of these resources, with counts that are different in each row.
 func (p *process) second(second int64, names ...string) error {
 	start := time.Unix(second, 0).In(p.loc)
-	head := head(start)
+	head := appendHead(nil, start)
 	var rows []byte
 	for i, name := range append(names, collector.InboundTotal) {
 		n := second%100_000*100 + int64(i)

@@ -136,7 +136,7 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	start := name.In(w.loc)
 	w.buf = w.buf[:0]
 	w.jsonBuf.begin(start)
-	head := head(start)
+	head := appendHead(nil, start)
 	rows, lost := int64(0), false
 	write := func(name string, r *collector.Resource, v *node.View, always bool) {
 		if index < v.Since() {

@@ -1,6 +1,9 @@
 package accesslog
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // A clock reads times and keeps the last date, which the next line most likely has, too: what a date costs, its
 // calendar, is paid for once a day of the log.
@@ -11,6 +14,7 @@ type clock struct {
 	midnight         int64 // its beginning in UTC, in seconds since 1970
 
 	sec, nsec int64 // the time that was read
+	coarse    bool  // it was written without a fraction of a second
 
 	parts parts // of a time that is written in pieces
 }
@@ -34,7 +38,7 @@ func (c *clock) clf(b []byte) (n int) {
 	if !ok || !ok2 || !ok3 {
 		return 0
 	}
-	c.sec, c.nsec = midnight+int64(inDay-offset), 0
+	c.sec, c.nsec, c.coarse = midnight+int64(inDay-offset), 0, true
 	return width
 }
 
@@ -51,8 +55,9 @@ func (c *clock) iso(b []byte) (n int) {
 	if !ok || !ok2 {
 		return 0
 	}
-	c.nsec = 0
+	c.nsec, c.coarse = 0, true
 	if n+1 < len(b) && (b[n] == '.' || b[n] == ',') && isDigit(b[n+1]) {
+		c.coarse = false
 		scale := int64(100_000_000)
 		for n++; n < len(b) && isDigit(b[n]); n++ {
 			c.nsec += int64(b[n]-'0') * scale
@@ -75,6 +80,7 @@ func (c *clock) iso(b []byte) (n int) {
 func (c *clock) epoch(b []byte, unit int) (n int) {
 	ns, n := decimal(b, unit)
 	c.sec, c.nsec = ns/1e9, ns%1e9
+	c.coarse = unit == seconds && bytes.IndexByte(b[:n], '.') < 0
 	return n
 }
 

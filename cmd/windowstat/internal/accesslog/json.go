@@ -37,7 +37,7 @@ func (p *Parser) object(line []byte, r *Record) error {
 	if err = p.moment(p.plain(&best[moment])); err != nil {
 		return err
 	}
-	r.Time = p.clock.time()
+	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
 	if best[status].rank == 0 {
 		return errNoStatus
 	}

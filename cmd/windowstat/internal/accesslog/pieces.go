@@ -8,7 +8,8 @@ type parts struct {
 	hour, min, sec  int
 	twelve, pm      bool // hour is one of twelve, of the afternoon
 	zoned           bool
-	offset, subsecs int // seconds, nanoseconds
+	offset, subsecs int  // seconds, nanoseconds
+	fine            bool // there is a fraction of a second
 }
 
 // read reads a time, or pieces of one, off the beginning of b, and returns how long it is; negative if it does not
@@ -85,7 +86,7 @@ func (c *clock) readItem(it *item, b []byte) int {
 		if n != width {
 			return -1
 		}
-		p.subsecs = int(ns)
+		p.subsecs, p.fine = int(ns), true
 		return width
 	case 'Y':
 		return number(&p.year, 4, false, 0, 9999)
@@ -163,7 +164,8 @@ func (c *clock) assemble() bool {
 			return false
 		}
 		inDay := hour*3600 + p.min*60 + p.sec
-		if c.nsec = 0; p.zoned {
+		c.nsec, c.coarse = 0, true
+		if p.zoned {
 			c.sec = midnight + int64(inDay-p.offset)
 		} else {
 			c.sec = c.local(midnight, inDay)
@@ -172,5 +174,6 @@ func (c *clock) assemble() bool {
 	if p.subsecs != 0 {
 		c.nsec = int64(p.subsecs)
 	}
+	c.coarse = c.coarse && !p.fine
 	return true
 }

@@ -24,6 +24,7 @@ func (s Stamp) String() string {
 type Record struct {
 	Time        time.Time     // in UTC
 	Stamp       Stamp         // which moment Time is
+	Coarse      bool          // Time is written without a fraction of a second
 	Duration    time.Duration // never negative: a clock that was set back makes it 0
 	HasDuration bool
 	Status      int // 0 to 999; 0 if the server had none to log ("-", or nginx's 000)

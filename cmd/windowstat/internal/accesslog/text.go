@@ -67,7 +67,7 @@ func (p *Parser) text(line []byte, r *Record) error {
 	if f.composed && !p.clock.assemble() {
 		return f.steps[f.moment].bad
 	}
-	r.Time = p.clock.time()
+	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
 	return nil
 }
 

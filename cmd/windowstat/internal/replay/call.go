@@ -8,6 +8,7 @@ type call struct {
 	name  int32 // of its resource, in the order in which names were found
 	n     int32 // how many there are
 	outcome
+	passed bool // and was counted then by the process before this one
 }
 
 // unknown is how long a call took of a log that does not say.

@@ -20,22 +20,26 @@ type Follower struct {
 	mu     sync.Mutex // guards run but for its Options
 	run    run
 	source *source
-	from   time.Time // zero for the end of the log
 }
+
+// grace is how long a line may take on its way from the server into the log, and still be in time.
+const grace = time.Second
 
 // NewFollower looks at the log, the only one of the options' files, which may be Stdin. The log must have lines if no
 // format is given. It will be read from its end on, or, if after is not the zero Time, from its beginning and what is
 // not after that second left out: so a process goes on where the one before it ended.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	name := o.Files[0]
-	f := &Follower{Clock: &Clock{}, from: after}
+	f := &Follower{Clock: &Clock{}}
 	f.run = run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
-	s, _, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, 1)
+	s, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && o.Format != nil:
 		s = &source{name: name, format: o.Format}
 	case err != nil:
 		return nil, err
+	case s.packed && s.kept == nil:
+		return nil, errors.New(name + " is packed; a log that grows is not")
 	}
 	if s.format == nil {
 		if s.format = o.Format; s.format == nil {
@@ -45,9 +49,10 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f.source = s
 	f.Timed = s.timed || s.first == 0 && s.format.HasDuration()
 	f.run.Timed = f.Timed
-	begin := time.Now().Add(-o.Tolerance).Unix()
+	begin := time.Now().Add(-o.Tolerance - grace).Unix()
 	if !after.IsZero() {
-		begin = after.Unix() + 1
+		f.run.after = after.Unix()
+		begin = f.run.after + 1
 	}
 	f.run.window.from, f.run.window.to = begin, begin
 	f.Clock.set(begin * nanos)
@@ -58,17 +63,13 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 // What it holds when ctx ends, because earlier lines may still come, is left for the next process.
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
 	r := &f.run
-	r.player = &player{
-		stats: c, clock: f.Clock, names: &r.names, open: r.window.from, sealed: r.window.from,
-		flying: map[int32]int64{}, marks: map[*collector.Resource]bool{},
-		done: func(time.Time, []*collector.Resource, int64) error { ended(); return nil },
-	}
+	r.player = newPlayer(c, f.Clock, &r.names, r.window.from)
+	r.player.inbound = true
+	r.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	blocks, failed := f.blocks(ctx)
 	parser := &lineParser{Parser: f.source.format.NewParser(r.Zone), file: f.source.name, names: newNames(r.Depth), timed: f.Timed}
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,8 +84,10 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 			if err := f.take(parser, x); err != nil {
 				return err
 			}
-		case now := <-tick.C:
-			if err := f.until(now.Add(-r.Tolerance).Unix()); err != nil {
+			if x.upTo.IsZero() {
+				continue
+			}
+			if err := f.until(x.upTo.Add(-r.Tolerance - grace).Unix()); err != nil {
 				return err
 			}
 		}
@@ -97,11 +100,14 @@ func (f *Follower) take(p *lineParser, x block) error {
 	defer f.mu.Unlock()
 	var b batch
 	p.parse(x, &b)
+	if n := len(b.items); n > 0 && b.items[n-1].stamp < f.run.after*nanos {
+		b.lines, b.malformed, b.examples = int64(n), 0, nil // the process before this one has told of them
+	}
 	f.run.batch(f.source, &b)
 	for i := range b.items {
-		if it := &b.items[i]; !f.from.IsZero() && it.stamp < (f.from.Unix()+1)*nanos {
-			f.run.Lines--
-		} else if err := f.run.take(f.source, it); err != nil {
+		if b.items[i].stamp > f.run.present {
+			f.run.Future++
+		} else if err := f.run.take(f.source, &b.items[i]); err != nil {
 			return err
 		}
 	}
@@ -146,20 +152,19 @@ func (f *Follower) blocks(ctx context.Context) (<-chan block, <-chan error) {
 }
 
 func (f *Follower) read(ctx context.Context, to chan<- block) (err error) {
-	next := func() (block, error) { return block{}, io.EOF }
+	var next func(context.Context) (block, error)
 	if in := f.source.kept; in != nil {
-		all := blocks{r: in}
-		next = func() (block, error) { return all.next(nil) }
+		next = newStream(in).next
 	} else {
-		t, failed := newTail(f.source.name, f.from.IsZero())
+		t, failed := newTail(f.source.name, f.run.after == 0)
 		if failed != nil {
 			return failed
 		}
 		defer func() { err = errors.Join(err, t.close()) }()
-		next = func() (block, error) { return t.next(ctx) }
+		next = t.next
 	}
 	for {
-		x, err := next()
+		x, err := next(ctx)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"time"
 )
 
 const (
@@ -16,7 +17,8 @@ const (
 // block is a piece of a log: whole lines, each with its newline, but for the last line of the log.
 type block struct {
 	data []byte
-	long int // lines before it that were too long, and are left out
+	long int       // lines before it that were too long, and are left out
+	upTo time.Time // of a log that grows: all lines that were written before were handed on
 }
 
 // blocks reads a log block by block, each into a new buffer if free has none.

@@ -16,10 +16,12 @@ import (
 // input is an open log.
 type input struct {
 	io.Reader
-	name  string
-	size  int64 // in bytes as they are on the disk, 0 if not known
-	read  *atomic.Int64
-	close func() error
+	name   string
+	size   int64 // in bytes as they are on the disk, 0 if not known
+	again  bool  // it can be opened again
+	packed bool
+	read   *atomic.Int64
+	close  func() error
 }
 
 // counting counts the bytes that are read.
@@ -53,7 +55,7 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 		in.close = file.Close
 		raw = file
 		if info.Mode().IsRegular() {
-			in.size = info.Size()
+			in.size, in.again = info.Size(), true
 		}
 	}
 	buffered := bufio.NewReaderSize(counting{raw, read}, 64<<10)
@@ -61,8 +63,10 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 	var err error
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		in.packed = true
 		in.Reader, err = gzip.NewReader(buffered)
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case isZstd(head):
+		in.packed = true
 		var d *zstd.Decoder
 		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20)); err == nil {
 			in.Reader = d
@@ -76,4 +80,10 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), in.close())
 	}
 	return in, nil
+}
+
+// isZstd reports whether a frame of zstd begins so, or one that its readers skip, as pzstd puts in front.
+func isZstd(head []byte) bool {
+	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18})
 }

@@ -2,6 +2,10 @@ package replay
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
@@ -13,6 +17,7 @@ type item struct {
 	name   int32
 	status int16
 	end    bool // the stamp is that of the end
+	coarse bool // the stamp is a whole second, for want of a fraction
 }
 
 // batch is what was read of a log at a time.
@@ -63,8 +68,8 @@ func (p *lineParser) parse(x block, b *batch) {
 		p.line++
 		b.lines++
 		err := p.Parse(line, &p.rec)
-		if err == nil && p.timed && !p.rec.HasDuration {
-			err = errNoDuration
+		if err == nil {
+			err = p.doubt()
 		}
 		if err != nil {
 			b.malformed++
@@ -75,8 +80,8 @@ func (p *lineParser) parse(x block, b *batch) {
 			continue
 		}
 		it := item{
-			stamp: p.rec.Time.UnixNano(), took: unknown, name: p.names.of(p.rec.Method, p.rec.Target),
-			status: int16(p.rec.Status), end: p.rec.Stamp == accesslog.End,
+			stamp: nanosOf(p.rec.Time), took: unknown, name: p.names.of(p.rec.Method, p.rec.Target),
+			status: int16(p.rec.Status), end: p.rec.Stamp == accesslog.End, coarse: p.rec.Coarse,
 		}
 		if p.timed {
 			it.took = int64(p.rec.Duration)
@@ -85,4 +90,35 @@ func (p *lineParser) parse(x block, b *batch) {
 	}
 	b.names = append(b.names, p.names.list[p.sent:]...)
 	p.sent = len(p.names.list)
+}
+
+// longestCall is how long a call may take that is stamped with its beginning: it is in flight in all of these seconds.
+const longestCall = 24 * time.Hour
+
+// What is wrong with lines of times and durations that cannot be.
+var (
+	errNoDuration = errors.New("it has no duration, and others do")
+	errTooLong    = fmt.Errorf("it says that the call took more than %v", longestCall)
+	errTooOld     = errors.New("it is of a time before 1970")
+)
+
+// doubt says what is wrong with a line although it can be read.
+func (p *lineParser) doubt() error {
+	switch {
+	case p.rec.Time.Unix() < 1:
+		return errTooOld
+	case p.timed && !p.rec.HasDuration:
+		return errNoDuration
+	case p.timed && p.rec.Stamp == accesslog.Start && p.rec.Duration > longestCall:
+		return errTooLong
+	}
+	return nil
+}
+
+// nanosOf is a time since 1970, the last one there is for any after it.
+func nanosOf(t time.Time) int64 {
+	if t.Unix() >= math.MaxInt64/nanos {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }

@@ -26,12 +26,13 @@ func (c *Clock) set(at int64) {
 
 // player makes the calls again, second by second, in the time of their log.
 type player struct {
-	stats *collector.Collector
-	clock *Clock
-	names *[]string
-	done  func(start time.Time, active []*collector.Resource, most int64) error // called for each second with calls
+	stats   *collector.Collector
+	clock   *Clock
+	names   *[]string
+	inbound bool                                                                  // calls are to be inbound, for whoever looks at the Collector
+	done    func(start time.Time, active []*collector.Resource, most int64) error // called for each second with calls
 
-	open   int64 // Unix time of the second that is next
+	open   int64 // Unix time of the second that is next, or being played
 	sealed int64 // of the last one in which idle resources were looked for
 
 	flight flight
@@ -39,8 +40,19 @@ type player struct {
 	inAir  int64           // all of them
 	most   int64           // at once, in this second
 
+	known  []known               // by name
 	active []*collector.Resource // of this second
-	marks  map[*collector.Resource]bool
+	other  bool                  // the one for those beyond the limit is among them
+}
+
+// known is the resource that has a name in a second. In another one it may be another.
+type known struct {
+	*collector.Resource
+	second int64
+}
+
+func newPlayer(c *collector.Collector, clock *Clock, names *[]string, open int64) *player {
+	return &player{stats: c, clock: clock, names: names, open: open, sealed: open, flying: map[int32]int64{}}
 }
 
 // errFailed is the error of a call that failed.
@@ -52,7 +64,7 @@ const refused = "status"
 // A resource that is idle for retireAfter makes room for another; that is looked into every so many seconds of the log.
 const (
 	retireAfter = 24 * time.Hour
-	sealEvery   = 24 * 3600
+	sealEvery   = 2 * 24 * 3600
 )
 
 // second makes the calls of a second, in order, and ends those that end in it. The seconds before it that were not played
@@ -61,9 +73,8 @@ func (p *player) second(second int64, calls []call) error {
 	if err := p.idle(second); err != nil {
 		return err
 	}
-	p.most = p.inAir
-	p.active = p.active[:0]
-	clear(p.marks)
+	p.open, p.most = second, p.inAir
+	p.active, p.other = p.active[:0], false
 	p.clock.set(second * nanos)
 	for name := range p.flying {
 		p.mark(name)
@@ -72,8 +83,7 @@ func (p *player) second(second int64, calls []call) error {
 		c := &calls[i]
 		p.land(c.at + 1)
 		p.clock.set(c.at)
-		p.mark(c.name)
-		p.begin(c)
+		p.begin(p.mark(c.name), c)
 	}
 	end := (second + 1) * nanos
 	p.land(end)
@@ -113,30 +123,61 @@ func (p *player) finish() error {
 	return nil
 }
 
-func (p *player) mark(name int32) {
-	if r := p.stats.Resource((*p.names)[name]); !p.marks[r] {
-		p.marks[r] = true
-		p.active = append(p.active, r)
+// mark finds the resource of a name, which is active in this second.
+func (p *player) mark(name int32) *collector.Resource {
+	if n := len(*p.names); n > len(p.known) {
+		p.known = append(p.known, make([]known, n-len(p.known))...)
 	}
+	x := &p.known[name]
+	if x.second == p.open {
+		return x.Resource
+	}
+	x.Resource, x.second = p.stats.Resource((*p.names)[name]), p.open
+	if x.Name() != collector.Other || !p.other {
+		p.other = p.other || x.Name() == collector.Other
+		p.active = append(p.active, x.Resource)
+	}
+	return x.Resource
 }
 
 // begin makes a call, or several that are alike.
-func (p *player) begin(c *call) {
-	ctx, name := context.Background(), (*p.names)[c.name]
+func (p *player) begin(r *collector.Resource, c *call) {
 	if c.outcome == blocked {
-		p.stats.Block(ctx, name, refused, collector.Inbound(), collector.Batch(int64(c.n)))
+		p.stats.Block(context.Background(), (*p.names)[c.name], refused, p.how(c)...)
 		return
 	}
 	p.most = max(p.most, p.inAir+1)
-	if c.took == unknown {
-		_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), collector.Admitted(), collector.Batch(int64(c.n)))
-		e.Exit(c.err())
+	plain := !p.inbound && c.n == 1 && c.early == 0 // nearly all calls of logs that are replayed at once are
+	if plain && c.took == unknown {
+		e := r.Enter()
+		e.Exit(outcomeError(c.outcome == failed))
 		return
 	}
-	_, e, _ := p.stats.Enter(ctx, name, collector.Inbound(), collector.Admitted(), collector.StartedAt(time.Unix(0, c.at-c.early)))
+	e := new(collector.Entry)
+	if plain {
+		*e = r.Enter()
+	} else {
+		_, e, _ = p.stats.Enter(context.Background(), (*p.names)[c.name], p.how(c)...)
+	}
+	if c.took == unknown {
+		e.Exit(outcomeError(c.outcome == failed))
+		return
+	}
 	p.flight.add(landing{at: c.at - c.early + c.took, Entry: e, name: c.name, failed: c.outcome == failed})
 	p.flying[c.name]++
 	p.inAir++
+}
+
+// how says what is special about a call.
+func (p *player) how(c *call) []collector.Option {
+	how := []collector.Option{collector.Admitted(), collector.Batch(int64(c.n)), collector.StartedAt(time.Unix(0, c.at-c.early))}
+	if c.passed {
+		how = append(how, collector.Passed())
+	}
+	if p.inbound {
+		how = append(how, collector.Inbound())
+	}
+	return how
 }
 
 // land ends the calls that end before this time.
@@ -150,8 +191,6 @@ func (p *player) land(before int64) {
 		}
 	}
 }
-
-func (c *call) err() error { return outcomeError(c.outcome == failed) }
 
 func outcomeError(failed bool) error {
 	if failed {

@@ -5,6 +5,9 @@
 // the tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of
 // its line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that
 // durations below a second mean something: where exactly in its second such a call began, the log does not know.
+//
+// Time only goes forward. One line that is far ahead of those around it is left out; where all lines from one on are
+// earlier by more than the tolerance, because a clock was set back, they are late.
 package replay
 
 import (
@@ -48,6 +51,7 @@ type Report struct {
 	Malformed int64       // lines that could not be read
 	Late      int64       // later than the tolerance, and so not counted
 	Future    int64       // from after the present, and so not counted
+	Astray    int64       // far ahead of the lines around them, and so not counted
 	Early     int64       // of calls that began before what was still open: counted as passed then
 	Squeezed  int64       // seconds that were ended before the tolerance was over, because there were too many calls
 	Statuses  [1000]int64 // of the lines that were counted
@@ -98,8 +102,9 @@ type run struct {
 	errs    []error
 	size    int64
 	read    atomic.Int64
-	present int64   // with the tolerance, Unix nanoseconds
-	spread  float64 // where in its second the last time of a whole second was put
+	present int64 // with the tolerance, Unix nanoseconds
+	spread  spread
+	after   int64 // Unix time of the last second that the process before this one has counted, 0 if there was none
 	second  Second
 }
 
@@ -108,13 +113,13 @@ func (r *run) look() error {
 	var errs []error
 	known := true
 	for _, name := range r.Files {
-		s, size, err := look(name, r.Stdin, r.Format, r.Zone, &r.read, sampleLines)
+		s, err := look(name, r.Stdin, r.Format, r.Zone, &r.read, false)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		known = known && size > 0
-		r.size += size
+		known = known && s.size > 0
+		r.size += s.size
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}
@@ -140,32 +145,38 @@ func (r *run) merge(ctx context.Context) error {
 		if s == nil {
 			return nil
 		}
-		it := s.item(r.batch)
-		if it == nil {
-			r.reading = slices.DeleteFunc(r.reading, func(x *source) bool { return x == s })
-			continue
-		}
-		s.latest = max(s.latest, it.stamp)
-		if err := r.take(s, it); err != nil {
+		if err := r.take(s, s.head); err != nil {
 			return err
 		}
+		r.advance(s)
 	}
 }
 
-// behind is the log that is furthest behind, nil if all are at their end. It begins the ones whose time has come.
-func (r *run) behind(ctx context.Context) (s *source) {
-	for _, x := range r.reading {
-		if s == nil || x.latest < s.latest {
-			s = x
+// behind is the log whose next line is furthest behind, nil if all are at their end. It begins the ones whose time has
+// come.
+func (r *run) behind(ctx context.Context) *source {
+	for {
+		var s *source
+		for _, x := range r.reading {
+			if s == nil || x.latest < s.latest {
+				s = x
+			}
 		}
-	}
-	if len(r.sources) > 0 && (s == nil || r.sources[0].first <= s.latest) {
-		s = r.sources[0]
-		r.sources = r.sources[1:]
-		r.reading = append(r.reading, s)
+		if len(r.sources) == 0 || s != nil && r.sources[0].first > s.latest {
+			return s
+		}
+		s, r.sources = r.sources[0], r.sources[1:]
 		s.start(ctx, &r.Options, r.Timed, &r.read)
+		r.reading = append(r.reading, s)
+		r.advance(s)
 	}
-	return s
+}
+
+// advance goes on to the next line of a log that is being read.
+func (r *run) advance(s *source) {
+	if s.advance(r); s.head == nil {
+		r.reading = slices.DeleteFunc(r.reading, func(x *source) bool { return x == s })
+	}
 }
 
 // batch takes note of what was read.
@@ -191,22 +202,20 @@ func (r *run) batch(s *source, b *batch) {
 	}
 }
 
-// golden spreads any number of points evenly over [0, 1) when each is that much further than the one before.
-const golden = 0.6180339887498949
-
 // take puts a line into its place.
 func (r *run) take(s *source, it *item) error {
 	second := floorDiv(it.stamp)
-	if it.stamp > r.present {
-		r.Future++
-		return nil
-	}
 	if r.player == nil {
 		if err := r.begin(second); err != nil {
 			return err
 		}
 	}
-	if second < r.window.from {
+	c := r.call(s, it)
+	if r.after != 0 && r.counted(&c) {
+		r.Lines--
+		return nil
+	}
+	if second < r.window.from && !c.passed || c.at+max(c.took, 0) < r.window.from*nanos {
 		r.Late++
 		return nil
 	}
@@ -214,26 +223,9 @@ func (r *run) take(s *source, it *item) error {
 		return err
 	}
 	r.Statuses[it.status]++
-	c := call{at: second * nanos, took: it.took, name: s.ids[it.name], n: 1}
-	switch {
-	case r.Blocks[it.status]:
-		c.outcome = blocked
-	case r.Exceptions[it.status]:
-		c.outcome = failed
-	}
-	if c.took != unknown {
-		c.at = it.stamp
-		if it.stamp%nanos == 0 {
-			if r.spread += golden; r.spread >= 1 {
-				r.spread--
-			}
-			c.at += int64(r.spread * float64(nanos))
-		}
-		if it.end {
-			c.at -= c.took
-		}
-		if open := r.window.from * nanos; c.at < open {
-			c.early, c.at = open-c.at, open
+	if open := r.window.from * nanos; c.at < open {
+		c.early, c.at = open-c.at, open
+		if !c.passed {
 			r.Early++
 		}
 	}
@@ -247,22 +239,57 @@ func (r *run) take(s *source, it *item) error {
 	return nil
 }
 
+// call is what a line says. Without durations it is in the second of its line.
+func (r *run) call(s *source, it *item) call {
+	c := call{at: it.stamp, took: it.took, name: s.ids[it.name], n: 1}
+	switch {
+	case r.Blocks[it.status]:
+		c.outcome = blocked
+	case r.Exceptions[it.status]:
+		c.outcome = failed
+	}
+	if c.took == unknown {
+		c.at = floorDiv(it.stamp) * nanos
+		return c
+	}
+	if it.coarse {
+		c.at += r.spread.next(floorDiv(it.stamp))
+	}
+	if it.end {
+		c.at -= c.took
+	}
+	return c
+}
+
+// counted reports whether the process before this one has counted a call. If it has counted only its beginning, that is
+// noted: it had the line before it ended the second, since the line came when the call ended.
+func (r *run) counted(c *call) bool {
+	ended := floorDiv(c.at + max(c.took, 0))
+	if ended <= r.after {
+		return true
+	}
+	c.passed = floorDiv(c.at) <= r.after && ended <= r.after+int64(r.Tolerance/time.Second)
+	return c.passed && c.outcome == blocked
+}
+
+// shortest is how long a Collector may remember at least.
+const shortest = 2 * time.Second
+
 // begin makes the Collector, in the time of the first line.
 func (r *run) begin(second int64) error {
-	r.window.from = second - int64(r.Tolerance/time.Second)
+	r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
 	r.window.to = r.window.from
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
 	c, err := collector.New(collector.Options{
-		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter, Windows: node.Options{History: time.Minute},
+		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter,
+		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest}, // a second is read when it is over
 	})
 	if err != nil {
 		return err
 	}
-	r.player = &player{
-		stats: c, clock: clock, names: &r.names, open: r.window.from, sealed: r.window.from,
-		flying: map[int32]int64{}, marks: map[*collector.Resource]bool{}, done: r.done,
-	}
+	r.player = newPlayer(c, clock, &r.names, r.window.from)
+	r.player.done = r.done
 	return nil
 }
 

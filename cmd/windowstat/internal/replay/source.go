@@ -12,9 +12,6 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// errNoDuration is wrong with a line of a log whose other lines have one.
-var errNoDuration = errors.New("it has no duration, and others do")
-
 // source is one log that is replayed.
 type source struct {
 	name   string
@@ -22,25 +19,31 @@ type source struct {
 	timed  bool  // its lines have durations
 	first  int64 // the time of its first line
 
+	packed  bool
+	size    int64  // in bytes as they are on the disk, 0 if not known
 	kept    *input // if it cannot be opened again
 	batches chan *batch
 	ids     []int32 // of its names
-	batch   *batch  // that is being taken
-	next    int     // item of it
-	latest  int64   // time of the last one
+	items   []item  // that were read
+	head    *item   // the one that is next, nil if there is none
+	latest  int64   // the latest time so far, the head's included
 }
 
 // sampleLines is how many lines are looked at to tell what a log is.
 const sampleLines = 200
 
-// look opens a log and finds out about it, from as many lines as are wanted for a sample. A log without a line that can be read is an error, but for an empty one: that
-// has no format.
-func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64, sample int) (*source, int64, error) {
+// look opens a log and finds out about it, from some lines; from the first one if it comes from somewhere else as it
+// grows. A log without a line that can be read is an error, but for an empty one: that has no format.
+func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64, grows bool) (*source, error) {
 	in, err := open(name, stdin, read)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	s := &source{name: name, format: format}
+	s := &source{name: name, format: format, packed: in.packed, size: in.size}
+	sample := sampleLines
+	if grows && !in.again {
+		sample = 1
+	}
 	head := make([]byte, 0, blockSize)
 	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < sample {
 		n, err := in.Read(head[len(head):cap(head)])
@@ -50,13 +53,13 @@ func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Loc
 		}
 	}
 	err = s.judge(head, zone)
-	if in.size > 0 && name != "-" {
+	if in.again {
 		read.Store(0)
-		return s, in.size, errors.Join(err, in.close())
+		return s, errors.Join(err, in.close())
 	}
 	in.Reader = io.MultiReader(bytes.NewReader(head), in.Reader)
 	s.kept = in
-	return s, 0, err
+	return s, err
 }
 
 // judge finds the format, the time of the first line, and whether lines have durations.
@@ -82,7 +85,7 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 		if p.Parse(line, &rec) != nil {
 			continue
 		}
-		if at := rec.Time.UnixNano(); s.first == 0 || at < s.first {
+		if at := nanosOf(rec.Time); s.first == 0 || at < s.first {
 			s.first = at
 		}
 		s.timed = s.timed || rec.HasDuration
@@ -159,17 +162,57 @@ func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, 
 	}
 }
 
-// item is the next line, nil if there are no more.
-func (s *source) item(take func(*source, *batch)) *item {
-	for s.batch == nil || s.next == len(s.batch.items) {
+// witnesses is how many lines are asked whether to believe the one before them.
+const witnesses = 10
+
+// advance goes on to the next line that is from before the present, and is believed: not one that is ahead of the line
+// before it by more than lines may be out of order, if most of those behind it are not.
+func (s *source) advance(r *run) {
+	if s.head != nil {
+		s.items = s.items[1:]
+	}
+	for s.has(1, r) {
+		s.head = &s.items[0]
+		switch {
+		case s.head.stamp > r.present:
+			r.Future++
+		case s.head.stamp > s.latest+int64(r.Tolerance) && s.astray(r):
+			r.Astray++
+		default:
+			s.latest = max(s.latest, s.head.stamp)
+			return
+		}
+		s.items = s.items[1:]
+	}
+	s.head = nil
+}
+
+// astray reports whether most of the lines behind the first are earlier by more than the tolerance.
+func (s *source) astray(r *run) bool {
+	s.has(1+witnesses, r)
+	behind := s.items[1:min(len(s.items), 1+witnesses)]
+	earlier := 0
+	for i := range behind {
+		if behind[i].stamp < s.items[0].stamp-int64(r.Tolerance) {
+			earlier++
+		}
+	}
+	return 2*earlier > len(behind)
+}
+
+// has waits until n lines were read, and reports whether there are as many.
+func (s *source) has(n int, r *run) bool {
+	for len(s.items) < n {
 		b, ok := <-s.batches
 		if !ok {
-			return nil
+			return false
 		}
-		take(s, b)
-		s.batch, s.next = b, 0
+		r.batch(s, b)
+		if len(s.items) == 0 {
+			s.items = b.items
+		} else {
+			s.items = append(s.items[:len(s.items):len(s.items)], b.items...)
+		}
 	}
-	it := &s.batch.items[s.next]
-	s.next++
-	return it
+	return true
 }

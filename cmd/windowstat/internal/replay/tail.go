@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,126 +10,169 @@ import (
 	"time"
 )
 
-// tail reads a file that grows, through rotation: when another file has its name, or it was cut off, it reads what the
-// old one still has, and then the new one from its beginning.
+// tail reads a file that grows, through rotation: when another file has its name, it reads that one from its beginning,
+// and the old one for as long as somebody writes to it, since servers go on with it until they are told.
 type tail struct {
-	name   string
-	file   *os.File // nil while there is none
-	offset int64
-	lines  blocks
+	name  string
+	files []*growing // the last one has the name, or had it last
+	idle  bool       // nothing more was there
 }
 
-// poll is how often it is looked whether a file has grown.
-const poll = 200 * time.Millisecond
+const (
+	// poll is how often it is looked whether a file has grown.
+	poll = 200 * time.Millisecond
+	// linger is how long a file that has lost its name must be quiet, until it is closed.
+	linger = time.Minute
+)
 
 // newTail opens the file, if it is there, at its end or at its beginning.
 func newTail(name string, atEnd bool) (*tail, error) {
 	t := &tail{name: name}
-	if err := t.open(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := t.look(time.Now()); err != nil {
 		return nil, err
 	}
-	if atEnd && t.file != nil {
-		end, err := t.file.Seek(0, io.SeekEnd)
-		if err != nil {
-			return nil, errors.Join(err, t.file.Close())
+	if atEnd && len(t.files) > 0 {
+		if err := t.files[0].toEnd(); err != nil {
+			return nil, errors.Join(err, t.close())
 		}
-		t.offset = end
-		t.lines.skip = end > 0 && !endsLine(t.file, end)
 	}
 	return t, nil
 }
 
-// endsLine reports whether a line ends at an offset. If not, what comes there first is the rest of one.
-func endsLine(f io.ReaderAt, offset int64) bool {
-	var b [1]byte
-	_, err := f.ReadAt(b[:], offset-1)
-	return err == nil && b[0] == '\n'
+// look opens the file that has the name, if it is another one than before.
+func (t *tail) look(now time.Time) error {
+	at, err := os.Stat(t.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the old one may still be written to
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(t.files); n > 0 && t.files[n-1].is(at) {
+		return nil
+	}
+	file, err := os.Open(t.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.files = append(t.files, newGrowing(file, now))
+	return nil
 }
 
-func (t *tail) open() (err error) {
-	t.file, err = os.Open(t.name)
-	t.offset = 0
-	t.lines = blocks{r: t}
-	return err
-}
-
-// Read reads what is there. At the end of what there is the error is io.EOF, and reading may go on later.
-func (t *tail) Read(p []byte) (int, error) {
-	n, err := t.file.Read(p)
-	t.offset += int64(n)
-	return n, err
-}
-
-// next is what the file has grown by, in whole lines. It waits for that.
+// next is what the files have grown by, in whole lines, or, if all of that was handed on, the time up to which there is
+// no more. It waits between two looks.
 func (t *tail) next(ctx context.Context) (block, error) {
-	wait := time.NewTicker(poll)
-	defer wait.Stop()
-	for {
-		if t.file != nil {
-			moved := t.moved() // looked at first: what is written until then is read below
-			x, err := t.lines.next(nil)
-			if err == nil {
-				torn := len(x.data) > 0 && x.data[len(x.data)-1] != '\n'
-				if torn && !moved { // the line is being written
-					end := lastLine(x.data)
-					t.lines.rest = append(t.lines.rest[:0], x.data[end:]...)
-					x.data = x.data[:end]
-				}
-				t.lines.end = nil
-				if len(x.data) > 0 || x.long > 0 {
-					return x, nil
-				}
-			} else if !errors.Is(err, io.EOF) {
-				return x, err
-			}
-			t.lines.end = nil
-			if moved {
-				if err := t.file.Close(); err != nil {
-					return block{}, err
-				}
-				t.file = nil
-			}
-		}
-		if t.file == nil {
-			switch err := t.open(); {
-			case err == nil:
-				continue
-			case !errors.Is(err, fs.ErrNotExist):
-				return block{}, err
-			}
-			t.file = nil
-		}
+	if t.idle {
 		select {
 		case <-ctx.Done():
 			return block{}, ctx.Err()
-		case <-wait.C:
+		case <-time.After(poll):
 		}
 	}
-}
-
-// lastLine is where the last line of a piece begins.
-func lastLine(b []byte) int {
-	for i := len(b); i > 0; i-- {
-		if b[i-1] == '\n' {
-			return i
+	t.idle = false
+	for ctx.Err() == nil {
+		now := time.Now() // what is written until then is read below
+		if err := t.look(now); err != nil {
+			return block{}, err
+		}
+		closed := false
+		for i, g := range t.files {
+			x, err := g.next(now)
+			if err != nil || len(x.data) > 0 || x.long > 0 {
+				return x, err
+			}
+			if i < len(t.files)-1 && now.Sub(g.grown) > linger {
+				t.files = append(t.files[:i:i], t.files[i+1:]...)
+				x := g.end()
+				if err := g.Close(); err != nil || len(x.data) > 0 {
+					return x, err
+				}
+				closed = true
+				break
+			}
+		}
+		if !closed {
+			t.idle = true
+			return block{upTo: now}, nil
 		}
 	}
-	return 0
-}
-
-// moved reports whether another file has the name, or none, or the file was cut off.
-func (t *tail) moved() bool {
-	at, err := os.Stat(t.name)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	open, err := t.file.Stat()
-	return err != nil || !os.SameFile(at, open) || open.Size() < t.offset
+	return block{}, ctx.Err()
 }
 
 func (t *tail) close() error {
-	if t.file == nil {
-		return nil
+	var errs []error
+	for _, g := range t.files {
+		errs = append(errs, g.Close())
 	}
-	return t.file.Close()
+	return errors.Join(errs...)
+}
+
+// growing is one file that grows.
+type growing struct {
+	*os.File
+	offset int64
+	lines  blocks
+	grown  time.Time // when it did last
+}
+
+func newGrowing(file *os.File, now time.Time) *growing {
+	return &growing{File: file, lines: blocks{r: file}, grown: now}
+}
+
+// toEnd goes to the end of what there is. If no line ends there, what comes first is the rest of one.
+func (g *growing) toEnd() (err error) {
+	if g.offset, err = g.Seek(0, io.SeekEnd); err != nil || g.offset == 0 {
+		return err
+	}
+	var b [1]byte
+	_, err = g.ReadAt(b[:], g.offset-1)
+	g.lines.skip = b[0] != '\n'
+	return err
+}
+
+// is reports whether it is this file.
+func (g *growing) is(at os.FileInfo) bool {
+	own, err := g.Stat()
+	return err == nil && os.SameFile(at, own)
+}
+
+// next reads whole lines, if there are some. A file that was cut off is read again from its beginning.
+func (g *growing) next(now time.Time) (block, error) {
+	own, err := g.Stat()
+	if err != nil {
+		return block{}, err
+	}
+	if own.Size() < g.offset {
+		if _, err := g.Seek(0, io.SeekStart); err != nil {
+			return block{}, err
+		}
+		x := g.end()
+		g.offset, g.lines = 0, blocks{r: g.File}
+		if len(x.data) > 0 {
+			return x, nil
+		}
+	}
+	x, err := g.lines.next(nil)
+	g.lines.end = nil
+	if err != nil && !errors.Is(err, io.EOF) {
+		return x, err
+	}
+	end := bytes.LastIndexByte(x.data, '\n') + 1
+	g.lines.rest = append(g.lines.rest, x.data[end:]...) // it is being written
+	x.data = x.data[:end]
+	offset, err := g.Seek(0, io.SeekCurrent)
+	if offset != g.offset {
+		g.offset, g.grown = offset, now
+	}
+	return x, err
+}
+
+// end is the line that was begun, when no more of it will come.
+func (g *growing) end() block {
+	rest := g.lines.rest
+	g.lines.rest = nil
+	return block{data: rest}
 }

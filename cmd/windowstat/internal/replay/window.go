@@ -9,9 +9,10 @@ import (
 // seconds, since servers write them when calls end. It is a ring of seconds.
 type window struct {
 	seconds [][]call
-	from    int64 // Unix time of the first second that takes calls
-	to      int64 // of the one after the last that has some
-	held    int   // calls
+	free    [][]call // room of seconds that were taken out
+	from    int64    // Unix time of the first second that takes calls
+	to      int64    // of the one after the last that has some
+	held    int      // calls
 }
 
 // newWindow makes a window for lines that are late by at most tolerance seconds.
@@ -38,6 +39,9 @@ func floorMod(a, b int64) int64 { return ((a % b) + b) % b }
 func (w *window) add(c call) {
 	second := floorDiv(c.at)
 	slot := w.slot(second)
+	if n := len(w.free); *slot == nil && n > 0 {
+		*slot, w.free = w.free[n-1], w.free[:n-1]
+	}
 	*slot = append(*slot, c)
 	w.held++
 	w.to = max(w.to, second+1)
@@ -76,11 +80,12 @@ func (w *window) end(before int64, f func(second int64, calls []call) error) err
 		calls := *slot
 		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 		w.held -= len(calls)
-		*slot = calls[:0]
-		if cap(calls) > crowd {
-			*slot = nil // what one second needed, others do not
+		*slot = nil
+		err := f(w.from, calls)
+		if cap(calls) <= crowd { // what one busy second needed, others do not
+			w.free = append(w.free, calls[:0])
 		}
-		if err := f(w.from, calls); err != nil {
+		if err != nil {
 			w.from++
 			return err
 		}

@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// What a real access log has in it, as the tools say that everybody has. Each prints a count and what it is of.
+const (
+	realLog = "testdata/apache_access.log.gz"
+
+	countLines    = `zcat "$1" | wc -l`
+	countStatuses = `zcat "$1" | awk -F'"' '{ split($3, a, " "); print a[1] }' | sort | uniq -c`
+	countSeconds  = `zcat "$1" | awk '{ print substr($4, 2) }' | sort | uniq -c`
+	countPeak     = `zcat "$1" | awk '{ print substr($4, 2) }' | sort | uniq -c | awk '{ print $1, $2 }' |
+		sed 's|\([0-9]*\)/May/\(2015\):|\2-05-\1 |' | sort -k1,1rn -k2 | sed -n 1p`
+	countFailures = `zcat "$1" | awk -F'"' '$3 ~ /^ 5/' | awk '{ print substr($4, 2) }' | sort | uniq -c`
+
+	// The requests whose targets are not escaped, for which awk has no word; and of those the resources: what identifies a
+	// single thing is :id.
+	plainLines     = `zcat "$1" | awk -F'"' '$2 !~ /%/'`
+	countResources = plainLines + ` | awk -F'"' '{ print $2 }' | awk '{
+		sub(/\?.*/, "", $2)
+		n = split($2, segment, "/")
+		name = ""
+		for (i = 1; i <= n; i++) {
+			s = segment[i]
+			if (s == "" || s == ".") continue
+			digits = s; d = gsub(/[0-9]/, "", digits)
+			dashes = s; k = gsub(/[-_]/, "", dashes)
+			if (s ~ /^[0-9]+$/ || length(s) > 48 ||
+				s ~ /^[0-9a-fA-F]+$/ && d > 0 && length(s) >= 8 ||
+				s ~ /^[0-9a-zA-Z_-]+$/ && d > 1 && k < 2 && length(s) >= 16) s = ":id"
+			name = name "/" s
+		}
+		if (name == "") name = "/"
+		print $1 " " name
+	}' | sort | uniq -c`
+)
+
+// TestReplay replays a real access log, and compares the report and the metric log with what zcat, awk, sort and uniq
+// say.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	binary := buildWindowstat(t)
+	dir := t.TempDir()
+	printed := shell(t, `"$2" replay --metric-log.dir="$3" --metric-log.app=web "$1"`, realLog, binary, dir)
+
+	lines := strings.TrimSpace(shell(t, countLines, realLog))
+	if got := reported(printed, " lines"); got != lines || lines != "10000" {
+		t.Errorf("%s lines; wc says %s", got, lines)
+	}
+	for status, n := range counts(t, countStatuses) {
+		if got := reported(printed, " with status "+status); got != strconv.Itoa(n) {
+			t.Errorf("%s lines with status %s; awk says %d", got, status, n)
+		}
+	}
+
+	rows := loggedRows(t, dir)
+	passed, failed := map[string]int{}, map[string]int{}
+	for _, row := range rows {
+		if row.Resource != collector.InboundTotal {
+			continue
+		}
+		at := row.Start.Format("02/Jan/2006:15:04:05")
+		passed[at] = int(row.Pass)
+		if row.Exception > 0 {
+			failed[at] = int(row.Exception)
+		}
+		if row.Success != row.Pass || row.RT != 0 {
+			t.Errorf("%s: %d passed, %d completed in %v", at, row.Pass, row.Success, row.RT)
+		}
+	}
+	compareCounts(t, "calls", passed, counts(t, countSeconds))
+	compareCounts(t, "exceptions", failed, counts(t, countFailures))
+
+	// The summary has the first of the seconds with the most calls.
+	most := strings.Fields(shell(t, countPeak, realLog))
+	for line := range strings.Lines(printed) {
+		if total, ok := strings.CutSuffix(line, collector.InboundTotal+"\n"); ok {
+			columns := strings.Fields(total)
+			if got := columns[2:4]; columns[0] != lines || got[0] != most[0] || got[1]+" "+strings.TrimSuffix(columns[4], "+00:00") != most[1]+" "+most[2] {
+				t.Errorf("the summary ends with %q; the tools say that the peak is %v", total, most)
+			}
+			printed = ""
+		}
+	}
+	if printed != "" {
+		t.Errorf("no sum in the summary:\n%s", printed)
+	}
+	t.Logf("%s lines, %d rows, %d seconds with calls, the peak is %v", lines, len(rows), len(passed), most)
+}
+
+// TestReplayResources replays lines from stdin, and compares the resources with what awk says.
+func TestReplayResources(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shell(t, plainLines+` | "$2" replay --path-depth=16 --max-resources=5000 --metric-log.dir="$3" -`, realLog, buildWindowstat(t), dir)
+	passed := map[string]int{}
+	for _, row := range loggedRows(t, dir) {
+		if row.Resource != collector.InboundTotal {
+			passed[row.Resource] += int(row.Pass)
+		}
+	}
+	compareCounts(t, "calls", passed, counts(t, countResources))
+	t.Logf("%d resources", len(passed))
+}
+
+// buildWindowstat builds the command line.
+func buildWindowstat(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", binary, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// shell runs a command with arguments, and returns what it prints.
+func shell(t *testing.T, script string, args ...string) string {
+	t.Helper()
+	out, err := output(t.Context(), ".", append([]string{"bash", "-o", "pipefail", "-c", script, "bash"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// counts is what a command prints about the log that ends in uniq -c.
+func counts(t *testing.T, script string) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	for line := range strings.Lines(shell(t, script, realLog)) {
+		count, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[what] = n
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s prints nothing", script)
+	}
+	return all
+}
+
+// reported is the number in front of what a report says.
+func reported(report, what string) string {
+	for line := range strings.Lines(report) {
+		if n, ok := strings.CutSuffix(line, what+"\n"); ok {
+			return strings.TrimSpace(n)
+		}
+	}
+	return "no"
+}
+
+func compareCounts(t *testing.T, what string, got, want map[string]int) {
+	t.Helper()
+	if maps.Equal(got, want) {
+		return
+	}
+	for k, n := range want {
+		if got[k] != n {
+			t.Errorf("%s of %s: %d, the tools say %d", what, k, got[k], n)
+		}
+	}
+	for k, n := range got {
+		if want[k] == 0 {
+			t.Errorf("%s of %s: %d, the tools say nothing", what, k, n)
+		}
+	}
+}
+
+func loggedRows(t *testing.T, dir string) []metriclog.Row {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.log.????-??-??", "*.log.????-??-??.*[0-9]"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	rows, err := readLog(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}

@@ -1,0 +1,44 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// A call that passed in a process before this one is in flight and completes here, and passes nowhere.
+func TestResume(t *testing.T) {
+	r := newRig(t, node.Options{})
+	call, batch := r.Resume(100*ms, 1), r.Resume(200*ms, 3)
+	if got := r.InFlight(); got != 2 {
+		t.Fatalf("%d in flight, want 2", got)
+	}
+	later := r.Enter(1300*ms, 1)
+	for _, x := range []struct {
+		call   *node.Call
+		at     time.Duration
+		failed bool
+		n      int64
+	}{{&later, 1400 * ms, false, 1}, {&call, 2500 * ms, true, 1}, {&batch, 3500 * ms, false, 3}} {
+		if n := x.call.Exit(x.at, x.failed); n != x.n {
+			t.Errorf("the end at %v counted %d, want %d", x.at, n, x.n)
+		}
+	}
+	r.Seal(4 * time.Second)
+	for i, want := range []node.MetricNode{
+		{InFlight: 2, InFlightMax: 2},
+		{Counts: node.Counts{Pass: 1, Complete: 1, RTSum: 100 * ms}, InFlight: 2, InFlightMax: 3},
+		{Counts: node.Counts{Complete: 1, Exception: 1, RTSum: 2400 * ms}, InFlight: 1, InFlightMax: 2},
+		{Counts: node.Counts{Complete: 3, RTSum: 9900 * ms}, InFlightMax: 1},
+	} {
+		got := r.second(t, int64(i))
+		got.Start, got.PassPeak, got.RTMin, got.RTMax = want.Start, 0, 0, 0
+		if got != want {
+			t.Errorf("second %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if got := r.Snapshot(4*time.Second, nil).Total; got.Pass != 1 || got.Complete != 5 {
+		t.Errorf("total: %+v", got)
+	}
+}
