@@ -226,6 +226,10 @@ func Catalogue() []Metric {
 			Help: "Unix time of the last second in the metric log; 0 while there is none.",
 		},
 		{
+			Name: ReplayLines, Type: Counter, Labels: []string{"result"},
+			Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
+		},
+		{
 			Name: CursorLag, Type: Gauge, Unit: "seconds", Labels: reader,
 			Help: "Sealed seconds that a reader of the page of seconds has not had.",
 		},

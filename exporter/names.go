@@ -36,4 +36,6 @@ const (
 	LogErrors      = "metriclog_errors_total"
 	LogLostSeconds = "metriclog_lost_seconds_total"
 	LogLastSecond  = "metriclog_last_second_timestamp_seconds"
+
+	ReplayLines = "replay_lines_total"
 )
