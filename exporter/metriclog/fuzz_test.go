@@ -17,7 +17,7 @@ import (
 func (r *Row) print() string {
 	m := r.Record()
 	m.RTSum = r.RT
-	line := appendLine(nil, head(r.Start), r.Resource, &m)
+	line := appendLine(nil, appendHead(nil, r.Start), r.Resource, &m)
 	if r.Success != 1 { // RTSum is of so many calls
 		fields := strings.Split(string(line), "|")
 		fields[7] = fmt.Sprint(r.RT.Milliseconds())
@@ -30,7 +30,7 @@ func (r *Row) print() string {
 func FuzzParse(f *testing.F) {
 	for _, name := range names {
 		m := node.MetricNode{Counts: node.Counts{Pass: 1, Complete: 1<<63 - 1, RTSum: 5}}
-		f.Add(string(appendLine(nil, head(start), name, &m)))
+		f.Add(string(appendLine(nil, appendHead(nil, start), name, &m)))
 	}
 	f.Add("1767323045000|2026-01-02 03:04:05|GET /a|3|1|2|1|7")
 	f.Add("-1|d|\\x4a\\xzz\\|3|-1|2|1|7|1|1|1")
@@ -63,7 +63,7 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		m := node.MetricNode{Counts: node.Counts{Pass: 3}}
-		line := string(appendLine(nil, head(start), name, &m))
+		line := string(appendLine(nil, appendHead(nil, start), name, &m))
 		if strings.Count(line, "\n") != 1 || strings.Count(line, "|") != 10 {
 			t.Fatalf("%q", line)
 		}

@@ -90,28 +90,13 @@ func number(s string) int {
 	return 0
 }
 
-// named lists the files of the logs of a kind that are wanted, by log, date and number.
-func named(dir, kind string, wanted func(log string) bool) ([]segment, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []segment
-	for _, e := range entries {
-		if s, ok := parseSegment(e.Name(), kind); ok && e.Type().IsRegular() && wanted(s.log) {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b segment) int {
-		return cmp.Or(strings.Compare(a.log, b.log), strings.Compare(a.date, b.date), a.n-b.n)
-	})
-	return all, nil
-}
-
-// segments is named, oldest first. The order is that of their first seconds: that of the dates in the names is another
-// one where the time zone was changed. It costs a look into every file.
+// segments lists the files of the logs of a kind that are wanted, oldest first. The order is that of their first
+// seconds: that of the dates in the names is another one where the time zone was changed. It costs a look into every file.
 func segments(dir, kind string, wanted func(log string) bool) ([]segment, error) {
 	all, err := named(dir, kind, wanted)
+	if err == nil && gap(all) {
+		all, err = named(dir, kind, wanted)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +112,31 @@ func segments(dir, kind string, wanted func(log string) bool) ([]segment, error)
 	}
 	slices.SortStableFunc(all, func(a, b segment) int { return cmp.Compare(a.first, b.first) })
 	return all, nil
+}
+
+// named lists the files by log, date and number. A file that is begun meanwhile may be missing, and one that is begun
+// after it be there.
+func named(dir, kind string, wanted func(log string) bool) (all []segment, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if s, ok := parseSegment(e.Name(), kind); ok && e.Type().IsRegular() && wanted(s.log) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int {
+		return cmp.Or(strings.Compare(a.log, b.log), strings.Compare(a.date, b.date), a.n-b.n)
+	})
+	return all, err
+}
+
+// gap reports whether a number is missing between two of a day.
+func gap(all []segment) bool {
+	for i := 1; i < len(all); i++ {
+		if a, b := all[i-1], all[i]; a.log == b.log && a.date == b.date && b.n > a.n+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // firstSecond is the first second of a file. It reports false if there is none near its beginning.
