@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// site is a server with an access log, and what follows that. It knows what should be in the metric log.
+type site struct {
+	t       *testing.T
+	path    string
+	log     metriclog.Options
+	options Options
+	random  *rand.Rand
+	end     bool // its log has the ends of calls
+
+	file     *os.File
+	stop     context.CancelFunc // of the process that follows, nil if there is none
+	stopped  chan error
+	follower *Follower
+	writer   *metriclog.Writer
+
+	calls          int
+	pass, complete map[int64]int64
+}
+
+func newSite(t *testing.T, dir string, end bool, format *accesslog.Format) *site {
+	s := &site{
+		t: t, path: filepath.Join(dir, "access.log"), end: end, random: rand.New(rand.NewPCG(7, 7)),
+		log:  metriclog.Options{Dir: filepath.Join(dir, "log"), App: "site", Location: time.UTC, Logger: slog.New(slog.DiscardHandler)},
+		pass: map[int64]int64{}, complete: map[int64]int64{},
+	}
+	s.options = options(t, s.path)
+	s.options.Format, s.options.Tolerance = format, 5*time.Second
+	s.file = create(t, s.path)
+	return s
+}
+
+// start starts a process that follows, as the command does.
+func (s *site) start() {
+	s.t.Helper()
+	after, err := metriclog.Last(s.log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.follower, err = NewFollower(s.options, after); err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := collector.New(collector.Options{Now: s.follower.Clock.Now, After: after})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.writer, err = metriclog.New(c, s.log); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.stop, s.stopped = cancel, make(chan error, 1)
+	go func() {
+		s.stopped <- s.follower.Run(ctx, c, func() {
+			if err := s.writer.Flush(); err != nil {
+				s.t.Error(err)
+			}
+		})
+	}()
+}
+
+// kill ends the process, and what it has not written is gone.
+func (s *site) kill() {
+	s.t.Helper()
+	s.stop()
+	if err := <-s.stopped; err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.writer.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	r := s.follower.Report()
+	if r.Late+r.Early+r.Future+r.Malformed+r.Squeezed != 0 {
+		s.t.Errorf("report: %+v", r)
+	}
+}
+
+// serve answers requests for a while, and writes its log as they end: a line each, some of them in two pieces.
+func (s *site) serve(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(time.Duration(s.random.IntN(40)) * time.Millisecond)
+		ended := time.Now().Truncate(time.Millisecond)
+		took := time.Duration(s.random.IntN(300)) * time.Millisecond
+		if s.random.IntN(10) == 0 {
+			took *= 9
+		}
+		began := ended.Add(-took)
+		line := fmt.Sprintf("%d.%03d %s %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, "200", took/time.Second, took%time.Second/time.Millisecond)
+		if !s.end {
+			line = fmt.Sprintf("%d 200 %d\n", began.UnixMicro(), took.Microseconds())
+		}
+		cut := s.random.IntN(len(line))
+		appendTo(s.t, s.file, line[:cut])
+		if s.random.IntN(20) == 0 {
+			time.Sleep(300 * time.Millisecond)
+		}
+		appendTo(s.t, s.file, line[cut:])
+		s.calls++
+		s.pass[began.Unix()]++
+		s.complete[ended.Unix()]++
+	}
+}
+
+// check compares the metric log, when everything was played.
+func (s *site) check() {
+	s.t.Helper()
+	rows, err := metriclog.Searcher{Dir: s.log.Dir}.Search(metriclog.Query{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	pass, complete := map[int64]int64{}, map[int64]int64{}
+	for row := range rows.All() {
+		if row.Resource == collector.InboundTotal {
+			pass[row.Start.Unix()] += row.Pass
+			complete[row.Start.Unix()] += row.Success
+		}
+	}
+	if err := rows.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	for what, x := range map[string][2]map[int64]int64{"passed": {pass, s.pass}, "completed": {complete, s.complete}} {
+		got, want, sum := x[0], x[1], int64(0)
+		for second, n := range got {
+			if sum += n; n != want[second] {
+				s.t.Errorf("%v: %d %s, want %d", time.Unix(second, 0).UTC(), n, what, want[second])
+			}
+		}
+		if sum != int64(s.calls) {
+			s.t.Errorf("%d of %d calls %s", sum, s.calls, what)
+		}
+	}
+}
+
+// Every call is counted once, in its seconds, whatever becomes of the log and of whoever follows it.
+func TestFollow(t *testing.T) {
+	nginx, err := accesslog.Nginx("$msec $status $request_time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apache, err := accesslog.Apache("%{usec}t %>s %D")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, end := range map[string]bool{"ends": true, "beginnings": false} {
+		format := apache
+		if end {
+			format = nginx
+		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t, dir, end, format)
+				appendTo(t, s.file, "123456789.000 200 0.000\n1 200 1\nrubbish\n") // from before anybody looked
+				s.start()
+				s.serve(20 * time.Second)
+				rename(t, s.path, s.path+".1")
+				s.serve(3 * time.Second)
+				s.file = create(t, s.path)
+				s.serve(30 * time.Second)
+				s.kill()
+				s.serve(8 * time.Second)
+				s.start()
+				s.serve(400 * time.Millisecond)
+				s.kill()
+				s.start()
+				s.kill() // before it has done anything
+				s.start()
+				s.serve(15 * time.Second)
+				s.kill()
+				s.serve(time.Hour) // nobody follows
+				s.start()
+				s.serve(10 * time.Second)
+				time.Sleep(s.options.Tolerance + 3*time.Second)
+				s.kill()
+				s.check()
+				t.Logf("%d calls", s.calls)
+			})
+		})
+	}
+}
+
+func TestFollowStdin(t *testing.T) {
+	f, err := accesslog.Nginx("$msec $status $request_time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		s := newSite(t, dir, true, f)
+		s.options.Files, s.options.Stdin = []string{"-"}, r
+		go func() {
+			tail, err := newTail(s.path, false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for {
+				x, err := tail.next(t.Context())
+				if err == nil {
+					_, err = w.Write(x.data)
+				}
+				if err != nil { // this is the end
+					_ = tail.close()
+					return
+				}
+			}
+		}()
+		appendTo(t, s.file, fmt.Sprintf("%d.000 200 0.000\n", time.Now().Unix()-3600))
+		s.start()
+		s.serve(20 * time.Second)
+		time.Sleep(2 * time.Second)
+		if err := w.Close(); err != nil { // the end plays what is held
+			t.Fatal(err)
+		}
+		if err := <-s.stopped; err != nil {
+			t.Fatal(err)
+		}
+		if r := s.follower.Report(); r.Late != 1 || int(r.Lines) != s.calls+1 {
+			t.Errorf("report: %d late, %d lines of %d", r.Late, r.Lines, s.calls)
+		}
+		if err := s.writer.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		s.check()
+	})
+}
+
+func TestFollowerNeedsAFormat(t *testing.T) {
+	dir := t.TempDir()
+	f, err := accesslog.Named("common")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := write(t, filepath.Join(dir, "empty"), nil)
+	packed := write(t, filepath.Join(dir, "packed"), pack(t, []byte(common(1, "GET /", 200))).Bytes())
+	for _, c := range []struct {
+		name, path, err string
+		format          *accesslog.Format
+	}{
+		{"missing", filepath.Join(dir, "missing"), "no such file", nil},
+		{"missing, with a format", filepath.Join(dir, "missing"), "", f},
+		{"empty", empty, "no lines to guess", nil},
+		{"empty, with a format", empty, "", f},
+		{"a directory", dir, "is a directory", f},
+		{"packed", packed, "is packed", f},
+	} {
+		o := options(t, c.path)
+		o.Format = c.format
+		_, err := NewFollower(o, time.Time{})
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
