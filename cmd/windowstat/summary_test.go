@@ -33,10 +33,10 @@ func TestSummary(t *testing.T) {
 	const want = `4 seconds, from 2026-01-03 00:59:58+01:00 to 2026-01-03 01:00:01+01:00
 
   pass  per second  peak        at  block    share  complete  exception  share  worst rt        at  resource
-   400       100.0   400  01:00:01      0    0.00%       399          0  0.00%       1ms  01:00:01  busy
-    35         8.8    13  00:59:59      2    5.41%        35          3  8.57%       9ms  00:59:59  a\x1b
-     0         0.0     0         -      1  100.00%         0          0      -        0s         -  quiet
-  1000       250.0  1000  00:59:58      0    0.00%        10          0  0.00%       5ms  00:59:58  __total_inbound_traffic__
+   400         100   400  01:00:01      0    0.00%       399          0  0.00%       1ms  01:00:01  busy
+    35        8.75    13  00:59:59      2    5.41%        35          3  8.57%       9ms  00:59:59  a\x1b
+     0           0     0         -      1  100.00%         0          0      -         -         -  quiet
+  1000         250  1000  00:59:58      0    0.00%        10          0  0.00%       5ms  00:59:58  __total_inbound_traffic__
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
