@@ -125,8 +125,11 @@ func (s *summary) write(w io.Writer) error {
 
 // rate is a number a second, with three digits at least.
 func rate(v float64) string {
-	if v >= 100 || v == 0 {
+	switch {
+	case v >= 100 || v == 0:
 		return fmt.Sprintf("%.0f", v)
+	case v < 0.001:
+		return "<0.001"
 	}
 	return fmt.Sprintf("%.3g", v)
 }
