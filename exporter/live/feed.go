@@ -102,10 +102,15 @@ func (f *feed) make(m collector.Moment) {
 type row struct {
 	number int
 	m      node.MetricNode
-	p99    time.Duration
+	times  times
 }
 
-// second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
+// times are response times in microseconds; -1 is one that is not known.
+type times struct{ average, p99 int64 }
+
+var unknownTimes = times{-1, -1}
+
+// second makes the rows of a second: number, pass, block, exception, complete, average and p99, in flight.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -114,9 +119,11 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		if !ok || second.Idle() {
 			return
 		}
-		x := row{number: number(), m: second}
-		if v.Histogram(index, index+1, &h) {
-			x.p99 = h.Quantile(0.99)
+		x := row{number: number(), m: second, times: times{average: second.AvgRT().Microseconds()}}
+		if f.stats.Untimed() {
+			x.times = unknownTimes
+		} else if v.Histogram(index, index+1, &h) {
+			x.times.p99 = h.Quantile(0.99).Microseconds()
 		}
 		rows = append(rows, x)
 	}
@@ -135,7 +142,7 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		}
 		b = append(b, '[')
 		for k, v := range [...]int64{
-			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.m.AvgRT().Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
+			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.times.average, x.times.p99, x.m.InFlightMax,
 		} {
 			if k > 0 {
 				b = append(b, ',')

@@ -14,7 +14,7 @@ import (
 // details is what is shown of one resource, or of the whole process.
 type details struct {
 	Name    string    `json:"name"`
-	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average, p99 (µs, -1 for none), most in flight, peak
+	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average, p99 (µs, -1 for none, see times), most in flight, peak
 	Origins []share   `json:"origins"`
 	Callers []share   `json:"callers"`
 	Blocks  []share   `json:"blocks"`
@@ -53,7 +53,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		left := maxPlaces
 		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
 	}
-	d.Seconds = seconds(view, m.Open)
+	d.Seconds = seconds(view, m.Open, p.stats.Untimed())
 	body, err := json.Marshal(d)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -68,18 +68,21 @@ func shareOf(name string, v *node.View, now time.Duration) share {
 }
 
 // seconds are the last ones of a view.
-func seconds(v *node.View, open int64) [][]int64 {
+func seconds(v *node.View, open int64, untimed bool) [][]int64 {
 	list := v.AppendSeconds(nil, open-span, open)
 	hs := make([]node.Histogram, min(60, len(list)))
 	v.Histograms(open-int64(len(hs)), hs)
 	rows := make([][]int64, len(list))
 	for i := range list {
 		m := &list[i]
-		p99 := int64(-1)
+		t := times{m.AvgRT().Microseconds(), -1}
 		if k := i - (len(list) - len(hs)); k >= 0 && hs[k].Count() > 0 {
-			p99 = hs[k].Quantile(0.99).Microseconds()
+			t.p99 = hs[k].Quantile(0.99).Microseconds()
 		}
-		rows[i] = []int64{m.Start.Unix(), m.Pass, m.Block, m.Exception, m.Complete, m.AvgRT().Microseconds(), p99, m.InFlightMax, m.PassPeak}
+		if untimed {
+			t = unknownTimes
+		}
+		rows[i] = []int64{m.Start.Unix(), m.Pass, m.Block, m.Exception, m.Complete, t.average, t.p99, m.InFlightMax, m.PassPeak}
 	}
 	return rows
 }

@@ -37,7 +37,7 @@ function take(message) {
 function line(number, column) {
   return state.seconds.map(s => {
     const row = s.rows.get(number);
-    if (column === AVERAGE || column === P99) return row && row[COMPLETE] > 0 ? row[column] : null;
+    if (column === AVERAGE || column === P99) return row && row[COMPLETE] > 0 && row[column] >= 0 ? row[column] : null;
     return row ? row[column] : 0;
   });
 }
@@ -111,7 +111,7 @@ function table() {
     columns.forEach((c, k) => {
       const td = tr.children[k];
       if (c.at) {
-        const text = (c.format || count)(c.format && !item[c.key] ? null : item[c.key]);
+        const text = (c.format || count)(c.format && !(item[c.key] > 0) ? null : item[c.key]);
         if (td.textContent !== text) td.textContent = text;
         td.className = c.mark && item[c.key] > 0 ? c.mark : '';
       } else if (c.key === 'peak') td.textContent = count(item.peak);
