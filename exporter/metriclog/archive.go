@@ -20,6 +20,7 @@ type Archive struct {
 	head  []byte
 	rows  []byte
 	marks []mark
+	err   error // of a write; nothing is written after it
 }
 
 // enough is how many bytes of rows are written at once.
@@ -45,6 +46,9 @@ func NewArchive(o Options) (*Archive, error) {
 // collector.InboundTotal last. What it holds back is written before the next day begins, and by Close. After an error
 // nothing more can be appended.
 func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNode]) error {
+	if a.err != nil {
+		return a.err
+	}
 	start = start.In(a.loc)
 	if second := start.Unix(); second <= a.last {
 		return fmt.Errorf("metriclog: the log %s in %s has seconds up to %s already, and cannot take %s",
@@ -68,15 +72,21 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 
 // flush writes what is held back.
 func (a *Archive) flush() error {
-	if len(a.marks) == 0 {
-		return nil
+	if len(a.marks) == 0 || a.err != nil {
+		return a.err
 	}
 	if err := a.files.appendAll(a.first, a.rows, a.marks); err != nil {
-		return fmt.Errorf("metriclog: %w", err)
+		a.err = fmt.Errorf("metriclog: %w", err)
 	}
 	a.rows, a.marks = a.rows[:0], a.marks[:0]
-	return nil
+	return a.err
 }
 
-// Close writes what is held back, and closes the files.
-func (a *Archive) Close() error { return errors.Join(a.flush(), a.files.close()) }
+// Close writes what is held back, and closes the files. An error that Append has returned does not come again.
+func (a *Archive) Close() error {
+	var err error
+	if a.err == nil {
+		err = a.flush()
+	}
+	return errors.Join(err, a.files.close())
+}

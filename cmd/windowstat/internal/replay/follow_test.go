@@ -224,7 +224,7 @@ func TestFollowStdin(t *testing.T) {
 				}
 			}
 		}()
-		appendTo(t, s.file, fmt.Sprintf("%d.000 200 0.000\n", time.Now().Unix()-3600))
+		appendTo(t, s.file, fmt.Sprintf("%d.000 200 0.000\n%d.000 200 0.000\n", time.Now().Unix()-3600, time.Now().Unix()+3600))
 		s.start()
 		s.serve(20 * time.Second)
 		time.Sleep(2 * time.Second)
@@ -234,8 +234,8 @@ func TestFollowStdin(t *testing.T) {
 		if err := <-s.stopped; err != nil {
 			t.Fatal(err)
 		}
-		if r := s.follower.Report(); r.Late != 1 || int(r.Lines) != s.calls+1 {
-			t.Errorf("report: %d late, %d lines of %d", r.Late, r.Lines, s.calls)
+		if r := s.follower.Report(); r.Late != 1 || r.Future != 1 || int(r.Lines) != s.calls+2 {
+			t.Errorf("report: %d late, %d from the future, %d lines of %d calls", r.Late, r.Future, r.Lines, s.calls)
 		}
 		if err := s.writer.Flush(); err != nil {
 			t.Fatal(err)

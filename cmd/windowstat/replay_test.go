@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// accessLine is a line of the format common.
+func accessLine(at time.Time, path string, status int) string {
+	return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" %d 1\n", at.UTC().Format("02/Jan/2006:15:04:05 -0700"), path, status)
+}
+
+// accessLog is a file of such lines, one each second.
+func accessLog(t *testing.T, statuses ...int) string {
+	t.Helper()
+	var b strings.Builder
+	for i, status := range statuses {
+		b.WriteString(accessLine(time.Date(2020, 1, 2, 3, 4, i, 0, time.UTC), "/a", status))
+	}
+	path := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReplayCommand(t *testing.T) {
+	path, dir := accessLog(t, 200, 200, 429, 503, 404), t.TempDir()
+	p := launch(t, "replay", "--metric-log.dir="+dir, path)
+	if status := p.wait(t); status != 0 {
+		t.Fatalf("status %d:\n%s", status, p.output())
+	}
+	for _, want := range []string{
+		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`, `no durations in the log`,
+		`5 seconds, from 2020-01-02 03:04:00\+00:00 to 2020-01-02 03:04:04`,
+		`(?m)^ +4 +0\.8 +1 +03:04:00 +1 +20\.00% +4 +1 +25\.00% +- +- +GET /a$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(p.output()) {
+			t.Errorf("no %s in\n%s", want, p.output())
+		}
+	}
+	if strings.Contains(p.output(), "\x1b") || strings.Contains(p.output(), "\r") {
+		t.Errorf("a bar, though this is no terminal: %q", p.output())
+	}
+	if got, want := logRows(t, dir), 10; len(got) != want {
+		t.Errorf("%d rows, want %d: %+v", len(got), want, got)
+	}
+
+	// A second time the seconds are there already, and stay as they are.
+	before := logRows(t, dir)
+	p = launch(t, "replay", "--metric-log.dir="+dir, path)
+	if status := p.wait(t); status != 1 || strings.Count(p.output(), "has seconds up to") != 1 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+	if got := logRows(t, dir); fmt.Sprint(got) != fmt.Sprint(before) {
+		t.Errorf("got %v, want %v", got, before)
+	}
+
+	p = launch(t, "replay", "--exception-status=404", "--block-status=", "--path-depth=1", path)
+	if status := p.wait(t); status != 0 || !regexp.MustCompile(`(?m)^ +5 .* 0 +0\.00% +5 +1 +20\.00% +- +- +GET /a$`).MatchString(p.output()) {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+func logRows(t *testing.T, dir string) (all []metriclog.Row) {
+	t.Helper()
+	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range rows.All() {
+		all = append(all, row)
+	}
+	if err := rows.Close(); err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
+	}
+	return all
+}
+
+func TestReplayMistakes(t *testing.T) {
+	path := accessLog(t, 200)
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   []string
+	}{
+		{[]string{}, 2, []string{"which access log?"}},
+		{[]string{
+			"--format=x", "--nginx-format=x", "--zone=Nowhere", "--tolerance=1500ms", "--exception-status=5xx,6", "--block-status=429,x",
+			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1", "--limits.file=x", "-", "-", "-x",
+		}, 2, []string{
+			"--format: ", "--nginx-format: ", "--format, --nginx-format: one of them", "--zone: \"Nowhere\"", "--tolerance: 1.5s", "--exception-status: \"6\"",
+			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2", "--metric-log.app: needs", "--web.listen-address needs --follow",
+			"--limits.file needs --follow", "- is given twice", "-x: flags stand before",
+		}},
+		{[]string{"--block-status=429,503", path}, 2, []string{"--block-status: 503 is in --exception-status, too"}},
+		{[]string{path, path}, 2, []string{path + " is given twice"}},
+		{[]string{path, link}, 2, []string{path + " and " + link + " are the same file"}},
+		{[]string{"--follow", path, "-"}, 2, []string{"--follow follows one file, not 2"}},
+		{[]string{"--tolerance=25h", path}, 2, []string{"--tolerance: 25h"}},
+		{[]string{"--fail-above=NaN", path}, 2, []string{"--fail-above: NaN"}},
+		{[]string{"--metric-log.dir=", path}, 2, []string{"--metric-log.dir: is empty"}},
+		{[]string{"--metric-log.dir=" + path, path}, 1, []string{"--metric-log.dir: ", "not a directory"}},
+		{[]string{"--metric-log.dir=" + t.TempDir(), "--metric-log.app=a/b", path}, 1, []string{"App \"a/b\""}},
+		{[]string{path + "1", path, path + "2"}, 1, []string{path + "1: no such file", path + "2: no such file"}},
+		{[]string{"--follow", path + "1"}, 1, []string{path + "1: no such file"}},
+	} {
+		p := launch(t, append([]string{"replay"}, c.args...)...)
+		if status := p.wait(t); status != c.status {
+			t.Errorf("%v: status %d, want %d", c.args, status, c.status)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(p.output(), want) {
+				t.Errorf("%v: no %q in\n%s", c.args, want, p.output())
+			}
+		}
+	}
+}
+
+// Lines that cannot be read are shown harmless, and too many are a failure.
+func TestReplayOfRubbish(t *testing.T) {
+	path := accessLog(t, 200, 200, 200, 200)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("\x1b]0;title\x07\x00\xff\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[string]int{"0.1": 1, "0.19": 1, "0.2": 0, "1": 0} {
+		p := launch(t, "replay", "--fail-above="+share, path)
+		if status := p.wait(t); status != want {
+			t.Errorf("--fail-above=%s: status %d, want %d", share, status, want)
+		}
+		out := p.output()
+		if !strings.Contains(out, path+":5: ") || !strings.Contains(out, `"\x1b]0;title\a\x00\xff\n"`) || strings.ContainsAny(out, "\x1b\x07\x00") {
+			t.Errorf("%q", out)
+		}
+		if (want == 1) != strings.Contains(out, "1 of 5 lines could not be read; --fail-above is "+share) {
+			t.Errorf("%s", out)
+		}
+	}
+}
+
+// A log that grows is served like a service: what the page has of its seconds is what the metric log has.
+func TestReplayFollow(t *testing.T) {
+	t.Parallel()
+	path, dir := filepath.Join(t.TempDir(), "access.log"), t.TempDir()
+	p := launch(t, "replay", "--follow", "--format=common", "--tolerance=1s", "--metric-log.dir="+dir, anyPort, path)
+	page := p.find(t, `metrics +(http\S+)`)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const calls = 300
+	for i := range calls {
+		if _, err := f.WriteString(accessLine(time.Now(), []string{"/a", "/b"}[i%2], []int{200, 500, 429}[i%3])); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Millisecond)
+	}
+	passed := regexp.MustCompile(`(?m)^windowstat_persecond_(pass|block)\{resource="GET /[ab]"\} (\d+) (\d+)$`)
+	onPage := map[int64]int64{}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		status, body := get(t, page+"/seconds?window=60s")
+		if status != http.StatusOK || strings.Contains(body, "_rt_") {
+			t.Fatalf("%d:\n%s", status, body)
+		}
+		sum := int64(0)
+		clear(onPage)
+		for _, m := range passed.FindAllStringSubmatch(body, -1) {
+			n, _ := strconv.ParseInt(m[2], 10, 64)
+			at, _ := strconv.ParseInt(m[3], 10, 64)
+			if sum += n; n > 0 {
+				onPage[at/1000] += n
+			}
+		}
+		if sum == calls {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d calls are on the page:\n%s", sum, calls, body)
+		}
+	}
+	if status, body := get(t, page); status != http.StatusOK || strings.Contains(body, "_rt_") || !strings.Contains(body, `windowstat_pass_total{resource="GET /a"} 100`) {
+		t.Errorf("%d:\n%s", status, body)
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	inLog := map[int64]int64{}
+	for _, row := range logRows(t, dir) {
+		if row.Resource != collector.InboundTotal {
+			inLog[row.Start.Unix()] += row.Pass + row.Block
+		}
+	}
+	if fmt.Sprint(inLog) != fmt.Sprint(onPage) {
+		t.Errorf("the log has %v, the page %v", inLog, onPage)
+	}
+	if !strings.Contains(p.output(), fmt.Sprintf("%12d lines\n", calls)) {
+		t.Errorf("%s", p.output())
+	}
+}

@@ -1,0 +1,219 @@
+package metriclog_test
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
+)
+
+// archived is an archive, and what was appended to it.
+type archived struct {
+	*metriclog.Archive
+	t    *testing.T
+	want []string
+}
+
+func newArchived(t *testing.T, o metriclog.Options) *archived {
+	t.Helper()
+	a, err := metriclog.NewArchive(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &archived{Archive: a, t: t}
+}
+
+// second is the rows of a second in which a resource passed n times.
+func second(at time.Time, n int64) iter.Seq2[string, *node.MetricNode] {
+	m := node.MetricNode{Start: at, Counts: node.Counts{Pass: n, Complete: n, Block: 1, Exception: 2, RTSum: time.Duration(n) * 3 * ms}, InFlightMax: 4}
+	return func(yield func(string, *node.MetricNode) bool) {
+		_ = yield("GET /a|b", &m) && yield(collector.InboundTotal, &m)
+	}
+}
+
+func (a *archived) add(at time.Time, n int64) {
+	a.t.Helper()
+	if err := a.Append(at, second(at, n)); err != nil {
+		a.t.Fatal(err)
+	}
+	for _, name := range []string{"GET /a|b", collector.InboundTotal} {
+		a.want = append(a.want, fmt.Sprint(at.Unix(), name, n, 1, n, 2, 3*ms, 4))
+	}
+}
+
+// check closes the archive, and searches for everything.
+func (a *archived) check(dir string) {
+	a.t.Helper()
+	if err := a.Close(); err != nil {
+		a.t.Fatal(err)
+	}
+	if got := found(a.t, dir); !slices.Equal(got, a.want) {
+		a.t.Errorf("%d rows, want %d: %.300q, want %.300q", len(got), len(a.want), got, a.want)
+	}
+}
+
+func found(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range rows.All() {
+		all = append(all, fmt.Sprint(r.Start.Unix(), r.Resource, r.Pass, r.Block, r.Success, r.Exception, r.RT, r.Concurrency))
+	}
+	if err := rows.Close(); err != nil || rows.Err() != nil || rows.Malformed() != 0 {
+		t.Fatalf("%v, %v, %d malformed", err, rows.Err(), rows.Malformed())
+	}
+	return all
+}
+
+func archiveFiles(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".lck") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Days of the log's zone, and files of a size, many more than a Writer keeps; all of them are there.
+func TestArchive(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := metriclog.Options{Dir: filepath.Join(t.TempDir(), "new"), App: "web", Location: zone, MaxFileSize: 300 << 10, MaxFiles: 2, MaxAge: time.Second}
+	at := time.Date(2015, 3, 28, 22, 0, 0, 0, time.UTC) // an hour before the day of 23 hours
+	a := newArchived(t, o)
+	for i := range int64(12) {
+		a.add(at, 1+i)
+		at = at.Add(5 * time.Hour)
+	}
+	for i := range int64(10_000) {
+		a.add(at, 1+i)
+		at = at.Add(time.Second)
+	}
+	a.check(o.Dir)
+	got := strings.Join(archiveFiles(t, o.Dir), " ")
+	for _, want := range []string{
+		"web-metrics.log.2015-03-28 web-metrics.log.2015-03-28.idx web-metrics.log.2015-03-29 web-metrics.log.2015-03-29.idx web-metrics.log.2015-03-30 ",
+		"web-metrics.log.2015-03-31 web-metrics.log.2015-03-31.1 web-metrics.log.2015-03-31.1.idx web-metrics.log.2015-03-31.2",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("files: %s, want %s", got, want)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(o.Dir, "web-metrics.log.2015-03-29"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(string(data), "\n"); first != `1427598000000|2015-03-29 05:00:00|GET /a\x7cb|2|1|2|2|3|0|4|0` {
+		t.Errorf("first line: %s", first)
+	}
+}
+
+// A second archive goes on behind the first, and takes nothing that would be there twice.
+func TestArchiveAgain(t *testing.T) {
+	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
+	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	first := newArchived(t, o)
+	if other, err := metriclog.NewArchive(o); err == nil {
+		t.Errorf("two archives at a time: %v", other.Close())
+	}
+	first.add(at, 1)
+	first.add(at.Add(time.Second), 2)
+	first.check(o.Dir)
+
+	again := newArchived(t, o)
+	again.want = first.want
+	for _, x := range []time.Time{at.Add(-time.Hour), at, at.Add(time.Second)} {
+		err := again.Append(x, second(x, 5))
+		if err == nil || !strings.Contains(err.Error(), "has seconds up to 2020-01-01 00:00:01 already, and cannot take "+x.Format(time.DateTime)) {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+	again.add(at.Add(2*time.Second), 3)
+	again.check(o.Dir)
+	if names := archiveFiles(t, o.Dir); len(names) != 2 {
+		t.Errorf("files: %v", names)
+	}
+}
+
+// What was cut off in the middle of a write leaves whole seconds only, and the next archive goes on there.
+func TestArchiveThatDied(t *testing.T) {
+	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
+	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	a := newArchived(t, o)
+	for i := range int64(20) {
+		a.add(at.Add(time.Duration(i)*time.Second), 1)
+	}
+	a.check(o.Dir)
+	path := filepath.Join(o.Dir, "web-metrics.log.2020-01-01")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := len(whole) - 1; cut > 0; cut -= 37 {
+		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path+".idx", 0); err != nil {
+			t.Fatal(err)
+		}
+		seconds := strings.Count(string(whole[:cut]), collector.InboundTotal+"|1|1|1|2|3|0|4|0\n")
+		again := newArchived(t, o)
+		again.want = a.want[: 2*seconds : 2*seconds]
+		again.add(at.Add(time.Duration(seconds)*time.Second), 9)
+		again.check(o.Dir)
+	}
+}
+
+// An archive that cannot write loses what it holds, says so once, and leaves what was there.
+func TestArchiveThatCannotWrite(t *testing.T) {
+	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
+	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	a := newArchived(t, o)
+	a.add(at, 1)
+	if err := os.Mkdir(filepath.Join(o.Dir, "web-metrics.log.2020-01-02"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	at = at.AddDate(0, 0, 1)
+	if err := a.Append(at, second(at, 2)); err != nil {
+		t.Fatal(err)
+	}
+	err := a.Append(at.AddDate(0, 0, 1), second(at.AddDate(0, 0, 1), 3))
+	if err == nil || !strings.Contains(err.Error(), "2020-01-02") {
+		t.Errorf("error: %v", err)
+	}
+	if err := a.Append(at.AddDate(0, 0, 2), second(at, 3)); err == nil {
+		t.Error("it takes more after an error")
+	}
+	if err := a.Close(); err != nil {
+		t.Errorf("the error comes again: %v", err)
+	}
+	if got := found(t, o.Dir); strings.Join(got, "\n") != strings.Join(a.want, "\n") {
+		t.Errorf("got %v, want %v", got, a.want)
+	}
+}
+
+func TestArchiveOptions(t *testing.T) {
+	_, err := metriclog.NewArchive(metriclog.Options{App: "a/b", MaxFileSize: -1})
+	for _, want := range []string{"App", "MaxFileSize", "Dir is empty"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %s in %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package exporter_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/snappy"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/live"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/vm"
+)
+
+// aboutTimes is how every way out speaks of response times.
+var aboutTimes = regexp.MustCompile(`windowstat_[a-z_]*rt_[a-z_]+|"rt":`)
+
+// Where response times are not known, no way out has any; where they are, each of them has.
+func TestUntimed(t *testing.T) {
+	for _, untimed := range []bool{false, true} {
+		now := time.Now().Add(-time.Minute).Truncate(time.Second)
+		var mu sync.Mutex
+		advance := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
+		c, err := collector.New(collector.Options{Untimed: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		log, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop", JSON: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pushed []byte
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			plain, _ := snappy.Decode(nil, body)
+			mu.Lock()
+			defer mu.Unlock()
+			pushed = append(pushed, plain...)
+		}))
+		push, err := remote.New(c, remote.Options{URL: receiver.URL, Labels: map[string]string{"job": "shop", "instance": "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := prom.Handler(c, prom.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		victoria, err := vm.New(c, vm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := live.New(c, live.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, e, _ := c.Enter(t.Context(), "GET /", collector.Inbound())
+		advance(3 * time.Millisecond)
+		e.Exit(nil)
+		advance(time.Second)
+
+		outs := map[string]string{}
+		get := func(what string, h http.Handler, url string) string {
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, httptest.NewRequest("GET", url, nil))
+			if rec.Code != http.StatusOK {
+				t.Fatalf("%s: %d %s", what, rec.Code, rec.Body)
+			}
+			return rec.Body.String()
+		}
+		outs["metrics"] = get("metrics", pages, "/metrics")
+		outs["seconds"] = get("seconds", seconds, "/metrics/seconds?window=10s")
+		var b strings.Builder
+		victoria.WriteMetrics(&b)
+		outs["vm"] = b.String()
+		if err := log.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.json.????-??-??"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v: %v", files, err)
+		}
+		lines, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		outs["JSON log"] = string(lines)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := push.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		receiver.Close()
+		outs["remote write"] = string(pushed)
+
+		for what, out := range outs {
+			if !strings.Contains(out, "GET /") {
+				t.Errorf("%s has nothing of the resource:\n%q", what, out)
+			}
+			if found := aboutTimes.FindString(out); (found == "") != untimed {
+				t.Errorf("untimed is %v, and %s has %q", untimed, what, found)
+			}
+		}
+		want := [2]string{"[1,1,0,0,1,3000,", ",1,0,0,1,3000,"}
+		if untimed {
+			want = [2]string{"[1,1,0,0,1,-1,-1,", ",1,0,0,1,-1,-1,"}
+		}
+		for i, url := range []string{"/live/seconds?after=", "/live/resource?name=GET+/"} {
+			if got := get("live", page, url); !strings.Contains(got, want[i]) {
+				t.Errorf("untimed is %v, and %s has no %s: %s", untimed, url, want[i], got)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
