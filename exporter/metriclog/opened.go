@@ -29,13 +29,7 @@ func openSegment(dir string, s segment, f format) (_ *opened, err error) {
 	}()
 	path := filepath.Join(dir, s.name())
 	// The index first: a second that is in it then, is in the file as a whole.
-	if o.idx, err = os.Open(path + idxSuffix); err == nil {
-		info, err := o.idx.Stat()
-		if err != nil {
-			return o, err
-		}
-		o.index = index{o.idx, int(info.Size() / idxRecord)}
-	} else if !errors.Is(err, os.ErrNotExist) {
+	if err := o.openIndex(path); err != nil {
 		return o, err
 	}
 	if o.data, err = os.Open(path); err != nil {
@@ -46,7 +40,29 @@ func openSegment(dir string, s segment, f format) (_ *opened, err error) {
 		return o, err
 	}
 	o.size = info.Size()
-	return o, nil
+	if o.idx == nil { // both may just have been made: then there is one, but what it has now is of later
+		err = o.openIndex(path)
+		o.n = 0
+	}
+	return o, err
+}
+
+// openIndex opens the index of a file, if there is one.
+func (o *opened) openIndex(path string) error {
+	idx, err := os.Open(path + idxSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.idx = idx
+	info, err := idx.Stat()
+	o.index = index{idx, 0}
+	if err == nil {
+		o.n = int(info.Size() / idxRecord)
+	}
+	return err
 }
 
 // Close closes what is open of both files.
