@@ -21,6 +21,7 @@
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
+//   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //
 // What a server has in the end is compared second by second with the metric log, or with what a test has done under a

@@ -65,6 +65,8 @@ var list = []target{
 	{"page of 10,000 resources, in a registry: const metrics", "Registry/text/const-metrics", "", beside, 0.8, 0.8},
 	{"page of 15 seconds of 1,000 resources: const metrics", "SecondsPage/text/const-metrics", "", beside, 1. / 5, 1. / 5},
 	{"memory, history, of a resource and busy second", "History/windowstat", "", "B/second", 64, 64},
+	{"replay of an access log, processor time: goaccess", "Replay/windowstat", "Replay/goaccess", "cpu-ns/op", 1. / 3, 1. / 4},
+	{"replay of an access log, time: goaccess", "Replay/windowstat", "Replay/goaccess", "ns/op", 1. / 3, 1. / 4},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }
