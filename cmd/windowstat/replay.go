@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -198,6 +199,8 @@ func (r *replaying) run(c *cli.Context) (err error) {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
+	// Few megabytes are in use, and much is thrown away.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	progress := newProgress(c.App.ErrWriter)
 	r.options.Progress = progress.show
 	sum := &summary{zone: r.options.Zone}
