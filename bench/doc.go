@@ -18,6 +18,8 @@
 // [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
 // it, and [Storms] are what goes on while calls are recorded. Program viewers has people look at the live page.
 //
+// Command replay has an access log replayed beside goaccess.
+//
 //	make -C bench results
 //
 // runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it.

@@ -22,6 +22,7 @@
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
+//   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
 //     pictures, or in $WINDOWSTAT_E2E_PICTURES.

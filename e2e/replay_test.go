@@ -1,11 +1,19 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -192,4 +200,99 @@ func loggedRows(t *testing.T, dir string) []metriclog.Row {
 		t.Fatal(err)
 	}
 	return rows
+}
+
+// TestReplayFollow kills a process that follows a log, again and again, and starts another; in the end the metric log
+// has each line once, in its seconds.
+func TestReplayFollow(t *testing.T) {
+	t.Parallel()
+	binary, dir := buildWindowstat(t), t.TempDir()
+	path, logs := filepath.Join(dir, "access.log"), filepath.Join(dir, "log")
+	start := func() *exec.Cmd {
+		c := command(t, binary, "replay", "--follow", "--nginx-format=$msec $status $request_time", "--tolerance=2s",
+			"--metric-log.dir="+logs, "--web.listen-address=127.0.0.1:0", path)
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	passed, completed := map[int64]int64{}, map[int64]int64{}
+	serve := func(d time.Duration) {
+		for begin := time.Now(); time.Since(begin) < d; time.Sleep(3 * time.Millisecond) {
+			ended, took := time.Now().Truncate(time.Millisecond), time.Duration(rand.IntN(1500))*time.Millisecond
+			if _, err := fmt.Fprintf(file, "%d.%03d 200 %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, took/time.Second, took%time.Second/time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			passed[ended.Add(-took).Unix()]++
+			completed[ended.Unix()]++
+		}
+	}
+	process := start()
+	time.Sleep(5 * time.Second) // it begins at the end of the log
+	for len(loggedRows(t, logs)) == 0 {
+		serve(time.Second) // and one that follows goes on where the metric log ends, if there is one
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM} {
+		serve(rand.N(5 * time.Second))
+		if err := process.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Wait(); signal == syscall.SIGTERM && err != nil {
+			t.Errorf("the process does not end well: %v", err)
+		}
+		serve(rand.N(time.Second))
+		process = start()
+	}
+	serve(2 * time.Second)
+
+	last := slices.Max(slices.Collect(maps.Keys(completed)))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		rows := loggedRows(t, logs)
+		if n := len(rows); n > 0 && rows[n-1].Start.Unix() >= last || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err := errors.Join(process.Process.Signal(syscall.SIGTERM), process.Wait()); err != nil {
+		t.Error(err)
+	}
+	gotPassed, gotCompleted := map[int64]int64{}, map[int64]int64{}
+	for _, row := range loggedRows(t, logs) {
+		if row.Resource == collector.InboundTotal && row.Pass > 0 {
+			gotPassed[row.Start.Unix()] += row.Pass
+		}
+		if row.Resource == collector.InboundTotal && row.Success > 0 {
+			gotCompleted[row.Start.Unix()] += row.Success
+		}
+	}
+	if !maps.Equal(gotPassed, passed) {
+		t.Errorf("passed: got %v, want %v", gotPassed, passed)
+	}
+	if !maps.Equal(gotCompleted, completed) {
+		t.Errorf("completed: got %v, want %v", gotCompleted, completed)
+	}
+	t.Logf("%d seconds with calls", len(completed))
+}
+
+// TestReplayDiskFull runs out of room in the middle. What is there then is the beginning of the whole, in whole seconds,
+// and nothing more can be added to it by mistake.
+func TestReplayDiskFull(t *testing.T) {
+	t.Parallel()
+	binary, whole, part := buildWindowstat(t), t.TempDir(), t.TempDir()
+	shell(t, `"$2" replay --metric-log.dir="$3" "$1"`, realLog, binary, whole)
+	// No file may have more than so many KiB; the log has one for each day.
+	_, err := output(t.Context(), ".", "bash", "-c", `ulimit -f 320; exec "$2" replay --metric-log.dir="$3" "$1"`, "bash", realLog, binary, part)
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") || strings.Count(err.Error(), "file too large") != 1 {
+		t.Fatalf("error: %v", err)
+	}
+	want, got := loggedRows(t, whole), loggedRows(t, part)
+	if n := len(got); n == 0 || n >= len(want) || !slices.Equal(got, want[:n]) || got[n-1].Resource != collector.InboundTotal {
+		t.Errorf("%d rows of %d", len(got), len(want))
+	}
+	t.Logf("%d rows of %d", len(got), len(want))
 }

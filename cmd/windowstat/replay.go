@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -26,14 +27,17 @@ func replayCommand() *cli.Command {
 		ArgsUsage: "FILE…, or - for stdin",
 		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
 gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
-format is given. Lines may be out of order by the tolerance; later ones are counted and reported.
+format is given. Lines may be out of order by the tolerance. What is later, or from the future, or one line far ahead of
+those around it, is not counted but reported; of a clock that was set back for good, all that follows is late.
 
 The resource of a line is its method and path, as in "windowstat proxy". A call passes in the second in which it began
 and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
 are no response times.
 
-With --follow one file is read as it grows, through rotation, and its calls are served like those of a service, the
-tolerance behind the present. With --metric-log.dir it goes on where the log ends, as far as the file reaches back.`,
+With --follow one file is read as it grows, from its end on and through rotation, and its calls are served like those of
+a service, a second more than the tolerance behind the present. With --metric-log.dir it goes on where the log ends, as
+far as the file reaches back, and counts nothing twice. A log that is truncated and grows beyond its old size within
+0.2s, and lines that a server keeps for longer than the tolerance, are lost.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
@@ -194,6 +198,8 @@ func (r *replaying) run(c *cli.Context) (err error) {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
+	// Few megabytes are in use, and much is thrown away.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	progress := newProgress(c.App.ErrWriter)
 	r.options.Progress = progress.show
 	sum := &summary{zone: r.options.Zone}

@@ -17,7 +17,8 @@ type files struct {
 	keep     retention
 	sync     time.Duration // 0 for never
 
-	lock          *os.File // nil while closed
+	lock          *os.File       // nil while closed
+	next          map[string]int // number of the next file of a day; nil if that is to be looked up
 	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // what they hold
@@ -71,8 +72,25 @@ func (f *files) hold() error {
 	if f.lock != nil {
 		_ = f.lock.Close() // somebody deleted it
 	}
-	f.lock = lock
+	f.lock, f.next = lock, nil // somebody else may have had it
 	return nil
+}
+
+// numberOf is the number of a day's next file. Nobody else makes any while the log is held.
+func (f *files) numberOf(date string) (int, error) {
+	if f.next == nil {
+		all, err := named(f.dir, f.kind, func(log string) bool { return log == f.log })
+		if err != nil {
+			return 0, err
+		}
+		f.next = map[string]int{}
+		for _, s := range all {
+			f.next[s.date] = max(f.next[s.date], s.n+1)
+		}
+	}
+	n := f.next[date]
+	f.next[date] = n + 1
+	return n, nil
 }
 
 // last is the last second in files, oldest first; 0 if there is none.
@@ -175,17 +193,11 @@ func (f *files) roll(start time.Time) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
-	all, err := named(f.dir, f.kind, func(log string) bool { return log == f.log })
+	n, err := f.numberOf(date)
 	if err != nil {
 		return err
 	}
-	next := segment{log: f.log, date: date, first: start.Unix()}
-	for _, s := range all {
-		if s.date == date {
-			next.n = max(next.n, s.n+1)
-		}
-	}
-	f.current = next
+	f.current = segment{log: f.log, date: date, n: n, first: start.Unix()}
 	f.retain(start.Unix(), true)
 	return f.open()
 }
@@ -234,6 +246,7 @@ func (f *files) open() error {
 			return err
 		}
 		f.current.n++
+		f.next = nil
 	}
 }
 

@@ -13,25 +13,26 @@ import (
 
 func main() {
 	command := flag.String("command", "make -C bench results", "the command that made the input, to be shown")
-	pages := flag.Bool("pages", false, "write only what is about pages, and was measured")
+	measured := flag.Bool("measured", false, "write only what was measured of pages and replays")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *command, *pages); err != nil {
+	if err := run(os.Stdin, os.Stdout, *command, *measured); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(r io.Reader, w io.Writer, command string, onlyPages bool) error {
+func run(r io.Reader, w io.Writer, command string, onlyMeasured bool) error {
 	s, err := read(r)
 	if err != nil {
 		return err
 	}
 	p := &page{s: s}
-	if onlyPages {
+	if onlyMeasured {
 		p.targets(true)
 		p.pages()
 		p.storm()
 		p.viewers()
+		p.replay()
 		_, err = w.Write(p.out.Bytes())
 		return err
 	}
@@ -44,6 +45,7 @@ func run(r io.Reader, w io.Writer, command string, onlyPages bool) error {
 	p.pages()
 	p.storm()
 	p.viewers()
+	p.replay()
 	p.itself()
 	p.windows()
 	p.turns()

@@ -78,6 +78,8 @@ func TestReportOfPages(t *testing.T) {
 BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
 BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 4000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
 BenchmarkStorm/1/constant-pages-2 	 1	 1000 calls/s	 7000000 max-ns	 200.0 p50-ns	 400.0 p99-ns	 4000 p99.9-ns	 20000 p99.99-ns	 10 scrapes/s
+BenchmarkReplay/windowstat-2 	 1	 7000000000 ns/op	 6000000000 cpu-ns/op	 142857 lines/s	 30.4 peak-MiB
+BenchmarkReplay/goaccess-2 	 1	 28000000000 ns/op	 24000000000 cpu-ns/op	 35714 lines/s	 162.9 peak-MiB
 BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
 `
 	var out strings.Builder
@@ -90,6 +92,8 @@ BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50
 		"| 10,000 resources | text | 100 ±0% | client_golang | 1,500 ±0% | 1/15.2 | 1,000 | 12,000 | 1/12 | 19.1 | to work out what it shows |\n",
 		"| 1 | constant pages | 200 ±0% | 400 ±0% | 4,000 ±0% | 20,000 ±0% | 7,000,000 | 1,000 | 10 |\n",
 		"| 1 | 1.05 | 1.00 | 1.25 | 0.50 |\n",
+		"| replay of an access log, processor time: goaccess | 6,000,000,000 | 24,000,000,000 | 1/4 | 1/3 | 1/4 | aim met |\n",
+		"| windowstat | 7 ±0% | 6 ±0% | 142,857 | 30.4 |\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q", want)

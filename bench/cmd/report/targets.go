@@ -71,6 +71,8 @@ var list = []target{
 	{"live page of 50 resources, bytes a second to a viewer", viewed, "", "B/s/viewer", 2000, 2000},
 	{"live page of 50 resources, percent of a core for 200 viewers", viewed, "", "core-percent", 10, 10},
 	{"call while 200 look: while nobody does", viewed, "", beside, 1.1, 1.05},
+	{"replay of an access log, processor time: goaccess", "Replay/windowstat", "Replay/goaccess", "cpu-ns/op", 1. / 3, 1. / 4},
+	{"replay of an access log, time: goaccess", "Replay/windowstat", "Replay/goaccess", "ns/op", 1. / 3, 1. / 4},
 	{"events lost or counted twice under the hammer", "Lost/windowstat/*", "", "lost", 0, 0},
 	{"seconds with a wrong count under the hammer", "Lost/windowstat/*", "", "wrong-turns", 0, 0},
 }

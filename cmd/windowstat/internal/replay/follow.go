@@ -12,7 +12,7 @@ import (
 )
 
 // Follower replays a log that grows, as it grows: the time of its Collector is that of the wall clock, less the
-// tolerance. It must be made with [NewFollower].
+// tolerance and a second. It must be made with [NewFollower].
 type Follower struct {
 	Clock *Clock // for the Collector's options
 	Timed bool   // the log says how long calls take

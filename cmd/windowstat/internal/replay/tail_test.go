@@ -5,13 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// follower reads a tail in the background; what it has read so far is text.
+// reading reads a tail in the background; what it has read so far is text.
 type reading struct {
+	mu   sync.Mutex
 	text strings.Builder
 	err  error
 }
@@ -32,10 +34,13 @@ func follow(t *testing.T, path string, atEnd bool) *reading {
 				}
 				return
 			}
-			if r.err = err; err != nil {
+			r.mu.Lock()
+			r.err = err
+			r.text.Write(x.data)
+			r.mu.Unlock()
+			if err != nil {
 				return
 			}
-			r.text.Write(x.data)
 		}
 	}()
 	return r
@@ -46,6 +51,8 @@ func (r *reading) want(t *testing.T, want string) {
 	t.Helper()
 	time.Sleep(2 * poll)
 	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if got := r.text.String(); got != want || r.err != nil {
 		t.Fatalf("got %q, %v, want %q", got, r.err, want)
 	}

@@ -1,0 +1,50 @@
+package collector_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// A call that passed in the process before this one completes here, and neither passes nor uses a limit up, nor is
+// refused by one.
+func TestPassed(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetLimits([]collector.Limit{{Resource: "a", Grade: collector.QPS, Count: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	began := now.Add(-3 * time.Second)
+	var entries []*collector.Entry
+	for range 3 {
+		_, e, err := c.Enter(t.Context(), "a", collector.Inbound(), collector.Passed(), collector.StartedAt(began))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if n := c.Resource("a").InFlight(); n != 3 {
+		t.Errorf("%d in flight, want 3", n)
+	}
+	if e, err := c.Resource("a").TryEnter(); err != nil {
+		t.Errorf("the limit was used up: %v", err)
+	} else {
+		e.Exit(nil)
+	}
+	now = now.Add(time.Second)
+	for _, e := range entries {
+		e.Exit(nil)
+	}
+	for what, total := range map[string]int64{"resource": c.Resource("a").Snapshot(nil).Total.Pass, "inbound": c.Inbound().Snapshot(c.Timeline().Now(), nil).Total.Pass + 1} {
+		if total != 1 {
+			t.Errorf("%s: %d passed, want 1", what, total)
+		}
+	}
+	if total := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total; total.Complete != 3 || total.RTSum != 12*time.Second || c.Resource("a").InFlight() != 0 {
+		t.Errorf("total: %+v", total)
+	}
+}
