@@ -17,19 +17,25 @@ var files embed.FS
 // FS has all files.
 func FS() fs.FS { return files }
 
-// Write writes all files to a directory, which is made if need be. A file that is there with other contents is somebody's
-// work: it is an error, and nothing is written, unless overwrite is true.
+// ErrChanged is the error of [Write] for each file that it would have to overwrite.
+var ErrChanged = errors.New("has other contents")
+
+// Write writes all files to a directory, which is made if need be. A file that is there with other contents, or a link to
+// nothing, is somebody's work: it is [ErrChanged], and nothing is written, unless overwrite is true.
 func Write(dir string, overwrite bool) error {
 	var changed []error
 	err := each(func(name string, text []byte) error {
-		old, err := os.ReadFile(filepath.Join(dir, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
+		path := filepath.Join(dir, name)
+		old, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(path); err != nil {
+				return nil
+			}
+		} else if err != nil {
 			return err
-		case string(old) != string(text):
-			changed = append(changed, fmt.Errorf("dashboards: %s has other contents", filepath.Join(dir, name)))
+		}
+		if string(old) != string(text) {
+			changed = append(changed, fmt.Errorf("dashboards: %s %w", path, ErrChanged))
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,7 +46,14 @@ func TestWriteKeepsWhatOthersChanged(t *testing.T) {
 	if err := Write(dir, false); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("Write: %v", err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+	nowhere := filepath.Join(dir, "self.json")
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), nowhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, false); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), nowhere) {
+		t.Errorf("Write through a link: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("something was written: %v, %v", left, err)
 	}
 	if err := Write(dir, true); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/live"
 )
 
 // liveEaten looks through a proxy that holds back what is a stream: first all of it, then all but its header. The page asks
@@ -49,6 +50,34 @@ func liveEaten(t *testing.T, browser context.Context) {
 		if c := made.sums[at]; shown.Pass[i] == nil || *shown.Pass[i] != int64(c.pass) || *shown.Block[i] != int64(c.block) {
 			t.Errorf("second %d has %s passed and %s blocked; it should have %v", at, text(shown.Pass[i]), text(shown.Block[i]), fmt.Sprint(c))
 		}
+	}
+}
+
+// liveFull is one viewer too many: the page asks each second, and does not say time and again that something broke when it
+// asks for a place, which readers of screens would hear.
+func liveFull(t *testing.T, browser context.Context) {
+	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
+	newLedger(p)
+	page, err := live.New(p.stats, live.Options{MaxViewers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, page, l)
+	url := "http://" + l.Addr().String() + livePath
+	first, err := http.Get(url + "stream") // takes the only place
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Body.Close()
+	stop := p.start(t)
+	defer stop()
+	x := openTab(t, browser, url, "503")
+	x.await(t, `byId('state').textContent === 'live, asking each second'`)
+	x.run(t, `window.said = []; new MutationObserver(() => said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
+	x.await(t, `known.seconds.length >= 30`) // it has asked for a place again
+	if said := tell[string](t, x, `said.join('; ')`); said != "" {
+		t.Errorf("the page said %q", said)
 	}
 }
 

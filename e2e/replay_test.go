@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 
-	rows := loggedRows(t, dir)
+	rows := rowsIn(t, dir)
 	passed, failed := map[string]int{}, map[string]int{}
 	for _, row := range rows {
 		if row.Resource != collector.InboundTotal {
@@ -111,7 +111,7 @@ func TestReplayResources(t *testing.T) {
 	dir := t.TempDir()
 	shell(t, plainLines+` | "$2" replay --path-depth=16 --max-resources=5000 --metric-log.dir="$3" -`, realLog, buildWindowstat(t), dir)
 	passed := map[string]int{}
-	for _, row := range loggedRows(t, dir) {
+	for _, row := range rowsIn(t, dir) {
 		if row.Resource != collector.InboundTotal {
 			passed[row.Resource] += int(row.Pass)
 		}
@@ -185,7 +185,7 @@ func compareCounts(t *testing.T, what string, got, want map[string]int) {
 	}
 }
 
-func loggedRows(t *testing.T, dir string) []metriclog.Row {
+func rowsIn(t *testing.T, dir string) []metriclog.Row {
 	t.Helper()
 	var files []string
 	for _, pattern := range []string{"*.log.????-??-??", "*.log.????-??-??.*[0-9]"} {

@@ -28,10 +28,14 @@ func dashboardsCommand() *cli.Command {
 			if err := errors.Join(errs...); err != nil {
 				return usage(err)
 			}
-			if err := dashboards.Write(c.String("out"), c.Bool("overwrite")); err != nil {
+			err := dashboards.Write(c.String("out"), c.Bool("overwrite"))
+			if errors.Is(err, dashboards.ErrChanged) {
+				return errors.Join(err, errors.New("nothing was written; --overwrite replaces what is there"))
+			}
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(c.App.Writer, "dashboards, rules and their set-up are in", c.String("out"))
+			_, err = fmt.Fprintln(c.App.Writer, "dashboards, rules and their set-up are in", c.String("out"))
 			return err
 		},
 	}

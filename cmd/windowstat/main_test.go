@@ -446,6 +446,10 @@ func TestBadArguments(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nonsense: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	changed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(changed, "README.md"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args   string
 		status int
@@ -498,6 +502,7 @@ func TestBadArguments(t *testing.T) {
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},
 		{"dashboards --out=" + file, 1, []string{"not a directory"}},
+		{"dashboards --out=" + changed, 1, []string{"README.md has other contents", "nothing was written; --overwrite"}},
 		{"dashboards x", 2, []string{"takes no arguments"}},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},

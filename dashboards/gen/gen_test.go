@@ -276,6 +276,33 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 	}
 }
 
+// What nobody reads or pushes has no series, and a sum with a part that has none is nothing.
+func TestSumsHaveAllTheirParts(t *testing.T) {
+	known, optional := selectable(), map[string]bool{}
+	for _, m := range exporter.Catalogue() {
+		optional[exporter.Namespace+"_"+m.Name] = len(m.Labels) > 0 && m.Resource == nil && m.Words == nil
+	}
+	for name, d := range read(t) {
+		expressions(d, func(where, expr string) {
+			for _, sum := range nodes[*parser.BinaryExpr](t, name+", "+where, plainExpr(expr)) {
+				for _, part := range []parser.Expr{sum.LHS, sum.RHS} {
+					for paren, ok := part.(*parser.ParenExpr); ok; paren, ok = part.(*parser.ParenExpr) {
+						part = paren.Expr
+					}
+					if _, ok := part.(*parser.AggregateExpr); !ok || sum.Op != parser.ADD {
+						continue
+					}
+					for _, m := range metrics(t, where, part.String(), known) {
+						if optional[m] {
+							t.Errorf("%s, %s: %s may not be there, and then the sum is not", name, where, m)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // metrics are those that an expression selects. It must parse, and select some with every selector.
 func metrics(t *testing.T, where, expr string, known []string) (used []string) {
 	t.Helper()

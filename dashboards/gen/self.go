@@ -34,7 +34,11 @@ func self() (file, error) {
 }
 
 func (b *board) selfFigures() {
-	lost := "(" + grew("cursor_lost_seconds_total") + ") + (" + grew("metriclog_lost_seconds_total") + " or vector(0)) + (" + grew("push_lost_seconds_total") + " or vector(0))"
+	// What nobody reads or pushes has no series, and a sum with nothing in it is nothing.
+	var lost []string
+	for _, way := range []string{"cursor_", "metriclog_", "push_"} {
+		lost = append(lost, "("+grew(way+"lost_seconds_total")+" or 0 * count("+own("build_info")+"))")
+	}
 	var kinds []string
 	for _, kind := range []string{"", "origin_", "entrance_", "leaf_", "tree_"} {
 		kinds = append(kinds, grew(kind+"overflow_events_total"))
@@ -42,7 +46,7 @@ func (b *board) selfFigures() {
 	b.add(
 		4, 4,
 		figure(head{1, "Targets", number, "Processes that show their metrics."}, "count("+own("build_info")+")"),
-		figure(head{2, "Lost", duration, "Seconds that a reader, a push or the metric log did not get, over the time shown."}, lost).
+		figure(head{2, "Lost", duration, "Seconds that a reader, a push or the metric log did not get, over the time shown."}, strings.Join(lost, " + ")).
 			Thresholds(above(0.5, "red")).ColorScheme(byThreshold()),
 		figure(head{3, "Overflow", number, "Calls that were counted as _other, or have no place in the call tree, because there were too many names."}, strings.Join(kinds, " + ")).
 			Thresholds(above(0.5, "orange")).ColorScheme(byThreshold()),

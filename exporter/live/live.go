@@ -88,15 +88,15 @@ func (p *Page) Close() { p.close() }
 
 // ServeHTTP implements http.Handler.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
-		return
-	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
+		return
+	}
 	name := path.Base(r.URL.Path)
 	if strings.HasSuffix(r.URL.Path, "/") {
 		name = "index.html"

@@ -95,8 +95,8 @@ func TestFiles(t *testing.T) {
 		t.Error(rec.Code)
 	}
 	rec := httptest.NewRecorder()
-	if p.ServeHTTP(rec, httptest.NewRequest("POST", "/live/", nil)); rec.Code != http.StatusMethodNotAllowed {
-		t.Error(rec.Code)
+	if p.ServeHTTP(rec, httptest.NewRequest("POST", "/live/", nil)); rec.Code != http.StatusMethodNotAllowed || rec.Header().Get("Content-Security-Policy") == "" {
+		t.Error(rec.Code, rec.Header())
 	}
 }
 
@@ -285,6 +285,27 @@ func testStream(t *testing.T, plain bool) {
 	p.Close()
 	if _, err := io.ReadAll(events); err != nil && (plain || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		t.Error(err)
+	}
+}
+
+// patience is how long an answer may take on a busy machine.
+const patience = 5 * time.Second
+
+// Who asks for the head of the stream does not take a viewer's place.
+func TestHeadOfTheStream(t *testing.T) {
+	p, _, _ := newPage(t, live.Options{MaxViewers: 1})
+	server := httptest.NewServer(p)
+	defer server.Close()
+	defer p.Close() // or it would wait for the streams
+	client := &http.Client{Timeout: patience} // a stream that goes on holds up what comes after it
+	for range 3 {
+		resp, err := client.Head(server.URL + "/stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Error(resp.Status, resp.Header)
+		}
 	}
 }
 

@@ -84,6 +84,10 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if r.Method == http.MethodHead { // nobody would read it, or take it for ended
+		w.Header().Set("Content-Type", "text/event-stream")
+		return
+	}
 	select {
 	case p.viewers <- struct{}{}:
 		defer func() { <-p.viewers }()

@@ -15,7 +15,7 @@ function follow(taken) {
       take(JSON.parse(e.data));
       taken('live');
     };
-    source.onerror = () => say('the connection broke; trying again', true);
+    source.onerror = () => { if (Date.now() - heard < PATIENCE) say('the connection broke; trying again', true); }; // later, ask says it
   };
   const ask = async () => {
     if (asking) return;

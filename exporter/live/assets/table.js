@@ -4,6 +4,7 @@
 const SPARK = 60, MOST = 500;
 const order = { by: 'pass', down: true };
 const rowsByName = new Map();
+const alphabet = new Intl.Collator(); // many times as quick as localeCompare
 const columns = [
   { key: 'name', title: 'Resource' }, { key: 'pass', title: 'Pass', at: PASS }, { key: 'block', title: 'Blocked', at: BLOCK, mark: 'block' },
   { key: 'exception', title: 'Exceptions', at: EXCEPTION, mark: 'bad' }, { key: 'average', title: 'Average', at: AVERAGE, format: duration },
@@ -30,11 +31,14 @@ function head() {
 
 // items are the resources that were called in the seconds that are shown, with what is in their columns.
 function items(seconds) {
-  const seen = new Set(seconds.flatMap(s => s.rows ? [...s.rows.keys()] : []));
-  seen.delete(ALL);
+  const peaks = new Map(); // in one pass: names that come and go may be very many
+  for (const { rows } of seconds) {
+    for (const [name, row] of rows || []) peaks.set(name, Math.max(peaks.get(name) || 0, row[PASS]));
+  }
+  peaks.delete(ALL);
   const last = seconds[seconds.length - 1];
-  return [...seen].map(name => {
-    const item = { name, peak: Math.max(0, ...line(seconds, name, PASS)) };
+  return [...peaks].map(([name, peak]) => {
+    const item = { name, peak };
     for (const c of columns) if (c.at) item[c.key] = value(last, name, c.at);
     return item;
   });
@@ -43,7 +47,7 @@ function items(seconds) {
 function table() {
   const seconds = shown(), all = items(seconds), wanted = byId('search').value.toLowerCase(), { by } = order, sign = order.down ? -1 : 1;
   const list = all.filter(x => x.name.toLowerCase().includes(wanted))
-    .sort((a, b) => by !== 'name' && sign * (a[by] - b[by]) || (by === 'name' ? sign : 1) * a.name.localeCompare(b.name)).slice(0, MOST);
+    .sort((a, b) => by !== 'name' && sign * (a[by] - b[by]) || (by === 'name' ? sign : 1) * alphabet.compare(a.name, b.name)).slice(0, MOST);
   byId('none').hidden = list.length > 0;
   byId('none').textContent = all.length ? 'No resource has such a name.' : 'Nothing was called in the last minutes.';
   const names = new Set(all.map(x => x.name));

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -383,20 +384,32 @@ func TestPlainPage(t *testing.T) {
 	}
 }
 
-// An endpoint that sends without end is not read without end.
+// An endpoint that sends without end is not read without end, nor one whose short lines take up far more than they have
+// bytes. An answer that breaks off is not taken for one in a wrong format.
 func TestTooLarge(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain")
-		line := []byte(strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 1000))
-		for {
-			if _, err := w.Write(line); err != nil {
-				return
+	for _, tc := range []struct {
+		line  string
+		times int
+		want  string
+	}{
+		{"# " + strings.Repeat("x", 1000) + "\n", math.MaxInt, "larger than 80 MiB"},
+		{"a 1\n", math.MaxInt, "more than 1000000 lines"},
+		{"a 1\n", 5, "the answer broke off: unexpected EOF"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			part := []byte(strings.Repeat(tc.line, 1000))
+			for range tc.times {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
 			}
+			panic(http.ErrAbortHandler)
+		}))
+		if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.Contains(a.err.Error(), tc.want) {
+			t.Errorf("%.5q: %v", tc.line, a.err)
 		}
-	}))
-	defer server.Close()
-	if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.Contains(a.err.Error(), "larger than 80 MiB") {
-		t.Error(a.err)
+		server.Close()
 	}
 }
 

@@ -1,6 +1,9 @@
 package top
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,17 +21,51 @@ import (
 // page is an answer of the endpoint, by family.
 type page map[string]*dto.MetricFamily
 
-// maxPage is how large a page may be, which is more than a page of seconds ever is unless it is told otherwise.
-const maxPage = 80 << 20
+// How large a page may be, which is more than a page of seconds ever is unless it is told otherwise. A line takes far more
+// memory than it has bytes.
+const (
+	maxPage  = 80 << 20
+	maxLines = 1_000_000
+)
+
+// bounded reads a page that is not too large, and remembers why it ended early.
+type bounded struct {
+	io.Reader
+	bytes, lines int // that may still come
+	err          error
+}
+
+func (b *bounded) Read(p []byte) (n int, err error) {
+	switch {
+	case b.bytes <= 0:
+		err = fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
+	case b.lines <= 0:
+		err = fmt.Errorf("the answer has more than %d lines", maxLines)
+	default:
+		n, err = b.Reader.Read(p[:min(len(p), b.bytes)])
+		b.bytes -= n
+		b.lines -= bytes.Count(p[:n], []byte("\n"))
+		switch {
+		case err == nil || errors.Is(err, io.EOF):
+			return n, err
+		case errors.Is(err, context.DeadlineExceeded):
+			err = fmt.Errorf("the answer takes longer than %v", patience)
+		default:
+			err = fmt.Errorf("the answer broke off: %s", clean(err.Error()))
+		}
+	}
+	b.err = err
+	return n, err
+}
 
 // readPage reads a page in Prometheus's text format.
 func readPage(r io.Reader) (page, error) {
-	bounded := &io.LimitedReader{R: r, N: maxPage}
+	in := &bounded{Reader: r, bytes: maxPage, lines: maxLines}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bounded)
+	families, err := parser.TextToMetricFamilies(in)
 	switch {
-	case bounded.N == 0:
-		return nil, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
+	case in.err != nil:
+		return nil, in.err
 	case err != nil:
 		return nil, fmt.Errorf("the answer is not in Prometheus's text format: %s", clean(err.Error()))
 	}
