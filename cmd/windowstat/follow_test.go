@@ -186,7 +186,7 @@ func TestFollowWhatIsNotThere(t *testing.T) {
 		cancel()
 		var out, stderr strings.Builder
 		status := run(ctx, append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...), &out, &stderr)
-		if status != 0 || stderr.String() != want {
+		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) || want == "" && strings.Contains(got, "waiting") {
 			t.Errorf("%s: status %d, said %q, want %q", args, status, stderr.String(), want)
 		}
 	}
