@@ -235,7 +235,7 @@ func TestReplayFollow(t *testing.T) {
 	}
 	process := start()
 	time.Sleep(5 * time.Second) // it begins at the end of the log
-	for len(loggedRows(t, logs)) == 0 {
+	for len(rowsIn(t, logs)) == 0 {
 		serve(time.Second) // and one that follows goes on where the metric log ends, if there is one
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM} {
@@ -253,7 +253,7 @@ func TestReplayFollow(t *testing.T) {
 
 	last := slices.Max(slices.Collect(maps.Keys(completed)))
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		rows := loggedRows(t, logs)
+		rows := rowsIn(t, logs)
 		if n := len(rows); n > 0 && rows[n-1].Start.Unix() >= last || time.Now().After(deadline) {
 			break
 		}
@@ -262,7 +262,7 @@ func TestReplayFollow(t *testing.T) {
 		t.Error(err)
 	}
 	gotPassed, gotCompleted := map[int64]int64{}, map[int64]int64{}
-	for _, row := range loggedRows(t, logs) {
+	for _, row := range rowsIn(t, logs) {
 		if row.Resource == collector.InboundTotal && row.Pass > 0 {
 			gotPassed[row.Start.Unix()] += row.Pass
 		}
@@ -290,7 +290,7 @@ func TestReplayDiskFull(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") || strings.Count(err.Error(), "file too large") != 1 {
 		t.Fatalf("error: %v", err)
 	}
-	want, got := loggedRows(t, whole), loggedRows(t, part)
+	want, got := rowsIn(t, whole), rowsIn(t, part)
 	if n := len(got); n == 0 || n >= len(want) || !slices.Equal(got, want[:n]) || got[n-1].Resource != collector.InboundTotal {
 		t.Errorf("%d rows of %d", len(got), len(want))
 	}

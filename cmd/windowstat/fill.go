@@ -98,7 +98,7 @@ func (s *search) fillHole(ctx context.Context, stdout io.Writer) error {
 	s.fill.Logger = slog.New(slog.NewTextHandler(s.stderr, nil))
 	found, filled, err := h.RemoteWrite(ctx, *s.fill)
 	s.sayMalformed(found.Malformed)
-	if err == nil && found.Rows == 0 {
+	if err == nil && filled == (remote.Filled{}) {
 		s.sayEmpty()
 		return nil
 	}

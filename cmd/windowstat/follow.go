@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -18,6 +19,7 @@ func (s *search) follow(ctx context.Context, p printer) error {
 	defer ticker.Stop()
 	query := s.query
 	said, malformed := "", int64(0)
+	s.sayAbsent()
 	for {
 		rows, err := s.Search(query)
 		if err == nil {
@@ -47,6 +49,20 @@ func (s *search) follow(ctx context.Context, p printer) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// sayAbsent says if there is no log yet of the application or process that was asked for, and what there is: it may be a
+// mistake, and never come.
+func (s *search) sayAbsent() {
+	logs, err := s.Logs()
+	if err != nil || s.App == "" && len(s.pids) == 0 || slices.ContainsFunc(logs, func(l metriclog.Log) bool { return s.ofProcess(l.PID) }) {
+		return
+	}
+	has := "none"
+	if all, err := (metriclog.Searcher{Dir: s.Dir}).Logs(); err == nil && len(all) > 0 {
+		has = list(all)
+	}
+	fmt.Fprintf(s.stderr, "windowstat: waiting for a log that is not there yet; in %s there is %s\n", s.Dir, has)
 }
 
 // pass hands the rows to f, until ctx ends, and closes them.

@@ -172,6 +172,26 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 	})
 }
 
+// Whoever follows a log that is not there, perhaps by mistake, is told so.
+func TestFollowWhatIsNotThere(t *testing.T) {
+	dir := aLog(t)
+	for args, want := range map[string]string{
+		"--app=shpo":           "windowstat: waiting for a log that is not there yet; in " + dir + " there is shop, till-v2.pid12, till-v2.pid34\n",
+		"--app=shop  --pid=12": "windowstat: waiting for a log that is not there yet; in " + dir + " there is shop, till-v2.pid12, till-v2.pid34\n",
+		"--pid=12":             "",
+		"--app=shop":           "",
+		"--format=csv":         "",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var out, stderr strings.Builder
+		status := run(ctx, append([]string{"windowstat", "log", "--follow", "--dir=" + dir}, strings.Split(args, "  ")...), &out, &stderr)
+		if got := stderr.String(); status != 0 || !strings.HasPrefix(got, want) || want == "" && strings.Contains(got, "waiting") {
+			t.Errorf("%s: status %d, said %q, want %q", args, status, stderr.String(), want)
+		}
+	}
+}
+
 // closedPipe is an output that somebody has closed.
 type closedPipe struct{}
 

@@ -167,6 +167,11 @@ windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323
 			t.Errorf("%d: status %d, %d requests\n%s%s", tc.verdict, status, answers.Load(), out, stderr)
 		}
 	}
+	verdict = http.StatusBadRequest // a hole in which the resource has no row, and so is zero
+	idle := "--dir=" + dir + "  --app=shop  --resource=checkout  --from=1767323046  --to=1767323046  --label=job=j  --label=instance=i  --remote-write=" + server.URL
+	if status, out, stderr := loggedRun(t, idle); status != 1 || !strings.HasPrefix(out, "0 samples were written, 6 refused") {
+		t.Errorf("idle: status %d, %s%s", status, out, stderr)
+	}
 	if status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+"  --label=job=j  --label=instance=i  --from=2025-01-01  --to=2025-01-02"); status != 0 || out != "" || !strings.Contains(stderr, "no rows") {
 		t.Errorf("empty: status %d, %s%s", status, out, stderr)
 	}

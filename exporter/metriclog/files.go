@@ -38,10 +38,10 @@ func (f *files) list() ([]segment, error) {
 // resume takes the log for this process, finds the newest file, to be appended to, and returns the Unix time of the last
 // second that the log holds; 0 if there is none.
 func (f *files) resume() (last int64, err error) {
-	f.current = segment{}
-	if err := f.hold(); err != nil {
+	if err := errors.Join(f.closeSegment(), f.hold()); err != nil {
 		return 0, err
 	}
+	f.current = segment{}
 	all, err := f.list()
 	if err != nil || len(all) == 0 {
 		return 0, err
@@ -56,16 +56,20 @@ func (f *files) resume() (last int64, err error) {
 	return f.last(all)
 }
 
+// held reports whether the log is this process's.
+func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock) }
+
+func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
+
 // hold keeps other processes away from the log.
 func (f *files) hold() error {
-	path := filepath.Join(f.dir, f.log) + lockSuffix
-	if f.lock != nil && same(path, f.lock) {
+	if f.held() {
 		return nil
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	lock, err := lockFile(path)
+	lock, err := lockFile(f.lockPath())
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,15 @@ func (o *opened) Close() error {
 	return errors.Join(errs...)
 }
 
+// closeIndex closes the index, which is as if there were none from then on.
+func (o *opened) closeIndex() (err error) {
+	if o.idx != nil {
+		err = o.idx.Close()
+	}
+	o.idx, o.index = nil, index{}
+	return err
+}
+
 // agrees reports whether a line of this second begins at the offset, as a record of the index says.
 func (o *opened) agrees(second, offset int64) bool {
 	if second < o.from || second >= o.to || offset < 0 {

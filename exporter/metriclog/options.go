@@ -28,11 +28,12 @@ type Options struct {
 	// Location is the time zone of dates and of the day on which a new file begins, time.Local if nil.
 	Location *time.Location
 
-	// MaxFileSize is the size in bytes from which on a file is not appended to, [DefaultMaxFileSize] if zero.
+	// MaxFileSize is the size in bytes from which on a file is not appended to, [DefaultMaxFileSize] if zero, or an eighth of
+	// MaxBytes if that is less: the file that is being written is never deleted.
 	MaxFileSize int64
 	// MaxFiles is how many files are kept, the one being written included, [DefaultMaxFiles] if zero and MaxBytes and
 	// MaxAge are zero, too. Those say how many bytes they may have together, with indexes, and how old the last second of a
-	// file may be; zero is no limit. It is looked for files to delete once a minute.
+	// file may be; zero is no limit. It is looked for files to delete once a minute. With JSON, both logs may have as much.
 	MaxFiles int
 	MaxBytes int64
 	MaxAge   time.Duration
@@ -53,6 +54,9 @@ type Options struct {
 func (o *Options) defaults() {
 	if o.MaxFileSize == 0 {
 		o.MaxFileSize = DefaultMaxFileSize
+		if o.MaxBytes > 0 {
+			o.MaxFileSize = min(o.MaxFileSize, max(o.MaxBytes/8, 1))
+		}
 	}
 	if o.MaxFiles == 0 && o.MaxBytes == 0 && o.MaxAge == 0 {
 		o.MaxFiles = DefaultMaxFiles

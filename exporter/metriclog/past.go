@@ -27,9 +27,7 @@ func (w *Writer) Past(from, to int64, f func(resource string, m *node.MetricNode
 		err = errors.Join(rows.Err(), rows.Close())
 	}
 	if err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.stat.errors++
+		w.stat.errors.Add(1)
 		w.logger.Error("metric log cannot be read", "dir", w.files.dir, "err", err)
 	}
 }

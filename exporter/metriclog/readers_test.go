@@ -2,18 +2,19 @@ package metriclog
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
-// follow reads with tokens until done is set and nothing more comes, and returns the rows of each log. Now and then it
-// leaves off after some row, unless rng is nil.
-func follow(t *testing.T, s Searcher, rng *rand.Rand, done *atomic.Bool) map[string][]Row {
+// follow reads with tokens until done is set and nothing more comes, and returns the rows of each log. It stops anywhere, or
+// only behind whole seconds.
+func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.Bool) map[string][]Row {
 	byLog := map[string][]Row{}
 	q := Query{}
 	for {
@@ -23,13 +24,10 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, done *atomic.Bool) map[str
 			t.Error(err)
 			return byLog
 		}
-		n, most := 0, math.MaxInt
-		if rng != nil {
-			most = 1 + rng.IntN(3000)
-		}
+		n, most := 0, 1+rng.IntN(3000)
 		for row := range r.All() {
 			byLog[row.log()] = append(byLog[row.log()], row)
-			if n++; n == most {
+			if n++; n >= most && (!whole || row.Resource == collector.InboundTotal) {
 				break
 			}
 		}
@@ -43,7 +41,7 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, done *atomic.Bool) map[str
 		if r.Malformed() != 0 {
 			t.Errorf("%d malformed lines", r.Malformed())
 		}
-		if last && n < most {
+		if last && n < most { // then there was no more
 			return byLog
 		}
 	}
@@ -81,7 +79,7 @@ func TestReadersFollowWriters(t *testing.T) {
 	}
 	got := make([]map[string][]Row, 4)
 	for i := range got {
-		readers.Go(func() { got[i] = follow(t, Searcher{Dir: dir}, rand.New(rand.NewPCG(uint64(i), 3)), &done) })
+		readers.Go(func() { got[i] = follow(t, Searcher{Dir: dir}, rand.New(rand.NewPCG(uint64(i), 3)), false, &done) })
 	}
 	writers.Wait()
 	done.Store(true)
@@ -116,7 +114,8 @@ func TestRetentionUnderReaders(t *testing.T) {
 	got := make([]map[string][]Row, 3)
 	for i := range got {
 		readers.Go(func() {
-			got[i] = follow(t, Searcher{Dir: dir}, nil, &done) // the rest of a second that it leaves might be gone
+			rng := rand.New(rand.NewPCG(uint64(i), 4))
+			got[i] = follow(t, Searcher{Dir: dir}, rng, true, &done) // what is left of a second may be taken away
 		})
 	}
 	for n := range int64(seconds) {

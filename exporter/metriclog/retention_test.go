@@ -40,6 +40,19 @@ func TestRetentionByBytes(t *testing.T) {
 	r.checkIndexes(t)
 }
 
+// A limit that is below the size of a file holds, too.
+func TestRetentionByFewBytes(t *testing.T) {
+	const most = 10_000
+	r := newRig(t, start, metriclog.Options{MaxBytes: most})
+	for range 10 {
+		r.seconds(t, 60)
+		if got := r.size(t); got > most+most/8+60*150 { // it is looked once a minute
+			t.Errorf("%d bytes, %d are allowed", got, most)
+		}
+	}
+	r.checkIndexes(t)
+}
+
 // A file goes when its last second is too old, not its first, and also if no new one is begun.
 func TestRetentionByAge(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxFileSize: 3000, MaxAge: 90 * time.Second})

@@ -84,7 +84,7 @@ const (
 )
 
 // Rows are the rows that a search finds. They are read as they are asked for; it takes the memory of one row, and the
-// names, and two open files for each log. It is not safe for concurrent use.
+// names, and an open file for each log that was begun and not read to its end. It is not safe for concurrent use.
 type Rows struct {
 	streams   []*stream
 	names     map[string]*name // as they stand in the log
@@ -127,18 +127,21 @@ func (r *Rows) All() iter.Seq[Row] {
 	}
 }
 
-// first is the stream whose next row is due; nil if there is none.
+// first is the stream whose next row is due; nil if there is none. One that begins later is not opened yet.
 func (r *Rows) first() (first *stream) {
-	for _, s := range r.streams {
-		if !s.began {
-			s.began = true
-			s.advance(r)
+	for {
+		first = nil
+		for _, s := range r.streams {
+			if (s.ready || !s.began) && (first == nil || s.due() < first.due()) {
+				first = s
+			}
 		}
-		if s.ready && (first == nil || s.second < first.second) {
-			first = s
+		if first == nil || first.began {
+			return first
 		}
+		first.began = true
+		first.advance(r)
 	}
-	return first
 }
 
 // name finds the resource for a name as it stands in the log, after another one or nil.

@@ -26,6 +26,17 @@ type stream struct {
 	done   position // before it
 }
 
+// due is a second before which there is no row of the log; it is known before a file is opened.
+func (s *stream) due() int64 {
+	switch {
+	case s.ready:
+		return s.second
+	case s.began || len(s.files) == 0 || !s.files[0].known:
+		return minSecond
+	}
+	return max(s.files[0].first, s.from)
+}
+
 // advance finds the next row.
 func (s *stream) advance(r *Rows) {
 	s.ready = false
@@ -110,6 +121,9 @@ func (s *stream) begin(open *opened, r *Rows) error {
 	}
 	low, _ := open.place(s.from)
 	_, high := open.place(s.to + 1)
+	if err := open.closeIndex(); err != nil { // there may be many logs
+		return err
+	}
 	s.open, s.lines = open, newLines(open.data, low, min(high, end), end)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -30,10 +31,11 @@ type Writer struct {
 	buf     []byte
 	jsonBuf jsonLines
 	failing bool
-	stat    stats
+
+	stat stats // not guarded: a disk that hangs must not keep those waiting who ask for it
 }
 
-type stats struct{ seconds, rows, errors, lost, last int64 }
+type stats struct{ seconds, rows, errors, lost, last atomic.Int64 }
 
 // lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
 const lookBack = 3600
@@ -68,7 +70,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
-	w.stat.last = last
+	w.stat.last.Store(last)
 	return w, nil
 }
 
@@ -107,11 +109,11 @@ func (w *Writer) Flush() error {
 	m := w.stats.Seal()
 	if skipped := m.Open - lookBack - w.next; skipped > 0 {
 		w.next += skipped
-		w.stat.lost += skipped
+		w.stat.lost.Add(skipped)
 	}
 	for ; w.next < m.Open; w.next++ {
 		if err := w.second(w.next, m.Resources); err != nil {
-			w.stat.errors++
+			w.stat.errors.Add(1)
 			if !w.failing {
 				w.logger.Error("metric log cannot be written; trying again each second", "dir", w.files.dir, "err", err)
 			}
@@ -119,7 +121,7 @@ func (w *Writer) Flush() error {
 			return fmt.Errorf("metriclog: %w", err)
 		}
 		if w.failing {
-			w.logger.Info("metric log is written again", "dir", w.files.dir, "lost_seconds", w.stat.lost)
+			w.logger.Info("metric log is written again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
 			w.failing = false
 		}
 	}
@@ -157,19 +159,39 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 		write(r.Name(), r, r.View(), w.zeroRows)
 	}
 	write(collector.InboundTotal, nil, w.stats.Inbound(), w.zeroRows || rows > 0)
-	if rows > 0 && name.Unix() <= w.stat.last {
+	if rows > 0 {
+		if err := w.regain(); err != nil {
+			return err
+		}
+	}
+	if rows > 0 && name.Unix() <= w.stat.last.Load() {
 		lost, rows = true, 0
 	}
 	if rows > 0 {
 		if err := w.append(start); err != nil {
 			return err
 		}
-		w.stat.last = name.Unix()
+		w.stat.last.Store(name.Unix())
 	}
-	w.stat.seconds++
-	w.stat.rows += rows
+	w.stat.seconds.Add(1)
+	w.stat.rows.Add(rows)
 	if lost {
-		w.stat.lost++
+		w.stat.lost.Add(1)
+	}
+	return nil
+}
+
+// regain takes the logs again where another process could have had them meanwhile, and looks what they hold now.
+func (w *Writer) regain() error {
+	for _, f := range []*files{w.files, w.json} {
+		if f == nil || f.held() {
+			continue
+		}
+		last, err := f.resume()
+		if err != nil {
+			return errors.Join(err, f.close())
+		}
+		w.stat.last.Store(max(w.stat.last.Load(), last))
 	}
 	return nil
 }
@@ -185,7 +207,8 @@ func (w *Writer) append(start time.Time) error {
 	return nil
 }
 
-// Close closes the files. A later Flush opens them again.
+// Close closes the files, and others can have the log. A later Flush takes it again, if nobody has it, and opens them; seconds
+// that others logged meanwhile are not written again.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,14 +231,11 @@ func (w *Writer) Files() ([]string, error) {
 	return paths, err
 }
 
-// Self implements [exporter.Source].
+// Self implements [exporter.Source]. It does not wait for the disk.
 func (w *Writer) Self(yield func(name string, value float64, labels ...string)) {
-	w.mu.Lock()
-	s := w.stat
-	w.mu.Unlock()
-	yield(exporter.LogSeconds, float64(s.seconds))
-	yield(exporter.LogRows, float64(s.rows))
-	yield(exporter.LogErrors, float64(s.errors))
-	yield(exporter.LogLostSeconds, float64(s.lost))
-	yield(exporter.LogLastSecond, float64(s.last))
+	yield(exporter.LogSeconds, float64(w.stat.seconds.Load()))
+	yield(exporter.LogRows, float64(w.stat.rows.Load()))
+	yield(exporter.LogErrors, float64(w.stat.errors.Load()))
+	yield(exporter.LogLostSeconds, float64(w.stat.lost.Load()))
+	yield(exporter.LogLastSecond, float64(w.stat.last.Load()))
 }

@@ -1,0 +1,95 @@
+//go:build unix
+
+package metriclog_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Whoever let a log go, or whose lock file was deleted, looks what others wrote meanwhile before it writes again.
+func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		r := newRig(t, start, metriclog.Options{JSON: json})
+		r.seconds(t, 2)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		other := newRig(t, r.now, metriclog.Options{Dir: r.dir, JSON: json})
+		other.seconds(t, 3)
+		for range 5 { // three that the other has, too, and two more
+			r.calls("a", 1, ms)
+			r.now = r.now.Truncate(time.Second).Add(time.Second)
+		}
+		if r.Flush() == nil {
+			t.Error("two write one log")
+		}
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.flush(t)
+		if got := r.checkIndexes(t); got != 7 { // it also sees that seconds ascend
+			t.Errorf("%d rows in the log, want 7", got)
+		}
+		if got := r.self()[exporter.LogLostSeconds]; got != 3 {
+			t.Errorf("%v seconds lost, want 3", got)
+		}
+		if err := os.Remove(filepath.Join(r.dir, "shop-metrics.log.lck")); err != nil {
+			t.Fatal(err)
+		}
+		r.seconds(t, 1) // nobody else had it
+		if got := r.checkIndexes(t); got != 8 {
+			t.Errorf("%d rows in the log, want 8", got)
+		}
+	}
+}
+
+// asking is a log that asks the Writer for its figures while the Writer waits for it, as for a disk that hangs.
+type asking struct {
+	slog.Handler
+	self func() map[string]float64
+	got  float64
+}
+
+func (a *asking) Handle(context.Context, slog.Record) error {
+	answer := make(chan float64, 1)
+	go func() { answer <- a.self()[exporter.LogErrors] }()
+	select {
+	case a.got = <-answer:
+		return nil
+	case <-time.After(10 * time.Second):
+		return nil
+	}
+}
+
+// A disk that hangs must not take the page of metrics with it.
+func TestSelfDoesNotWaitForTheDisk(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	a := &asking{Handler: slog.NewTextHandler(&r.log, nil)}
+	w, err := metriclog.New(r.Collector, metriclog.Options{Dir: t.TempDir(), App: "shop", Logger: slog.New(a)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() //nolint:errcheck // it was closed
+	a.self = func() map[string]float64 { return (&rig{Writer: w}).self() }
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.Beside("x")), "*.lck"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if err := errors.Join(os.Remove(files[0]), os.Mkdir(files[0], 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	r.calls("a", 1, ms)
+	r.now = r.now.Add(time.Second)
+	if err := w.Flush(); err == nil || a.got != 1 {
+		t.Errorf("%v; %v errors were said while they were logged", err, a.got)
+	}
+}
