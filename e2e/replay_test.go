@@ -195,7 +195,7 @@ func rowsIn(t *testing.T, dir string) []metriclog.Row {
 		}
 		files = append(files, found...)
 	}
-	rows, err := readLog(files)
+	rows, err := readRows(files)
 	if err != nil {
 		t.Fatal(err)
 	}

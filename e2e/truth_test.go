@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/windowstat/windowstat/collector"
@@ -73,7 +74,13 @@ func (s *service) truths() (map[string]truth, error) {
 }
 
 // readLog reads the rows of resources in the files of a metric log: all but those of all inbound traffic.
-func readLog(files []string) (rows []metriclog.Row, err error) {
+func readLog(files []string) ([]metriclog.Row, error) {
+	rows, err := readRows(files)
+	return slices.DeleteFunc(rows, func(r metriclog.Row) bool { return r.Resource == collector.InboundTotal }), err
+}
+
+// readRows reads the files of a metric log.
+func readRows(files []string) (rows []metriclog.Row, err error) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -84,9 +91,7 @@ func readLog(files []string) (rows []metriclog.Row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if row.Resource != collector.InboundTotal {
-				rows = append(rows, row)
-			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
