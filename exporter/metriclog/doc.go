@@ -48,7 +48,7 @@
 // # Caveats
 //
 // Without [Options.Sync], what the operating system had not written is lost in a power cut. After the wall clock was set
-// back, seconds that the log already holds are not written again, and counted as lost; if it was ahead for a while,
-// MaxAge counts from there. Where the system has no flock, such as Windows, nothing keeps two processes from writing to
-// one log. Sentinel's own searcher finds names with a backslash or a | only as they stand in the file.
+// back, seconds that the log already holds are not written again, and counted as lost, or as repeated where the Collector
+// knows of them; if it was ahead for a while, MaxAge counts from there. Where the system or the file system has no flock, such as Windows, nothing keeps two processes
+// from writing to one log. Sentinel's own searcher finds names with a backslash or a | only as they stand in the file.
 package metriclog

@@ -69,7 +69,7 @@ func (f *files) hold() error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	lock, err := lockFile(f.lockPath())
+	lock, _, err := lockFile(f.lockPath())
 	if err != nil {
 		return err
 	}

@@ -10,18 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile makes the file and holds it for this process, until it is closed. The error says who holds it.
-func lockFile(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+// lockFile makes the file and holds it for this process, until it is closed. The error says who holds it. Some file
+// systems, such as NFS without its lock service, cannot say: there nobody is kept away, and it is not sure that nobody else
+// has it.
+func lockFile(path string) (file *os.File, sure bool, err error) {
+	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return file, false, nil
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = fmt.Errorf("%s: %w", path, errLocked)
 	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, false, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return file, true, nil
 }
+
+// flock is the system's, but for a test.
+var flock = unix.Flock

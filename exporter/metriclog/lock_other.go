@@ -5,4 +5,7 @@ package metriclog
 import "os"
 
 // lockFile makes the file. On this system it keeps nobody away.
-func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) }
+func lockFile(path string) (file *os.File, sure bool, err error) {
+	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	return file, err == nil, err
+}

@@ -75,8 +75,12 @@ func (f *files) gone() map[string]*os.File {
 	_, _ = named(f.dir, f.kind, func(log string) bool {
 		other, pid := parseLogName(log, f.kind)
 		if other == app && pid != 0 && log != f.log && gone[log] == nil {
-			if lock, err := lockFile(filepath.Join(f.dir, log) + lockSuffix); err == nil {
+			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
+			switch {
+			case sure:
 				gone[log] = lock
+			case err == nil:
+				_ = lock.Close()
 			}
 		}
 		return false

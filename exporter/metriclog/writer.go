@@ -71,7 +71,20 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
 	w.stat.last.Store(last)
+	w.warn()
 	return w, nil
+}
+
+// warn says if the log ends in the future, as after a start with a wrong clock: no second has two values, so nothing is
+// written until then.
+func (w *Writer) warn() {
+	const much = 300 // seconds; what is less is soon over
+	last := w.stat.last.Load()
+	name, ok := w.stats.Timeline().Name(w.first)
+	if last > 0 && (!ok || last-name.Unix() > much) {
+		w.logger.Warn("metric log ends in the future, and nothing is written until then; move its files away and start again if the clock was wrong",
+			"dir", w.files.dir, "end", time.Unix(last, 0).In(w.loc))
+	}
 }
 
 // Run writes each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about

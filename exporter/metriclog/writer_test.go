@@ -517,6 +517,38 @@ func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
 	}
 }
 
+// A log that ends in the future, and so takes nothing for long, is said at start.
+func TestLogThatEndsInTheFuture(t *testing.T) {
+	for ahead, want := range map[time.Duration]int{-time.Hour: 0, time.Minute: 0, time.Hour: 1, 24 * 365 * time.Hour: 1} {
+		for _, after := range []bool{false, true} {
+			r := newRig(t, start.Add(ahead), metriclog.Options{})
+			r.seconds(t, 1)
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			o := collector.Options{Now: func() time.Time { return start }}
+			if after {
+				o.After = start.Add(ahead)
+			}
+			c, err := collector.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := metriclog.New(c, metriclog.Options{Dir: r.dir, App: "shop", Location: time.UTC, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(said.String(), "ends in the future"); n != want {
+				t.Errorf("%v ahead, After %t: said %d times, want %d: %s", ahead, after, n, want, said.String())
+			}
+		}
+	}
+}
+
 // A file in the way makes every write fail. Rows wait; when it is gone they are written, none is lost, and the log
 // has one message for the beginning and one for the end.
 func TestFailureCostsNothingWithinAMinute(t *testing.T) {
