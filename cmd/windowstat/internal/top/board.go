@@ -38,7 +38,7 @@ func (b *board) add(samples []sample, newest int64) {
 	}
 	b.newest, b.left = max(b.newest, newest), 0
 	for _, s := range samples {
-		if s.unix > b.newest || s.unix <= b.newest-minute {
+		if s.unix > b.newest || s.unix <= b.newest-minute || s.resource == "" { // no resource of windowstat has no name
 			continue
 		}
 		r := b.rows[s.resource]

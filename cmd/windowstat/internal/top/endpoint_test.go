@@ -394,6 +394,7 @@ func TestTooLarge(t *testing.T) {
 	}{
 		{"# " + strings.Repeat("x", 1000) + "\n", math.MaxInt, "larger than 80 MiB"},
 		{"a 1\n", math.MaxInt, "more than 1000000 lines"},
+		{"a", math.MaxInt, "a line of more than 64 KiB"},
 		{"a 1\n", 5, "the answer broke off: unexpected EOF"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -408,6 +409,20 @@ func TestTooLarge(t *testing.T) {
 		}))
 		if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.Contains(a.err.Error(), tc.want) {
 			t.Errorf("%.5q: %v", tc.line, a.err)
+		}
+		server.Close()
+	}
+}
+
+// A page that came without types, as some proxies and servers pass it on, has the same numbers.
+func TestPageWithoutTypes(t *testing.T) {
+	for _, page := range []string{"windowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n", "windowstat_overflow_events_total 0\nwindowstat_pass_qps{resource=\"a\"} 7\n"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, page)
+		}))
+		if got := once(t, server.URL, Options{}); !strings.Contains(got, "\t7\t-\t") {
+			t.Errorf("%s is shown as\n%s", page, got)
 		}
 		server.Close()
 	}

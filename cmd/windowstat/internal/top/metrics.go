@@ -31,7 +31,7 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 	namespace := strings.TrimSuffix(p.find(overflow).GetName(), overflow)
 	now, seconds := counts{rt: map[string]*times{}}, map[string]*second{}
 	for _, x := range p["process_start_time_seconds"].GetMetric() {
-		now.started = x.GetGauge().GetValue()
+		now.started = valueOf(x)
 	}
 	for m, name := range gauges {
 		for _, x := range p[namespace+name].GetMetric() {
@@ -45,7 +45,7 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 				*s = unknown(a.newest)
 				seconds[resource] = s
 			}
-			if v := x.GetGauge().GetValue(); math.IsNaN(s.values[m]) {
+			if v := valueOf(x); math.IsNaN(s.values[m]) {
 				s.values[m] = v
 			} else if m != peak { // a page by origin has several series, whose peaks are not at one time
 				s.values[m] += v

@@ -22,16 +22,18 @@ import (
 type page map[string]*dto.MetricFamily
 
 // How large a page may be, which is more than a page of seconds ever is unless it is told otherwise. A line takes far more
-// memory than it has bytes.
+// memory than it has bytes, and with very many labels, more time than there is.
 const (
 	maxPage  = 80 << 20
 	maxLines = 1_000_000
+	maxLine  = 64 << 10
 )
 
 // bounded reads a page that is not too large, and remembers why it ended early.
 type bounded struct {
 	io.Reader
 	bytes, lines int // that may still come
+	line         int // length of the last line so far
 	err          error
 }
 
@@ -41,8 +43,13 @@ func (b *bounded) Read(p []byte) (n int, err error) {
 		err = fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
 	case b.lines <= 0:
 		err = fmt.Errorf("the answer has more than %d lines", maxLines)
+	case b.line > maxLine:
+		err = fmt.Errorf("the answer has a line of more than %d KiB", maxLine>>10)
 	default:
 		n, err = b.Reader.Read(p[:min(len(p), b.bytes)])
+		if b.line += n; bytes.IndexByte(p[:n], '\n') >= 0 {
+			b.line = n - 1 - bytes.LastIndexByte(p[:n], '\n')
+		}
 		b.bytes -= n
 		b.lines -= bytes.Count(p[:n], []byte("\n"))
 		switch {
@@ -118,12 +125,20 @@ func (p page) seconds() (list []sample, err error) {
 				return nil, err
 			}
 			unix := x.GetTimestampMs() / 1000
-			if v := x.GetGauge().GetValue(); unix > 0 && !math.IsInf(v, 0) {
+			if v := valueOf(x); unix > 0 && !math.IsInf(v, 0) {
 				list = append(list, sample{resource, unix, metric(m), v})
 			}
 		}
 	}
 	return list, nil
+}
+
+// valueOf is the value of a gauge, whether its type came with it or was lost on the way.
+func valueOf(x *dto.Metric) float64 {
+	if u := x.GetUntyped(); u != nil {
+		return u.GetValue()
+	}
+	return x.GetGauge().GetValue()
 }
 
 // resourceOf is the resource that a series belongs to.

@@ -218,12 +218,21 @@ func TestKeys(t *testing.T) {
 	if press(busy("a"), "/ q") {
 		t.Error("a filter cannot have a q")
 	}
+	// A resource that is looked at and goes leaves the table, and keys are those of the table. Values of no resource are none.
+	u := busy("GET /a", "GET /b")
+	press(u, "enter")
+	at := u.board.newest + 2*minute
+	u.take(answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
+	press(u, "down")
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") {
+		t.Errorf("it is shown as\n%s", got)
+	}
 	// A selection stays with its resource, and on the screen.
 	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprintf("r%02d", i))
 	}
-	u := busy(many...)
+	u = busy(many...)
 	drawn(t, u, 100, 12)
 	press(u, "down pgdn pgdn") // the first, and two screens down
 	if got := drawn(t, u, 100, 12); u.selected != "r83" || !strings.HasPrefix(got[10], "r83") {

@@ -30,7 +30,9 @@ func (u *ui) take(a answer, now time.Time) {
 	switch {
 	case a.err == nil:
 		u.away = time.Time{}
-		u.board.add(a.samples, a.newest)
+		if u.board.add(a.samples, a.newest); u.board.rows[u.opened] == nil {
+			u.opened = "" // it has gone
+		}
 	case u.away.IsZero():
 		u.away = now
 	}
