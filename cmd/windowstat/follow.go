@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -36,7 +38,10 @@ func (s *search) follow(ctx context.Context, p printer) error {
 			err = rows.Err()
 		}
 		now := ""
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			now = s.Dir + " is not there; waiting for it"
+		case err != nil:
 			now = err.Error()
 		}
 		if now != "" && now != said {
