@@ -48,7 +48,7 @@ far as the file reaches back, and counts nothing twice. A log that is truncated 
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
-			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
+			&cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
 			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that cannot be read, from 0 to 1, above which the exit status is 1"},
 			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
 		}, telemetryFlags()...),
