@@ -132,6 +132,35 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 	}
 }
 
+// growing is an output during which the service goes on.
+type growing struct {
+	strings.Builder
+	goOn func()
+}
+
+func (g *growing) Write(b []byte) (int, error) {
+	g.goOn()
+	return g.Builder.Write(b)
+}
+
+// The log is read once for each metric, and may grow meanwhile: all have the same seconds.
+func TestOpenMetricsOfALogThatGrows(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	s := newService(t, at, metriclog.Options{Dir: dir, App: "shop"})
+	s.live(t, 5)
+	out := &growing{goOn: func() { s.live(t, 2) }}
+	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	if _, err := hole.OpenMetrics(t.Context(), out, map[string]string{"job": "j", "instance": "i"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, metric := range exporter.Logged(exporter.Namespace) {
+		if n := strings.Count(out.String(), "\n"+metric+`{instance="i",job="j",resource="plain"} `); n != 5 {
+			t.Errorf("%s has %d seconds, want 5", metric, n)
+		}
+	}
+}
+
 func sorted(page string) []string { return slices.Sorted(strings.Lines(page)) }
 
 // Two processes are not one instance.

@@ -52,6 +52,36 @@ func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
 	}
 }
 
+// If that fails, it is done again.
+func TestLogThatCannotBeLookedAt(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	r.seconds(t, 2)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := newRig(t, r.now, metriclog.Options{Dir: r.dir})
+	other.seconds(t, 3)
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	index, away := filepath.Join(r.dir, today+".idx"), filepath.Join(r.dir, "away")
+	if err := errors.Join(os.Rename(index, away), os.Mkdir(index, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	r.calls("a", 1, ms) // in a second that the other has, too
+	r.now = r.now.Add(time.Second)
+	if r.Flush() == nil {
+		t.Error("an index that is a directory is no error")
+	}
+	if err := errors.Join(os.Remove(index), os.Rename(away, index)); err != nil {
+		t.Fatal(err)
+	}
+	r.flush(t)
+	if rows, lost := r.checkIndexes(t), r.self()[exporter.LogLostSeconds]; rows != 5 || lost != 1 {
+		t.Errorf("%d rows, and %v seconds lost; want 5 and 1", rows, lost)
+	}
+}
+
 // asking is a log that asks the Writer for its figures while the Writer waits for it, as for a disk that hangs.
 type asking struct {
 	slog.Handler
