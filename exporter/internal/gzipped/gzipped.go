@@ -34,7 +34,8 @@ func Accepted(r *http.Request) bool {
 	for _, header := range r.Header["Accept-Encoding"] {
 		for coding := range strings.SplitSeq(header, ",") {
 			name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
-			if name == "gzip" && strings.TrimSpace(q) != "q=0" {
+			zero, refused := strings.CutPrefix(strings.TrimSpace(q), "q=0") // or 0.0, or 0.000
+			if strings.EqualFold(strings.TrimSpace(name), "gzip") && !(refused && strings.Trim(zero, ".0") == "") {
 				return true
 			}
 		}

@@ -1,0 +1,79 @@
+package live
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Names that come and go are not kept for ever: numbering begins again, and viewers with it.
+func TestNumberingBeginsAgain(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFeed(c, 10)
+	c.Resource("a").Block("")
+	now = now.Add(time.Second)
+	at := f.after(position{}).now
+	for i := range maxNames {
+		f.number(strconv.Itoa(i))
+	}
+	c.Resource("b").Block("")
+	now = now.Add(time.Second)
+	if n := f.after(at); !n.fresh || n.now.epoch == at.epoch || len(n.names) != 2 || n.names[1] != "b" || len(n.events) != 1 {
+		t.Errorf("fresh %v, epoch %d after %d, %d names, %d seconds", n.fresh, n.now.epoch, at.epoch, len(n.names), len(n.events))
+	}
+}
+
+// A viewer that takes nothing more, and does not close either, loses its place.
+func TestStalledViewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(c, Options{MaxViewers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		viewer, conn := net.Pipe()
+		l := &pipe{conn: make(chan net.Conn, 1)}
+		l.conn <- conn
+		server := &http.Server{Handler: p}
+		go func() { _ = server.Serve(l) }()
+		if _, err := io.WriteString(viewer, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(patience / 2)
+		if len(p.viewers) != 1 {
+			t.Error("there is no viewer")
+		}
+		time.Sleep(patience)
+		if len(p.viewers) != 0 {
+			t.Error("the viewer keeps its place")
+		}
+		p.Close()
+		_ = server.Close()
+		_ = viewer.Close()
+	})
+}
+
+// A pipe listens for connections that are made without a network.
+type pipe struct{ conn chan net.Conn }
+
+func (l *pipe) Accept() (net.Conn, error) {
+	if c, ok := <-l.conn; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l *pipe) Close() error   { close(l.conn); return nil }
+func (l *pipe) Addr() net.Addr { return &net.UnixAddr{} }
