@@ -8,7 +8,7 @@ MODULES = collector/grpcstat collector/sentinelstat dashboards/gen
 PROMTOOL ?=
 
 # The packages that several goroutines run through.
-CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/internal/...
+CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/internal/replay
 
 FUZZTIME ?= 1m
 HAMMER ?= 2m

@@ -115,11 +115,10 @@ func (r *Rows) All() iter.Seq[Row] {
 			if s == nil {
 				return
 			}
-			for second := s.second; s.ready && s.second == second; {
-				row, wanted := s.row, s.wanted
+			for second := s.second; s.ready && s.second == second; s.advance(r) {
 				s.done = s.count
-				s.advance(r)
-				if wanted && !yield(row) {
+				if s.wanted && !yield(s.row) {
+					s.advance(r)
 					return
 				}
 			}

@@ -88,8 +88,8 @@ type answered struct {
 	fresh bool      // the connection is a new one
 }
 
-// patience is how long a page may take.
-const patience = 10 * time.Second
+// patience is how long a page may take. It does not change but in tests of what slow machines read.
+var patience = 10 * time.Second
 
 // get asks for a page.
 func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, a answered, err error) {
