@@ -11,7 +11,7 @@ func (f *files) repair() (bool, error) {
 	o := f.opened()
 	var end int64 // of the last whole second
 	records := o.n
-	for ; records > 0 && end == 0; records-- {
+	for ; records > 0; records-- {
 		second, offset := o.record(records - 1)
 		if !o.agrees(second, offset) {
 			continue

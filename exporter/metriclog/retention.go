@@ -33,9 +33,8 @@ func (f *files) retain(now int64, begun bool) {
 	if err != nil {
 		return
 	}
-	count, total := 0, int64(0)
+	count, total := len(all), int64(0)
 	for _, s := range all {
-		count++
 		total += f.bytes(s)
 	}
 	if begun {

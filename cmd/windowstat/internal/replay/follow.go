@@ -18,7 +18,7 @@ type Follower struct {
 	Timed bool   // the log says how long calls take
 
 	mu     sync.Mutex // guards run but for its Options
-	run    run
+	run    *run
 	source *source
 }
 
@@ -30,8 +30,7 @@ const grace = time.Second
 // not after that second left out: so a process goes on where the one before it ended.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	name := o.Files[0]
-	f := &Follower{Clock: &Clock{}}
-	f.run = run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
+	f := &Follower{Clock: &Clock{}, run: newRun(o)}
 	s, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && o.Format != nil:
@@ -62,7 +61,7 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 // Run replays into a Collector that has the Clock, until ctx ends or Stdin does, and calls ended after each second.
 // What it holds when ctx ends, because earlier lines may still come, is left for the next process.
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
-	r := &f.run
+	r := f.run
 	r.player = newPlayer(c, f.Clock, &r.names, r.window.from)
 	r.player.inbound = true
 	r.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
@@ -131,14 +130,11 @@ func (f *Follower) until(second int64) error {
 	return nil
 }
 
-// finish ends all seconds, when there will be no more lines.
+// finish is that of the run.
 func (f *Follower) finish() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.run.window.end(f.run.window.to, f.run.player.second); err != nil {
-		return err
-	}
-	return f.run.player.finish()
+	return f.run.finish()
 }
 
 // blocks reads the log in the background. When its channel is closed, the other has the error.

@@ -69,7 +69,7 @@ type Second struct {
 // Run replays the logs and calls f for each second in which something happened, ascending. The Report is of what was
 // read, if there is an error, too: of a file that could not be read to its end, or f's.
 func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error) {
-	r := &run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
+	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := r.look(); err != nil {
@@ -81,9 +81,7 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 		err = ctx.Err()
 	}
 	if err == nil && r.player != nil {
-		if err = r.window.end(r.window.to, r.player.second); err == nil {
-			err = r.player.finish()
-		}
+		err = r.finish()
 	}
 	return &r.Report, errors.Join(append(r.errs, err)...)
 }
@@ -106,6 +104,18 @@ type run struct {
 	spread  spread
 	after   int64 // Unix time of the last second that the process before this one has counted, 0 if there was none
 	second  Second
+}
+
+func newRun(o Options) *run {
+	return &run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
+}
+
+// finish ends all seconds, when there will be no more lines.
+func (r *run) finish() error {
+	if err := r.window.end(r.window.to, r.player.second); err != nil {
+		return err
+	}
+	return r.player.finish()
 }
 
 // look finds out about all logs.
