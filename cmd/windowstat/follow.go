@@ -75,9 +75,6 @@ func (s *search) pass(ctx context.Context, rows *metriclog.Rows, f func(*metricl
 	defer rows.Close() //nolint:errcheck // they were only read
 	var second time.Time
 	for row := range rows.All() {
-		if !s.ofProcess(row.PID) {
-			continue
-		}
 		if !row.Start.Equal(second) {
 			if ctx.Err() != nil {
 				return ctx.Err()

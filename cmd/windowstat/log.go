@@ -142,7 +142,7 @@ func (s *search) parseRange(c *cli.Context, now time.Time) error {
 	if len(errs) == 0 && begin.first.After(to.last) {
 		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", begin.first.In(s.zone).Format(timeLayout), to.last.In(s.zone).Format(timeLayout)))
 	}
-	s.query.From, s.query.To = begin.first, to.last
+	s.query.From, s.query.To, s.query.PIDs = begin.first, to.last, s.pids
 	if s.following {
 		s.query.To = time.Time{}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +86,7 @@ func (h *Hole) namespace() string {
 // rows calls f for the rows, with those of all inbound traffic, which tell when the process lived. It tells malformed how
 // many lines were none.
 func (h *Hole) rows(ctx context.Context, from, to time.Time, malformed func(int64), f func(*metriclog.Row) error) (err error) {
-	rows, err := h.Searcher.Search(metriclog.Query{From: from, To: to, Match: func(resource string) bool {
+	rows, err := h.Searcher.Search(metriclog.Query{From: from, To: to, PIDs: h.PIDs, Match: func(resource string) bool {
 		return h.Match == nil || resource == collector.InboundTotal || h.Match(resource)
 	}})
 	if err != nil {
@@ -96,9 +95,6 @@ func (h *Hole) rows(ctx context.Context, from, to time.Time, malformed func(int6
 	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
 	var second time.Time
 	for row := range rows.All() {
-		if len(h.PIDs) > 0 && !slices.Contains(h.PIDs, row.PID) {
-			continue
-		}
 		if !row.Start.Equal(second) {
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -25,6 +25,8 @@ type Searcher struct {
 type Query struct {
 	// From and To are the first and the last second, both included. The zero Time is no limit.
 	From, To time.Time
+	// PIDs are the processes whose logs are searched, by their numbers in the files' names; all if empty.
+	PIDs []int
 	// Match says which resources are wanted, by their names as they were given to the Collector; nil is all. It must always
 	// say the same of a name, and is not asked for every row.
 	Match func(resource string) bool
@@ -46,7 +48,10 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	}
 	app, _ := parseLogName(logName(s.App, sentinel.kind, 0), sentinel.kind)
 	return search(s.Dir, func(log string) bool {
-		of, _ := parseLogName(log, sentinel.kind)
+		of, pid := parseLogName(log, sentinel.kind)
+		if len(q.PIDs) > 0 && !slices.Contains(q.PIDs, pid) {
+			return false
+		}
 		return s.App == "" || of == app
 	}, from, to, q)
 }
@@ -180,7 +185,7 @@ func (r *Rows) Err() error { return errors.Join(r.errs...) }
 func (r *Rows) Malformed() int64 { return r.malformed }
 
 // Token is how far was read, for [Query.After]: a later search goes on behind the last row, and returns each
-// row once, also of logs that were behind. It holds for the same Dir, App, From and Match.
+// row once, also of logs that were behind. It holds for the same Dir, App, PIDs, From and Match.
 func (r *Rows) Token() string {
 	for _, s := range r.streams {
 		if s.done != (position{}) {
