@@ -1,9 +1,36 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
+	"os"
+	"sync/atomic"
 	"testing"
 )
+
+// Servers get their ports from below those that a system gives to whoever dials, or asks for any: one of those can be
+// taken between the moment it is found free and the moment a server listens there, and in the time a server is away.
+const (
+	firstPort = 20_000
+	portCount = 10_000
+)
+
+var ports atomic.Int64
+
+// freeAddress is one on which nobody listens, and no other test will.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range portCount {
+		n := int64(os.Getpid()) + ports.Add(1)
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+n%portCount)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close()
+			return addr
+		}
+	}
+	t.Fatalf("all ports from %d to %d are in use", firstPort, firstPort+portCount-1)
+	return ""
+}
 
 // listenTwice listens at two addresses of this machine, such that who dials the one comes from another
 // address than who dials the other: a machine dials its own address from that address.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,15 +165,4 @@ func (s *server) tail() string {
 		return err.Error()
 	}
 	return string(log[max(0, len(log)-3000):])
-}
-
-// freeAddress is one on which nobody listens, and very likely nobody will.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
