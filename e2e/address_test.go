@@ -2,8 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
-	"os"
 	"sync/atomic"
 	"testing"
 )
@@ -15,14 +15,17 @@ const (
 	portCount = 10_000
 )
 
-var ports atomic.Int64
+// Where a run begins is left to chance, for those that run beside each other.
+var (
+	offset = rand.Int64N(portCount)
+	ports  atomic.Int64
+)
 
 // freeAddress is one on which nobody listens, and no other test will.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range portCount {
-		n := int64(os.Getpid()) + ports.Add(1)
-		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+n%portCount)
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+(offset+ports.Add(1))%portCount)
 		if l, err := net.Listen("tcp", addr); err == nil {
 			_ = l.Close()
 			return addr

@@ -35,6 +35,8 @@ type server struct {
 	addr       string
 	queries    string // what the paths of queries begin with
 	process    *exec.Cmd
+	ended      chan struct{} // closed when the process has
+	stopped    bool          // it was told to
 }
 
 // startServers starts one of each program.
@@ -70,6 +72,9 @@ func newServer(t *testing.T, name, executable string, isVictoria bool) *server {
 	t.Cleanup(func() {
 		if s.process == nil {
 			return
+		}
+		if s.hasEnded() && !s.stopped {
+			t.Errorf("%s has ended by itself", s.name) // another one may have answered at its address
 		}
 		s.end(syscall.SIGKILL)
 		if t.Failed() {
@@ -124,17 +129,22 @@ func (s *server) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	s.process = command(t, s.executable, s.args...)
-	s.process.Stdout, s.process.Stderr = log, log
-	if err := s.process.Start(); err != nil {
+	process, ended := command(t, s.executable, s.args...), make(chan struct{})
+	process.Stdout, process.Stderr = log, log
+	if err := process.Start(); err != nil {
 		t.Fatalf("start %s: %v", s.name, err)
 	}
+	go func() {
+		_ = process.Wait() // it says that it was killed
+		close(ended)
+	}()
+	s.process, s.ended, s.stopped = process, ended, false
 	begin := time.Now()
 	for {
 		if _, err = s.get("/-/ready", nil); err == nil {
 			break
 		}
-		if time.Since(begin) > 30*time.Second {
+		if s.hasEnded() || time.Since(begin) > 30*time.Second {
 			t.Fatalf("%s does not get ready: %v\n%s", s.name, err, s.tail())
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -155,8 +165,18 @@ func command(t *testing.T, executable string, args ...string) *exec.Cmd {
 
 // end sends the process a signal, and waits until it is gone.
 func (s *server) end(signal syscall.Signal) {
+	s.stopped = true
 	_ = s.process.Process.Signal(signal)
-	_ = s.process.Wait() // it says that it was killed
+	<-s.ended
+}
+
+func (s *server) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *server) tail() string {
