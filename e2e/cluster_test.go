@@ -143,14 +143,15 @@ func startCluster(t *testing.T) *storage {
 	t.Helper()
 	x := &storage{dir: cluster.path(t)}
 	var writers, readers []string
+	var stores []*server
 	for i := range 2 {
 		writer, reader := freeAddress(t), freeAddress(t)
-		x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader)
+		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader))
 		writers, readers = append(writers, writer), append(readers, reader)
 	}
 	insert := x.start(t, "vminsert", "vminsert", "-storageNode="+strings.Join(writers, ","))
 	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","), "-search.latencyOffset=0s")
-	x.server.queries = "/select/0/prometheus"
+	x.server.queries, x.server.stores = "/select/0/prometheus", stores
 	x.write = "http://" + insert.addr + "/insert/0/prometheus/api/v1/write"
 	return x
 }

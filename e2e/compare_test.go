@@ -58,6 +58,21 @@ func checkSamples(t *testing.T, s *server, selector string, want values, end int
 	return n
 }
 
+// show has VictoriaMetrics show all that it has taken so far. By itself it does within some seconds, and not in the
+// order in which it came.
+func (s *server) show(t *testing.T) {
+	t.Helper()
+	stores := s.stores
+	if len(stores) == 0 && s.isVictoria {
+		stores = []*server{s}
+	}
+	for _, store := range stores {
+		if _, err := store.get("/internal/force_flush", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // await waits until a server has the second before end of what a selector selects.
 func await(t *testing.T, s *server, selector string, end int64, deadline time.Time) {
 	t.Helper()
@@ -66,6 +81,7 @@ func await(t *testing.T, s *server, selector string, end int64, deadline time.Ti
 			newest = max(newest, x.Values[len(x.Values)-1].at/1000)
 		}
 		if newest >= end-1 {
+			s.show(t)
 			return
 		}
 		if time.Now().After(deadline) {

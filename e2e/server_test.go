@@ -33,7 +33,8 @@ type server struct {
 	isVictoria bool
 	dir        string
 	addr       string
-	queries    string // what the paths of queries begin with
+	queries    string    // what the paths of queries begin with
+	stores     []*server // that hold the data, if it is a cluster's
 	process    *exec.Cmd
 	ended      chan struct{} // closed when the process has
 	stopped    bool          // it was told to
@@ -72,9 +73,6 @@ func newServer(t *testing.T, name, executable string, isVictoria bool) *server {
 	t.Cleanup(func() {
 		if s.process == nil {
 			return
-		}
-		if s.hasEnded() && !s.stopped {
-			t.Errorf("%s has ended by itself", s.name) // another one may have answered at its address
 		}
 		s.end(syscall.SIGKILL)
 		if t.Failed() {
@@ -139,6 +137,11 @@ func (s *server) start(t *testing.T) {
 		close(ended)
 	}()
 	s.process, s.ended, s.stopped = process, ended, false
+	t.Cleanup(func() {
+		if s.hasEnded() && !s.stopped {
+			t.Errorf("%s has ended by itself", s.name) // another one may have answered at its address
+		}
+	})
 	begin := time.Now()
 	for {
 		if _, err = s.get("/-/ready", nil); err == nil {
