@@ -94,9 +94,14 @@ type Row struct {
 func Parse(line string) (Row, error) {
 	line = strings.TrimSuffix(line, "\n")
 	var p parser
-	name, rest, wrong := p.name([]byte(line))
-	if wrong == 0 {
-		wrong = p.counts(rest)
+	rest, wrong := p.stamp([]byte(line))
+	name, counts, ok := bytes.Cut(rest, []byte("|"))
+	switch {
+	case wrong != 0:
+	case !ok:
+		wrong = fieldCount
+	default:
+		wrong = p.counts(counts)
 	}
 	switch {
 	case wrong == fieldCount:
@@ -117,27 +122,23 @@ type parser struct {
 
 const fieldCount = -1
 
-// name sets the row's second to that of a line, and returns the resource's name as it stands there and what is behind it.
+// stamp sets the row's second to that of a line, and returns what is behind it: the resource's name, and the counts.
 // wrong is 0, or the number of the field that is, or fieldCount.
-func (p *parser) name(line []byte) (name, rest []byte, wrong int) {
+func (p *parser) stamp(line []byte) (rest []byte, wrong int) {
 	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
 		if wrong := p.second(line); wrong != 0 {
-			return nil, nil, wrong
+			return nil, wrong
 		}
 	}
-	rest = line[len(p.head):]
-	end := bytes.IndexByte(rest, '|')
-	if end < 0 {
-		return nil, nil, fieldCount
-	}
-	return rest[:end], rest[end+1:], 0
+	return line[len(p.head):], 0
 }
 
 // counts sets the row to the fields behind the name.
 func (p *parser) counts(rest []byte) (wrong int) {
-	v, n, ok := short(rest)
+	var v [8]int64
+	n, ok := short(rest, &v)
 	if !ok {
-		n = 0
+		v, n = [8]int64{}, 0
 		for more := true; more; n++ {
 			if n == len(v) {
 				return fieldCount
@@ -165,25 +166,26 @@ func (p *parser) counts(rest []byte) (wrong int) {
 // maxDigits is how many digits never overflow.
 const maxDigits = 18
 
-// short reads fields of such numbers, which are nearly all, in one go. It reports false if there are others.
-func short(b []byte) (v [8]int64, n int, ok bool) {
-	digits := 0
-	for _, c := range b {
-		switch d := c - '0'; {
-		case d <= 9:
-			v[n] = v[n]*10 + int64(d)
-			digits++
-		case c != '|' || digits == 0 || digits > maxDigits || n == len(v)-1:
-			return [8]int64{}, 0, false
-		default:
-			n++
-			digits = 0
+// short reads fields of such numbers, which are nearly all, in one go. It reports false if there are others, or too many.
+func short(b []byte, v *[8]int64) (n int, ok bool) {
+	number, began := int64(0), 0
+	for i, c := range b {
+		if d := c - '0'; d <= 9 {
+			number = number*10 + int64(d)
+			continue
 		}
+		if digits := i - began; c != '|' || digits == 0 || digits > maxDigits || n == len(v)-1 {
+			return 0, false
+		}
+		v[n] = number
+		n++
+		number, began = 0, i+1
 	}
-	if digits == 0 || digits > maxDigits {
-		return [8]int64{}, 0, false
+	if digits := len(b) - began; digits == 0 || digits > maxDigits {
+		return 0, false
 	}
-	return v, n + 1, true
+	v[n] = number
+	return n + 1, true
 }
 
 // second reads the first two fields.

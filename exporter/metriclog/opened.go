@@ -170,16 +170,20 @@ func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 // lastLine is the last line that ends before an offset or there, and where it ends. If it is empty, none ends between
 // there and the offset.
 func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
-	tail := make([]byte, min(before, maxLine))
-	if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, err
+	for _, size := range []int64{4 << 10, maxLine} { // mostly it is short
+		tail := make([]byte, min(before, size))
+		if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+			return nil, 0, err
+		}
+		whole := bytes.LastIndexByte(tail, '\n') + 1
+		end = before - int64(len(tail)-whole)
+		began := bytes.LastIndexByte(tail[:max(whole-1, 0)], '\n') + 1
+		line = tail[began:whole]
+		if began > 0 || size > before {
+			break
+		}
 	}
-	behind := len(tail) - 1 - bytes.LastIndexByte(tail, '\n')
-	tail = tail[:len(tail)-behind]
-	if len(tail) == 0 {
-		return nil, before - int64(behind), nil
-	}
-	return tail[bytes.LastIndexByte(tail[:len(tail)-1], '\n')+1:], before - int64(behind), nil
+	return line, end, nil
 }
 
 // closed reports whether a line of all inbound traffic ends at the offset.

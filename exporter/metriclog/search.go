@@ -1,6 +1,7 @@
 package metriclog
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -148,24 +149,32 @@ func (r *Rows) first() (first *stream) {
 	}
 }
 
-// name finds the resource for a name as it stands in the log, after another one or nil.
-func (r *Rows) name(b []byte, after *name) *name {
-	if after != nil && after.next != nil && after.next.raw == string(b) {
-		return after.next
+// name finds the resource for what a line has behind its second, after another one or nil, and returns the counts, too. It
+// is nil if there is no name.
+func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
+	if after != nil && after.next != nil {
+		n = after.next
+		if end := len(n.raw); end < len(rest) && rest[end] == '|' && string(rest[:end]) == n.raw {
+			return n, rest[end+1:]
+		}
 	}
-	n := r.names[string(b)]
+	raw, counts, ok := bytes.Cut(rest, []byte("|"))
+	if !ok {
+		return nil, nil
+	}
+	n = r.names[string(raw)]
 	if n == nil {
 		if len(r.names) >= maxNames {
 			clear(r.names)
 		}
-		n = &name{resource: parseName(b), raw: string(b)}
+		n = &name{resource: parseName(raw), raw: string(raw)}
 		n.wanted = r.match == nil || r.match(n.resource)
 		r.names[n.raw] = n
 	}
 	if after != nil {
 		after.next = n
 	}
-	return n
+	return n, counts
 }
 
 // Close closes the files that are still open. It is needed only where not all rows were read.

@@ -54,7 +54,7 @@ func (s *stream) advance(r *Rows) {
 			}
 			continue
 		}
-		name, counts, wrong := s.parser.name(line)
+		rest, wrong := s.parser.stamp(line)
 		second := s.unix
 		if wrong != 0 || second < s.open.from || second >= s.open.to {
 			r.malformed++
@@ -63,8 +63,8 @@ func (s *stream) advance(r *Rows) {
 		if second < s.from || second > s.to {
 			continue
 		}
-		n := r.name(name, s.last)
-		if n.wanted && s.counts(counts) != 0 {
+		n, counts := r.name(rest, s.last)
+		if n == nil || n.wanted && s.counts(counts) != 0 {
 			r.malformed++
 			continue
 		}

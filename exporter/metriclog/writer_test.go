@@ -187,6 +187,10 @@ func TestParse(t *testing.T) {
 		"1|d|r|1|1|1|1|9223372036854775807|1|1|0":  "field 8 ",
 		"1|d|r|1|1|1|1|1|1|99999999999999999999|0": "field 10",
 		"1|d|r|1||1|1|1|1|1|0":                     "field 5",
+		"1|d|r|1|1|1|1|1|1|1|":                     "field 11",
+		"1|d|r|1|1|1|1|1|1|1x1":                    "field 10",
+		"1|d|r":                                    "3 fields",
+		"1|d":                                      "2 fields",
 	} {
 		if _, err := metriclog.Parse(line); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("Parse(%q): error %v does not say %q", line, err, part)
