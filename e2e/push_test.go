@@ -51,14 +51,3 @@ func (p pushed) numbers() map[string]float64 {
 	p.Self(func(name string, value float64, _ ...string) { found[name] = value })
 	return found
 }
-
-// show has a VictoriaMetrics show at once what it has taken. A Prometheus always does.
-func (p pushed) show(t *testing.T) {
-	t.Helper()
-	if !p.isVictoria {
-		return
-	}
-	if _, err := p.get("/internal/force_flush", nil); err != nil {
-		t.Fatal(err)
-	}
-}
