@@ -25,7 +25,7 @@ type cursor struct {
 	out      *answer    // the last one; nil if it is settled
 	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
 	used     time.Time
-	kept     int64 // the position as it was saved last, in Unix time
+	kept     int64 // the position as it was saved last, in Unix time; 0 if it was not
 	count    tally
 }
 

@@ -18,18 +18,18 @@ type position struct {
 // positionsName is the name of the file with the positions, beside the log.
 const positionsName = "cursors.json"
 
-// save writes the positions to disk, all or nothing. That an answer arrived cannot be known at this time; it counts as
-// read. If the file cannot be written, readers get some seconds twice after a restart.
-func (s *Seconds) save() {
+// save writes the positions to disk, all or nothing, after a reader was sent everything before the Unix time next. That it
+// arrived cannot be known at this time; it counts as read. If the file cannot be written, readers get some seconds twice
+// after a restart.
+func (s *Seconds) save(x *cursor, next int64) {
 	s.saving.Lock()
 	defer s.saving.Unlock()
+	x.kept = next // only here, under saving
 	var list []position
 	for _, x := range s.cursors.list() {
-		next, _ := x.state()
-		if unix, ok := s.unix(next); ok {
-			x.kept = unix // only here, under saving
+		if x.kept != 0 {
+			list = append(list, position{x.reader, x.kept})
 		}
-		list = append(list, position{x.reader, x.kept})
 	}
 	if err := replaceFile(s.log.Beside(positionsName), list); err != nil {
 		s.saveErrors.Add(1)

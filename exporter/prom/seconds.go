@@ -68,9 +68,10 @@ type SecondsOptions struct {
 // It serves text and OpenMetrics, with gzip. Seconds is safe for concurrent use; requests of one cursor are served one
 // after the other, and no more than ten at a time in all. It is an [exporter.Source] of what it knows about the cursors.
 //
-// Limitations: with a log, what was sealed but not yet logged when the process was killed is gone, a second's worth; an
-// answer that was on its way then counts as read. Whoever asks with a reader's name from the reader's host takes seconds
-// away from it.
+// Limitations: with a log, what was sealed but not yet logged when the process was killed is gone, a second's worth. An
+// answer of which the last byte was sent then counts as read, wherever it was; if the process was killed before it could
+// write that down, within a millisecond or so, it is sent again. Whoever asks with a reader's name from the reader's host
+// takes seconds away from it.
 type Seconds struct {
 	stats       *collector.Collector
 	log         exporter.Log
@@ -214,10 +215,11 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
 	a.conn.serve(r)
 	to, samples, err := s.write(w, r, q, from, open, limit, began)
-	x.sent(a, from, to, samples, err == nil && r.Context().Err() == nil)
+	whole := err == nil && r.Context().Err() == nil
+	x.sent(a, from, to, samples, whole)
 	x.lose(min(s.sealed()-s.history(), to) - from) // while the page was made
-	if s.log != nil && from < to {
-		s.save()
+	if next, ok := s.unix(to); ok && whole && s.log != nil && from < to {
+		a.conn.then(r, func() { s.save(x, next) })
 	}
 }
 

@@ -84,6 +84,7 @@ type conn struct {
 
 	mu      sync.Mutex      // guards what follows
 	serving context.Context // of the last request
+	sent    func()          // to be called after the next write, which is the end of its answer
 	how     end
 }
 
@@ -117,6 +118,8 @@ func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
 		c.end(broken)
+	} else if sent := c.last(); sent != nil {
+		sent()
 	}
 	return n, err
 }
@@ -150,7 +153,28 @@ func (c *conn) serve(r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.serving = r.Context()
+	c.serving, c.sent = r.Context(), nil
+}
+
+// then has f called when the answer to the request that is being served was sent. Without the end of the last chunk, which
+// is sent when its handler has returned, the client would not take it. Where there is no such end, or nobody sees it, f is
+// called at once.
+func (c *conn) then(r *http.Request, f func()) {
+	if c == nil || r.Method != http.MethodGet || !r.ProtoAtLeast(1, 1) {
+		f()
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = f
+}
+
+// last is what is to be called after a write, if that was the one with the end of an answer.
+func (c *conn) last() (sent func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sent, c.sent = c.sent, nil
+	return sent
 }
 
 // busy reports whether a request is still being served. Its context ends before the client can have all of the answer:

@@ -1,0 +1,112 @@
+package prom_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// spied is a listener that tells what is about to be written to its connections.
+type spied struct {
+	net.Listener
+	writes func(b []byte)
+}
+
+func (s spied) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	return spiedConn{c, s.writes}, err
+}
+
+type spiedConn struct {
+	net.Conn
+	writes func(b []byte)
+}
+
+func (c spiedConn) Write(b []byte) (int, error) {
+	c.writes(b)
+	return c.Conn.Write(b)
+}
+
+// A position is on disk only when the answer was sent to its last byte, which is after the page has made it: a process
+// that is killed before that has not been read, whatever it has written. And it is there when the server has ended.
+func TestPositionIsKeptWhenTheAnswerWasSent(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() //nolint:errcheck // nothing is read of it
+	page, err := prom.NewSeconds(c, prom.SecondsOptions{Log: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := func() string {
+		b, err := os.ReadFile(filepath.Join(dir, "shop-cursors.json"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	for _, request := range []string{
+		"GET /?cursor=a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		"GET /?cursor=a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /?cursor=a HTTP/1.0\r\n\r\n", // ends with the connection
+	} {
+		c.Resource("r").Block("")
+		now = now.Add(time.Second)
+		before, ends := kept(), 0
+		server := httptest.NewUnstartedServer(page)
+		server.Listener = page.Watch(spied{server.Listener, func(b []byte) {
+			if bytes.HasSuffix(b, []byte("0\r\n\r\n")) {
+				ends++
+				if kept() != before {
+					t.Errorf("%q: the position was kept before the end of the answer", request)
+				}
+			}
+		}})
+		server.Start()
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 0, 4096)
+		for !bytes.HasSuffix(answer, []byte("0\r\n\r\n")) {
+			b := make([]byte, 1024)
+			n, err := conn.Read(b)
+			if answer = append(answer, b[:n]...); err != nil {
+				break
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := server.Config.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if !bytes.Contains(answer, []byte("persecond_block")) || kept() == before {
+			t.Errorf("%q: afterwards the position is %q, as before:\n%s", request, kept(), answer)
+		}
+		if chunked := bytes.Contains([]byte(request), []byte("HTTP/1.1")); ends > 0 != chunked {
+			t.Errorf("%q: %d ends in\n%s", request, ends, answer)
+		}
+		_ = conn.Close()
+		server.Close()
+	}
+}
