@@ -26,9 +26,9 @@ func (s *Seconds) save(x *cursor, next int64) {
 	defer s.saving.Unlock()
 	x.kept = next // only here, under saving
 	var list []position
-	for _, x := range s.cursors.list() {
-		if x.kept != 0 {
-			list = append(list, position{x.reader, x.kept})
+	for _, each := range s.cursors.list() {
+		if each.kept != 0 {
+			list = append(list, position{each.reader, each.kept})
 		}
 	}
 	if err := replaceFile(s.log.Beside(positionsName), list); err != nil {
