@@ -43,6 +43,9 @@ type Collector struct {
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
 	retired   int64 // resources
+
+	publishing sync.Mutex // guards published, which is replaced or appended to
+	published  []*publication
 }
 
 // New makes a Collector. The error names every option that is out of range.

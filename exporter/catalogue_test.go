@@ -3,11 +3,29 @@ package exporter_test
 import (
 	"flag"
 	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 var update = flag.Bool("update", false, "write the metric tables of the README instead of comparing them")
@@ -19,16 +37,18 @@ type table struct{ begin, end, rows string }
 func tables() []table {
 	var metrics, seconds strings.Builder
 	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
-	for _, m := range exporter.Catalogue() {
-		fmt.Fprintf(&metrics, "| `%s_%s` | %s | %s | %s |\n", exporter.Namespace, m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
-	}
 	seconds.WriteString("| name | in the log | what it is |\n|---|---|---|\n")
-	for _, m := range exporter.Seconds() {
+	for _, m := range exporter.Catalogue() {
+		name := exporter.Namespace + "_" + m.Name
+		if !m.Seconds {
+			fmt.Fprintf(&metrics, "| `%s` | %s | %s | %s |\n", name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+			continue
+		}
 		logged := ""
 		if m.Logged {
 			logged = "yes"
 		}
-		fmt.Fprintf(&seconds, "| `%s_%s` | %s | %s |\n", exporter.Namespace, m.Name, logged, m.Help)
+		fmt.Fprintf(&seconds, "| `%s` | %s | %s |\n", name, logged, m.Help)
 	}
 	return []table{
 		{"<!-- metrics: go test ./exporter -update -->\n", "<!-- /metrics -->\n", metrics.String()},
@@ -68,7 +88,7 @@ func TestCatalogueIsConsistent(t *testing.T) {
 			t.Errorf("%s is there twice", m.Name)
 		}
 		seen[m.Name] = true
-		if counter := strings.HasSuffix(m.Name, "_total"); counter != (m.Type == exporter.Counter) {
+		if counter := strings.HasSuffix(m.Name, "_total"); counter != (m.Type == "counter") {
 			t.Errorf("%s is a %s", m.Name, m.Type)
 		}
 		if m.Unit != "" && !strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_"+m.Unit) {
@@ -77,14 +97,80 @@ func TestCatalogueIsConsistent(t *testing.T) {
 		if !strings.HasSuffix(m.Help, ".") || strings.ContainsAny(m.Help, "|\n") {
 			t.Errorf("%s: help %q", m.Name, m.Help)
 		}
-		origins := 0
-		for _, is := range []bool{m.Resource != nil, m.Some != nil, m.Words != nil, m.Self != nil} {
-			if is {
-				origins++
-			}
+	}
+}
+
+// Everything on the pages of an Exporter with all its parts is in the catalogue, and everything in the catalogue is there,
+// with the same type, help and labels.
+func TestPagesAreTheCatalogue(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer receiver.Close()
+	dir := t.TempDir()
+	limits := filepath.Join(dir, "limits.yml")
+	if err := os.WriteFile(limits, []byte("limits: [{resource: a, qps: 1, concurrency: 2}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	x, err := exporter.New(exporter.Options{
+		App: "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
+		Collector:   collector.Options{ExceptionClass: func(error) string { return "any" }},
+		Sampler:     sampler.Options{Gatherer: registry},
+		RemoteWrite: []remote.Options{{URL: receiver.URL}}, VictoriaMetrics: []vmpush.Options{{URL: receiver.URL}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := x.Start()
+	e := x.Collector.Resource("a").Enter()
+	e.Exit(io.ErrUnexpectedEOF) // classes are shown when there are some
+	get := func(path string) map[string]*dto.MetricFamily {
+		rec := httptest.NewRecorder()
+		x.Handler().ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(rec.Body)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if origins > 1 {
-			t.Errorf("%s has %d origins", m.Name, origins)
+		return families
+	}
+	var all, seconds map[string]*dto.MetricFamily
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		seconds = get("/metrics/seconds?cursor=a")
+		all = get("/metrics")
+		// What is there after the first push and the first completion in a second that is over.
+		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil {
+			break
+		}
+		e := x.Collector.Resource("a").Enter()
+		e.Exit(nil)
+	}
+	maps.Copy(all, seconds)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range exporter.Catalogue() {
+		name := exporter.Namespace + "_" + m.Name
+		f := all[name]
+		if f == nil {
+			t.Errorf("%s is missing", name)
+			continue
+		}
+		var labels []string
+		for _, l := range f.Metric[0].Label {
+			labels = append(labels, l.GetName())
+		}
+		want := slices.Sorted(slices.Values(m.Labels))
+		if slices.Sort(labels); !slices.Equal(labels, want) || f.GetHelp() != m.Help || !strings.EqualFold(f.GetType().String(), m.Type) {
+			t.Errorf("%s: %v, want %+v", name, f, m)
+		}
+		delete(all, name)
+	}
+	for name := range all {
+		if strings.HasPrefix(name, exporter.Namespace+"_") {
+			t.Errorf("%s is not in the catalogue", name)
 		}
 	}
 }

@@ -1,3 +1,18 @@
-// Package exporter holds the catalogue: the one table of all metrics that windowstat exposes. The packages below it
-// are the ways out; each takes names, types and help from here, and README and dashboards are tested against it.
+// Package exporter is the front door: a Collector with every way out that a service needs, made in the right order, served,
+// and ended so that the last second is written and sent.
+//
+//	x, err := exporter.New(exporter.Options{App: "shop", Log: metriclog.Options{Dir: "/var/log/shop"}})
+//	…
+//	go http.ListenAndServe(":8080", httpstat.Mux(x.Collector, mux))
+//	err = x.ListenAndServe(ctx, ":9719") // /metrics, /metrics/seconds, /live/
+//
+// Its parts are the packages below, and each works alone: prom has the pages for Prometheus, metriclog the log, live the
+// page for a browser, remote and vmpush push, sampler has what a service counts with client_golang, vm is for sets of
+// VictoriaMetrics/metrics, and backfill fills gaps from the log. A program that imports one of them alone stays small;
+// this package links all but vm and backfill.
+//
+// # Caveats
+//
+// Where a file system has no flock, nothing but the port keeps a second process with the same options away from the log:
+// listen first, and give the listener to [Exporter.Serve].
 package exporter

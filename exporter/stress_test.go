@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -71,7 +70,7 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := prom.Handler(c, prom.Options{Sources: []exporter.Source{w}})
+	page, err := prom.Handler(c, prom.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

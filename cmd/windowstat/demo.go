@@ -54,7 +54,7 @@ func newDemo(c *cli.Context) (demo, error) {
 	if d.duration < 0 {
 		errs = append(errs, fmt.Errorf("--duration: %v is negative", d.duration))
 	}
-	return d, errors.Join(errs...)
+	return d, errors.Join(append(errs, d.check())...)
 }
 
 // errDifferent is the verdict that makes the exit status 1.
@@ -63,27 +63,27 @@ var errDifferent = errors.New("the counts differ")
 func (d demo) run(c *cli.Context) (err error) {
 	out := c.App.Writer
 	temporary := ""
-	if d.logOptions.Dir == "" {
+	if d.Log.Dir == "" {
 		if temporary, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
 			return err
 		}
-		d.logOptions.Dir = temporary
+		d.Log.Dir = temporary
 	}
 	defer func() {
 		if temporary != "" && !errors.Is(err, errDifferent) {
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
-	tele, err := startTelemetry(collector.Options{}, "demo", d.settings)
+	tele, err := startTelemetry(d.settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tele.stop()) }()
-	stats := tele.stats
+	stats := tele.Collector
 	line := stats.Timeline()
 	from, _ := line.Name(line.At(line.Now()).Index)
 
-	if d.limits == "" {
+	if d.LimitsFile == "" {
 		if err := stats.SetLimits(d.ownLimits()); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "service     http://%s  under %g requests a second\nmetrics     %s\nmetric log  %s\n",
-		service.address(), d.rate, tele.url(), d.logOptions.Dir)
+		service.address(), d.rate, tele.url(), d.Log.Dir)
 	if d.duration == 0 {
 		fmt.Fprintln(out, "running until interrupted (Ctrl-C)")
 	} else {
@@ -123,7 +123,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	if err := service.stop(); err != nil {
 		return fmt.Errorf("service: %w", err)
 	}
-	if err := tele.finishLog(); err != nil {
+	if err := tele.finish(); err != nil {
 		return err
 	}
 	maps.Copy(l.sent, db.calls)
@@ -131,7 +131,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	if b.scraped, err = d.scrape(tele); err != nil {
 		return err
 	}
-	files, err := tele.log.Files()
+	files, err := tele.Log.Files()
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d demo) scrape(t *telemetry) (map[string]tally, error) {
 	if d.webConfig == "" {
 		return scraped(t.url())
 	}
-	own, err := listen("127.0.0.1:0", t.handler, d.logger)
+	own, err := listen("127.0.0.1:0", t.Metrics, d.logger)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/remote"
 )
 
-// fillFlags are those that fill a hole in a database.
+// fillFlags are those that fill a gap in a database.
 func fillFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "label", Usage: "`NAME=VALUE` of a label for all samples, with openmetrics and --remote-write; job and instance are needed"},
@@ -28,8 +28,14 @@ func fillFlags() []cli.Flag {
 	}
 }
 
-// parseFill reads the flags for a hole; it is nil if none is to be filled.
-func parseFill(c *cli.Context, format string) (f *remote.Options, err error) {
+// fill is how a gap is filled: without a URL as OpenMetrics text.
+type fill struct {
+	namespace string
+	remote.Options
+}
+
+// parseFill reads the flags for a gap; it is nil if none is to be result.
+func parseFill(c *cli.Context, format string) (f *fill, err error) {
 	url := c.IsSet("remote-write")
 	if !url && format != openMetrics {
 		var errs []error
@@ -40,9 +46,9 @@ func parseFill(c *cli.Context, format string) (f *remote.Options, err error) {
 		}
 		return nil, errors.Join(append(errs, needsURL(c))...)
 	}
-	f = &remote.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout"), Namespace: c.String("namespace")}
+	f = &fill{namespace: c.String("namespace"), Options: remote.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout")}}
 	var errs []error
-	f.Labels, err = parseLabels("label", c.StringSlice("label"), map[string]string{})
+	f.Labels, err = parseLabels("label", c.StringSlice("label"))
 	errs = append(errs, err)
 	wrong := func(flag string, err error) {
 		if err != nil {
@@ -50,13 +56,13 @@ func parseFill(c *cli.Context, format string) (f *remote.Options, err error) {
 		}
 	}
 	wrong("label", backfill.CheckLabels(f.Labels))
-	wrong("namespace", backfill.CheckNamespace(f.Namespace))
+	wrong("namespace", backfill.CheckNamespace(f.namespace))
 	if url {
 		f.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
 		errs = append(errs, err)
-		rest := *f // what was not looked at yet
-		rest.Labels, rest.Namespace = map[string]string{"job": "any", "instance": "any"}, ""
-		wrong("remote-write", remote.Check(rest))
+		rest := f.Options // what was not looked at yet
+		rest.Labels = map[string]string{"job": "any", "instance": "any"}
+		wrong("remote-write", backfill.CheckRemoteWrite(rest))
 	} else {
 		errs = append(errs, needsURL(c))
 	}
@@ -64,7 +70,7 @@ func parseFill(c *cli.Context, format string) (f *remote.Options, err error) {
 		errs = append(errs, errors.New("--format: not with --remote-write, which prints no rows"))
 	}
 	if !c.IsSet("from") {
-		errs = append(errs, errors.New("--from: needed to fill a hole; and --to, if it has ended"))
+		errs = append(errs, errors.New("--from: needed to fill a gap; and --to, if it has ended"))
 	}
 	return f, errors.Join(errs...)
 }
@@ -80,12 +86,12 @@ func needsURL(c *cli.Context) error {
 	return errors.Join(errs...)
 }
 
-// fillHole fills the hole, or prints what will.
-func (s *search) fillHole(ctx context.Context, stdout io.Writer) error {
-	h := backfill.Hole{Searcher: s.Searcher, PIDs: s.pids, From: s.query.From, To: s.query.To, Match: s.query.Match, Namespace: s.fill.Namespace}
+// fillGap fills the gap, or prints what will.
+func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
+	gap := backfill.Gap{Searcher: s.Searcher, PIDs: s.pids, From: s.query.From, To: s.query.To, Match: s.query.Match, Namespace: s.fill.namespace}
 	if s.fill.URL == "" {
 		out := bufio.NewWriter(stdout)
-		found, err := h.OpenMetrics(ctx, out, s.fill.Labels)
+		found, err := gap.OpenMetrics(ctx, out, s.fill.Labels)
 		s.sayMalformed(found.Malformed)
 		if err == nil {
 			err = out.Flush()
@@ -96,20 +102,20 @@ func (s *search) fillHole(ctx context.Context, stdout io.Writer) error {
 		return several(err)
 	}
 	s.fill.Logger = slog.New(slog.NewTextHandler(s.stderr, nil))
-	found, filled, err := h.RemoteWrite(ctx, *s.fill)
+	found, result, err := gap.RemoteWrite(ctx, s.fill.Options)
 	s.sayMalformed(found.Malformed)
-	if err == nil && filled == (remote.Filled{}) {
+	if err == nil && result == (backfill.WriteResult{}) {
 		s.sayEmpty()
 		return nil
 	}
-	if filled != (remote.Filled{}) {
-		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent: %s to %s\n", filled.Written, filled.Refused, filled.Left,
+	if result != (backfill.WriteResult{}) {
+		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent: %s to %s\n", result.Written, result.Refused, result.Left,
 			found.First.In(s.zone).Format(timeLayout), found.Last.In(s.zone).Format(timeLayout)); e != nil {
 			err = errors.Join(err, e)
 		}
 	}
-	if err == nil && filled.Refused > 0 {
-		err = fmt.Errorf("%d samples were refused; is the server's out_of_order_time_window long enough? For what is older there is --format openmetrics", filled.Refused)
+	if err == nil && result.Refused > 0 {
+		err = fmt.Errorf("%d samples were refused; is the server's out_of_order_time_window long enough? For what is older there is --format openmetrics", result.Refused)
 	}
 	return several(err)
 }
@@ -132,5 +138,5 @@ func oneApp(logs []string) error {
 	if len(slices.Compact(logs)) < 2 {
 		return nil
 	}
-	return fmt.Errorf("--app: needed to fill a hole, as there are logs of %s", list(logs))
+	return fmt.Errorf("--app: needed to fill a gap, as there are logs of %s", list(logs))
 }

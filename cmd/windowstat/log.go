@@ -16,7 +16,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 // openMetrics is the format that is no format of rows.
@@ -29,7 +28,7 @@ func logCommand() *cli.Command {
 	formats := strings.Join(append(slices.Sorted(maps.Keys(printers)), openMetrics), ", ")
 	return &cli.Command{
 		Name:  "log",
-		Usage: "search the metric log, convert it, and fill the holes of a database from it",
+		Usage: "search the metric log, convert it, and fill gaps of a database from it",
 		Description: `The rows from --from to --to, both included, are printed: those of the last 15 minutes if there is neither. A time is one of
   ` + momentHelp + `.
 Times without an offset are those of --zone, and those without a date are today's.
@@ -40,11 +39,11 @@ Formats of rows: table is for people, with what cannot be printed in names escap
 names of the metrics of seconds. csv has a header; names that a spreadsheet would calculate begin with an apostrophe there.
 sentinel is as in the log. The last row of a second is all inbound traffic, __total_inbound_traffic__; leave it out of sums.
 
-A hole that an outage left in Prometheus, where the service was scraped with --label job and instance, is filled so:
+A gap that an outage left in Prometheus, where the service was scraped with --label job and instance, is filled so:
   windowstat log --dir DIR --from 03:04 --to 03:10 --label job=shop-seconds --label instance=shop:9719 \
     --remote-write http://prometheus:9090/api/v1/write
 if it is recent and the server has an out_of_order_time_window, or, if it is older than three hours, with
-    --format openmetrics > hole.om && promtool tsdb create-blocks-from openmetrics hole.om /prometheus/data
+    --format openmetrics > gap.om && promtool tsdb create-blocks-from openmetrics gap.om /prometheus/data
 
 Exit status 1 means that something could not be read or written, 2 that the arguments are wrong.`,
 		Flags: append([]cli.Flag{
@@ -78,7 +77,7 @@ type search struct {
 	print          func(io.Writer, *time.Location, bool) printer // nil for other formats
 	several        bool                                          // logs are searched, or may be later
 	following, sum bool
-	fill           *remote.Options // nil if no hole is to be filled
+	fill           *fill // nil if no gap is to be filled
 	stderr         io.Writer
 }
 
@@ -231,7 +230,7 @@ func (s *search) run(ctx context.Context, stdout io.Writer) error {
 func (s *search) answer(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case s.fill != nil:
-		return s.fillHole(ctx, stdout)
+		return s.fillGap(ctx, stdout)
 	case s.following:
 		return s.follow(ctx, s.print(stdout, s.zone, s.several))
 	}

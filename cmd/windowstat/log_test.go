@@ -109,7 +109,7 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --summary  --format=json", []string{"--summary: is a table"}},
 		{
 			"--dir=" + dir + "  --format=openmetrics  --label=job  --label=resource=x  --namespace=1",
-			[]string{`--label: "job" is not NAME=VALUE`, "there is no label instance", `label "resource"`, "--namespace:", "--from: needed", "--app: needed to fill a hole, as there are logs of shop, till-v2"},
+			[]string{`--label: "job" is not NAME=VALUE`, "there is no label instance", `label "resource"`, "--namespace:", "--from: needed", "--app: needed to fill a gap, as there are logs of shop, till-v2"},
 		},
 		{
 			"--dir=" + dir + "  --remote-write=ftp://x  --format=json  --follow  --summary  --remote-write.timeout=-1s  --remote-write.config.file=" + dir + "/no",

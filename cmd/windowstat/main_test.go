@@ -494,10 +494,19 @@ func TestBadArguments(t *testing.T) {
 		{
 			"demo --remote-write.url=ftp://x --remote-write.label=a --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
 			[]string{
-				`--remote-write.label: "a" is not NAME=VALUE`, `URL "ftp://x" is not`, "Interval is 1.5s", "--vm.push-url and the flags that go with it:",
-				`label "resource"`, "--vm.push-config.file:",
+				`--remote-write.label: "a" is not NAME=VALUE`, `--remote-write.url: "ftp://x" is not`, "--remote-write.interval: 1.5s",
+				`--vm.push-label: "resource"`, "--vm.push-config.file:",
 			},
 		},
+		{
+			"demo --metric-log.dir=/tmp/never --metric-log.max-files=-1 --metric-log.max-bytes=-1 --metric-log.max-age=1ms --metric-log.sync=1ms", 2,
+			[]string{"--metric-log.max-files: -1", "--metric-log.max-bytes: -1", "--metric-log.max-age: 1ms", "--metric-log.sync: 1ms"},
+		},
+		{
+			"demo --metric-log.dir=/tmp/never --metric-log.max-files=0 --metric-log.sync=0s --remote-write.url= --limits.file=", 2,
+			[]string{"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty", "--limits.file: is empty"},
+		},
+		{"demo --metric-log.sync=5s --metric-log.json", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.json: needs --metric-log.dir"}},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},

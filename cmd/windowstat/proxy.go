@@ -48,7 +48,6 @@ type proxy struct {
 	timeout  time.Duration
 	depth    int
 	origin   string // header
-	options  collector.Options
 }
 
 func newProxy(c *cli.Context) (proxy, error) {
@@ -74,21 +73,10 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
-	p.options = collector.Options{
+	p.Collector = collector.Options{
 		MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
 	}
-	o := &p.options
-	if o.MaxResources < 1 {
-		wrong("max-resources", fmt.Errorf("%d is below 1", o.MaxResources))
-	}
-	if o.MaxOrigins < 1 {
-		wrong("max-origins", fmt.Errorf("%d is below 1", o.MaxOrigins))
-	}
-	const shortest = collector.DefaultHistory + 2*time.Second
-	if o.RetireAfter >= 0 && o.RetireAfter < shortest {
-		wrong("retire-after", fmt.Errorf("%v is below %v, in which the last seconds are read", o.RetireAfter, shortest))
-	}
-	return p, errors.Join(errs...)
+	return p, errors.Join(append(errs, p.check())...)
 }
 
 func checkDepth(depth int) error {
@@ -122,7 +110,7 @@ func parseUpstream(s string) (*url.URL, error) {
 }
 
 func (p proxy) run(c *cli.Context) error {
-	tele, err := startTelemetry(p.options, "proxy", p.settings)
+	tele, err := startTelemetry(p.settings)
 	if err != nil {
 		return err
 	}
@@ -130,14 +118,14 @@ func (p proxy) run(c *cli.Context) error {
 	if p.origin != "" {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
-	h := httpstat.Handler(tele.stats, httpstat.PathName(p.depth), p.handler(), opts...)
+	h := httpstat.Handler(tele.Collector, httpstat.PathName(p.depth), p.handler(), opts...)
 	front, err := listen(p.clients, h, p.logger)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
 	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
-	if p.logOptions.Dir != "" {
-		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.logOptions.Dir)
+	if p.Log.Dir != "" {
+		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.Log.Dir)
 	}
 	select {
 	case <-c.Context.Done():

@@ -1,44 +1,21 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strings"
 
 	"github.com/prometheus/common/config"
 	"github.com/urfave/cli/v2"
 
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vm"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
-// pusher sends the sealed seconds to a server.
-type pusher interface {
-	exporter.Source
-	Run(context.Context) error
-}
-
-// pushWay is a way to push, with its flags, which all begin alike.
-type pushWay struct {
-	flags string // beginning of the flags
-	usage string
-	make  func(*collector.Collector, remote.Options) (pusher, error)
-}
-
-var pushWays = []pushWay{
-	{
-		"remote-write.", "a server that takes Prometheus remote write",
-		func(c *collector.Collector, o remote.Options) (pusher, error) { return remote.New(c, o) },
-	},
-	{
-		"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus",
-		func(c *collector.Collector, o remote.Options) (pusher, error) { return vm.NewPusher(c, o) },
-	},
+// pushWays are the ways to push: what their flags begin with, and where they push to.
+var pushWays = []struct{ flags, usage string }{
+	{"remote-write.", "a server that takes Prometheus remote write"},
+	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus"},
 }
 
 // pushFlags are the flags of all ways to push.
@@ -55,14 +32,8 @@ func pushFlags() (flags []cli.Flag) {
 	return flags
 }
 
-// push is a way that is wanted, and its options.
-type push struct {
-	pushWay
-	options remote.Options
-}
-
-// parsePushes reads the flags of the ways that have a URL. The error names every flag that is wrong.
-func parsePushes(c *cli.Context) (list []push, err error) {
+// parsePushes reads the flags of the ways that have a URL.
+func (s *settings) parsePushes(c *cli.Context) error {
 	var errs []error
 	for _, w := range pushWays {
 		if !c.IsSet(w.flags + "url") {
@@ -73,29 +44,29 @@ func parsePushes(c *cli.Context) (list []push, err error) {
 			}
 			continue
 		}
-		p := push{w, remote.Options{
-			URL: c.String(w.flags + "url"), Interval: c.Duration(w.flags + "interval"), Timeout: c.Duration(w.flags + "timeout"),
-			Labels: map[string]string{"job": c.Command.Name, "instance": instance(c.String("web.listen-address"))},
-		}}
-		p.options.Labels, err = parseLabels(w.flags+"label", c.StringSlice(w.flags+"label"), p.options.Labels)
+		url, interval, timeout := c.String(w.flags+"url"), c.Duration(w.flags+"interval"), c.Duration(w.flags+"timeout")
+		labels, err := parseLabels(w.flags+"label", c.StringSlice(w.flags+"label"))
 		errs = append(errs, err)
-		p.options.Client, err = parseClient(w.flags+"config.file", c.String(w.flags+"config.file"))
+		client, err := parseClient(w.flags+"config.file", c.String(w.flags+"config.file"))
 		errs = append(errs, err)
-		if err := p.check(); err != nil {
-			errs = append(errs, fmt.Errorf("--%surl and the flags that go with it: %w", w.flags, err))
+		if w.flags == "remote-write." {
+			s.RemoteWrite = []remote.Options{{URL: url, Labels: labels, Client: client, Interval: interval, Timeout: timeout}}
+		} else {
+			s.VictoriaMetrics = []vmpush.Options{{URL: url, Labels: labels, Client: client, Interval: interval, Timeout: timeout}}
 		}
-		list = append(list, p)
 	}
-	return list, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// parseLabels adds the labels of a flag to others.
-func parseLabels(flag string, labels []string, to map[string]string) (map[string]string, error) {
+// parseLabels reads the labels of a flag.
+func parseLabels(flag string, labels []string) (map[string]string, error) {
+	to := map[string]string{}
 	var errs []error
 	for _, label := range labels {
 		name, value, ok := strings.Cut(label, "=")
 		if !ok {
 			errs = append(errs, fmt.Errorf("--%s: %q is not NAME=VALUE", flag, label))
+			continue
 		}
 		to[name] = value
 	}
@@ -112,28 +83,4 @@ func parseClient(flag, path string) (config.HTTPClientConfig, error) {
 		return config.HTTPClientConfig{}, fmt.Errorf("--%s: %s: %w", flag, path, err)
 	}
 	return *client, nil
-}
-
-// check makes what the options are for, once, to hear what is wrong with them.
-func (p *push) check() error {
-	c, err := collector.New(collector.Options{})
-	if err != nil {
-		return err
-	}
-	if _, err = p.make(c, p.options); err != nil {
-		return oneLine(err)
-	}
-	return nil
-}
-
-// instance is what a service that listens on an address is called by default.
-func instance(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if name, unknown := os.Hostname(); unknown == nil {
-		host = name
-	}
-	if err != nil {
-		return host
-	}
-	return net.JoinHostPort(host, port)
 }

@@ -135,17 +135,16 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	}
 	o.Depth = c.Int("path-depth")
 	wrong("path-depth", checkDepth(o.Depth))
-	if o.MaxResources = c.Int("max-resources"); o.MaxResources < 1 {
-		wrong("max-resources", fmt.Errorf("%d is below 1", o.MaxResources))
-	}
+	o.MaxResources = c.Int("max-resources")
+	r.Collector.MaxResources = o.MaxResources
 	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
 		wrong("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
 	}
-	r.logOptions.App = c.String("metric-log.app")
-	if r.logOptions.Dir == "" && c.IsSet("metric-log.app") {
+	r.App = c.String("metric-log.app")
+	if r.Log.Dir == "" && c.IsSet("metric-log.app") {
 		wrong("metric-log.app", errors.New("needs --metric-log.dir"))
 	}
-	return r, errors.Join(errs...)
+	return r, errors.Join(append(errs, r.check())...)
 }
 
 // sameFile reports whether two names are those of one log.
@@ -191,10 +190,17 @@ func parseFormat(c *cli.Context) (format *accesslog.Format, err error) {
 	return format, errors.Join(errs...)
 }
 
+// logOptions are those of a log that is written without an Exporter.
+func (r *replaying) logOptions() metriclog.Options {
+	o := r.Log
+	o.App, o.Logger = r.App, r.logger
+	return o
+}
+
 func (r *replaying) run(c *cli.Context) (err error) {
 	var archive *metriclog.Archive
-	if r.logOptions.Dir != "" {
-		if archive, err = metriclog.NewArchive(r.logOptions); err != nil {
+	if r.Log.Dir != "" {
+		if archive, err = metriclog.NewArchive(r.logOptions()); err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}

@@ -115,7 +115,7 @@ func TestReplayMistakes(t *testing.T) {
 		{[]string{"--fail-above=NaN", path}, 2, []string{"--fail-above: NaN"}},
 		{[]string{"--metric-log.dir=", path}, 2, []string{"--metric-log.dir: is empty"}},
 		{[]string{"--metric-log.dir=" + path, path}, 1, []string{"--metric-log.dir: ", "not a directory"}},
-		{[]string{"--metric-log.dir=" + t.TempDir(), "--metric-log.app=a/b", path}, 1, []string{"App \"a/b\""}},
+		{[]string{"--metric-log.dir=" + t.TempDir(), "--metric-log.app=a/b", path}, 2, []string{"--metric-log.app: \"a/b\""}},
 		{[]string{path + "1", path, path + "2"}, 1, []string{path + "1: no such file", path + "2: no such file"}},
 		{[]string{"--follow", path + "1"}, 1, []string{path + "1: no such file"}},
 	} {

@@ -19,8 +19,8 @@ const longestGap = 24 * time.Hour
 // serve replays a file that grows, with every way out on.
 func (r *replaying) serve(c *cli.Context) error {
 	var after time.Time
-	if r.logOptions.Dir != "" {
-		last, err := metriclog.Last(r.logOptions)
+	if r.Log.Dir != "" {
+		last, err := metriclog.Last(r.logOptions())
 		if err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
@@ -32,15 +32,16 @@ func (r *replaying) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
-	r.page.Sources = append(r.page.Sources, f)
-	tele, err := startTelemetry(options, r.logOptions.App, r.settings)
+	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
+	r.Drain = -1 // when the file is read no more, nothing completes
+	tele, err := startTelemetry(r.settings)
 	if err != nil {
 		return err
 	}
+	tele.Collector.Publish(f.Metrics()...)
 	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
-	if r.logOptions.Dir != "" {
-		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.logOptions.Dir)
+	if r.Log.Dir != "" {
+		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.Log.Dir)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
@@ -51,9 +52,9 @@ func (r *replaying) serve(c *cli.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	err = f.Run(ctx, tele.stats, func() {
-		if tele.log != nil {
-			_ = tele.log.Flush() // it counts and reports what fails
+	err = f.Run(ctx, tele.Collector, func() {
+		if tele.Log != nil {
+			_ = tele.Log.Flush() // it counts and reports what fails
 		}
 	})
 	err = errors.Join(err, tele.stop())

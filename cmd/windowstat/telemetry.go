@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,12 +18,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/urfave/cli/v2"
 
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/live"
-	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/prom"
 )
 
 // telemetryFlags are the flags of every command that serves statistics.
@@ -43,51 +35,21 @@ func telemetryFlags() []cli.Flag {
 	}, append(logFlags(), pushFlags()...)...)
 }
 
-// settings are the values of the flags, checked.
+// settings are the values of the flags.
 type settings struct {
-	listen, webConfig, path, limits string
-	logOptions                      metriclog.Options // without a Dir for none
-	page                            prom.Options
-	pushes                          []push
-	logger                          *slog.Logger
+	listen, webConfig string
+	logger            *slog.Logger
+	exporter.Options
 }
 
+// parseSettings reads the flags. What is wrong with the Options shows in [settings.check].
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
-	s := settings{
-		listen:    c.String("web.listen-address"),
-		webConfig: c.String("web.config.file"),
-		path:      c.String("web.telemetry-path"),
-		limits:    c.String("limits.file"),
-		page:      prom.Options{By: c.String("metrics.by"), HistogramsBy: c.Bool("metrics.histograms-by")},
-	}
+	s := settings{listen: c.String("web.listen-address"), webConfig: c.String("web.config.file")}
 	var errs []error
 	wrong := func(flag string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
-	}
-	s.logOptions = parseLog(c, wrong)
-	wrong("web.listen-address", checkAddress(s.listen))
-	if s.webConfig != "" {
-		wrong("web.config.file", web.Validate(s.webConfig))
-	}
-	if !validPath.MatchString(s.path) || path.Clean(s.path) != s.path {
-		wrong("web.telemetry-path", fmt.Errorf("%q is not a path below / of letters, digits and ._~-, such as /metrics", s.path))
-	}
-	switch s.page.By {
-	case "":
-		if s.page.HistogramsBy {
-			wrong("metrics.histograms-by", errors.New("needs --metrics.by"))
-		}
-	case "origin", "entrance":
-	default:
-		wrong("metrics.by", fmt.Errorf("%q is neither origin nor entrance", s.page.By))
-	}
-	if s.limits != "" {
-		_, err := limitfile.Read(s.limits)
-		wrong("limits.file", err)
-	} else if c.IsSet("limits.file") {
-		wrong("limits.file", errors.New("is empty; leave it out for no limits"))
 	}
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
@@ -96,13 +58,18 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	if err := format.Set(c.String("log.format")); err != nil {
 		wrong("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
 	}
-	pushes, err := parsePushes(c)
-	s.pushes, errs = pushes, append(errs, err)
 	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
+	wrong("web.listen-address", checkAddress(s.listen))
+	if s.webConfig != "" {
+		wrong("web.config.file", web.Validate(s.webConfig))
+	}
+	s.App, s.Logger, s.MetricsPath, s.LimitsFile = c.Command.Name, s.logger, c.String("web.telemetry-path"), c.String("limits.file")
+	s.Metrics.By, s.Metrics.HistogramsBy = c.String("metrics.by"), c.Bool("metrics.histograms-by")
+	var err error
+	s.Log, err = parseLog(c)
+	errs = append(errs, err, s.parsePushes(c), empty(c))
 	return s, errors.Join(errs...)
 }
-
-var validPath = regexp.MustCompile(`^(/[a-zA-Z0-9._~-]+)+$`)
 
 // checkAddress looks at an address without listening on it.
 func checkAddress(address string) error {
@@ -116,138 +83,58 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// telemetry is what a serving command runs beside its own work: the metrics page, the metric log if there is a
-// directory for it, and the limits if there is a file of them.
+// telemetry is what a serving command runs beside its own work: the ways out, and a server of their pages, which may have
+// TLS and passwords.
 type telemetry struct {
-	settings
+	*exporter.Exporter
 	*server
-	stats     *collector.Collector
-	live      *live.Page
-	handler   http.Handler
-	log       *metriclog.Writer // nil without a directory
-	stopLog   func() error
-	stopPush  []func() error
-	stopLimit func()
+	settings
+	finish func() error // ends the ways out
 }
 
-// startTelemetry makes the Collector, listens, and starts the page, the log and the limits. On an error nothing is left
-// running.
-func startTelemetry(o collector.Options, app string, s settings) (_ *telemetry, err error) {
-	t := &telemetry{settings: s, stopLog: func() error { return nil }, stopLimit: func() {}}
+// startTelemetry makes the Collector, listens, and starts the ways out. On an error nothing is left running.
+func startTelemetry(s settings) (*telemetry, error) {
 	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, listener.Close())
-		}
-	}()
-	s.logOptions.App, s.logOptions.Logger = app, s.logger
-	if s.logOptions.Dir != "" {
-		if o.After, err = metriclog.Last(s.logOptions); err != nil {
-			return nil, fmt.Errorf("--metric-log.dir: %w", err)
-		}
-	}
-	c, err := collector.New(o)
+	x, err := exporter.New(s.Options)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(flagged(err), listener.Close())
 	}
-	t.stats = c
-	var limits *limitfile.Watcher
-	if s.limits != "" {
-		if limits, err = limitfile.Watch(c, s.limits, s.logger); err != nil {
-			return nil, fmt.Errorf("--limits.file: %w", err)
-		}
-		s.page.Sources = append(s.page.Sources, limits)
-		s.logger.Info("limits were read", "file", s.limits, "limits", len(c.Limits()))
+	watched := x.Watch(listener)
+	t := &telemetry{Exporter: x, settings: s, finish: x.Start()}
+	if x.Limits != nil {
+		stop, end := reloadOnHangup(x), t.finish
+		t.finish = sync.OnceValue(func() error { stop(); return end() })
 	}
-	var persecond prom.SecondsOptions
-	if s.logOptions.Dir != "" {
-		if t.log, err = metriclog.New(c, s.logOptions); err != nil {
-			return nil, fmt.Errorf("--metric-log.dir: %w", err)
-		}
-		s.page.Sources = append(s.page.Sources, t.log)
-		persecond.Log = t.log
-	}
-	var pushers []pusher
-	for _, p := range s.pushes {
-		p.options.Logger = s.logger
-		if p.options.Labels["instance"] == instance(s.listen) { // the port may have been ours to choose
-			p.options.Labels["instance"] = instance(listener.Addr().String())
-		}
-		x, err := p.make(c, p.options)
-		if err != nil {
-			return nil, err
-		}
-		pushers = append(pushers, x)
-		s.page.Sources = append(s.page.Sources, x)
-	}
-	seconds, err := prom.NewSeconds(c, persecond)
-	if err != nil {
-		return nil, err
-	}
-	s.page.Sources = append(s.page.Sources, seconds)
-	if t.handler, err = prom.Handler(c, s.page); err != nil {
-		return nil, err
-	}
-	if t.live, err = live.New(c, live.Options{Title: app}); err != nil {
-		return nil, err
-	}
-	landing, err := web.NewLandingPage(web.LandingConfig{
-		Name:        "windowstat",
-		Description: "Exact statistics, second by second: " + app,
-		Version:     exporter.Version(),
-		Links: []web.LandingLinks{
-			{Address: s.path, Text: "Metrics"},
-			{Address: s.path + "/seconds", Text: "Metrics of the last seconds"},
-			{Address: "/live/", Text: "Live page"},
-		},
-		Profiling: "false",
-	})
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET "+s.path, t.handler)
-	mux.Handle("GET "+s.path+"/seconds", seconds)
-	mux.Handle("GET /live/", t.live)
-	mux.Handle("GET /{$}", landing)
 	serving := s.logger
 	if s.webConfig == "" {
 		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
 	}
-	t.server = start(seconds.Watch(listener), mux, s.logger, func(h *http.Server, l net.Listener) error {
+	t.server = start(watched, x.Handler(), s.logger, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
-	if t.log != nil {
-		t.stopLog = exporter.Start(t.log.Run)
-	}
-	for _, p := range pushers {
-		t.stopPush = append(t.stopPush, exporter.Start(p.Run))
-	}
-	if limits != nil {
-		t.stopLimit = follow(limits)
-	}
 	return t, nil
 }
 
-// follow reads limits again on SIGHUP and when their file changes. It returns the way to stop it.
-func follow(limits *limitfile.Watcher) (stop func()) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+// reloadOnHangup reads limits again on SIGHUP, until it is stopped.
+func reloadOnHangup(x *exporter.Exporter) (stop func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	ended := make(chan struct{})
 	go func() {
-		defer close(done)
-		_ = limits.Run(ctx, hup) // it ends with ctx
+		for {
+			select {
+			case <-hangup:
+				_ = x.Limits.Reload() // it has been logged
+			case <-ended:
+				return
+			}
+		}
 	}()
-	return func() {
-		signal.Stop(hup)
-		cancel()
-		<-done
-	}
+	return func() { signal.Stop(hangup); close(ended) }
 }
 
 // url is where the metrics page is.
@@ -258,22 +145,8 @@ func (t *telemetry) url() string {
 			scheme = "https"
 		}
 	}
-	return scheme + "://" + t.address() + t.path
+	return scheme + "://" + t.address() + t.MetricsPath
 }
 
-// finishLog writes the log to the end of the second that is open.
-func (t *telemetry) finishLog() error { return t.stopLog() }
-
-// stop ends the log and the pushes, with the last second in them, and then the page.
-func (t *telemetry) stop() error {
-	t.stopLimit()
-	stops := append([]func() error{t.stopLog}, t.stopPush...)
-	errs := make([]error, len(stops))
-	var all sync.WaitGroup
-	for i, stop := range stops { // all of them wait for the same second
-		all.Go(func() { errs[i] = stop() })
-	}
-	all.Wait()
-	t.live.Close() // or the server would wait for its viewers
-	return errors.Join(errors.Join(errs...), t.server.stop())
-}
+// stop ends the ways out, with the last second in them, and then the pages.
+func (t *telemetry) stop() error { return errors.Join(t.finish(), t.server.stop()) }

@@ -201,9 +201,8 @@ func TestWatch(t *testing.T) {
 		t.Errorf("limits %v", c.Limits())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	again := make(chan os.Signal)
 	done := make(chan error)
-	go func() { done <- w.Run(ctx, again) }()
+	go func() { done <- w.Run(ctx) }()
 	wait := func(what string, ok func() bool) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -216,13 +215,19 @@ func TestWatch(t *testing.T) {
 	wait("a change is not seen", func() bool { return equal(c.Limits(), []collector.Limit{{Resource: "a", Count: 7}}) })
 
 	write("limits: [{resource: a, qps: -7}]")
-	again <- os.Interrupt
-	failures := func() (n float64) {
-		w.Self(func(name string, v float64, _ ...string) {
-			if name == "limits_reload_failures_total" {
-				n = v
+	if err := w.Reload(); err == nil {
+		t.Error("a mistake is no error")
+	}
+	published := func(name string) (v float64, ok bool) {
+		for _, m := range c.Metrics() {
+			if m.Name == name {
+				return m.Value(), true
 			}
-		})
+		}
+		return 0, false
+	}
+	failures := func() float64 {
+		n, _ := published("limits_reload_failures_total")
 		return n
 	}
 	wait("a mistake is not counted", func() bool { return failures() == 1 })
@@ -232,12 +237,20 @@ func TestWatch(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	again <- os.Interrupt
+	if err := w.Reload(); err == nil {
+		t.Error("a missing file is no error")
+	}
 	wait("a missing file is not counted", func() bool { return failures() == 2 })
 	write("limits: []")
 	wait("an empty list is not read", func() bool { return len(c.Limits()) == 0 })
+	if at, ok := published("limits_last_reload_timestamp_seconds"); !ok || at <= 0 {
+		t.Errorf("read last at %v", at)
+	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if _, ok := published("limits_last_reload_timestamp_seconds"); ok {
+		t.Error("the metrics of a Watcher that has ended are still there")
 	}
 }

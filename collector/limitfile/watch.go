@@ -11,23 +11,25 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Watcher keeps the limits of a Collector as a file has them. It must be made with [Watch]. It is safe for concurrent
-// use.
+// Watcher keeps the limits of a Collector as a file has them. It must be made with [Watch], and publishes metrics about the
+// file until [Watcher.Run] has returned. It is safe for concurrent use.
 type Watcher struct {
 	stats  *collector.Collector
 	path   string
 	logger *slog.Logger
-	first  state // of the file before it was read first
 
-	mu       sync.Mutex
-	loaded   time.Time // when limits were last taken from the file
+	reloaded chan struct{} // has one after Reload
+	withdraw func()        // takes the metrics away
+
+	mu       sync.Mutex // guards what follows
+	read     state      // of the file before it was last read
+	loaded   time.Time  // when limits were last taken from the file
 	failures int64
 }
 
-// How often the file is looked at, and how long after it was read limits that match nothing are reported.
 const (
-	every = time.Second
-	grace = time.Minute
+	pollInterval = time.Second // of the file's state
+	warnAfter    = time.Minute // limits that match nothing are reported so long after the file was read
 )
 
 // Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
@@ -36,17 +38,29 @@ func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, 
 	if logger == nil {
 		logger = slog.Default()
 	}
-	w := &Watcher{stats: c, path: path, logger: logger}
-	w.first = w.state()
+	w := &Watcher{stats: c, path: path, logger: logger, reloaded: make(chan struct{}, 1)}
+	w.read = w.state()
 	limits, err := Read(path)
+	if err == nil {
+		err = w.set(limits)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return w, w.set(limits)
+	w.withdraw = c.Publish(w.metrics()...)
+	logger.Info("limits were read", "file", path, "limits", len(limits))
+	return w, nil
 }
 
 // Reload reads the file and sets the limits; on an error they stay as they were. The error is logged, too.
 func (w *Watcher) Reload() error {
+	w.mu.Lock()
+	w.read = w.state()
+	w.mu.Unlock()
+	select {
+	case w.reloaded <- struct{}{}:
+	default:
+	}
 	limits, err := Read(w.path)
 	if err == nil {
 		err = w.set(limits)
@@ -72,41 +86,38 @@ func (w *Watcher) set(limits []collector.Limit) error {
 	return nil
 }
 
-// Run reads the file again whenever it has changed, and whenever something comes from again, which may be nil, until
-// ctx ends. A change counts when the file has been the same for a second, so that a half-written one is left alone; that
-// it is gone counts when it is there again. A minute after each reading, limits that match no resource are logged, once:
-// they may be misspelt.
-func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
-	ticker := time.NewTicker(every)
+// Run reads the file again whenever it has changed, until ctx ends. A change counts when the file has been the same for a
+// second, so that a half-written one is left alone; that it is gone counts when it is there again. A minute after each
+// reading, limits that match no resource are logged, once: they may be misspelt.
+func (w *Watcher) Run(ctx context.Context) error {
+	defer w.withdraw()
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	loaded, before := w.first, w.first
-	unmatched := time.NewTimer(grace)
+	w.mu.Lock()
+	before := w.read
+	w.mu.Unlock()
+	unmatched := time.NewTimer(warnAfter)
 	defer unmatched.Stop()
 	for {
-		reload := false
 		select {
 		case <-ctx.Done():
 			return nil
-		case _, open := <-again:
-			if reload = open; !open {
-				again = nil
-			}
+		case <-w.reloaded:
+			unmatched.Reset(warnAfter)
 		case <-ticker.C:
 			now := w.state()
+			w.mu.Lock()
+			read := w.read
+			w.mu.Unlock()
 			switch {
 			case now.info == nil && before.info != nil:
 				w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
-			case now.info != nil:
-				reload = !now.same(loaded) && now.same(before)
+			case now.info != nil && !now.same(read) && now.same(before):
+				_ = w.Reload() // it has been logged
 			}
 			before = now
 		case <-unmatched.C:
 			w.warn()
-		}
-		if reload {
-			loaded = w.state()
-			_ = w.Reload() // it has been logged
-			unmatched.Reset(grace)
 		}
 	}
 }
@@ -146,11 +157,26 @@ limits:
 	}
 }
 
-// Self tells package exporter's metrics about the file.
-func (w *Watcher) Self(yield func(name string, value float64, labels ...string)) {
-	w.mu.Lock()
-	loaded, failures := w.loaded, w.failures
-	w.mu.Unlock()
-	yield("limits_last_reload_timestamp_seconds", float64(loaded.Unix()))
-	yield("limits_reload_failures_total", float64(failures))
+// metrics are those that a Watcher publishes about its file.
+func (w *Watcher) metrics() []collector.Metric {
+	read := func(f func() float64) func() float64 {
+		return func() float64 {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return f()
+		}
+	}
+	return []collector.Metric{
+		{
+			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds", Help: "Unix time at which limits were last taken from the file.",
+			Value: read(func() float64 { return float64(w.loaded.Unix()) }),
+		},
+		{
+			Name: "limits_reload_failures_total", Help: "Reloads of the file of limits that failed, because it could not be read or had a mistake; the old limits stayed.",
+			Value: read(func() float64 { return float64(w.failures) }),
+		},
+	}
 }
+
+// Metrics are those that every [Watcher] publishes about its file, for documents. They have no values.
+func Metrics() []collector.Metric { return new(Watcher).metrics() }

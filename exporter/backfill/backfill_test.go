@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -78,7 +79,7 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.live(t, 590) // enough to be written in several pieces
-	metrics := exporter.Logged(exporter.Namespace)
+	metrics := seconds.Logged(table.Namespace)
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/metrics/seconds?window=600s&metric="+strings.Join(metrics, "&metric="), nil)
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
@@ -86,8 +87,8 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 	want := strings.ReplaceAll(rec.Body.String(), `{resource="`, `{instance="i",job="j",resource="`)
 
 	var b strings.Builder
-	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	found, err := hole.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"})
+	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	found, err := gap.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +122,10 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 	}
 	// A part of it.
 	b.Reset()
-	hole.From, hole.To = at.Add(10*time.Second), at.Add(12*time.Second)
-	hole.Match = func(resource string) bool { return resource == "once" }
-	hole.Namespace = "x"
-	if _, err = hole.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
+	gap.From, gap.To = at.Add(10*time.Second), at.Add(12*time.Second)
+	gap.Match = func(resource string) bool { return resource == "once" }
+	gap.Namespace = "x"
+	if _, err = gap.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), `x_persecond_pass{instance="i",job="j",resource="once"} 0.0 `); n != 3 || strings.Contains(b.String(), "plain") {
@@ -150,11 +151,11 @@ func TestOpenMetricsOfALogThatGrows(t *testing.T) {
 	s := newService(t, at, metriclog.Options{Dir: dir, App: "shop"})
 	s.live(t, 5)
 	out := &growing{goOn: func() { s.live(t, 2) }}
-	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	if _, err := hole.OpenMetrics(t.Context(), out, map[string]string{"job": "j", "instance": "i"}); err != nil {
+	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	if _, err := gap.OpenMetrics(t.Context(), out, map[string]string{"job": "j", "instance": "i"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, metric := range exporter.Logged(exporter.Namespace) {
+	for _, metric := range seconds.Logged(table.Namespace) {
 		if n := strings.Count(out.String(), "\n"+metric+`{instance="i",job="j",resource="plain"} `); n != 5 {
 			t.Errorf("%s has %d seconds, want 5", metric, n)
 		}
@@ -171,25 +172,25 @@ func TestSeveral(t *testing.T) {
 		newService(t, at, metriclog.Options{Dir: dir, App: app}).live(t, 3)
 	}
 	labels := map[string]string{"job": "j", "instance": "i"}
-	hole := backfill.Hole{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	if _, err := hole.OpenMetrics(t.Context(), io.Discard, labels); !errors.Is(err, backfill.ErrSeveral) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
+	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	if _, err := gap.OpenMetrics(t.Context(), io.Discard, labels); !errors.Is(err, backfill.ErrSeveral) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
 		t.Errorf("%v", err)
 	}
-	hole.Searcher.App = "till"
-	if _, err := hole.OpenMetrics(t.Context(), io.Discard, labels); err != nil {
+	gap.Searcher.App = "till"
+	if _, err := gap.OpenMetrics(t.Context(), io.Discard, labels); err != nil {
 		t.Error(err)
 	}
-	hole.PIDs = []int{7}
-	if found, err := hole.OpenMetrics(t.Context(), io.Discard, labels); err != nil || found != (backfill.Found{}) {
+	gap.PIDs = []int{7}
+	if found, err := gap.OpenMetrics(t.Context(), io.Discard, labels); err != nil || found != (backfill.Scan{}) {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if _, err := hole.OpenMetrics(t.Context(), io.Discard, nil); err == nil {
+	if _, err := gap.OpenMetrics(t.Context(), io.Discard, nil); err == nil {
 		t.Error("no labels are needed")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	hole.PIDs = nil
-	if _, err := hole.OpenMetrics(ctx, io.Discard, labels); !errors.Is(err, context.Canceled) {
+	gap.PIDs = nil
+	if _, err := gap.OpenMetrics(ctx, io.Discard, labels); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,12 +1,12 @@
-// Package backfill fills the holes that outages leave in a database, from the metric log: with samples that are, label for
-// label, those of the page of seconds, see package prom.
+// Package backfill fills the gaps that outages leave in a database, from the metric log: with samples that are, label for
+// label, those of the per-second page, see package prom.
 //
-//	hole := backfill.Hole{
+//	gap := backfill.Gap{
 //		Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"},
 //		From: began, To: ended,
 //	}
-//	found, err := hole.OpenMetrics(ctx, w, labels)                 // for promtool tsdb create-blocks-from openmetrics
-//	found, filled, err := hole.RemoteWrite(ctx, remote.Options{…}) // for a server that takes samples out of order
+//	scan, err := gap.OpenMetrics(ctx, w, labels)                  // for promtool tsdb create-blocks-from openmetrics
+//	scan, result, err := gap.RemoteWrite(ctx, remote.Options{…}) // for a server that takes samples out of order
 //
 // Labels are those that the scraped series have besides their own: job and instance at least.
 //

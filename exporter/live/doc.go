@@ -3,7 +3,6 @@
 //
 //	page, err := live.New(c, live.Options{})
 //	mux.Handle("/live/", page)
-//	server.RegisterOnShutdown(page.Close) // so that open pages do not keep the server from ending
 //
 // The page is embedded, needs nothing from elsewhere, and works without JavaScript libraries but uPlot, which is embedded
 // too. Numbers come by server-sent events that resume where they broke off, and by polling where something on the way

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -31,7 +32,8 @@ type Options struct {
 	MaxRows int
 }
 
-// Page serves the page, below any path that ends in a slash. It must be made with [New], and is safe for concurrent use.
+// Page serves the page, below any path that ends in a slash. Its streams end when the http.Server that they are on is shut
+// down, and so do not keep it from ending. It must be made with [New], and is safe for concurrent use.
 type Page struct {
 	stats   *collector.Collector
 	opts    Options
@@ -39,6 +41,7 @@ type Page struct {
 	files   map[string]file
 	zip     gzipped.Writers
 	viewers chan struct{}
+	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
 	closed  context.Context
 	close   context.CancelFunc
 }
@@ -83,7 +86,8 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	return p, err
 }
 
-// Close ends all streams, and lets no new ones begin. Viewers poll then, and wait for the server to come back.
+// Close ends all streams, and lets no new ones begin, for servers other than http.Server, and those that end by
+// http.Server.Close. Viewers poll then, and wait for the server to come back.
 func (p *Page) Close() { p.close() }
 
 // ServeHTTP implements http.Handler.

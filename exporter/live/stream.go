@@ -105,6 +105,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		head = gzipHead
 	}
+	shutdown := p.shutdown(r)
 	conn := http.NewResponseController(w)
 	line := p.stats.Timeline()
 	timer := time.NewTimer(0)
@@ -115,6 +116,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-p.closed.Done():
+			return
+		case <-shutdown:
 			return
 		}
 		m := p.feed.message(at)
@@ -136,4 +139,19 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		now := line.Now()
 		timer.Reset(line.At(now).End - now + time.Millisecond)
 	}
+}
+
+// shutdown returns a channel that is closed when the server of a request shuts down; nil if it is no http.Server. A shutdown
+// that was called before the server's first stream began is not seen.
+func (p *Page) shutdown(r *http.Request) <-chan struct{} {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if server == nil {
+		return nil
+	}
+	began := make(chan struct{})
+	x, known := p.servers.LoadOrStore(server, began)
+	if !known {
+		server.RegisterOnShutdown(func() { close(began) })
+	}
+	return x.(chan struct{})
 }

@@ -31,7 +31,7 @@ func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 		func() { _ = w.Close() },
 		func() { w.Past(0, 1<<40, func(string, *node.MetricNode) bool { return true }) },
 		func() { _, _ = w.Files() },
-		func() { w.Self(func(string, float64, ...string) {}) },
+		func() { w.Counts() },
 	} {
 		all.Go(func() {
 			for {

@@ -6,7 +6,7 @@
 //	c, err := collector.New(collector.Options{After: last}) // so no second has two values
 //	w, err := metriclog.New(c, o)
 //	…
-//	stop := exporter.Start(w.Run)
+//	stop := w.Start()
 //	…
 //	err = stop() // when nothing is recorded any more: it writes the last second
 //

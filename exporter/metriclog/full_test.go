@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -59,7 +58,7 @@ func suffers(t *testing.T, r *rig, begin, end func()) {
 			}
 		}
 	}
-	if rows, self := r.checkIndexes(t), r.self(); rows != 220 || self[exporter.LogErrors] != float64(failed) || self[exporter.LogLostSeconds] != 0 || self[exporter.LogSeconds] != 220 {
+	if rows, self := r.checkIndexes(t), r.self(); rows != 220 || self["metriclog_errors_total"] != float64(failed) || self["metriclog_lost_seconds_total"] != 0 || self["metriclog_seconds_total"] != 220 {
 		t.Errorf("%d rows, %d failed, %v", rows, failed, self)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {

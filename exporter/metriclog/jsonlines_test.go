@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -160,7 +159,7 @@ func TestBothLogsOrNone(t *testing.T) {
 	if rows := r.checkIndexes(t); rows != 8 {
 		t.Errorf("%d rows", rows)
 	}
-	if n := strings.Count(r.read(t, todayJSON), "\n"); n != 16 || r.self()[exporter.LogLostSeconds] != 0 {
+	if n := strings.Count(r.read(t, todayJSON), "\n"); n != 16 || r.self()["metriclog_lost_seconds_total"] != 0 {
 		t.Errorf("%d lines of JSON, %v", n, r.self())
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -39,7 +38,7 @@ func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
 		if got := r.checkIndexes(t); got != 7 { // it also sees that seconds ascend
 			t.Errorf("%d rows in the log, want 7", got)
 		}
-		if got := r.self()[exporter.LogLostSeconds]; got != 3 {
+		if got := r.self()["metriclog_lost_seconds_total"]; got != 3 {
 			t.Errorf("%v seconds lost, want 3", got)
 		}
 		if err := os.Remove(filepath.Join(r.dir, "shop-metrics.log.lck")); err != nil {
@@ -77,7 +76,7 @@ func TestLogThatCannotBeLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flush(t)
-	if rows, lost := r.checkIndexes(t), r.self()[exporter.LogLostSeconds]; rows != 5 || lost != 1 {
+	if rows, lost := r.checkIndexes(t), r.self()["metriclog_lost_seconds_total"]; rows != 5 || lost != 1 {
 		t.Errorf("%d rows, and %v seconds lost; want 5 and 1", rows, lost)
 	}
 }
@@ -91,7 +90,7 @@ type asking struct {
 
 func (a *asking) Handle(context.Context, slog.Record) error {
 	answer := make(chan float64, 1)
-	go func() { answer <- a.self()[exporter.LogErrors] }()
+	go func() { answer <- a.self()["metriclog_errors_total"] }()
 	select {
 	case a.got = <-answer:
 		return nil
@@ -110,7 +109,11 @@ func TestSelfDoesNotWaitForTheDisk(t *testing.T) {
 	}
 	defer w.Close() //nolint:errcheck // it was closed
 	a.self = func() map[string]float64 { return (&rig{Writer: w}).self() }
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.Beside("x")), "*.lck"))
+	state, err := w.StateFile("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(state), "*.lck"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}

@@ -71,6 +71,19 @@ func (o *Options) defaults() {
 
 // check makes the directory, and finds everything that is wrong with the options.
 func (o *Options) check() error {
+	errs := []error{o.Check()}
+	if o.Dir != "" {
+		if err := writable(o.Dir); err != nil {
+			errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Check returns everything that is wrong with the options, as [New] does, but for what is wrong with the directory, which it
+// does not look at.
+func (o Options) Check() error {
+	o.defaults()
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("metriclog: "+format, args...)) }
 	if o.App == "" || len(o.App) > 100 || !utf8.ValidString(o.App) || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
@@ -92,9 +105,7 @@ func (o *Options) check() error {
 		wrong("Sync is %v; whole seconds are needed, or 0 to leave it to the operating system", o.Sync)
 	}
 	if o.Dir == "" {
-		errs = append(errs, errors.New("metriclog: Dir is empty"))
-	} else if err := writable(o.Dir); err != nil {
-		errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
+		wrong("Dir is empty")
 	}
 	return errors.Join(errs...)
 }

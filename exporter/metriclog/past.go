@@ -2,17 +2,29 @@ package metriclog
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/windowstat/windowstat/node"
 )
 
-// Beside is the path of a file that goes with the log, in its directory: the application's name, a dash and the name.
-func (w *Writer) Beside(name string) string { return filepath.Join(w.files.dir, w.app+"-"+name) }
+// StateFile is the path for a file that belongs to the log, in its directory: the application's name, a dash and the name.
+// Each name is given away once; the second time it is an error.
+func (w *Writer) StateFile(name string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path := filepath.Join(w.files.dir, w.app+"-"+name)
+	if slices.Contains(w.given, name) {
+		return "", fmt.Errorf("metriclog: %s has another user; a log serves one per-second page", path)
+	}
+	w.given = append(w.given, name)
+	return path, nil
+}
 
 // Past calls f for the rows of the seconds from from to before to, Unix times, that were in the log when the Writer was
-// made, ascending by second, until f returns false; it implements exporter.Log. Of a record there is what the log has
+// made, ascending by second, until f returns false; it implements prom.Log. Of a record there is what the log has
 // without a loss: the Start, Pass, Block, Complete, Exception, OccupiedPass and InFlightMax. The record is f's for the
 // call. What cannot be read is left out, and counted with the errors.
 func (w *Writer) Past(from, to int64, f func(resource string, m *node.MetricNode) bool) {

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -22,7 +21,8 @@ type Writer struct {
 	logger   *slog.Logger
 	app      string
 	zeroRows bool
-	first    int64 // index of the first second of this process
+	first    int64  // index of the first second of this process
+	withdraw func() // takes the metrics away
 
 	mu      sync.Mutex // guards what follows
 	files   *files
@@ -31,11 +31,10 @@ type Writer struct {
 	buf     []byte
 	jsonBuf jsonLines
 	failing bool
+	given   []string // state files that are somebody's
 
-	stat stats // not guarded: a disk that hangs must not keep those waiting who ask for it
+	stat stats
 }
-
-type stats struct{ seconds, rows, errors, lost, last atomic.Int64 }
 
 // lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
 const lookBack = 3600
@@ -72,6 +71,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	}
 	w.stat.last.Store(last)
 	w.warn()
+	w.withdraw = c.Publish(w.metrics()...)
 	return w, nil
 }
 
@@ -220,9 +220,12 @@ func (w *Writer) append(start time.Time) error {
 	return nil
 }
 
-// Close closes the files, and others can have the log. A later Flush takes it again, if nobody has it, and opens them; seconds
-// that others logged meanwhile are not written again.
+// Close closes the files, takes the Writer's metrics away, and others can have the log. A later Flush takes the log again, if
+// nobody has it, and opens the files; seconds that others logged meanwhile are not written again.
 func (w *Writer) Close() error {
+	if w.withdraw != nil {
+		w.withdraw()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.files.close()
@@ -244,11 +247,5 @@ func (w *Writer) Files() ([]string, error) {
 	return paths, err
 }
 
-// Self implements [exporter.Source]. It does not wait for the disk.
-func (w *Writer) Self(yield func(name string, value float64, labels ...string)) {
-	yield(exporter.LogSeconds, float64(w.stat.seconds.Load()))
-	yield(exporter.LogRows, float64(w.stat.rows.Load()))
-	yield(exporter.LogErrors, float64(w.stat.errors.Load()))
-	yield(exporter.LogLostSeconds, float64(w.stat.lost.Load()))
-	yield(exporter.LogLastSecond, float64(w.stat.last.Load()))
-}
+// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+func (w *Writer) Start() (stop func() error) { return background.Start(w.Run) }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -115,9 +114,7 @@ func (r *rig) read(t *testing.T, name string) string {
 
 // self reads the log's metrics about itself.
 func (r *rig) self() map[string]float64 {
-	m := map[string]float64{}
-	r.Self(func(name string, v float64, _ ...string) { m[name] = v })
-	return m
+	return r.Counts()
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 100e6, time.UTC)
@@ -156,7 +153,7 @@ func TestLines(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	self := r.self()
-	if self[exporter.LogRows] != 10 || self[exporter.LogSeconds] != 4 || self[exporter.LogErrors] != 0 || self[exporter.LogLostSeconds] != 0 || self[exporter.LogLastSecond] != 1767323048 {
+	if self["metriclog_rows_total"] != 10 || self["metriclog_seconds_total"] != 4 || self["metriclog_errors_total"] != 0 || self["metriclog_lost_seconds_total"] != 0 || self["metriclog_last_second_timestamp_seconds"] != 1767323048 {
 		t.Errorf("self-metrics %v", self)
 	}
 }
@@ -319,7 +316,7 @@ func TestRestart(t *testing.T) {
 		if got := again.read(t, today); got != whole {
 			t.Fatalf("after the restart:\n%swant\n%s", got, whole)
 		}
-		if got := again.self()[exporter.LogLastSecond]; got != 1767323047 {
+		if got := again.self()["metriclog_last_second_timestamp_seconds"]; got != 1767323047 {
 			t.Errorf("last second %v", got)
 		}
 	}
@@ -436,7 +433,7 @@ func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, today), []byte(data), 0o644)
 			os.WriteFile(filepath.Join(dir, today+".idx"), []byte(idx), 0o644)
 			r := newRig(t, start, metriclog.Options{Dir: dir})
-			if got := r.self()[exporter.LogLastSecond]; got != 1767323000+float64(strings.Count(data, "\n")/2) {
+			if got := r.self()["metriclog_last_second_timestamp_seconds"]; got != 1767323000+float64(strings.Count(data, "\n")/2) {
 				t.Errorf("last second %v of %q", got, data)
 			}
 			r.calls("a", 1, ms)
@@ -461,7 +458,7 @@ func TestLastSecondIsFoundBehindAnEmptyFile(t *testing.T) {
 	os.WriteFile(filepath.Join(r.dir, today+".1"), nil, 0o644)
 	os.Mkdir(filepath.Join(r.dir, today+".2"), 0o755) // not a file of the log, whatever its name
 	again := r.again(t, r.now)
-	if got := again.self()[exporter.LogLastSecond]; got != 1767323045 {
+	if got := again.self()["metriclog_last_second_timestamp_seconds"]; got != 1767323045 {
 		t.Errorf("last second %v", got)
 	}
 }
@@ -516,7 +513,7 @@ func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
 		again.now = again.now.Add(999 * ms)
 	}
 	again.flush(t)
-	if rows := again.checkIndexes(t); rows != 2 || again.self()[exporter.LogLostSeconds] != 3 {
+	if rows := again.checkIndexes(t); rows != 2 || again.self()["metriclog_lost_seconds_total"] != 3 {
 		t.Errorf("%d rows, %v", rows, again.self())
 	}
 }
@@ -571,7 +568,7 @@ func TestFailureCostsNothingWithinAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flush(t)
-	if rows, self := r.checkIndexes(t), r.self(); rows != 20 || self[exporter.LogErrors] != 20 || self[exporter.LogLostSeconds] != 0 {
+	if rows, self := r.checkIndexes(t), r.self(); rows != 20 || self["metriclog_errors_total"] != 20 || self["metriclog_lost_seconds_total"] != 0 {
 		t.Errorf("%d rows, %v", rows, self)
 	}
 	if n := strings.Count(r.log.String(), "\n"); n != 2 {
@@ -588,7 +585,7 @@ func TestLossIsCounted(t *testing.T) {
 	}
 	r.flush(t)
 	// The history is ten minutes, and the second that has just ended makes room in it when the next one does.
-	if rows, self := r.checkIndexes(t), r.self(); rows != 601 || self[exporter.LogLostSeconds] != 99 {
+	if rows, self := r.checkIndexes(t), r.self(); rows != 601 || self["metriclog_lost_seconds_total"] != 99 {
 		t.Errorf("%d rows, %v", rows, self)
 	}
 }
@@ -695,7 +692,7 @@ func TestZeroRows(t *testing.T) {
 		r.now = r.now.Add(time.Second)
 		r.flush(t)
 	}
-	if rows := r.checkIndexes(t); rows != 5 || r.self()[exporter.LogRows] != 10 {
+	if rows := r.checkIndexes(t); rows != 5 || r.self()["metriclog_rows_total"] != 10 {
 		t.Errorf("%d rows, %v", rows, r.self())
 	}
 	if got := r.read(t, today); strings.Count(got, "|idle|0|0|0|0|0|0|0|0\n") != 5 {

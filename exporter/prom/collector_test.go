@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/node"
 )
@@ -99,14 +99,8 @@ x_entrance_overflow_events_total 0
 x_leaf_overflow_events_total 0
 x_leaves 2
 x_limits 0
-x_limits_last_reload_timestamp_seconds 0
-x_limits_reload_failures_total 0
 x_origin_overflow_events_total 0
 x_retired_resources_total 0
-x_sampler_errors_total 0
-x_sampler_left_out_series 0
-x_sampler_missed_seconds_total 0
-x_sampler_series 0
 x_tree_overflow_events_total 0
 x_build_info{…} 1
 x_clock_offset_seconds 0
@@ -116,18 +110,12 @@ x_complete_qps{resource="R"} 4
 x_complete_qps{resource="_other"} 0
 x_complete_total{resource="R"} 4
 x_complete_total{resource="_other"} 1
-x_cursor_save_errors_total 0
 x_exception_qps{resource="R"} 1
 x_exception_qps{resource="_other"} 0
 x_exception_total{resource="R"} 1
 x_exception_total{resource="_other"} 0
 x_in_flight{resource="R"} 1
 x_in_flight{resource="_other"} 0
-x_metriclog_errors_total 0
-x_metriclog_last_second_timestamp_seconds 0
-x_metriclog_lost_seconds_total 0
-x_metriclog_rows_total 0
-x_metriclog_seconds_total 0
 x_occupied_pass_total{resource="R"} 0
 x_occupied_pass_total{resource="_other"} 0
 x_overflow_events_total 1
@@ -308,84 +296,85 @@ func TestLintInAllFormats(t *testing.T) {
 	}
 }
 
-// fakeSource has metrics with one label each.
-type fakeSource map[string]string
-
-func (f fakeSource) Self(yield func(string, float64, ...string)) {
-	for name, label := range f {
-		yield(name, 1, label)
-	}
-}
-
-// Everything on the page is in the catalogue, and everything in the catalogue is on the page, from the start.
-func TestPageIsTheCatalogue(t *testing.T) {
-	c, _ := service(t, collector.Options{ExceptionClass: func(error) string { return "any" }})
-	if err := c.SetLimits([]collector.Limit{{Resource: "a", Count: 1}, {Resource: "a", Grade: collector.Concurrency, Count: 2}}); err != nil {
-		t.Fatal(err)
-	}
-	e := c.Resource("a").Enter()
-	e.Exit(io.ErrUnexpectedEOF) // classes are shown when there are some
-	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	seconds.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/?cursor=a", nil)) // cursors too
-	pushed := fakeSource{exporter.ReplayLines: "late"}
-	for _, name := range []string{
-		exporter.PushLag, exporter.PushSeconds, exporter.PushSamples, exporter.PushBytes, exporter.PushRetries, exporter.PushRefused,
-		exporter.PushLost, exporter.PushSucceeded,
-	} {
-		pushed[name] = "vm"
-	}
-	families, err := register(t, c, prom.Options{Sources: []exporter.Source{seconds, pushed}}).Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]*dto.MetricFamily{}
-	for _, f := range families {
-		got[f.GetName()] = f
-	}
-	for _, m := range exporter.Catalogue() {
-		name := exporter.Namespace + "_" + m.Name
-		f := got[name]
-		if f == nil {
-			t.Errorf("%s is missing", name)
-			continue
-		}
-		var labels []string
-		for _, l := range f.Metric[0].Label {
-			labels = append(labels, l.GetName())
-		}
-		if len(labels) != len(m.Labels) || f.GetHelp() != m.Help || !strings.EqualFold(f.GetType().String(), string(m.Type)) {
-			t.Errorf("%s: %v", name, f)
-		}
-		delete(got, name)
-	}
-	if len(got) != 0 {
-		t.Errorf("not in the catalogue: %v", got)
-	}
-}
-
 type source map[string]float64
 
-func (s source) Self(yield func(string, float64, ...string)) {
+// publish publishes a source's values, each with the label values given.
+func (s source) publish(c *collector.Collector, labels ...string) (withdraw func()) {
+	var all []collector.Metric
 	for name, v := range s {
-		yield(name, v)
+		m := collector.Metric{Name: name, Help: name + "."}
+		if len(labels) == 0 {
+			m.Value = func() float64 { return v }
+		} else {
+			m.Labels = []string{"way"}
+			m.Read = func(yield func(float64, ...string)) { yield(v, labels...) }
+		}
+		all = append(all, m)
+	}
+	return c.Publish(all...)
+}
+
+// What parts publish is on a page that was made before, once for each name and labels, and gone when they have ended.
+func TestPublish(t *testing.T) {
+	c, _ := service(t, collector.Options{})
+	reg := prometheus.NewRegistry()
+	p, err := prom.New(c, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg.MustRegister(p)
+	page, err := prom.Handler(c, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source{"x_total": 3, "x_lag_seconds": 4, "x_timestamp_seconds": 50}.publish(c, "a")
+	ended := source{"x_total": 5, "x_lag_seconds": 2, "x_timestamp_seconds": 40}.publish(c, "a")
+	source{"x_total": 7}.publish(c, "b")
+	source{"plain": 1}.publish(c)
+	read := func() (lines []string) {
+		rec := httptest.NewRecorder()
+		page.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+		for line := range strings.Lines(rec.Body.String()) {
+			if strings.HasPrefix(line, "windowstat_x_") || strings.HasPrefix(line, "windowstat_plain") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		slices.Sort(lines)
+		return lines
+	}
+	both := []string{
+		"windowstat_plain 1", `windowstat_x_lag_seconds{way="a"} 4`, `windowstat_x_timestamp_seconds{way="a"} 40`,
+		`windowstat_x_total{way="a"} 8`, `windowstat_x_total{way="b"} 7`,
+	}
+	if got := read(); !slices.Equal(got, both) {
+		t.Errorf("%q, want %q", got, both)
+	}
+	if n, err := testutil.GatherAndCount(reg, "windowstat_x_total", "windowstat_plain"); err != nil || n != 3 {
+		t.Errorf("%d in a registry, %v", n, err)
+	}
+	ended()
+	ended()
+	if got, want := read(), []string{
+		"windowstat_plain 1", `windowstat_x_lag_seconds{way="a"} 4`, `windowstat_x_timestamp_seconds{way="a"} 50`,
+		`windowstat_x_total{way="a"} 3`, `windowstat_x_total{way="b"} 7`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestSources(t *testing.T) {
+// A part that is not there has no series, not even zeros, which would show it healthy.
+func TestPartsThatAreNotThere(t *testing.T) {
 	c, _ := service(t, collector.Options{})
-	reg := register(t, c, prom.Options{Sources: []exporter.Source{source{exporter.LogRows: 3}, source{exporter.LogErrors: 1}}})
-	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP windowstat_metriclog_errors_total Attempts to write to the metric log, which are repeated, or to read it that failed.
-# TYPE windowstat_metriclog_errors_total counter
-windowstat_metriclog_errors_total 1
-# HELP windowstat_metriclog_rows_total Rows written to the metric log.
-# TYPE windowstat_metriclog_rows_total counter
-windowstat_metriclog_rows_total 3
-`), "windowstat_metriclog_errors_total", "windowstat_metriclog_rows_total"); err != nil {
-		t.Error(err)
+	page, err := prom.Handler(c, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	page.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for _, part := range []string{"metriclog_", "cursor_", "push_", "sampler_", "limits_", "replay_"} {
+		if strings.Contains(rec.Body.String(), "windowstat_"+part) {
+			t.Errorf("there is %s", part)
+		}
 	}
 }
 
@@ -410,7 +399,7 @@ func TestInSomeonesOwnRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(exporter.Catalogue())-20)+1 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-3+len(c.Metrics())+1)+1 {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }
@@ -469,7 +458,7 @@ func TestBy(t *testing.T) {
 		}
 	}
 	_, err := prom.New(c, prom.Options{Namespace: "1", By: "day"})
-	if err == nil || !strings.Contains(err.Error(), `By is "day"`) || !strings.Contains(err.Error(), "namespace") {
+	if err == nil || !strings.Contains(err.Error(), `By is "day"`) || !strings.Contains(err.Error(), "Namespace") {
 		t.Error(err)
 	}
 	if _, err := prom.New(c, prom.Options{HistogramsBy: true}); err == nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,10 +13,10 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
-	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
 
 // Handler serves the metrics page: all resources, windowstat itself, the Go runtime and the process; as text,
@@ -28,7 +27,6 @@ import (
 // next; protobuf goes through client_golang.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	h := &handler{door: newDoor(), last: scrape{page: "metrics"}}
-	o.Sources = append(slices.Clip(o.Sources), &h.last)
 	p, err := New(c, o)
 	if err != nil {
 		return nil, err
@@ -43,6 +41,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	}
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	h.families = p.metrics.Families()
+	c.Publish(h.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
 
@@ -52,7 +51,7 @@ type handler struct {
 	others, all prometheus.Gatherer // what is not windowstat's, and everything
 	door        door
 	pages       text.Pages
-	families    []*exporter.Family
+	families    []*table.Family
 	zip         gzipped.Writers
 	last        scrape
 }
@@ -80,7 +79,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page := h.pages.Get(dialect(format), h.families...)
 	defer h.pages.Put(page)
 	if plain {
-		h.p.metrics.Walk(walk.Page{Page: page})
+		h.p.metrics.Gather(gather.Page{Page: page})
 	}
 	w.Header().Set("Content-Type", string(format))
 	out, end := h.zip.Start(w, r)

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/text"
-	"github.com/windowstat/windowstat/exporter/internal/walk"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -20,7 +20,7 @@ import (
 // what belongs together is allocated in one piece.
 type metrics struct {
 	ch    chan<- prometheus.Metric
-	descs []desc
+	p     *Collector
 	pairs []*dto.LabelPair
 
 	counters []counterSample // what is left of a slab of them
@@ -28,7 +28,7 @@ type metrics struct {
 	bounds   []float64 // of the classic buckets; all histograms have the same
 }
 
-// Labels implements walk.Sink.
+// Labels implements gather.Sink.
 func (s *metrics) Labels(names, values []string) { s.pairs = pairs(names, values) }
 
 // pairs makes label pairs.
@@ -50,9 +50,9 @@ func pairs(names, values []string) []*dto.LabelPair {
 	return list
 }
 
-// Value implements walk.Sink.
-func (s *metrics) Value(m *walk.Metric, v float64) {
-	d := &s.descs[m.No]
+// Value implements gather.Sink.
+func (s *metrics) Value(m *gather.Metric, v float64) {
+	d := s.p.desc(m)
 	if d.kind == prometheus.CounterValue {
 		x := next(&s.counters)
 		x.sample = sample{d, s.pairs, v}
@@ -128,8 +128,8 @@ func (d *distribution) Write(out *dto.Metric) error {
 // zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
 const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
-// Histogram implements walk.Sink.
-func (s *metrics) Histogram(m *walk.Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
+// Histogram implements gather.Sink.
+func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
 	if s.bounds == nil {
 		for bound := range h.Classic() {
 			s.bounds = append(s.bounds, bound.Seconds())
@@ -164,7 +164,7 @@ func (s *metrics) Histogram(m *walk.Metric, h *node.Histogram, began time.Time, 
 	for _, x := range byTime {
 		out.Exemplars = append(out.Exemplars, exemplar(x))
 	}
-	s.ch <- &distribution{desc: &s.descs[m.No], pairs: s.pairs, h: out}
+	s.ch <- &distribution{desc: s.p.desc(m), pairs: s.pairs, h: out}
 }
 
 func exemplar(x collector.Exemplar) *dto.Exemplar {

@@ -7,27 +7,27 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
 // points is a page of seconds in protobuf, the one format that native histograms have.
 type points struct {
-	families map[*exporter.Family]*dto.MetricFamily
+	families map[*table.Family]*dto.MetricFamily
 	order    []*dto.MetricFamily
 	now      *dto.MetricFamily
 	pairs    []*dto.LabelPair
 	samples  int
 }
 
-func newPoints() *points { return &points{families: map[*exporter.Family]*dto.MetricFamily{}} }
+func newPoints() *points { return &points{families: map[*table.Family]*dto.MetricFamily{}} }
 
-// Series implements exporter.Sink.
-func (s *points) Series(f *exporter.Family, names, values []string) {
+// Series implements seconds.Sink.
+func (s *points) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
 	if s.now = s.families[f]; s.now == nil {
-		kinds := map[exporter.Type]dto.MetricType{
-			exporter.Counter: dto.MetricType_COUNTER, exporter.Gauge: dto.MetricType_GAUGE, exporter.Histogram: dto.MetricType_HISTOGRAM,
+		kinds := map[table.Type]dto.MetricType{
+			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.Histogram: dto.MetricType_HISTOGRAM,
 		}
 		s.now = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
 		s.families[f] = s.now
@@ -35,7 +35,7 @@ func (s *points) Series(f *exporter.Family, names, values []string) {
 	}
 }
 
-// Value implements exporter.Sink.
+// Value implements seconds.Sink.
 func (s *points) Value(unix int64, v float64) {
 	if s.now.GetType() == dto.MetricType_COUNTER {
 		s.add(unix, &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(v)}})
@@ -44,7 +44,7 @@ func (s *points) Value(unix int64, v float64) {
 	}
 }
 
-// Histogram implements exporter.Sink.
+// Histogram implements seconds.Sink.
 func (s *points) Histogram(unix int64, h *node.Histogram) {
 	s.add(unix, &dto.Metric{Histogram: native(h)})
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// position is where a reader is, as it is kept beside the log.
+// position is where a reader is, as it is kept on disk.
 type position struct {
 	reader
 	Next int64 // Unix time of the first second that it has not had
 }
 
-// positionsName is the name of the file with the positions, beside the log.
+// positionsName is the name of the log's state file with the positions.
 const positionsName = "cursors.json"
 
 // save writes the positions to disk, all or nothing, after a reader was sent everything before the Unix time next. That it
@@ -31,7 +31,7 @@ func (s *Seconds) save(x *cursor, next int64) {
 			list = append(list, position{each.reader, each.kept})
 		}
 	}
-	if err := replaceFile(s.log.Beside(positionsName), list); err != nil {
+	if err := replaceFile(s.positions, list); err != nil {
 		s.saveErrors.Add(1)
 	}
 }
@@ -61,7 +61,7 @@ func replaceFile(path string, v any) error {
 // it would send seconds twice, and to overwrite it would lose what somebody may want to look at. An empty one is what a
 // power cut may leave.
 func (s *Seconds) restore() error {
-	path := s.log.Beside(positionsName)
+	path := s.positions
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(bytes.TrimSpace(b)) == 0 {
 		return nil

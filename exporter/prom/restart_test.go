@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -311,7 +310,7 @@ func TestReadersInTheSelfMetrics(t *testing.T) {
 		read.get("cursor=x&metric=persecond_pass")
 		read.get("cursor=x&histogram=classic")
 	}
-	families, err := register(t, c, prom.Options{Sources: []exporter.Source{read.page}}).Gather()
+	families, err := register(t, c, prom.Options{}).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,32 +16,33 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
 // sampling is a service that counts with client_golang, and is sampled. Its clock is moved by hand.
 type sampling struct {
 	reader
 	*prometheus.Registry
-	sampler *prom.Sampler
+	sampler *sampler.Sampler
+	stats   *collector.Collector
 	now     *time.Time
 }
 
-func newSampling(t *testing.T, g prometheus.Gatherer, o prom.SamplerOptions) sampling {
+func newSampling(t *testing.T, g prometheus.Gatherer, o sampler.Options) sampling {
 	t.Helper()
 	c, now := service(t, collector.Options{})
 	registry := prometheus.NewRegistry()
 	if g == nil {
 		g = registry
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
-	s, err := prom.NewSampler(c, g, o)
+	o.Gatherer, o.Logger = g, slog.New(slog.DiscardHandler)
+	s, err := sampler.New(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Sample(t.Context())
-	return sampling{newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}}), registry, s, now}
+	return sampling{newReader(t, c, prom.SecondsOptions{Sampler: s}), registry, s, c, now}
 }
 
 // second ends a second, and gathers.
@@ -62,7 +63,7 @@ func (s sampling) lines(query string) string {
 }
 
 func TestSampler(t *testing.T) {
-	s := newSampling(t, nil, prom.SamplerOptions{})
+	s := newSampling(t, nil, sampler.Options{})
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "x"}, []string{"code"})
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "length", Help: "x"})
 	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "rt_seconds", Help: "x"})
@@ -125,7 +126,7 @@ size_bytes_sum 0 48000
 // passed over because it had not been gathered yet.
 func TestSamplerAgainstOracle(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	s := newSampling(t, nil, prom.SamplerOptions{})
+	s := newSampling(t, nil, sampler.Options{})
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
 	s.MustRegister(counter)
 	s.second()
@@ -194,7 +195,7 @@ func TestSamplerInTrouble(t *testing.T) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
 	registry.MustRegister(counter)
 	g := &troubled{registry.Gather}
-	s := newSampling(t, g, prom.SamplerOptions{})
+	s := newSampling(t, g, sampler.Options{})
 	second := func(do func() ([]*dto.MetricFamily, error)) {
 		counter.Inc()
 		g.do = do
@@ -220,8 +221,10 @@ func TestSamplerInTrouble(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
-	s.sampler.Self(func(name string, v float64, _ ...string) { n[name] = v })
-	if n[exporter.SamplerErrors] != 3 || n[exporter.SamplerMissed] != 4 {
+	for _, m := range s.stats.Metrics() {
+		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
+	}
+	if n["sampler_errors_total"] != 3 || n["sampler_missed_seconds_total"] != 4 {
 		t.Errorf("%v", n)
 	}
 }
@@ -235,11 +238,11 @@ func TestSamplerThatIsStuck(t *testing.T) {
 		}
 		free := make(chan struct{})
 		g := &troubled{func() ([]*dto.MetricFamily, error) { <-free; return nil, nil }}
-		s, err := prom.NewSampler(c, g, prom.SamplerOptions{})
+		s, err := sampler.New(c, sampler.Options{Gatherer: g})
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}})
+		read := newReader(t, c, prom.SecondsOptions{Sampler: s})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -258,7 +261,7 @@ func TestSamplerThatIsStuck(t *testing.T) {
 
 // Names that not every server takes, names that become one, and series beyond the limit are left out, and counted.
 func TestSamplerLeavesOut(t *testing.T) {
-	s := newSampling(t, nil, prom.SamplerOptions{MaxSeries: 3})
+	s := newSampling(t, nil, sampler.Options{MaxSeries: 3})
 	s.MustRegister(
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "x", Help: "x"}),
@@ -273,15 +276,17 @@ func TestSamplerLeavesOut(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
-	s.sampler.Self(func(name string, v float64, _ ...string) { n[name] = v })
-	if n[exporter.SamplerLeftOut] != 4 || n[exporter.SamplerSeries] != 3 {
+	for _, m := range s.stats.Metrics() {
+		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
+	}
+	if n["sampler_left_out_series"] != 4 || n["sampler_series"] != 3 {
 		t.Errorf("%v", n)
 	}
 	c, _ := service(t, collector.Options{})
-	if _, err := prom.NewSampler(nil, nil, prom.SamplerOptions{Prefix: "a-", MaxSeries: -1}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+	if _, err := sampler.New(nil, sampler.Options{Prefix: "a-", MaxSeries: -1}); err == nil || strings.Count(err.Error(), "\n") != 3 {
 		t.Error(err)
 	}
-	if _, err := prom.NewSampler(c, prometheus.DefaultGatherer, prom.SamplerOptions{}); err != nil {
+	if _, err := sampler.New(c, sampler.Options{Gatherer: prometheus.DefaultGatherer}); err != nil {
 		t.Error(err)
 	}
 }
@@ -294,7 +299,7 @@ func BenchmarkSampler(b *testing.B) {
 	for i := range 1000 {
 		v.WithLabelValues(fmt.Sprint("GET /resource/", i)).Inc()
 	}
-	s, err := prom.NewSampler(c, registry, prom.SamplerOptions{})
+	s, err := sampler.New(c, sampler.Options{Gatherer: registry})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -317,7 +322,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		x := newCounter("x_total", 1e6)
 		registry.MustRegister(x)
 		g := &troubled{func() ([]*dto.MetricFamily, error) { return nil, errors.New("not yet") }}
-		s := newSampling(t, g, prom.SamplerOptions{})
+		s := newSampling(t, g, sampler.Options{})
 		g.do = registry.Gather
 		for range 2 {
 			x.Add(5)
@@ -335,7 +340,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 			f, _ := registry.Gather()
 			return f, errors.New("b is broken")
 		}}
-		s := newSampling(t, g, prom.SamplerOptions{})
+		s := newSampling(t, g, sampler.Options{})
 		s.second()
 		g.do = prometheus.Gatherers{registry, more}.Gather
 		s.second()
@@ -345,7 +350,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		}
 	})
 	t.Run("there was no room", func(t *testing.T) {
-		s := newSampling(t, nil, prom.SamplerOptions{MaxSeries: 1})
+		s := newSampling(t, nil, sampler.Options{MaxSeries: 1})
 		a := newCounter("a_total", 1)
 		s.MustRegister(a, newCounter("b_total", 1e6))
 		s.second()
@@ -361,7 +366,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 
 // The sum of a histogram may go down, and is not a counter that begins again; its count tells.
 func TestSamplerOfNegativeObservations(t *testing.T) {
-	s := newSampling(t, nil, prom.SamplerOptions{})
+	s := newSampling(t, nil, sampler.Options{})
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Help: "x"})
 	s.MustRegister(h)
 	for _, v := range []float64{10, -3, -20} {
@@ -383,12 +388,12 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		x := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
 		registry.MustRegister(x)
-		s, err := prom.NewSampler(c, registry, prom.SamplerOptions{})
+		s, err := sampler.New(c, sampler.Options{Gatherer: registry})
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := newReader(t, c, prom.SecondsOptions{Streams: []exporter.Stream{s}})
-		stop := exporter.Start(s.Run)
+		read := newReader(t, c, prom.SecondsOptions{Sampler: s})
+		stop := s.Start()
 		for range 35 {
 			time.Sleep(100 * ms)
 			x.Inc()

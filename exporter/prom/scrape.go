@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // scrape is what the last answer of a page cost. A page cannot show its own.
@@ -23,17 +23,26 @@ func (s *scrape) was(took time.Duration, samples, bytes int) {
 	s.took, s.samples, s.bytes = took, samples, bytes
 }
 
-// Self implements [exporter.Source].
-func (s *scrape) Self(yield func(name string, value float64, labels ...string)) {
-	s.mu.Lock()
-	took, samples, bytes := s.took, s.samples, s.bytes
-	s.mu.Unlock()
-	if took == 0 {
-		return // there was no answer yet
+// metrics are those that a page publishes.
+func (s *scrape) metrics() []collector.Metric {
+	metric := func(name, unit, help string, value func() float64) collector.Metric {
+		return collector.Metric{
+			Name: name, Unit: unit, Help: help, Labels: []string{"page"},
+			Read: func(yield func(float64, ...string)) {
+				s.mu.Lock()
+				v, any := value(), s.took > 0
+				s.mu.Unlock()
+				if any {
+					yield(v, s.page)
+				}
+			},
+		}
 	}
-	yield(exporter.ScrapeDuration, took.Seconds(), s.page)
-	yield(exporter.ScrapeSamples, float64(samples), s.page)
-	yield(exporter.ScrapeBytes, float64(bytes), s.page)
+	return []collector.Metric{
+		metric("scrape_duration_seconds", "seconds", "Duration of the last response of a page, until it was written: metrics or seconds.", func() float64 { return s.took.Seconds() }),
+		metric("scrape_samples", "", "Samples in the last response of a page.", func() float64 { return float64(s.samples) }),
+		metric("scrape_bytes", "bytes", "Size of the last response of a page, before it was compressed.", func() float64 { return float64(s.bytes) }),
+	}
 }
 
 // counter counts what is written through it.

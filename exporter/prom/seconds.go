@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
-	"github.com/windowstat/windowstat/exporter/internal/walk"
+	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -26,7 +28,7 @@ const (
 
 // SecondsOptions configure a [Seconds] page. The zero value is sensible.
 type SecondsOptions struct {
-	// Namespace is the prefix of all names, [exporter.Namespace] if empty.
+	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
 	// MaxSamples is how many samples an answer has at most, [DefaultMaxSamples] if zero; but it has at least one second.
 	// A reader that was away for long catches up in several answers, each of which a server must be able to take before its
@@ -39,11 +41,24 @@ type SecondsOptions struct {
 	// MaxCursors is how many readers are known at a time, [DefaultMaxCursors] if zero. One that did not read for an hour is
 	// forgotten.
 	MaxCursors int
-	// Log is the metric log of the process, such as a metriclog.Writer. With it the positions of the readers survive a
-	// restart, in a file beside the log, and what they had not read before is served from the log.
-	Log exporter.Log
-	// Streams are on the page besides the resources, see [exporter.Stream].
-	Streams []exporter.Stream
+	// Log is the metric log of the process, such as a metriclog.Writer; none if nil. With it the positions of the readers
+	// survive a restart, in a state file of the log, and what they had not read before is served from the log. A log serves one
+	// page.
+	Log Log
+	// Sampler has series of client_golang, which are on the page, too; none if nil.
+	Sampler *sampler.Sampler
+}
+
+// Log is a metric log, as far as a [Seconds] page reads one; metriclog.Writer is one.
+type Log interface {
+	// Past calls f for the records that earlier processes logged of the seconds from from to before to, Unix times, ascending
+	// by second, until it returns false. They have the Start and the counts that the log has without a loss, and nothing else.
+	// A second in which nothing happened has none. The record is f's for the call. What cannot be read is left out, and
+	// counted by the log.
+	Past(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	// StateFile is the path for a file of this name that belongs to the log. It gives each name away once: two users would
+	// overwrite each other's state.
+	StateFile(name string) (path string, err error)
 }
 
 // Seconds is a page of the sealed seconds: a sample for each second of each resource, with the time of its second, and
@@ -74,13 +89,15 @@ type SecondsOptions struct {
 // takes seconds away from it.
 type Seconds struct {
 	stats       *collector.Collector
-	log         exporter.Log
+	log         Log
+	positions   string          // the file of positions; empty without a log
+	self        *gather.Metrics // nil if it does not show windowstat's own metrics
 	namespace   string
-	streams     []exporter.Stream // the resources, and what else there is
-	first       int64             // index of the first second of this process
-	begins      int64             // of the first one there is: before that if it was logged
-	max         exporter.Size     // of an answer
-	forVictoria int               // bytes
+	streams     []seconds.Stream // the resources, and what else there is
+	first       int64            // index of the first second of this process
+	begins      int64            // of the first one there is: before that if it was logged
+	max         seconds.Size     // of an answer
+	forVictoria int              // bytes
 	cursors     cursors
 	conns       conns
 	door        door
@@ -95,7 +112,7 @@ type Seconds struct {
 // NewSeconds makes the page. The error names every option that is wrong.
 func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if o.Namespace == "" {
-		o.Namespace = exporter.Namespace
+		o.Namespace = table.Namespace
 	}
 	if o.MaxSamples == 0 {
 		o.MaxSamples = DefaultMaxSamples
@@ -111,7 +128,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if c == nil {
 		errs = append(errs, errors.New("prom: no Collector"))
 	}
-	if err := walk.CheckNamespace(o.Namespace); err != nil {
+	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("prom: %w", err))
 	}
 	if o.MaxSamples < 1 {
@@ -126,12 +143,15 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	resources := exporter.NewResources(c, o.Namespace, o.Log)
+	streams := []seconds.Stream{seconds.NewResources(c, o.Namespace, o.Log)}
+	if o.Sampler != nil {
+		streams = append(streams, o.Sampler.Stream())
+	}
 	s := &Seconds{
 		stats: c, log: o.Log, namespace: o.Namespace,
-		max: exporter.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, forVictoria: forVictoria,
-		streams: append([]exporter.Stream{resources}, o.Streams...),
-		first:   resources.First(),
+		max: seconds.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, forVictoria: forVictoria,
+		streams: streams,
+		first:   c.Tree().View().Since(),
 		cursors: cursors{max: o.MaxCursors, all: map[reader]*cursor{}},
 		door:    newDoor(),
 		last:    scrape{page: "seconds"},
@@ -142,10 +162,15 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 			s.begins = m.Start.Unix()
 			return false
 		})
-		if err := s.restore(); err != nil {
+		var err error
+		if s.positions, err = s.log.StateFile(positionsName); err == nil {
+			err = s.restore()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("prom: %w", err)
 		}
 	}
+	c.Publish(s.metrics()...)
 	return s, nil
 }
 
@@ -239,8 +264,8 @@ func (s *Seconds) sealed() int64 {
 func (s *Seconds) oldest(open int64) int64 { return max(open-s.history(), s.begins) }
 
 // limit is how much an answer may have. A client that waits less than the usual time gets less.
-func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) exporter.Limit {
-	var second exporter.Size
+func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) seconds.Limit {
+	var second seconds.Size
 	for _, stream := range s.streams {
 		second = second.Add(stream.Size(&q.Selection))
 	}
@@ -252,27 +277,5 @@ func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) export
 		most.Bytes = s.forVictoria
 	}
 	most.Samples = max(int(float64(most.Samples)*min(timeout.Seconds()/usualTimeout.Seconds(), 1)), 1)
-	return exporter.Limit{Seconds: max(most.Fit(second), 1), Size: most}
-}
-
-// Self implements [exporter.Source].
-func (s *Seconds) Self(yield func(name string, value float64, labels ...string)) {
-	open := s.stats.Seal().Open
-	// Readers that differ in what they ask for are one here: with it their labels could be of any length.
-	type who struct{ client, cursor string }
-	lags, counts := map[who]int64{}, map[who]tally{}
-	for _, x := range s.cursors.list() {
-		next, n := x.state()
-		k := who{x.Client, x.Cursor}
-		lags[k], counts[k] = max(lags[k], open-next), counts[k].add(n)
-	}
-	for k, n := range counts {
-		yield(exporter.CursorLag, float64(lags[k]), k.client, k.cursor)
-		yield(exporter.CursorDelivered, float64(n.delivered), k.client, k.cursor)
-		yield(exporter.CursorUnconfirmed, float64(n.unconfirmed), k.client, k.cursor)
-		yield(exporter.CursorResent, float64(n.resent), k.client, k.cursor)
-		yield(exporter.CursorLost, float64(n.lost), k.client, k.cursor)
-	}
-	yield(exporter.CursorSaveErrors, float64(s.saveErrors.Load()))
-	s.last.Self(yield)
+	return seconds.Limit{Seconds: max(most.Fit(second), 1), Size: most}
 }

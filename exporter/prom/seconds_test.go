@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/node"
 )
@@ -111,7 +111,7 @@ windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 	rec = read.get("")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(rec.Body)
-	if err != nil || len(families) != len(exporter.Seconds()) {
+	if err != nil || len(families) != len(table.Seconds()) {
 		t.Errorf("%d families, %v", len(families), err)
 	}
 }
@@ -196,7 +196,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	for i := range 10 {
 		c.Resource(fmt.Sprint(i)).Block("")
 	}
-	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 10 * len(exporter.Seconds()) * 7})
+	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 10 * len(table.Seconds()) * 7})
 	small := newReader(t, c, prom.SecondsOptions{MaxSamples: 1})
 	*now = now.Add(100 * time.Second)
 	for i := range 20 {
@@ -222,8 +222,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 		t.Errorf("%d seconds", n)
 	}
 	*now = now.Add(5 * time.Second)
-	got := map[string]float64{}
-	read.page.Self(func(name string, v float64, labels ...string) { got[name+fmt.Sprint(labels)] = v })
+	got := read.page.Counts()
 	for name, want := range map[string]float64{
 		"lag_seconds": 5, "lost_seconds_total": 30, "unconfirmed_seconds_total": 0, "resent_seconds_total": 0,
 		"delivered_seconds_total": 10, // and those of the last answer, when the reader comes again
@@ -233,7 +232,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 		}
 	}
 	read.get("cursor=a")
-	read.page.Self(func(name string, v float64, _ ...string) { got[name] = v })
+	got = read.page.Counts()
 	if v := got["cursor_delivered_seconds_total"]; v != 70 {
 		t.Errorf("%v seconds were delivered, want 70", v)
 	}

@@ -8,20 +8,21 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
 // secondsPage is a page of seconds that is being made.
 type secondsPage interface {
-	exporter.Sink
+	seconds.Sink
 	io.WriterTo
 	Samples() int
 }
 
 // write writes the seconds from from to before open, or the first of them if the limit does not allow more, and returns
 // how far it came.
-func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit exporter.Limit, began time.Time) (to int64, samples int, err error) {
+func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit seconds.Limit, began time.Time) (to int64, samples int, err error) {
 	var page secondsPage
 	format := textFormat(r)
 	if q.native {
@@ -29,11 +30,14 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 	} else {
 		t := s.pages.Get(dialect(format))
 		defer s.pages.Put(t)
+		if s.self != nil {
+			s.self.Self(gather.Page{Page: t})
+		}
 		page = t
 	}
 	to = open
 	for _, stream := range s.streams {
-		to = stream.Walk(&q.Selection, from, to, limit, page)
+		to = stream.Emit(&q.Selection, from, to, limit, page)
 	}
 	w.Header().Set("Content-Type", string(format))
 	return to, page.Samples(), s.send(w, r, page, format, began)

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
 // query is what a request asks a page of seconds for.
 type query struct {
-	exporter.Selection
+	seconds.Selection
 	cursor    string
 	window    int64 // seconds
 	hasWindow bool

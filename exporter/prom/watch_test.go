@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
@@ -105,11 +104,7 @@ func (c client) get(headers ...string) int {
 }
 
 // counts are the seconds that a page has counted for its only cursor.
-func counts(page *prom.Seconds) map[string]float64 {
-	got := map[string]float64{}
-	page.Self(func(name string, v float64, _ ...string) { got[name] = v })
-	return got
-}
+func counts(page *prom.Seconds) map[string]float64 { return page.Counts() }
 
 // settled waits until the server has noticed what became of its connections.
 func settled() {
@@ -123,7 +118,7 @@ func expect(t *testing.T, page *prom.Seconds, delivered, unconfirmed, resent flo
 	t.Helper()
 	got := counts(page)
 	for name, want := range map[string]float64{
-		exporter.CursorDelivered: delivered, exporter.CursorUnconfirmed: unconfirmed, exporter.CursorResent: resent, exporter.CursorLost: 0,
+		"cursor_delivered_seconds_total": delivered, "cursor_unconfirmed_seconds_total": unconfirmed, "cursor_resent_seconds_total": resent, "cursor_lost_seconds_total": 0,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -345,7 +340,7 @@ func TestAnswersThatWereReadInPart(t *testing.T) {
 	if got := dial(t, addr).get(); got != 10 {
 		t.Errorf("%d seconds, want all of them again", got)
 	}
-	if n := counts(page); n[exporter.CursorDelivered] != 0 {
+	if n := counts(page); n["cursor_delivered_seconds_total"] != 0 {
 		t.Errorf("%v", n)
 	}
 }

@@ -1,6 +1,9 @@
 package remote
 
-import "github.com/windowstat/windowstat/exporter/internal/push"
+import (
+	"github.com/windowstat/windowstat/exporter/internal/push"
+	"github.com/windowstat/windowstat/exporter/internal/remotewrite"
+)
 
 // NewEncoder makes the encoder of requests.
-func NewEncoder() push.Encoder { return new(encoder) }
+func NewEncoder() push.Encoder { return remotewrite.Format.New() }

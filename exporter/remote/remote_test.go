@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/remote"
 )
 
@@ -130,13 +130,13 @@ func TestShortJob(t *testing.T) {
 			BasicAuth: &config.BasicAuth{Username: "me", Password: "secret"},
 			TLSConfig: config.TLSConfig{CAFile: ca},
 		},
-		Selection: exporter.Selection{Metrics: []string{"windowstat_persecond_block"}},
-		Logger:    slog.New(slog.DiscardHandler),
+		Metrics: []string{"windowstat_persecond_block"},
+		Logger:  slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := exporter.Start(w.Run)
+	stop := w.Start()
 	const calls = 100
 	for range calls {
 		c.Resource("a\n\"").Block("")
@@ -181,7 +181,7 @@ func TestStrangersAreNotSentTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := exporter.Start(w.Run)
+	stop := w.Start()
 	c.Resource("a").Block("")
 	if err := stop(); err == nil || !strings.HasPrefix(err.Error(), "remote: ") || len(e.lines) > 0 {
 		t.Errorf("%v, %v", err, e.lines)
@@ -192,23 +192,13 @@ func TestMistakes(t *testing.T) {
 	if _, err := remote.New(nil, remote.Options{}); err == nil || !strings.HasPrefix(err.Error(), "remote: ") {
 		t.Error(err)
 	}
-	c, err := collector.New(collector.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = remote.New(c, remote.Options{
-		URL: "http://x", Labels: map[string]string{"job": "a", "instance": "b"}, Selection: exporter.Selection{Histogram: true},
-	})
-	if err == nil || !strings.Contains(err.Error(), "histogram") {
-		t.Error(err)
-	}
 }
 
 // All values survive: small, large, negative, not a number.
 func TestValues(t *testing.T) {
 	enc := remote.NewEncoder()
 	var want []string
-	f := &exporter.Family{Name: "m"}
+	f := &table.Family{Name: "m"}
 	for i, v := range []float64{0, 1, -1.5, 1e300, 5e-324, math.Inf(-1), math.NaN()} {
 		enc.Series(f, []string{"a"}, []string{fmt.Sprint(i)})
 		enc.Series(f, []string{"z"}, []string{fmt.Sprint(i)}) // without samples it is none

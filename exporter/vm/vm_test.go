@@ -2,23 +2,15 @@ package vm_test
 
 import (
 	"bytes"
-	"compress/gzip"
-	"fmt"
-	"io"
-	"log/slog"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
@@ -85,75 +77,9 @@ func TestInASet(t *testing.T) {
 	}
 }
 
-// A job of a second sends everything that it counted, and the histogram if that is wanted.
-func TestPush(t *testing.T) {
-	var mu sync.Mutex
-	var lines []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		z, err := gzip.NewReader(r.Body)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		b, err := io.ReadAll(z)
-		if err != nil || r.Header.Get("Content-Encoding") != "gzip" || r.URL.Path != "/api/v1/import/prometheus" {
-			t.Error(err, r.URL, r.Header)
-		}
-		for line := range strings.Lines(string(b)) {
-			lines = append(lines, line)
-		}
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	defer server.Close()
-	c, err := collector.New(collector.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := vm.NewPusher(c, vm.PushOptions{
-		URL: server.URL + "/api/v1/import/prometheus", Labels: map[string]string{"job": "nightly", "instance": "a:1"},
-		Selection: exporter.Selection{Histogram: true}, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := exporter.Start(p.Run)
-	const calls = 50
-	for range calls {
-		e := c.Resource("a").Enter()
-		time.Sleep(10 * ms)
-		e.Exit(nil)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	passed, last := 0, 0
-	for _, line := range lines {
-		var v, at int
-		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_pass{instance="a:1",job="nightly",resource="a"} `); ok {
-			if _, err := fmt.Sscan(rest, &v, &at); err != nil || at%1000 != 0 {
-				t.Fatalf("%s: %v", line, err)
-			}
-			passed += v
-		}
-		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_rt_seconds_count{instance="a:1",job="nightly",resource="a"} `); ok {
-			if _, err := fmt.Sscan(rest, &last, &at); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if passed != calls || last != calls {
-		t.Errorf("%d calls passed, and %d are in the last histogram; want %d", passed, last, calls)
-	}
-}
-
 func TestMistakes(t *testing.T) {
 	c, _ := newCollector(t)
 	if _, err := vm.New(c, vm.Options{Namespace: "1", By: "x", HistogramsBy: true}); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.HasPrefix(err.Error(), "vm: ") {
-		t.Error(err)
-	}
-	if _, err := vm.NewPusher(c, vm.PushOptions{}); err == nil || !strings.HasPrefix(err.Error(), "vm: ") {
 		t.Error(err)
 	}
 }

@@ -5,17 +5,15 @@ import (
 	"io"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
-	"github.com/windowstat/windowstat/exporter/internal/walk"
 )
 
 // Options configure a [Writer]. The zero value is sensible.
 type Options struct {
-	// Namespace is the prefix of all names, [exporter.Namespace] if empty.
+	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// Sources are other parts of windowstat with metrics about themselves, such as the metric log.
-	Sources []exporter.Source
 	// By is a label that all metrics of resources get, besides resource: "origin" or "entrance"; empty is none.
 	By string
 	// HistogramsBy says that the histogram gets the label, too.
@@ -25,14 +23,14 @@ type Options struct {
 // Writer writes the metrics of a Collector as text, for VictoriaMetrics. It must be made with [New], and is safe for
 // concurrent use.
 type Writer struct {
-	metrics  *walk.Metrics
-	families []*exporter.Family
+	metrics  *gather.Metrics
+	families []*table.Family
 	pages    text.Pages
 }
 
 // New makes a Writer. The error names every option that is wrong.
 func New(c *collector.Collector, o Options) (*Writer, error) {
-	all, err := walk.New(c, walk.Options(o))
+	all, err := gather.New(c, gather.Options(o))
 	if err != nil {
 		return nil, fmt.Errorf("vm: %w", err)
 	}
@@ -44,6 +42,6 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 func (w *Writer) WriteMetrics(to io.Writer) {
 	page := w.pages.Get(text.VictoriaMetrics, w.families...)
 	defer w.pages.Put(page)
-	w.metrics.Walk(walk.Page{Page: page})
+	w.metrics.Gather(gather.Page{Page: page})
 	_, _ = page.WriteTo(to)
 }

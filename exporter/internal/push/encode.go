@@ -1,7 +1,8 @@
 package push
 
 import (
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -12,7 +13,7 @@ type request struct {
 	body    []byte
 	samples int
 	err     error // it cannot be made
-	said    error // of the last attempt
+	lastErr error // of the last attempt
 	doubted bool  // an attempt ended so that the server may have it
 	errors  int   // how often the server answered with 500
 }
@@ -36,7 +37,7 @@ func (p *Pusher) encode(from, to int64) {
 		s.begin()
 		reached = to
 		for i, stream := range p.streams {
-			reached = stream.Walk(p.selection(i), from, reached, exporter.Limit{Seconds: to - from}, &s)
+			reached = stream.Emit(p.selection(i), from, reached, seconds.Limit{Seconds: to - from}, &s)
 		}
 	}
 	s.finish()
@@ -84,8 +85,8 @@ func (r *request) finish() bool {
 	return true
 }
 
-// Series implements exporter.Sink.
-func (s *splitter) Series(f *exporter.Family, names, values []string) {
+// Series implements seconds.Sink.
+func (s *splitter) Series(f *table.Family, names, values []string) {
 	if s.now.enc.Samples() >= s.p.opts.MaxSamples {
 		s.finish()
 		s.begin()
@@ -94,8 +95,8 @@ func (s *splitter) Series(f *exporter.Family, names, values []string) {
 	s.now.enc.Series(f, s.labels.names, s.labels.values)
 }
 
-// Value implements exporter.Sink.
+// Value implements seconds.Sink.
 func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
 
-// Histogram implements exporter.Sink.
+// Histogram implements seconds.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.now.enc.Histogram(unix, h) }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
@@ -41,17 +42,17 @@ func CheckLabels(all map[string]string) error {
 
 // Labelled is a Sink whose series get more labels.
 type Labelled struct {
-	exporter.Sink
+	seconds.Sink
 	labels labels
 }
 
 // NewLabelled makes one.
-func NewLabelled(sink exporter.Sink, more map[string]string) *Labelled {
+func NewLabelled(sink seconds.Sink, more map[string]string) *Labelled {
 	return &Labelled{sink, newLabels(more)}
 }
 
-// Series implements exporter.Sink.
-func (l *Labelled) Series(f *exporter.Family, names, values []string) {
+// Series implements seconds.Sink.
+func (l *Labelled) Series(f *table.Family, names, values []string) {
 	l.labels.merge(names, values)
 	l.Sink.Series(f, l.labels.names, l.labels.values)
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // What [Options] are if they do not say.
@@ -30,12 +32,12 @@ type Options struct {
 	// Labels are added to every series, job and instance at least: without them two processes would write into one series.
 	// A label of a series that has the name of one of them becomes exported_ and that name.
 	Labels map[string]string
-	// Namespace is the prefix of all names, [exporter.Namespace] if empty.
+	// Namespace is the prefix of all names, [table.Namespace] if empty.
 	Namespace string
-	// Streams are sent besides the resources, see [exporter.Stream].
-	Streams []exporter.Stream
+	// Streams are sent besides the resources, see [seconds.Stream].
+	Streams []seconds.Stream
 	// Selection is what to send of the resources, everything if empty. Of Streams everything is sent.
-	Selection exporter.Selection
+	Selection seconds.Selection
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig
 	// Interval is how often to send, every second if zero. Seconds that are sent together take less room.
@@ -52,7 +54,7 @@ type Options struct {
 
 func (o *Options) defaults() {
 	if o.Namespace == "" {
-		o.Namespace = exporter.Namespace
+		o.Namespace = table.Namespace
 	}
 	if o.Interval == 0 {
 		o.Interval = DefaultInterval
@@ -104,7 +106,7 @@ func (o *Options) check(c *collector.Collector) error {
 	if err := o.Client.Validate(); err != nil {
 		wrong("Client: %w", err)
 	}
-	if err := checkNamespace(o.Namespace); err != nil {
+	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

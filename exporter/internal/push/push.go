@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/internal/walk"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/leap"
 )
 
 // Encoder writes the bodies of requests.
 type Encoder interface {
-	exporter.Sink
+	seconds.Sink
 	// Samples is how many there are in the body so far.
 	Samples() int
 	// Body is the finished body. It is good until Reset.
@@ -35,17 +35,16 @@ type Format struct {
 }
 
 // Pusher sends the sealed seconds of a Collector to a server. The seconds wait in the Collector's history until they are
-// sent: that is the queue, and it takes no memory of its own. It is safe for concurrent use, but Run runs once.
+// sent: that is the queue, and it takes no memory of its own. From New until Run has returned it publishes metrics about
+// itself. It is safe for concurrent use, but Run runs once.
 type Pusher struct {
 	stats   *collector.Collector
-	streams []exporter.Stream
+	streams []seconds.Stream
 	batch   batch
 	*sender
-	next int64 // index of the first second that was not dealt with; the sender's mu guards it
+	next     int64  // index of the first second that was not dealt with; the sender's mu guards it
+	withdraw func() // takes the metrics away
 }
-
-// checkNamespace is that of all ways out.
-func checkNamespace(name string) error { return walk.CheckNamespace(name) }
 
 // New makes a Pusher. The error names every option that is wrong.
 func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
@@ -61,27 +60,33 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources := exporter.NewResources(c, o.Namespace, nil)
+	resources := seconds.NewResources(c, o.Namespace, nil)
 	var errs []error
 	for _, name := range o.Selection.Metrics {
 		if !resources.Knows(name) {
 			errs = append(errs, fmt.Errorf("there is no metric %.70q", name))
 		}
 	}
-	return &Pusher{
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p := &Pusher{
 		stats: c, sender: out,
-		streams: append([]exporter.Stream{resources}, o.Streams...),
+		streams: append([]seconds.Stream{resources}, o.Streams...),
 		next:    c.Seal().Open,
-	}, errors.Join(errs...)
+	}
+	p.withdraw = c.Publish(p.metrics()...)
+	return p, nil
 }
 
 // Run sends each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about a
 // second, and sends everything that is left, as long as Drain allows. The error says what could not be sent then.
 func (p *Pusher) Run(ctx context.Context) error {
+	defer p.withdraw()
 	defer p.client.CloseIdleConnections()
 	line := p.stats.Timeline()
-	told := make(chan ending, 1)
-	context.AfterFunc(ctx, func() { told <- ending{line.At(line.Now()), time.Now()} })
+	ended := make(chan ending, 1)
+	context.AfterFunc(ctx, func() { ended <- ending{line.At(line.Now()), time.Now()} })
 	for ctx.Err() == nil {
 		now := line.Now()
 		open := line.At(now)
@@ -93,7 +98,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		}
 		p.push(ctx, p.sealed())
 	}
-	return p.drain(<-told)
+	return p.drain(<-ended)
 }
 
 // ending is when Run was told to end.
@@ -119,7 +124,7 @@ func (p *Pusher) drain(e ending) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if left := e.second.Index + 1 - p.next; left > 0 {
-		p.stat.lost += left
+		p.total.lost += left
 		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
 	}
 	return nil
@@ -159,7 +164,7 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 			return // ctx ended
 		}
 		p.mu.Lock()
-		p.stat.seconds += p.batch.to - p.next
+		p.total.seconds += p.batch.to - p.next
 		p.next = p.batch.to
 		p.mu.Unlock()
 	}
@@ -172,7 +177,7 @@ func (p *Pusher) expire() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next < oldest {
-		p.stat.lost += oldest - p.next
+		p.total.lost += oldest - p.next
 		p.next = oldest
 	}
 	return p.next
@@ -180,37 +185,27 @@ func (p *Pusher) expire() int64 {
 
 // most is how many seconds are sent together when there are many: a few requests' worth.
 func (p *Pusher) most() int64 {
-	var second exporter.Size
+	var second seconds.Size
 	for i, stream := range p.streams {
 		second = second.Add(stream.Size(p.selection(i)))
 	}
 	const requests = 8
-	return max(exporter.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)
+	return max(seconds.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)
 }
 
 // selection is what is sent of a stream: of the resources, which are the first, what was selected, and all of the others.
-func (p *Pusher) selection(stream int) *exporter.Selection {
+func (p *Pusher) selection(stream int) *seconds.Selection {
 	if stream == 0 {
 		return &p.opts.Selection
 	}
-	return new(exporter.Selection)
+	return new(seconds.Selection)
 }
 
-// Self implements exporter.Source.
-func (p *Pusher) Self(yield func(name string, value float64, labels ...string)) {
-	open := p.stats.Seal().Open
-	p.mu.Lock()
-	s, next := p.stat, p.next
-	p.mu.Unlock()
-	way := p.format.Name
-	yield(exporter.PushLag, float64(max(open-next, 0)), way)
-	yield(exporter.PushSeconds, float64(s.seconds), way)
-	yield(exporter.PushSamples, float64(s.samples), way)
-	yield(exporter.PushBytes, float64(s.bytes), way)
-	yield(exporter.PushRetries, float64(s.retries), way)
-	yield(exporter.PushRefused, float64(s.refused), way)
-	yield(exporter.PushLost, float64(s.lost), way)
-	if !s.succeeded.IsZero() {
-		yield(exporter.PushSucceeded, float64(s.succeeded.UnixMilli())/1000, way)
-	}
+// Close takes the metrics of a Pusher away that never ran.
+func (p *Pusher) Close() { p.withdraw() }
+
+// SetInstance sets the label instance, for a service that learns its port after New. It must be called before Run.
+func (p *Pusher) SetInstance(instance string) {
+	p.opts.Labels = maps.Clone(p.opts.Labels)
+	p.opts.Labels["instance"] = instance
 }

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
@@ -145,7 +146,7 @@ func newJob(t *testing.T, o Options) job {
 // run pushes under load for a time, and ends.
 func (j job) run(t *testing.T, d time.Duration) error {
 	t.Helper()
-	stop := exporter.Start(j.Run)
+	stop := background.Start(j.Run)
 	random := rand.New(rand.NewPCG(1, 2))
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		j.Resource(fmt.Sprint("r", random.IntN(5))).Block("")
@@ -181,14 +182,16 @@ func (j job) check(t *testing.T, lost int64) {
 	if got != want {
 		t.Errorf("%d samples were stored, want %d", got, want)
 	}
-	if s := j.counts(); s[exporter.PushSeconds] != float64(*j.end-first) || s[exporter.PushLost] != float64(lost) {
+	if s := j.counts(); s["push_seconds_total"] != float64(*j.end-first) || s["push_lost_seconds_total"] != float64(lost) {
 		t.Errorf("%v", s)
 	}
 }
 
 func (j job) counts() map[string]float64 {
 	got := map[string]float64{}
-	j.Self(func(name string, v float64, _ ...string) { got[name] = v })
+	for _, m := range j.Pusher.metrics() {
+		m.Each(func(v float64, _ ...string) { got[m.Name] = v })
+	}
 	return got
 }
 
@@ -248,7 +251,7 @@ func TestPushThroughTrouble(t *testing.T) {
 						t.Error(err)
 					}
 					j.check(t, 0)
-					if s := j.counts(); s[exporter.PushRetries] == 0 || s[exporter.PushRefused] != 0 {
+					if s := j.counts(); s["push_retries_total"] == 0 || s["push_refused_samples_total"] != 0 {
 						t.Errorf("%v", s)
 					}
 				})
@@ -273,13 +276,13 @@ func TestPushAfterALongOutage(t *testing.T) {
 		}
 		s := j.counts()
 		// The server was away for 40 seconds more than there is room, and was asked again within six.
-		if s[exporter.PushLost] < 38 || s[exporter.PushLost] > 50 {
+		if s["push_lost_seconds_total"] < 38 || s["push_lost_seconds_total"] > 50 {
 			t.Errorf("%v", s)
 		}
-		if got := s[exporter.PushLost] + s[exporter.PushSeconds] + s[exporter.PushLag]; got != 131 && got != 132 {
+		if got := s["push_lost_seconds_total"] + s["push_seconds_total"] + s["push_lag_seconds"]; got != 131 && got != 132 {
 			t.Errorf("%v seconds in all", got)
 		}
-		if s[exporter.PushRefused] != 0 {
+		if s["push_refused_samples_total"] != 0 {
 			t.Errorf("%v", s)
 		}
 	})
@@ -300,11 +303,11 @@ func TestPushThatIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 		s := j.counts()
-		if s[exporter.PushRefused] == 0 || s[exporter.PushLag] > 1 || s[exporter.PushRetries] != 0 {
+		if s["push_refused_samples_total"] == 0 || s["push_lag_seconds"] > 1 || s["push_retries_total"] != 0 {
 			t.Errorf("%v", s)
 		}
-		if int(s[exporter.PushSamples]) != len(j.stored) {
-			t.Errorf("%v samples counted, %d stored", s[exporter.PushSamples], len(j.stored))
+		if int(s["push_samples_total"]) != len(j.stored) {
+			t.Errorf("%v samples counted, %d stored", s["push_samples_total"], len(j.stored))
 		}
 	})
 }
@@ -335,7 +338,7 @@ func TestPushLeavesRecordingAlone(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}
-		stop := exporter.Start(j.Run)
+		stop := background.Start(j.Run)
 		began := time.Now()
 		for range 10_000 {
 			j.Resource("a").Block("")
@@ -370,7 +373,7 @@ func TestOptionsOfPush(t *testing.T) {
 		"Timeout is -1s":                   func(o *Options) { o.Timeout = -time.Second },
 		"MaxSamples is -1":                 func(o *Options) { o.MaxSamples = -1 },
 		"there is no metric \"x\"":         func(o *Options) { o.Selection.Metrics = []string{"x"} },
-		"namespace \"1\"":                  func(o *Options) { o.Namespace = "1" },
+		"Namespace \"1\"":                  func(o *Options) { o.Namespace = "1" },
 		"at most one of":                   func(o *Options) { o.Client.BearerToken, o.Client.BearerTokenFile = "a", "b" },
 		"no such file":                     func(o *Options) { o.Client.TLSConfig.CAFile = "/nowhere/ca.pem" },
 	} {
@@ -413,7 +416,7 @@ func TestPushToASlowServer(t *testing.T) {
 				return nil, r.Context().Err()
 			}
 			before := map[string]float64{}
-			stop := exporter.Start(j.Run)
+			stop := background.Start(j.Run)
 			for range 150 {
 				j.Resource("a").Block("")
 				j.Resource("b").Block("")
@@ -428,7 +431,7 @@ func TestPushToASlowServer(t *testing.T) {
 			}
 			_ = stop()
 			s := j.counts()
-			if sum := s[exporter.PushSeconds] + s[exporter.PushLost]; sum < 150 || sum > 153 || s[exporter.PushRefused] != 0 {
+			if sum := s["push_seconds_total"] + s["push_lost_seconds_total"]; sum < 150 || sum > 153 || s["push_refused_samples_total"] != 0 {
 				t.Errorf("%v", s)
 			}
 		})
@@ -448,17 +451,17 @@ func TestPushOfARequestThatIsPoison(t *testing.T) {
 		if err := j.run(t, 200*time.Second); err != nil {
 			t.Error(err)
 		}
-		if s := j.counts(); s[exporter.PushRefused] == 0 || s[exporter.PushLag] > 1 {
+		if s := j.counts(); s["push_refused_samples_total"] == 0 || s["push_lag_seconds"] > 1 {
 			t.Errorf("%v", s)
 		}
 	})
 }
 
 // slow is a stream that comes less far than was wanted.
-type slow struct{ exporter.Stream }
+type slow struct{ seconds.Stream }
 
-func (s slow) Walk(sel *exporter.Selection, from, to int64, limit exporter.Limit, sink exporter.Sink) int64 {
-	return s.Stream.Walk(sel, from, min(to, from+1), limit, sink)
+func (s slow) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
+	return s.Stream.Emit(sel, from, min(to, from+1), limit, sink)
 }
 
 // A stream that comes less far than those before it keeps all of them back; nothing is sent twice.
@@ -468,12 +471,12 @@ func TestPushOfAStreamThatStops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := newJob(t, Options{Interval: 5 * time.Second, Streams: []exporter.Stream{slow{exporter.NewResources(other, "other", nil)}}})
+		j := newJob(t, Options{Interval: 5 * time.Second, Streams: []seconds.Stream{slow{seconds.NewResources(other, "other", nil)}}})
 		if err := j.run(t, 20*time.Second); err != nil {
 			t.Error(err)
 		}
 		j.check(t, 0)
-		if s := j.counts(); s[exporter.PushRefused] != 0 {
+		if s := j.counts(); s["push_refused_samples_total"] != 0 {
 			t.Errorf("%v", s)
 		}
 	})
@@ -495,7 +498,7 @@ func TestPushThatEndsDuringARequest(t *testing.T) {
 			t.Error(err)
 		}
 		j.check(t, 0)
-		if s := j.counts(); s[exporter.PushRetries] != 0 || j.requests > int(s[exporter.PushSeconds]) {
+		if s := j.counts(); s["push_retries_total"] != 0 || j.requests > int(s["push_seconds_total"]) {
 			t.Errorf("%d requests, %v", j.requests, s)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/common/config"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/version"
 )
 
 // sender sends requests.
@@ -27,12 +27,12 @@ type sender struct {
 	most   time.Duration // to wait between two attempts
 	once   bool          // what somebody would have to mend is not tried again
 
-	mu   sync.Mutex // guards what follows
-	stat tally
+	mu    sync.Mutex // guards what follows
+	total totals
 }
 
-// tally is what was done.
-type tally struct {
+// totals are what a sender has done.
+type totals struct {
 	seconds, samples, refused, lost, retries, bytes int64
 	failing                                         bool
 	succeeded, complained                           time.Time
@@ -40,18 +40,18 @@ type tally struct {
 
 // newSender makes the client.
 func newSender(o Options, f Format, most time.Duration) (*sender, error) {
-	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+version.String()))
 	if err != nil {
 		return nil, fmt.Errorf("the options of the Client: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &sender{opts: o, format: f, client: client, most: min(mostWait, most)}, nil
+	return &sender{opts: o, format: f, client: client, most: min(maxWait, most)}, nil
 }
 
 // How long to wait between two attempts.
 const (
 	firstWait = 250 * time.Millisecond
-	mostWait  = 30 * time.Second
+	maxWait   = 30 * time.Second
 )
 
 // send sends the requests of the batch one after the other, each until it is dealt with. It reports false if ctx ended
@@ -81,7 +81,7 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 			p.refuse(r, v.err)
 			return true
 		}
-		r.said = v.err
+		r.lastErr = v.err
 		if ctx.Err() != nil || v.mistake && p.once {
 			return false
 		}
@@ -116,15 +116,15 @@ type verdict struct {
 // does not want these samples, and never will; but those about the address or the credentials are somebody's mistake
 // who may mend it, and no reason to lose anything.
 func (p *sender) attempt(ctx context.Context, r *request) verdict {
-	ctx, cancel := p.patient(ctx)
+	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
-	body := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, body)
+	content := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
 	if err != nil {
 		return verdict{refused: true, err: err}
 	}
 	req.ContentLength = int64(len(r.body))
-	defer body.wait(ctx)
+	defer content.wait(ctx)
 	for name, values := range p.format.Header {
 		req.Header[name] = values
 	}
@@ -136,11 +136,11 @@ func (p *sender) attempt(ctx context.Context, r *request) verdict {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	const enough = 4 << 10
-	said, err := io.ReadAll(io.LimitReader(resp.Body, enough))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, enough))
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
 	}
-	err = fmt.Errorf("%s: %s", resp.Status, oneLine(said))
+	err = fmt.Errorf("%s: %s", resp.Status, oneLine(answer))
 	switch code := resp.StatusCode; {
 	case code/100 == 2:
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
@@ -168,9 +168,9 @@ func (p *sender) attempt(ctx context.Context, r *request) verdict {
 	return verdict{refused: true, err: err}
 }
 
-// patient is the context of an attempt. When Run is told to end it does not break off a request on its way, of which
-// nobody would know whether it arrived; it only waits no longer than Drain for it.
-func (p *sender) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+// attemptContext is the context of an attempt. When Run ends it does not break off a request on its way, of which nobody
+// would know whether it arrived; it waits no longer than Drain for it.
+func (p *sender) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	stop := context.AfterFunc(ctx, func() {
 		if _, last := ctx.Deadline(); last {
@@ -218,11 +218,11 @@ func oneLine(b []byte) string {
 
 // retryAfter is how long the server wants us to wait, 0 if it does not say. It may be wrong.
 func retryAfter(h http.Header) time.Duration {
-	said := h.Get("Retry-After")
+	header := h.Get("Retry-After")
 	d := time.Duration(0)
-	if seconds, err := strconv.Atoi(said); err == nil {
+	if seconds, err := strconv.Atoi(header); err == nil {
 		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	} else if at, err := http.ParseTime(said); err == nil {
+	} else if at, err := http.ParseTime(header); err == nil {
 		d = time.Until(at)
 	}
 	return min(max(d, 0), time.Minute)
@@ -231,19 +231,19 @@ func retryAfter(h http.Header) time.Duration {
 func (p *sender) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stat.retries++
+	p.total.retries++
 }
 
 // succeed counts a request that arrived.
 func (p *sender) succeed(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stat.samples += int64(r.samples)
-	p.stat.bytes += int64(len(r.body))
-	p.stat.succeeded = time.Now()
-	if p.stat.failing {
-		p.stat.failing = false
-		p.opts.Logger.Info("seconds can be sent again", "url", p.opts.URL, "lost_seconds", p.stat.lost)
+	p.total.samples += int64(r.samples)
+	p.total.bytes += int64(len(r.body))
+	p.total.succeeded = time.Now()
+	if p.total.failing {
+		p.total.failing = false
+		p.opts.Logger.Info("seconds can be sent again", "url", p.opts.URL, "lost_seconds", p.total.lost)
 	}
 }
 
@@ -251,20 +251,20 @@ func (p *sender) succeed(r *request) {
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.stat.failing && time.Since(p.stat.complained) > time.Minute {
-		p.stat.complained = time.Now()
+	if !p.total.failing && time.Since(p.total.complained) > time.Minute {
+		p.total.complained = time.Now()
 		p.opts.Logger.Error("seconds cannot be sent; trying again", "url", p.opts.URL, "err", err)
 	}
-	p.stat.failing = true
+	p.total.failing = true
 }
 
 // refuse counts a request that the server will not take.
 func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.stat.complained) > time.Minute {
-		p.stat.complained = time.Now()
+	if time.Since(p.total.complained) > time.Minute {
+		p.total.complained = time.Now()
 		p.opts.Logger.Error("samples were refused, and are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
 	}
-	p.stat.refused += int64(r.samples)
+	p.total.refused += int64(r.samples)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // Format is a dialect of the text format.
@@ -22,10 +22,10 @@ const (
 )
 
 // Page is a page that is being made: a buffer for each family, because the lines of one belong together. It implements
-// exporter.Sink. It keeps its memory from one page to the next, see [Pages], and is not safe for concurrent use.
+// seconds.Sink. It keeps its memory from one page to the next, see [Pages], and is not safe for concurrent use.
 type Page struct {
 	format   Format
-	families map[*exporter.Family]int
+	families map[*table.Family]int
 	buffers  []buffer // in the order of the page
 	used     int      // of them
 
@@ -39,7 +39,7 @@ type Page struct {
 
 // buffer is the lines of a family.
 type buffer struct {
-	family *exporter.Family
+	family *table.Family
 	told   bool // what it is was written
 	bytes.Buffer
 }
@@ -48,10 +48,10 @@ type buffer struct {
 type Pages struct{ pool sync.Pool }
 
 // Get returns an empty page. Families come in the order given, and others after them in that of their first series.
-func (p *Pages) Get(f Format, families ...*exporter.Family) *Page {
+func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	page, _ := p.pool.Get().(*Page)
 	if page == nil {
-		page = &Page{families: map[*exporter.Family]int{}}
+		page = &Page{families: map[*table.Family]int{}}
 	}
 	page.reset(f)
 	for _, family := range families {
@@ -72,7 +72,7 @@ func (p *Page) reset(f Format) {
 }
 
 // open is the buffer of a family.
-func (p *Page) open(f *exporter.Family) *buffer {
+func (p *Page) open(f *table.Family) *buffer {
 	i, ok := p.families[f]
 	if !ok {
 		i = p.used
@@ -114,13 +114,13 @@ func appendEscaped(b []byte, v string) []byte {
 }
 
 // Metric begins the series of a family with the present labels.
-func (p *Page) Metric(f *exporter.Family) {
+func (p *Page) Metric(f *table.Family) {
 	p.now = p.open(f)
 	p.line = p.head(p.line[:0], "", nil)
 }
 
-// Series implements exporter.Sink.
-func (p *Page) Series(f *exporter.Family, names, values []string) {
+// Series implements seconds.Sink.
+func (p *Page) Series(f *table.Family, names, values []string) {
 	p.Labels(names, values)
 	p.Metric(f)
 }
@@ -166,9 +166,9 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 }
 
 // tell appends what a family is.
-func (p *Page) tell(b []byte, f *exporter.Family) []byte {
+func (p *Page) tell(b []byte, f *table.Family) []byte {
 	name := f.Name
-	if p.format == OpenMetrics && f.Type == exporter.Counter {
+	if p.format == OpenMetrics && f.Type == table.Counter {
 		name = strings.TrimSuffix(name, "_total") // the family's name; its samples have it
 	}
 	b = append(append(append(append(b, "# HELP "...), name...), ' '), f.Help...)

@@ -16,7 +16,7 @@ func (p *Page) Plain(v float64) {
 	p.now.Write(p.end(p.number(b, v), noTime))
 }
 
-// Value implements exporter.Sink.
+// Value implements seconds.Sink.
 func (p *Page) Value(unix int64, v float64) {
 	b := append(p.now.AvailableBuffer(), p.line...)
 	p.now.Write(p.end(p.number(b, v), unix))
@@ -57,7 +57,7 @@ func (p *Page) number(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// Histogram implements exporter.Sink.
+// Histogram implements seconds.Sink.
 func (p *Page) Histogram(unix int64, h *node.Histogram) { p.histogram(unix, h, nil) }
 
 // PlainHistogram is a histogram without a time, with exemplars, the quickest first, where the format has them.

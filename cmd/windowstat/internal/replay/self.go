@@ -1,13 +1,18 @@
 package replay
 
-import "github.com/windowstat/windowstat/exporter"
+import "github.com/windowstat/windowstat/collector"
 
-// Self implements exporter.Source: what became of the lines so far.
-func (f *Follower) Self(yield func(name string, value float64, labels ...string)) {
-	r := f.Report()
-	lines := func(n int64, result string) { yield(exporter.ReplayLines, float64(n), result) }
-	lines(r.Lines-r.Malformed-r.Late-r.Future, "counted")
-	lines(r.Malformed, "malformed")
-	lines(r.Late, "late")
-	lines(r.Future, "future")
+// Metrics are what a Follower publishes on its Collector: what became of the lines so far.
+func (f *Follower) Metrics() []collector.Metric {
+	return []collector.Metric{{
+		Name: "replay_lines_total", Labels: []string{"result"},
+		Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
+		Read: func(yield func(float64, ...string)) {
+			r := f.Report()
+			yield(float64(r.Lines-r.Malformed-r.Late-r.Future), "counted")
+			yield(float64(r.Malformed), "malformed")
+			yield(float64(r.Late), "late")
+			yield(float64(r.Future), "future")
+		},
+	}}
 }

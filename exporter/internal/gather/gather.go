@@ -1,0 +1,118 @@
+package gather
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Sink takes the samples of a scrape.
+type Sink interface {
+	// Labels are those of the samples that follow, sorted by name. The slices are the caller's.
+	Labels(names, values []string)
+	Value(m *Metric, v float64)
+	// Histogram is the response times since began, and exemplars of them, the quickest first.
+	Histogram(m *Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
+}
+
+// Gather reads everything once and gives it to the sink. The samples of one view are of one moment.
+func (p *Metrics) Gather(to Sink) {
+	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
+	s.names = []string{"resource"}
+	if p.by != "" {
+		s.names = []string{p.by, "resource"} // sorted, as both of them come before it
+	}
+	s.apart = p.by == "" || p.histogramsBy
+	m := p.stats.Seal()
+	s.now = m.Now
+	labelled, view := s.labelled, s.view // once, and not for each resource
+	for _, s.resource = range m.Resources {
+		for _, s.metric = range p.List {
+			switch {
+			case s.metric.Labelled != nil:
+				s.metric.Labelled(s.resource)(labelled)
+			case s.metric.Optional != nil:
+				s.optional()
+			}
+		}
+		if !s.apart {
+			s.resource.View().Snapshot(m.Now, &s.h)
+			s.values[1] = s.resource.Name()
+			to.Labels(s.names[1:], s.values[1:])
+			s.histogram(s.resource.View(), s.resource.Exemplars())
+		}
+		switch p.by {
+		case byOrigin:
+			s.resource.Origins()(view)
+		case byEntrance:
+			s.resource.Entrances()(view)
+		default:
+			s.view("", s.resource.View())
+		}
+	}
+	p.Self(to)
+}
+
+// scrape is one gathering. What all resources need is made once.
+type scrape struct {
+	*Metrics
+	to            Sink
+	names, values []string // of labels
+	apart         bool     // every view has its own histogram
+	now           time.Duration
+	resource      *collector.Resource
+	metric        *Metric
+
+	snap node.Snapshot
+	h    node.Histogram
+}
+
+// labelled emits what the resource has counted of the metric for a label value.
+func (s *scrape) labelled(value string, n int64) bool {
+	s.values[0], s.values[1] = value, s.resource.Name()
+	s.to.Labels(s.metric.sorted, s.values)
+	s.to.Value(s.metric, float64(n))
+	return true
+}
+
+// optional emits a metric that the resource may not have.
+func (s *scrape) optional() {
+	if v, ok := s.metric.Optional(s.resource); ok {
+		s.values[1] = s.resource.Name()
+		s.to.Labels(s.metric.Labels, s.values[1:])
+		s.to.Value(s.metric, v)
+	}
+}
+
+// view emits a view of the resource, with the value of the label for it.
+func (s *scrape) view(name string, v *node.View) bool {
+	s.values[0], s.values[1] = name, s.resource.Name()
+	s.to.Labels(s.names, s.values[2-len(s.names):])
+	if s.apart {
+		s.snap = v.Snapshot(s.now, &s.h)
+		var exemplars []collector.Exemplar // of a resource, not of a view
+		if s.by == "" {
+			exemplars = s.resource.Exemplars()
+		}
+		s.histogram(v, exemplars)
+	} else {
+		s.snap = v.Snapshot(s.now, nil)
+	}
+	for _, m := range s.List {
+		if m.Value != nil {
+			s.to.Value(m, m.Value(&s.snap))
+		}
+	}
+	return true
+}
+
+// histogram emits the histogram of a view.
+func (s *scrape) histogram(v *node.View, exemplars []collector.Exemplar) {
+	for _, m := range s.List {
+		if m.Type == table.Histogram {
+			s.to.Histogram(m, &s.h, v.Began(), exemplars)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+// Package gather reads the present values of all metrics and gives them to a way out: those of the resources, and those that
+// windowstat keeps about itself. The ways out share it that show the present, and not single seconds.
+package gather
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Options say what is shown. The way out documents them.
+type Options struct {
+	Namespace    string // [table.Namespace] if empty
+	By           string
+	HistogramsBy bool
+}
+
+// Metrics are the metrics that a way out shows. They are safe for concurrent use.
+type Metrics struct {
+	// List are those of the resources, in the order in which they are documented.
+	List []*Metric
+
+	stats        *collector.Collector
+	namespace    string
+	by           string
+	histogramsBy bool
+
+	mu   sync.Mutex         // guards self
+	self map[string]*Metric // about windowstat itself, by name
+}
+
+// Metric is a metric under its full name.
+type Metric struct {
+	table.Metric
+	Family table.Family // with the full name
+	No     int          // among all of one Metrics
+
+	sorted []string // the labels, if there are several
+}
+
+// The labels that [Options].By can be.
+const (
+	byOrigin   = "origin"
+	byEntrance = "entrance"
+)
+
+// validNamespace is what may stand before an underscore and a name.
+var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`)
+
+// CheckNamespace returns what is wrong with a namespace. The empty one is the default.
+func CheckNamespace(name string) error {
+	if name != "" && !validNamespace.MatchString(name) {
+		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
+	}
+	return nil
+}
+
+// New makes them. The error names every option that is wrong.
+func New(c *collector.Collector, o Options) (*Metrics, error) {
+	errs := []error{CheckNamespace(o.Namespace)}
+	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
+		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
+	}
+	if o.HistogramsBy && o.By == "" {
+		errs = append(errs, errors.New("HistogramsBy needs By"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if o.Namespace == "" {
+		o.Namespace = table.Namespace
+	}
+	p := &Metrics{stats: c, namespace: o.Namespace, by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
+	for _, m := range table.Metrics() {
+		if m.Name == table.RT && c.Untimed() {
+			continue
+		}
+		if o.By != "" {
+			m = labelled(m, o.By, o.HistogramsBy)
+		}
+		p.List = append(p.List, p.metric(m, len(p.List)))
+	}
+	return p, nil
+}
+
+func (p *Metrics) metric(m table.Metric, no int) *Metric {
+	x := &Metric{Metric: m, Family: table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}, No: no}
+	x.sorted = slices.Sorted(slices.Values(m.Labels))
+	return x
+}
+
+// Families are those of the resources' metrics.
+func (p *Metrics) Families() []*table.Family {
+	var list []*table.Family
+	for _, m := range p.List {
+		list = append(list, &m.Family)
+	}
+	return list
+}
+
+// labelled gives a metric of resources one more label.
+func labelled(m table.Metric, by string, histograms bool) table.Metric {
+	switch {
+	case m.Name == table.Blocks: // reasons are known for the resource alone
+		m.Labelled = nil
+		m.Value = func(s *node.Snapshot) float64 { return float64(s.Total.Block) }
+		m.Labels = []string{"resource", by}
+	case m.Value != nil || m.Type == table.Histogram && histograms:
+		m.Labels = append(slices.Clone(m.Labels), by)
+	}
+	return m
+}

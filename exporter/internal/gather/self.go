@@ -1,0 +1,82 @@
+package gather
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/internal/version"
+)
+
+// BuildInfo tells the build. Each page has it.
+var BuildInfo = collector.Metric{
+	Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"},
+	Read: func(yield func(float64, ...string)) { yield(1, runtime.Version(), version.String()) },
+}
+
+// series is a value of a metric with label values.
+type series struct {
+	metric *Metric
+	values []string
+	v      float64
+}
+
+// Self gives the sink the metrics that windowstat keeps about itself: the Collector's own, and those that its parts have
+// published. Series of one name and label values are merged as [collector.Collector.Publish] says.
+func (p *Metrics) Self(to Sink) {
+	var order []*series
+	byKey := map[string]*series{}
+	for _, m := range append(p.stats.Metrics(), BuildInfo) {
+		x := p.published(&m)
+		m.Each(func(v float64, values ...string) {
+			key := m.Name + "\x00" + strings.Join(values, "\x00")
+			if s := byKey[key]; s != nil {
+				s.v = merge(m.Name, s.v, v)
+				return
+			}
+			s := &series{x, slices.Clone(values), v}
+			byKey[key] = s
+			order = append(order, s)
+		})
+	}
+	for _, s := range order {
+		to.Labels(s.metric.Labels, s.values)
+		to.Value(s.metric, s.v)
+	}
+}
+
+// merge is the value of two series that have one name.
+func merge(name string, a, b float64) float64 {
+	switch {
+	case table.TypeOf(name) == table.Counter:
+		return a + b
+	case strings.HasSuffix(name, "_timestamp_seconds"):
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
+// published is a metric about windowstat itself under its full name. It stays the same from one call to the next.
+func (p *Metrics) published(m *collector.Metric) *Metric {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x := p.self[m.Name]
+	if x == nil {
+		x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, len(p.List)+len(p.self))
+		p.self[m.Name] = x
+	}
+	return x
+}
+
+// All are all metrics there are now, those of the resources first.
+func (p *Metrics) All() []*Metric {
+	all := slices.Clone(p.List)
+	for _, m := range append(p.stats.Metrics(), BuildInfo) {
+		if x := p.published(&m); !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package push
+
+import (
+	"net/url"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// metrics are those that a Pusher publishes about itself. The labels tell the Pushers of a process apart.
+func (p *Pusher) metrics() []collector.Metric {
+	metric := func(name, unit, help string, value func(totals) float64) collector.Metric {
+		return collector.Metric{
+			Name: name, Unit: unit, Help: help, Labels: []string{"target", "way"},
+			Read: func(yield func(float64, ...string)) {
+				p.mu.Lock()
+				t := p.total
+				p.mu.Unlock()
+				yield(value(t), target(p.opts.URL), p.format.Name)
+			},
+		}
+	}
+	all := []collector.Metric{
+		{
+			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
+			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write or vm.",
+			Read: func(yield func(float64, ...string)) {
+				open := p.stats.Seal().Open
+				p.mu.Lock()
+				next := p.next
+				p.mu.Unlock()
+				yield(float64(max(open-next, 0)), target(p.opts.URL), p.format.Name)
+			},
+		},
+		metric("push_seconds_total", "seconds", "Seconds that were pushed.", func(t totals) float64 { return float64(t.seconds) }),
+		metric("push_samples_total", "", "Samples that were pushed.", func(t totals) float64 { return float64(t.samples) }),
+		metric("push_bytes_total", "bytes", "Bytes that were pushed, compressed.", func(t totals) float64 { return float64(t.bytes) }),
+		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t totals) float64 { return float64(t.retries) }),
+		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t totals) float64 { return float64(t.refused) }),
+		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped from the history before they could be pushed.", func(t totals) float64 { return float64(t.lost) }),
+	}
+	return append(all, collector.Metric{
+		Name: "push_last_success_timestamp_seconds", Unit: "seconds", Labels: []string{"target", "way"},
+		Help: "Unix time of the last successful push; none before the first.",
+		Read: func(yield func(float64, ...string)) {
+			p.mu.Lock()
+			at := p.total.succeeded
+			p.mu.Unlock()
+			if !at.IsZero() {
+				yield(float64(at.UnixMilli())/1000, target(p.opts.URL), p.format.Name)
+			}
+		},
+	})
+}
+
+// Metrics are those that every [Pusher] publishes about itself, for documents. They have no values.
+func Metrics() []collector.Metric { return new(Pusher).metrics() }
+
+// target is a URL without what may be secret in it.
+func target(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}

@@ -1,0 +1,110 @@
+package seconds
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Filler emits the rows of a metric log as the samples that a scraper would have got of those seconds: the metrics that the
+// log has, under the same names and labels, and the idle seconds that have no row. An idle second of a resource is zero if
+// another row of that second shows that the process ran, and the resource had a row in the hour before.
+//
+// It must be made with [NewFiller]. It is not safe for concurrent use. It takes the memory of the rows that are emitted
+// together.
+type Filler struct {
+	emitter
+	rows
+	from int64 // earlier rows are not emitted
+	most int   // seconds of resources at a time
+	size int   // how many there are so far
+}
+
+// NewFiller makes a Filler for the seconds from the Unix time from on. It needs the rows of the hour before, too, which
+// tell the resources; they are not emitted. Only the metric with this full name is emitted, all if it is empty; a name that
+// the log does not have is a mistake and panics.
+//
+// The sink gets about most seconds of resources at a time, series by series, and then the same series again with later
+// seconds.
+func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Filler {
+	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most}
+	f.sink = sink
+	for _, m := range loggedFamilies(namespace) {
+		if metric == "" || metric == m.family.Name {
+			f.metrics = append(f.metrics, &m)
+		}
+	}
+	if len(f.metrics) == 0 {
+		panic("seconds: the metric log has no " + metric)
+	}
+	return f
+}
+
+// Logged are the full names of the metrics that the metric log has, in the order of [table.Seconds].
+func Logged(namespace string) (names []string) {
+	for _, m := range loggedFamilies(namespace) {
+		names = append(names, m.family.Name)
+	}
+	return names
+}
+
+func loggedFamilies(namespace string) (list []family) {
+	for _, m := range table.Seconds() {
+		if m.Logged {
+			list = append(list, newFamily(namespace, m))
+		}
+	}
+	return list
+}
+
+// Add adds a row. Rows must ascend, as they stand in the log; one that is out of order is left out. The record is the
+// caller's.
+func (f *Filler) Add(resource string, m *node.MetricNode) {
+	at := m.Start.Unix()
+	if at >= f.from && at > f.last() {
+		if f.size += max(len(f.series), 1); f.size >= f.most {
+			f.Flush()
+		}
+		f.present = append(f.present, at)
+	}
+	if resource == collector.InboundTotal || at >= f.from && at < f.last() {
+		return
+	}
+	x := f.series[resource]
+	if x == nil {
+		x = &series{}
+		f.series[resource] = x
+	}
+	if at >= f.from {
+		x.add(m)
+	} else {
+		x.before = max(x.before, at)
+	}
+}
+
+// forget is how long a resource may be idle: a Collector has retired it by then, too.
+const forget = collector.DefaultRetireAfter
+
+// Flush emits what was added and not emitted yet. It is needed at the end.
+func (f *Filler) Flush() {
+	if len(f.present) == 0 {
+		return
+	}
+	last := f.last()
+	for _, name := range slices.Sorted(maps.Keys(f.series)) {
+		x := f.series[name]
+		f.resource(name, f.fill(x, forget))
+		if n := len(x.rows); n > 0 {
+			x.before = x.rows[n-1].Start.Unix()
+		}
+		x.rows = x.rows[:0]
+		if last-x.before > int64(forget/time.Second) {
+			delete(f.series, name)
+		}
+	}
+	f.present, f.size, f.from = f.present[:0], 0, last+1
+}

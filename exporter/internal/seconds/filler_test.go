@@ -1,0 +1,114 @@
+package seconds_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// said is a Sink that says what it gets: each series with its samples.
+type said struct {
+	parts []string // of all series
+	now   string
+}
+
+func (s *said) Series(f *table.Family, names, values []string) {
+	s.end()
+	s.now = fmt.Sprintf("%s%v%v", f.Name, names, values)
+}
+func (s *said) Value(unix int64, v float64)      { s.now += fmt.Sprintf(" %d:%v", unix, v) }
+func (s *said) Histogram(int64, *node.Histogram) { panic("a histogram") }
+func (s *said) end()                             { s.parts = append(s.parts, s.now); s.now = "" }
+func (s *said) of(resource string) (parts []string) {
+	for _, part := range s.parts {
+		if rest, ok := strings.CutPrefix(part, "x_persecond_block[resource]["+resource+"]"); ok {
+			parts = append(parts, rest)
+		}
+	}
+	return parts
+}
+
+// A Filler emits the rows of a log with idle seconds between them: while the process ran, and the resource is known.
+func TestFiller(t *testing.T) {
+	rows := func(b *seconds.Filler) {
+		for _, row := range []struct {
+			second   int64
+			resource string
+			block    int64
+		}{
+			{10, "long ago", 1},
+			{4000, "before", 2},
+			{4000, collector.InboundTotal, 2},
+			{5000, "a", 3},
+			{5000, "a", 99},
+			{5000, collector.InboundTotal, 3},
+			{5001, collector.InboundTotal, 0},
+			{5003, "b", 4},
+			{5003, collector.InboundTotal, 4},
+			{5001, "a", 99}, // out of place
+			{5004, "a", 5},
+			{5004, "b", 6},
+			{5004, collector.InboundTotal, 11},
+			{7600, "b", 0},
+			{7601, "b", 0},
+			{8603, "b", 7},
+			{8604, "b", 7},
+			{8605, "b", 7},
+		} {
+			b.Add(row.resource, &node.MetricNode{Start: time.Unix(row.second, 0), Counts: node.Counts{Block: row.block}})
+		}
+		b.Flush()
+	}
+	want := map[string]string{
+		"a":        " 5000:3 5001:0 5003:0 5004:5 7600:0 7601:0 8603:0 8604:0",
+		"b":        " 5003:4 5004:6 7600:0 7601:0 8603:7 8604:7 8605:7",
+		"before":   " 5000:0 5001:0 5003:0 5004:0 7600:0",
+		"long ago": "",
+	}
+	for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
+		var s said
+		b := seconds.NewFiller("x", "x_persecond_block", 5000, most, &s)
+		rows(b)
+		s.end()
+		for resource, want := range want {
+			parts := s.of(resource)
+			if got := strings.Join(parts, ""); got != want {
+				t.Errorf("%s, %d at a time: %s, want %s", resource, most, got, want)
+			}
+			if n := len(parts); resource == "b" && (most == 1000) != (n == 1) {
+				t.Errorf("%d at a time: %d parts", most, n)
+			}
+		}
+		if parts := s.of(collector.InboundTotal); parts != nil {
+			t.Errorf("inbound traffic: %s", parts)
+		}
+	}
+	var s said
+	rows(seconds.NewFiller("x", "", 5000, 1000, &s))
+	s.end()
+	var families []string
+	for _, part := range s.parts {
+		if name, _, ok := strings.Cut(part, "["); ok && !slices.Contains(families, name) {
+			families = append(families, name)
+		}
+	}
+	if !slices.Equal(families, seconds.Logged("x")) || len(families) != 6 {
+		t.Errorf("families %v", families)
+	}
+}
+
+func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &said{})
+}

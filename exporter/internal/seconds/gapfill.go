@@ -1,0 +1,55 @@
+package seconds
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// rows are those of some seconds of a metric log, with what fills the gaps between them. An idle second of a resource has no
+// row: it is zero if another resource has a row in that second, which shows that the process ran, and if the resource is
+// known from an earlier row.
+type rows struct {
+	series  map[string]*series // by resource
+	present []int64            // the seconds with any row, ascending
+}
+
+// series are the rows of one resource.
+type series struct {
+	before int64 // the last second with a row before those in rows, 0 if there is none
+	rows   []node.MetricNode
+}
+
+// last is the last second that has a row so far, 0 if none has.
+func (r *rows) last() int64 {
+	if n := len(r.present); n > 0 {
+		return r.present[n-1]
+	}
+	return 0
+}
+
+// add adds a row. One that is out of order is left out.
+func (s *series) add(m *node.MetricNode) {
+	if n := len(s.rows); n == 0 || m.Start.After(s.rows[n-1].Start) {
+		s.rows = append(s.rows, *m)
+	}
+}
+
+// fill returns the seconds of a resource, idle ones included. A resource that was idle for longer than forget has ended.
+func (r *rows) fill(of *series, forget time.Duration) []node.MetricNode {
+	var all []node.MetricNode
+	rest, last := of.rows, of.before
+	for _, second := range r.present {
+		for len(rest) > 0 && rest[0].Start.Unix() < second {
+			rest = rest[1:] // out of order
+		}
+		switch {
+		case len(rest) > 0 && rest[0].Start.Unix() == second:
+			all = append(all, rest[0])
+			rest, last = rest[1:], second
+		case last != 0 && second-last <= int64(forget/time.Second):
+			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
+		}
+	}
+	return all
+}

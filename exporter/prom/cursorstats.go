@@ -1,0 +1,65 @@
+package prom
+
+import "github.com/windowstat/windowstat/collector"
+
+// cursorStats is what is known of the cursors of one name and host. Readers that differ in what they ask for are one here:
+// with it their labels could be of any length.
+type cursorStats struct {
+	client, cursor string
+	lag            int64
+	count          tally
+}
+
+// stats are those of all cursors.
+func (s *Seconds) cursorStats() []*cursorStats {
+	open := s.stats.Seal().Open
+	type who struct{ client, cursor string }
+	byWho := map[who]*cursorStats{}
+	var all []*cursorStats
+	for _, x := range s.cursors.list() {
+		next, n := x.state()
+		k := who{x.Client, x.Cursor}
+		if byWho[k] == nil {
+			byWho[k] = &cursorStats{client: k.client, cursor: k.cursor}
+			all = append(all, byWho[k])
+		}
+		byWho[k].lag, byWho[k].count = max(byWho[k].lag, open-next), byWho[k].count.add(n)
+	}
+	return all
+}
+
+// metrics are those that a page publishes about its cursors and its responses. Without a log no positions are saved.
+func (s *Seconds) metrics() []collector.Metric {
+	metric := func(name, help string, value func(*cursorStats) int64) collector.Metric {
+		return collector.Metric{
+			Name: name, Unit: "seconds", Help: help, Labels: []string{"client", "cursor"},
+			Read: func(yield func(float64, ...string)) {
+				for _, x := range s.cursorStats() {
+					yield(float64(value(x)), x.client, x.cursor)
+				}
+			},
+		}
+	}
+	all := []collector.Metric{
+		metric("cursor_lag_seconds", "Sealed seconds that a scraper has not been sent.", func(x *cursorStats) int64 { return x.lag }),
+		metric("cursor_delivered_seconds_total", "Seconds delivered to a scraper; those of a response count with its next request.",
+			func(x *cursorStats) int64 { return x.count.delivered }),
+		metric("cursor_unconfirmed_seconds_total", "Delivered seconds whose receipt could not be confirmed; the database may lack them.",
+			func(x *cursorStats) int64 { return x.count.unconfirmed }),
+		metric("cursor_resent_seconds_total", "Seconds that were sent to a scraper again, because the connection broke after they had been written; the database may have refused them.",
+			func(x *cursorStats) int64 { return x.count.resent }),
+		metric("cursor_lost_seconds_total", "Seconds that were dropped from the history before a scraper came for them.",
+			func(x *cursorStats) int64 { return x.count.lost }),
+	}
+	if s.positions != "" {
+		all = append(all, collector.Metric{
+			Name:  "cursor_save_errors_total",
+			Help:  "Failures to write the positions of scrapers to disk; after a restart these get some seconds twice.",
+			Value: func() float64 { return float64(s.saveErrors.Load()) },
+		})
+	}
+	return append(all, s.last.metrics()...)
+}
+
+// Metrics are those that the pages publish about themselves, for documents. They have no values.
+func Metrics() []collector.Metric { return (&Seconds{positions: positionsName}).metrics() }

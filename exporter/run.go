@@ -1,0 +1,66 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/background"
+)
+
+// part is what runs until its context ends, and then deals with the second that was open.
+type part interface {
+	Run(context.Context) error
+}
+
+var errRan = errors.New("exporter: Run, Start or Serve was called before; an Exporter runs once")
+
+// Run samples, writes, pushes and follows the limits until ctx ends; it starts nothing that outlives it, and runs once. Then
+// it waits for calls in flight, see [Options].Drain, and for the end of the second, at most about a second; it writes and
+// sends that second, and closes the log. The error says what could not be written or sent then.
+func (x *Exporter) Run(ctx context.Context) error {
+	if x.ran.Swap(true) {
+		return errRan
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	parts := x.parts()
+	errs := make([]error, len(parts))
+	var all sync.WaitGroup
+	for i, p := range parts {
+		all.Go(func() { errs[i] = p.Run(running) })
+	}
+	<-ctx.Done()
+	x.drain()
+	cancel() // all of them wait for the same second
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// parts are those that run.
+func (x *Exporter) parts() (list []part) {
+	if x.Limits != nil {
+		list = append(list, x.Limits)
+	}
+	if x.sampler != nil {
+		list = append(list, x.sampler)
+	}
+	if x.Log != nil {
+		list = append(list, x.Log)
+	}
+	for _, p := range x.pushers {
+		list = append(list, p)
+	}
+	return list
+}
+
+// drain waits for the calls in flight: their completions belong into the last second.
+func (x *Exporter) drain() {
+	for end := time.Now().Add(x.options.Drain); x.inFlight() > 0 && time.Now().Before(end); {
+		time.Sleep(drainPoll)
+	}
+}
+
+// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+func (x *Exporter) Start() (stop func() error) { return background.Start(x.Run) }

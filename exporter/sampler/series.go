@@ -1,0 +1,219 @@
+package sampler
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windowstat/windowstat/exporter/internal/table"
+)
+
+// sampled is a series with its values of the last seconds.
+type sampled struct {
+	family        *table.Family
+	names, values []string
+	key           string
+	counter       bool
+
+	ring     []float64 // by index modulo history; NaN where there is none
+	from     int64     // the second since which the ring has values
+	to       int64     // and before which
+	total    float64   // of a counter, when it was gathered last
+	gathered int64     // the second of that
+}
+
+// record adds what was gathered at the end of a second. Holds mu.
+func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
+	s.left = 0
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if !s.known(f, m) {
+				s.left++
+				continue
+			}
+			x := gathered{f, m, second}
+			switch {
+			case m.Counter != nil:
+				s.add(x, strings.TrimSuffix(f.GetName(), "_total"), m.Counter.GetValue(), nil)
+			case m.Gauge != nil:
+				s.set(x, m.Gauge.GetValue())
+			case m.Untyped != nil:
+				s.set(x, m.Untyped.GetValue())
+			case m.Histogram != nil:
+				again := s.add(x, f.GetName()+"_count", count(m.Histogram), nil)
+				s.add(x, f.GetName()+"_sum", m.Histogram.GetSampleSum(), &again)
+			case m.Summary != nil:
+				again := s.add(x, f.GetName()+"_count", float64(m.Summary.GetSampleCount()), nil)
+				s.add(x, f.GetName()+"_sum", m.Summary.GetSampleSum(), &again)
+			}
+		}
+	}
+	s.forget(second)
+}
+
+// gathered is a metric of a gathering.
+type gathered struct {
+	family *dto.MetricFamily
+	metric *dto.Metric
+	second int64
+}
+
+// count is how many observations a histogram has.
+func count(h *dto.Histogram) float64 {
+	if h.GetSampleCountFloat() > 0 {
+		return h.GetSampleCountFloat()
+	}
+	return float64(h.GetSampleCount())
+}
+
+var (
+	validMetric = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	validName   = validMetric.MatchString
+)
+
+// known reports whether names are such that every server takes them.
+func (s *Sampler) known(f *dto.MetricFamily, m *dto.Metric) bool {
+	if !validName(f.GetName()) {
+		return false
+	}
+	for _, l := range m.Label {
+		if !validName(l.GetName()) {
+			return false
+		}
+	}
+	return true
+}
+
+// find is the series of a metric; it is made if need be. Nil is none: there is no room, or another metric has its name.
+// Holds mu.
+func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
+	s.key = append(append(s.key[:0], s.opts.Prefix...), name...)
+	full := len(s.key)
+	for _, l := range g.metric.Label {
+		s.key = append(append(append(append(s.key, 0), l.GetName()...), 0), l.GetValue()...)
+	}
+	x := s.series[string(s.key)]
+	if x == nil {
+		x = s.open(string(s.key[:full]), string(s.key), g.family, g.metric, counter)
+		if x != nil && s.complete && s.previous == g.second-1 {
+			x.gathered = g.second - 1 // it was not there then: its total was zero
+		}
+	}
+	if x == nil || x.counter != counter || x.to > g.second || x.gathered == g.second {
+		s.left++
+		return nil
+	}
+	return x
+}
+
+// set takes the value of a gauge.
+func (s *Sampler) set(g gathered, v float64) {
+	if x := s.find(g, g.family.GetName(), false); x != nil {
+		s.put(x, g.second, v)
+	}
+}
+
+// add takes the total of a counter, and reports whether it began again: it is less than it was, or again says so.
+func (s *Sampler) add(g gathered, name string, total float64, again *bool) bool {
+	x := s.find(g, name, true)
+	if x == nil {
+		return false
+	}
+	began := total < x.total
+	if again != nil {
+		began = *again
+	}
+	added := total - x.total
+	if began {
+		added = total
+	}
+	if x.gathered == g.second-1 {
+		s.put(x, g.second, added)
+	}
+	x.total, x.gathered = total, g.second
+	return began
+}
+
+// put sets the value of a second, if nobody can have been told that there is none. Holds mu.
+func (s *Sampler) put(x *sampled, second int64, v float64) {
+	if s.previous != never {
+		x.put(second, v, int(s.history()))
+	}
+}
+
+// open makes a series, if there is room. Holds mu.
+func (s *Sampler) open(name, key string, f *dto.MetricFamily, m *dto.Metric, counter bool) *sampled {
+	if len(s.series) >= s.opts.MaxSeries {
+		return nil
+	}
+	family := s.families[name]
+	if family == nil {
+		help := strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(f.GetHelp())
+		if counter {
+			help = "Added in this second: " + help
+		} else {
+			help = "At the end of this second: " + help
+		}
+		family = &table.Family{Name: name, Type: table.Gauge, Help: help}
+		s.families[name] = family
+	}
+	x := &sampled{family: family, key: key, counter: counter, gathered: math.MinInt64, from: math.MinInt64, to: math.MinInt64}
+	for _, l := range m.Label {
+		x.names, x.values = append(x.names, l.GetName()), append(x.values, l.GetValue())
+	}
+	s.series[key] = x
+	i, _ := slices.BinarySearchFunc(s.order, key, func(a *sampled, key string) int { return cmp.Compare(a.key, key) })
+	s.order = slices.Insert(s.order, i, x)
+	return x
+}
+
+// forget drops the series that have no value any more. Holds mu.
+func (s *Sampler) forget(second int64) {
+	history := s.history()
+	s.order = slices.DeleteFunc(s.order, func(x *sampled) bool {
+		if x.counter && x.gathered >= second-history || x.to >= second-history {
+			return false
+		}
+		delete(s.series, x.key)
+		return true
+	})
+}
+
+// history is how many seconds are kept.
+func (s *Sampler) history() int64 { return int64(s.stats.History().Seconds()) }
+
+// put sets the value of a second, which must not be before one that was set.
+func (x *sampled) put(second int64, v float64, size int) {
+	if x.from == math.MinInt64 || second-x.to >= int64(size) {
+		x.from, x.to, x.ring = second, second, x.ring[:0]
+	}
+	for ; x.to <= second; x.to++ {
+		at := math.NaN()
+		if x.to == second {
+			at = v
+		}
+		if len(x.ring) < size {
+			x.ring = append(x.ring, at)
+		} else {
+			x.ring[(x.to-x.from)%int64(size)] = at
+		}
+	}
+}
+
+// seconds iterates over the values of the seconds from from to before to.
+func (x *sampled) seconds(from, to int64) iter.Seq2[int64, float64] {
+	return func(yield func(int64, float64) bool) {
+		size := int64(len(x.ring)) // as long as it grows there is no turn
+		for i := max(from, x.to-size); i < min(to, x.to); i++ {
+			v := x.ring[(i-x.from)%size]
+			if !math.IsNaN(v) && !yield(i, v) {
+				return
+			}
+		}
+	}
+}

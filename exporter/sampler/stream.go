@@ -1,0 +1,70 @@
+package sampler
+
+import (
+	"slices"
+
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+)
+
+// Stream is what per-second pages and pushes read.
+func (s *Sampler) Stream() seconds.Stream { return stream{s} }
+
+// stream is a Sampler as a stream of seconds.
+type stream struct{ *Sampler }
+
+// Sealed implements [seconds.Stream]. The second that ended just now is not, until it was gathered; but nobody waits
+// longer than a second.
+func (s stream) Sealed(open int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if late := open - 2; s.last < late {
+		s.missed += late - s.last
+		s.last = late // it stays without
+	}
+	return min(s.last+1, open)
+}
+
+// Knows implements [seconds.Stream].
+func (s stream) Knows(metric string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.families[metric] != nil
+}
+
+// Size implements [seconds.Stream].
+func (s stream) Size(sel *seconds.Selection) (all seconds.Size) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.order {
+		if x.selected(sel) {
+			const rest = len(`{=""} 123456789 1700000000000`) + 1
+			all = all.Add(seconds.Size{Samples: 1, Bytes: len(x.key) + 4*len(x.names) + rest})
+		}
+	}
+	return all
+}
+
+// Emit implements [seconds.Stream].
+func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to = min(to, from+max(limit.Seconds, 1))
+	line := s.stats.Timeline()
+	for _, x := range s.order {
+		if !x.selected(sel) {
+			continue
+		}
+		sink.Series(x.family, x.names, x.values)
+		for i, v := range x.seconds(from, to) {
+			if name, ok := line.Name(i); ok {
+				sink.Value(name.Unix(), v)
+			}
+		}
+	}
+	return to
+}
+
+// selected reports whether a series is wanted.
+func (x *sampled) selected(sel *seconds.Selection) bool {
+	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name))
+}
