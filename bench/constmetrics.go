@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,24 +14,47 @@ import (
 // metric for each sample. There is no const histogram that is both classic and native, so this one has no native buckets:
 // it does less.
 type constMetrics struct {
-	stats *collector.Collector
-	rows  []constRow
+	stats  *collector.Collector
+	rows   []constRow
+	blocks *prometheus.Desc
 }
 
 type constRow struct {
-	exporter.Metric
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*node.Snapshot) float64 // nil for the histogram
+}
+
+// constValues are the metrics of a resource that come from a snapshot.
+var constValues = map[string]func(*node.Snapshot) float64{
+	"pass_total":          func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
+	"complete_total":      func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
+	"exception_total":     func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
+	"occupied_pass_total": func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
+	"in_flight":           func(s *node.Snapshot) float64 { return float64(s.InFlight) },
+	"pass_qps":            func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
+	"block_qps":           func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
+	"complete_qps":        func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
+	"exception_qps":       func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
+	"pass_qps_peak":       func(s *node.Snapshot) float64 { return float64(s.Peak) },
 }
 
 func newConstMetrics(c *collector.Collector) *constMetrics {
 	p := &constMetrics{stats: c}
 	for _, m := range exporter.Catalogue() {
 		kind := prometheus.GaugeValue
-		if m.Type == exporter.Counter {
+		if m.Type == "counter" {
 			kind = prometheus.CounterValue
 		}
-		p.rows = append(p.rows, constRow{m, prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, m.Labels, nil), kind})
+		row := constRow{prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, m.Labels, nil), kind, constValues[m.Name]}
+		switch {
+		case row.value != nil:
+			p.rows = append(p.rows, row)
+		case m.Name == "rt_seconds":
+			p.rows = append(p.rows, row)
+		case m.Name == "block_total":
+			p.blocks = row.desc
+		}
 	}
 	return p
 }
@@ -42,6 +64,7 @@ func (p *constMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range p.rows {
 		ch <- m.desc
 	}
+	ch <- p.blocks
 }
 
 // Collect implements prometheus.Collector.
@@ -51,41 +74,18 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, r := range moment.Resources {
 		snap := r.View().Snapshot(moment.Now, &h)
 		for _, m := range p.rows {
-			switch {
-			case m.Resource != nil:
-				ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.Resource(&snap), r.Name())
-			case m.Some != nil:
-				if v, ok := m.Some(r); ok {
-					ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, r.Name())
-				}
-			case m.Words != nil:
-				for word, n := range m.Words(r) {
-					ch <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(n), r.Name(), word)
-				}
-			case m.Type == exporter.Histogram:
-				buckets := map[float64]uint64{}
-				for bound, n := range h.Classic() {
-					buckets[bound.Seconds()] = uint64(n)
-				}
-				ch <- prometheus.MustNewConstHistogram(m.desc, uint64(h.Count()), h.Sum().Seconds(), buckets, r.Name())
+			if m.value != nil {
+				ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&snap), r.Name())
+				continue
 			}
+			buckets := map[float64]uint64{}
+			for bound, n := range h.Classic() {
+				buckets[bound.Seconds()] = uint64(n)
+			}
+			ch <- prometheus.MustNewConstHistogram(m.desc, uint64(h.Count()), h.Sum().Seconds(), buckets, r.Name())
 		}
-	}
-	p.self(ch)
-}
-
-// self is windowstat about itself, a few samples.
-func (p *constMetrics) self(ch chan<- prometheus.Metric) {
-	health := p.stats.Health()
-	for _, m := range p.rows {
-		switch {
-		case m.Resource != nil || m.Some != nil || m.Words != nil || m.Type == exporter.Histogram:
-		case m.Name == exporter.BuildInfo:
-			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, 1, exporter.Version(), runtime.Version())
-		case m.Self != nil:
-			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.Self(health))
-		case len(m.Labels) == 0:
-			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, 0) // there is no source
+		for reason, n := range r.Blocks() {
+			ch <- prometheus.MustNewConstMetric(p.blocks, prometheus.CounterValue, float64(n), r.Name(), reason)
 		}
 	}
 }
@@ -100,22 +100,40 @@ type constSeconds struct {
 }
 
 type constSecond struct {
-	exporter.Second
 	desc *prometheus.Desc
+	read func(*node.MetricNode, *node.Histogram) (float64, bool)
 }
 
-// read reads the metric of a second, all of which are known here.
-func (m *constSecond) read(second *node.MetricNode, rt *node.Histogram) (float64, bool) {
-	if m.RT != nil {
-		return m.RT(rt), rt.Count() > 0
-	}
-	return m.Value(second)
+// constReads read the metrics of a second, all of which are known here.
+var constReads = map[string]func(*node.MetricNode, *node.Histogram) (float64, bool){
+	"persecond_pass":          func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Pass), true },
+	"persecond_block":         func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Block), true },
+	"persecond_complete":      func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Complete), true },
+	"persecond_exception":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Exception), true },
+	"persecond_occupied_pass": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.OccupiedPass), true },
+	"persecond_in_flight":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlight), true },
+	"persecond_in_flight_max": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlightMax), true },
+	"persecond_pass_peak":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.PassPeak), true },
+	"persecond_rt_sum_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return m.RTSum.Seconds(), true
+	},
+	"persecond_rt_min_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return m.RTMin.Seconds(), m.Complete > 0
+	},
+	"persecond_rt_max_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {
+		return m.RTMax.Seconds(), m.Complete > 0
+	},
+	"persecond_rt_p99_seconds": func(_ *node.MetricNode, h *node.Histogram) (float64, bool) {
+		return h.Quantile(0.99).Seconds(), h.Count() > 0
+	},
 }
 
 func newConstSeconds(c *collector.Collector) *constSeconds {
 	p := &constSeconds{stats: c}
-	for _, m := range exporter.Seconds() {
-		p.rows = append(p.rows, constSecond{m, prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, []string{"resource"}, nil)})
+	for _, m := range exporter.Catalogue() {
+		if read := constReads[m.Name]; read != nil {
+			p.rows = append(p.rows, constSecond{prometheus.NewDesc(exporter.Namespace+"_"+m.Name, m.Help, []string{"resource"}, nil), read})
+		}
 	}
 	return p
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/remote"
 )
 
@@ -26,7 +25,11 @@ const (
 
 // runChild is a service under load until it is told to end, or killed.
 func runChild(dir, addr, push string) error {
-	s, err := newService(dir)
+	var pushes []remote.Options
+	if push != "" {
+		pushes = []remote.Options{{URL: push, Labels: map[string]string{"job": clusterJob, "instance": addr}}}
+	}
+	s, err := newService(dir, pushes...)
 	if err != nil {
 		return err
 	}
@@ -35,25 +38,13 @@ func runChild(dir, addr, push string) error {
 		return err
 	}
 	pages := &http.Server{Handler: s.pages, ReadHeaderTimeout: time.Second}
-	pages.RegisterOnShutdown(s.live.Close)
-	stops := []func() error{exporter.Start(s.log.Run)}
-	if push != "" {
-		w, err := remote.New(s.stats, remote.Options{URL: push, Labels: map[string]string{"job": clusterJob, "instance": addr}})
-		if err != nil {
-			return err
-		}
-		stops = append(stops, exporter.Start(w.Run))
-	}
+	finish := s.out.Start()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	ended := make(chan error, 2)
 	go func() { ended <- pages.Serve(s.seconds.Watch(l)) }()
 	go func() { ended <- s.load(ctx, math.MaxInt32) }()
-	err = <-ended
-	for _, stop := range stops {
-		err = errors.Join(err, stop())
-	}
-	return errors.Join(err, pages.Shutdown(context.Background()))
+	return errors.Join(<-ended, finish(), pages.Shutdown(context.Background()))
 }
 
 // A child is a service that is a process of its own, so that it can be killed. It leaves its metric log and the positions

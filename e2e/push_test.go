@@ -1,19 +1,17 @@
 package e2e
 
 import (
-	"context"
+	"strings"
 	"testing"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vm"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // A pusher sends seconds to a server.
 type pusher interface {
-	exporter.Source
-	Run(ctx context.Context) error
+	Start() (stop func() error)
 }
 
 // A pushed is a job that is pushed to a server.
@@ -21,6 +19,8 @@ type pushed struct {
 	*server
 	job
 	pusher
+	stats *collector.Collector
+	way   string
 }
 
 // pushTo makes a pusher to each server by remote write, and by text to each VictoriaMetrics, too. Nothing is sent yet.
@@ -32,22 +32,28 @@ func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pus
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, pushed{s, job{name: "remote-write"}, w})
+		all = append(all, pushed{s, job{name: "remote-write"}, w, c, "remote_write"})
 		if !s.isVictoria {
 			continue
 		}
-		p, err := vm.NewPusher(c, vm.PushOptions{URL: "http://" + s.addr + "/api/v1/import/prometheus", Labels: labels("text")})
+		p, err := vmpush.New(c, vmpush.Options{URL: "http://" + s.addr + "/api/v1/import/prometheus", Labels: labels("text")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, pushed{s, job{name: "text"}, p})
+		all = append(all, pushed{s, job{name: "text"}, p, c, "vm"})
 	}
 	return all
 }
 
-// numbers is what the pusher says of itself, by name.
+// numbers are the metrics of the pusher, by name.
 func (p pushed) numbers() map[string]float64 {
 	found := map[string]float64{}
-	p.Self(func(name string, value float64, _ ...string) { found[name] = value })
+	for _, m := range p.stats.Metrics() {
+		m.Each(func(value float64, labels ...string) {
+			if len(labels) == 2 && strings.Contains(labels[0], p.addr) && labels[1] == p.way {
+				found[m.Name] = value
+			}
+		})
+	}
 	return found
 }

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/windowstat/windowstat/exporter"
 )
 
 const (
@@ -24,7 +22,7 @@ func TestReceiverDown(t *testing.T) {
 	pushes := pushTo(t, s.stats, killed, ended)
 	var stops []func() error
 	for _, p := range pushes {
-		stops = append(stops, exporter.Start(p.Run))
+		stops = append(stops, p.Start())
 	}
 	loaded := make(chan error, 1)
 	go func() { loaded <- s.load(t.Context(), receiverLoad) }()
@@ -35,7 +33,7 @@ func TestReceiverDown(t *testing.T) {
 	ended.end(syscall.SIGTERM)
 	time.Sleep(receiverDownFor)
 	for _, p := range pushes {
-		if lag := p.numbers()[exporter.PushLag]; lag < receiverDownFor.Seconds() {
+		if lag := p.numbers()["push_lag_seconds"]; lag < receiverDownFor.Seconds() {
 			t.Errorf("%s to %s is only %v s behind after a minute without a server", p.job.name, p.server.name, lag)
 		}
 	}
@@ -71,8 +69,8 @@ func TestReceiverDown(t *testing.T) {
 			checkPeak(t, p.server, p.job, truths["burst"])
 			n := p.numbers()
 			t.Logf("%d samples; %v requests were sent again, %v samples refused, %v seconds lost", samples,
-				n[exporter.PushRetries], n[exporter.PushRefused], n[exporter.PushLost])
-			if n[exporter.PushRetries] == 0 || n[exporter.PushRefused] != 0 || n[exporter.PushLost] != 0 {
+				n["push_retries_total"], n["push_refused_samples_total"], n["push_lost_seconds_total"])
+			if n["push_retries_total"] == 0 || n["push_refused_samples_total"] != 0 || n["push_lost_seconds_total"] != 0 {
 				t.Error("something should have been sent again, and nothing refused or lost")
 			}
 		})
@@ -82,7 +80,7 @@ func TestReceiverDown(t *testing.T) {
 // awaitPushed waits until a server that is back has everything.
 func awaitPushed(t *testing.T, p pushed, back time.Time) {
 	t.Helper()
-	for p.numbers()[exporter.PushLag] > 2 {
+	for p.numbers()["push_lag_seconds"] > 2 {
 		// A failed attempt is followed by a pause of up to 45 s.
 		if time.Since(back) > 55*time.Second {
 			t.Fatalf("%s to %s does not catch up", p.job.name, p.server.name)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -56,7 +55,7 @@ func TestRestart(t *testing.T) {
 			}
 			t.Logf("%d samples", samples)
 			// What is sent again and was there after all is refused by a Prometheus.
-			if n, most := refused(t, s), resent*float64(len(habits())*len(exporter.Seconds())); n > most {
+			if n, most := refused(t, s), resent*float64(len(habits())*secondMetrics()); n > most {
 				t.Errorf("%s refused %v samples; with %v seconds that were sent again it should be at most %v", s.name, n, resent, most)
 			}
 		})

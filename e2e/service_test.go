@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,18 +11,18 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 // A service is what the servers scrape: the SDK under load, its pages, and its metric log, which is the truth that the
 // servers' samples are compared with. Both come from the same sealed seconds by different ways out.
 type service struct {
+	out     *exporter.Exporter
 	stats   *collector.Collector
 	log     *metriclog.Writer
 	seconds *prom.Seconds
-	live    *live.Page
 	pages   http.Handler
 
 	mu    sync.Mutex
@@ -39,36 +38,21 @@ const (
 	tornPath    = "/torn/metrics/seconds"
 )
 
-// newService goes on with the metric log in a directory, and with the positions of the readers there.
-func newService(dir string) (*service, error) {
-	s := &service{asked: map[string]time.Time{}}
-	log := metriclog.Options{Dir: dir, App: "e2e", Logger: slog.New(slog.DiscardHandler)}
-	last, err := metriclog.Last(log)
+// newService goes on with the metric log in a directory, and with the positions of the scrapers there.
+func newService(dir string, pushes ...remote.Options) (*service, error) {
+	x, err := exporter.New(exporter.Options{
+		App: "e2e", Log: metriclog.Options{Dir: dir}, RemoteWrite: pushes, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return nil, err
 	}
-	if s.stats, err = collector.New(collector.Options{After: last}); err != nil {
-		return nil, err
-	}
-	if s.log, err = metriclog.New(s.stats, log); err != nil {
-		return nil, err
-	}
-	if s.seconds, err = prom.NewSeconds(s.stats, prom.SecondsOptions{Log: s.log}); err != nil {
-		return nil, err
-	}
-	metrics, err := prom.Handler(s.stats, prom.Options{Sources: []exporter.Source{s.seconds, s.log}})
-	if err != nil {
-		return nil, err
-	}
-	if s.live, err = live.New(s.stats, live.Options{}); err != nil {
-		return nil, err
-	}
+	s := &service{asked: map[string]time.Time{}, out: x, stats: x.Collector, log: x.Log, seconds: x.Seconds}
 	mux := http.NewServeMux()
-	mux.Handle(metricsPath, metrics)
-	mux.Handle(livePath, s.live)
-	mux.Handle(secondsPath, s.seconds)
-	mux.Handle(flakyPath, flaky(s.seconds))
-	mux.Handle(tornPath, torn(s.seconds))
+	mux.Handle(metricsPath, x.Metrics)
+	mux.Handle(livePath, x.Live)
+	mux.Handle(secondsPath, x.Seconds)
+	mux.Handle(flakyPath, flaky(x.Seconds))
+	mux.Handle(tornPath, torn(x.Seconds))
 	s.pages = s.note(mux)
 	return s, nil
 }
@@ -82,17 +66,21 @@ func startService(t *testing.T, listeners ...net.Listener) (*service, func() err
 		t.Fatal(err)
 	}
 	for _, l := range listeners {
-		serve(t, s.pages, s.seconds.Watch(l))
+		serve(t, s.pages, s.out.Watch(l))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	logged := make(chan error, 1)
-	go func() { logged <- s.log.Run(ctx) }()
-	stop := sync.OnceValue(func() error {
-		cancel()
-		return <-logged
-	})
+	stop := s.out.Start()
 	t.Cleanup(func() { _ = stop() })
 	return s, stop
+}
+
+// secondMetrics is how many metrics the per-second page has for each resource.
+func secondMetrics() (n int) {
+	for _, m := range exporter.Catalogue() {
+		if m.Seconds && m.Type == "gauge" {
+			n++
+		}
+	}
+	return n
 }
 
 // serve serves a page until the test ends, or the server that it returns is closed.

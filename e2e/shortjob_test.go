@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -30,9 +29,9 @@ func TestShortJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	pushes := pushTo(t, c, servers...)
-	stops := []func() error{exporter.Start(log.Run)}
+	stops := []func() error{log.Start()}
 	for _, p := range pushes {
-		stops = append(stops, exporter.Start(p.Run))
+		stops = append(stops, p.Start())
 	}
 
 	done := work(c, 3*time.Second)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
@@ -41,14 +40,14 @@ func TestTimeout(t *testing.T) {
 			await(t, s, `windowstat_persecond_pass{resource="r0000"}`, p.second, deadline)
 			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
-			checkResent(t, s, seconds)
+			checkResent(t, s, p.stats)
 			checkCounters(t, s) // nothing of what was sent again was there before
 		})
 	}
 }
 
 // checkResent looks at what the page says of a server, and the server of its scrapes.
-func checkResent(t *testing.T, s *server, seconds *prom.Seconds) {
+func checkResent(t *testing.T, s *server, c *collector.Collector) {
 	t.Helper()
 	failed := 0
 	for _, x := range s.query(t, `up{job="timeout"}[5m]`) {
@@ -59,17 +58,19 @@ func checkResent(t *testing.T, s *server, seconds *prom.Seconds) {
 		}
 	}
 	of := map[string]float64{}
-	seconds.Self(func(name string, value float64, labels ...string) {
-		if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
-			of[name] = value
-		}
-	})
+	for _, m := range c.Metrics() {
+		m.Each(func(value float64, labels ...string) {
+			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
+				of[m.Name] = value
+			}
+		})
+	}
 	t.Logf("%d scrapes timed out; %v seconds were sent again, %v are unconfirmed, %v lost", failed,
-		of[exporter.CursorResent], of[exporter.CursorUnconfirmed], of[exporter.CursorLost])
-	if failed < 3 || of[exporter.CursorResent] < 3 {
+		of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
+	if failed < 3 || of["cursor_resent_seconds_total"] < 3 {
 		t.Error("those are too few: nothing is shown")
 	}
-	if of[exporter.CursorUnconfirmed] != 0 || of[exporter.CursorLost] != 0 {
+	if of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
 		t.Error("no second should be unconfirmed or lost")
 	}
 }

@@ -45,5 +45,7 @@ func Catalogue() []Metric {
 			Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: []string{"resource"}, Seconds: true, Logged: m.Logged,
 		})
 	}
-	return all
+	return append(all, Metric{
+		Name: table.SecondsRT, Type: string(table.Histogram), Unit: "seconds", Help: table.SecondsRTHelp, Labels: []string{"resource"}, Seconds: true,
+	})
 }

@@ -138,7 +138,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	}
 	var all, seconds map[string]*dto.MetricFamily
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
-		seconds = get("/metrics/seconds?cursor=a")
+		seconds = get("/metrics/seconds?cursor=a&histogram=classic")
 		all = get("/metrics")
 		// What is there after the first push and the first completion in a second that is over.
 		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil {

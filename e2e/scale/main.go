@@ -21,10 +21,9 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vm"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 var (
@@ -97,38 +96,35 @@ func used() use {
 
 // handOn begins to hand seconds on. The function that is returned tells how many samples and bytes that were so far.
 func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err error) {
-	self := func(source exporter.Source) func() (float64, float64) {
-		return func() (samples, bytes float64) {
-			source.Self(func(name string, value float64, _ ...string) {
-				switch name {
-				case exporter.PushSamples:
+	handed = func() (samples, bytes float64) {
+		for _, m := range c.Metrics() {
+			m.Each(func(value float64, _ ...string) {
+				switch m.Name {
+				case "push_samples_total":
 					samples = value
-				case exporter.PushBytes:
+				case "push_bytes_total":
 					bytes = value
 				}
 			})
-			return samples, bytes
 		}
+		return samples, bytes
 	}
-	push := remote.Options{
-		URL: *url, Labels: map[string]string{"job": "scale", "instance": *instance}, Interval: *interval,
-		Selection: exporter.Selection{Metrics: metrics},
-	}
+	labels := map[string]string{"job": "scale", "instance": *instance}
 	switch *way {
 	case "remote":
-		w, err := remote.New(c, push)
-		if err != nil {
-			return nil, err
-		}
-		go func() { log.Fatal(w.Run(context.Background())) }()
-		return self(w), nil
-	case "text":
-		p, err := vm.NewPusher(c, push)
+		p, err := remote.New(c, remote.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
 		if err != nil {
 			return nil, err
 		}
 		go func() { log.Fatal(p.Run(context.Background())) }()
-		return self(p), nil
+		return handed, nil
+	case "text":
+		p, err := vmpush.New(c, vmpush.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
+		if err != nil {
+			return nil, err
+		}
+		go func() { log.Fatal(p.Run(context.Background())) }()
+		return handed, nil
 	case "scrape":
 		return serve(c)
 	}

@@ -44,7 +44,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 		r.metrics = append(r.metrics, newFamily(namespace, m))
 	}
 	r.histogram = table.Family{
-		Name: namespace + "_" + table.SecondsRT, Type: table.Histogram, Help: "Response times of all calls that ended before the end of this second.",
+		Name: namespace + "_" + table.SecondsRT, Type: table.Histogram, Help: table.SecondsRTHelp,
 	}
 	var h node.Histogram
 	whole.Snapshot(now, &h)

@@ -80,4 +80,7 @@ func Seconds() []Second {
 
 // SecondsRT is the histogram of single seconds: of all response times up to the end of its second, with the label
 // resource.
-const SecondsRT = "persecond_rt_seconds"
+const (
+	SecondsRT     = "persecond_rt_seconds"
+	SecondsRTHelp = "Response times of all calls that ended before the end of this second; with the parameter histogram."
+)
