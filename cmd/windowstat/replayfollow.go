@@ -36,7 +36,7 @@ func (r *replaying) serve(c *cli.Context) error {
 	r.page.Sources = append(r.page.Sources, f)
 	tele, err := startTelemetry(options, r.logOptions.App, r.settings)
 	if err != nil {
-		return err
+		return errors.Join(err, f.Close())
 	}
 	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
 	if r.logOptions.Dir != "" {

@@ -265,7 +265,10 @@ func TestFollowerNeedsAFormat(t *testing.T) {
 	} {
 		o := options(t, c.path)
 		o.Format = c.format
-		_, err := NewFollower(o, time.Time{})
+		f, err := NewFollower(o, time.Time{})
+		if err == nil {
+			_ = f.Close()
+		}
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v", c.name, err)
 		}
