@@ -185,7 +185,7 @@ func TestFollow(t *testing.T) {
 				s.start()
 				s.serve(15 * time.Second)
 				s.kill()
-				s.serve(time.Hour) // nobody follows
+				s.serve(15 * time.Minute) // nobody follows
 				s.start()
 				s.serve(10 * time.Second)
 				time.Sleep(s.options.Tolerance + 3*time.Second)
