@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -68,7 +66,8 @@ func liveNumbers(t *testing.T, browser context.Context) {
 		return sum
 	})
 	for resource, u := range truths {
-		x.do(t, chromedp.Click(fmt.Sprintf(`//tbody//button[text()=%q]`, resource)))
+		moveTo(t, x, fmt.Sprintf(`rowsByName.get(%q).querySelector('button')`, resource))
+		press(t, x)
 		l := x.look(t)
 		if l.Subject != resource {
 			t.Errorf("the page shows %q instead of %s", l.Subject, resource)

@@ -102,8 +102,18 @@ func TestUntimed(t *testing.T) {
 		outs["JSON log"] = string(lines)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := push.Run(ctx); err != nil {
-			t.Fatal(err)
+		advance(980 * time.Millisecond) // Run waits for the end of the second
+		ended := make(chan error)
+		go func() { ended <- push.Run(ctx) }()
+		for running := true; running; {
+			select {
+			case err := <-ended:
+				if running = false; err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(time.Millisecond):
+				advance(time.Millisecond)
+			}
 		}
 		receiver.Close()
 		outs["remote write"] = string(pushed)

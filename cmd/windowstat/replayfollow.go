@@ -36,7 +36,7 @@ func (r *replaying) serve(c *cli.Context) error {
 	r.Drain = -1 // when the file is read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
 	if err != nil {
-		return err
+		return errors.Join(err, f.Close())
 	}
 	tele.Collector.Publish(f.Metrics()...)
 	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())

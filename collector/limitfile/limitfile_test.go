@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -172,11 +173,16 @@ func (b *buffer) String() string {
 
 // The file is read again when it changes and when somebody asks; a bad file, or none, changes nothing.
 func TestWatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yml")
+	synctest.Test(t, func(t *testing.T) { watch(t, path) })
+}
+
+func watch(t *testing.T, path string) {
+	t.Helper()
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "limits.yml")
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {

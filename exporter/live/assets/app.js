@@ -40,6 +40,8 @@ async function choose(name) {
   subject = name;
   byId('subject').textContent = name === ALL ? 'All calls' : name;
   byId('back').hidden = name === ALL;
+  const room = byId('details').parentElement.style;
+  room.minHeight = name === ALL ? '' : byId('details').parentElement.getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
   byId('details').hidden = true;
   draw();
   if (name === ALL) {
@@ -55,6 +57,7 @@ async function choose(name) {
   if (subject !== name) return;
   byId('details').replaceChildren(shares('Origins, since the start', d.origins), shares('Called by', d.callers), shares('Blocked by reason', d.blocks.filter(s => s.block > 0)));
   byId('details').hidden = false;
+  room.minHeight = '';
 }
 
 // shares is who has how much of a resource.
@@ -81,7 +84,9 @@ addEventListener('DOMContentLoaded', () => {
   });
   byId('back').addEventListener('click', () => choose(ALL));
   addEventListener('keydown', e => { if (e.key === 'Escape' && subject !== ALL && e.target !== byId('search')) choose(ALL); });
-  byId('search').addEventListener('input', table);
+  byId('search').addEventListener('input', () => table(true));
+  byId('rows').addEventListener('pointerenter', () => { pointed = true; });
+  byId('rows').addEventListener('pointerleave', () => { pointed = false; });
   head();
   follow(text => {
     say(paused ? 'paused' : text);

@@ -4,6 +4,7 @@
 const SPARK = 60, MOST = 500;
 const order = { by: 'pass', down: true };
 const rowsByName = new Map();
+let standing = [], pointed = false; // the names of the rows in their order, and whether the pointer is over one
 const alphabet = new Intl.Collator(); // many times as quick as localeCompare
 const columns = [
   { key: 'name', title: 'Resource' }, { key: 'pass', title: 'Pass', at: PASS }, { key: 'block', title: 'Blocked', at: BLOCK, mark: 'block' },
@@ -21,7 +22,7 @@ function head() {
     b.addEventListener('click', () => {
       if (sorted) order.down = !order.down; else Object.assign(order, { by: c.key, down: c.key !== 'name' });
       head();
-      table();
+      table(true);
       byId('head').children[columns.indexOf(c)].firstChild.focus();
     });
     th.append(b);
@@ -36,6 +37,7 @@ function items(seconds) {
     for (const [name, row] of rows || []) peaks.set(name, Math.max(peaks.get(name) || 0, row[PASS]));
   }
   peaks.delete(ALL);
+  if (held()) for (const name of standing) if (!peaks.has(name)) peaks.set(name, 0); // or those below would move up
   const last = seconds[seconds.length - 1];
   return [...peaks].map(([name, peak]) => {
     const item = { name, peak };
@@ -44,10 +46,28 @@ function items(seconds) {
   });
 }
 
-function table() {
-  const seconds = shown(), all = items(seconds), wanted = byId('search').value.toLowerCase(), { by } = order, sign = order.down ? -1 : 1;
-  const list = all.filter(x => x.name.toLowerCase().includes(wanted))
-    .sort((a, b) => by !== 'name' && sign * (a[by] - b[by]) || (by === 'name' ? sign : 1) * alphabet.compare(a.name, b.name)).slice(0, MOST);
+// held reports whether a row is about to be chosen: the pointer is over one, or the keyboard has come to one. A click that
+// leaves the focus behind holds nothing.
+function held() {
+  return pointed || byId('rows').querySelector(':focus-visible') !== null;
+}
+
+// sort puts items in order. Rows that are held stay where they are, and new ones come behind them.
+function sort(list, anew) {
+  const { by } = order, sign = order.down ? -1 : 1;
+  list.sort((a, b) => by !== 'name' && sign * (a[by] - b[by]) || (by === 'name' ? sign : 1) * alphabet.compare(a.name, b.name));
+  if (anew || !held()) return;
+  const places = new Map(standing.map((name, i) => [name, i])), place = x => places.has(x.name) ? places.get(x.name) : places.size;
+  list.sort((a, b) => place(a) - place(b));
+}
+
+// table shows the rows; anew, if somebody asked for another order or for other rows.
+function table(anew) {
+  const seconds = shown(), all = items(seconds), wanted = byId('search').value.toLowerCase();
+  let list = all.filter(x => x.name.toLowerCase().includes(wanted));
+  sort(list, anew);
+  list = list.slice(0, MOST);
+  standing = list.map(x => x.name);
   byId('none').hidden = list.length > 0;
   byId('none').textContent = all.length ? 'No resource has such a name.' : 'Nothing was called in the last minutes.';
   const names = new Set(all.map(x => x.name));

@@ -20,33 +20,21 @@ type Follower struct {
 	mu     sync.Mutex // guards run but for its Options
 	run    *run
 	source *source
+	tail   *tail // nil if the log is a stream
 }
 
 // grace is how long a line may take on its way from the server into the log, and still be in time.
 const grace = time.Second
 
-// NewFollower looks at the log, the only one of the options' files, which may be Stdin. The log must have lines if no
-// format is given. It will be read from its end on, or, if after is not the zero Time, from its beginning and what is
-// not after that second left out: so a process goes on where the one before it ended.
+// NewFollower opens the log, the only one of the options' files, which may be Stdin. The log must have lines if no format
+// is given. What it has now is left out, or, if after is not the zero Time, what is not after that second: so a process
+// goes on where the one before it ended. What is written from now on counts, even in a file that is not there yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
-	name := o.Files[0]
 	f := &Follower{Clock: &Clock{}, run: newRun(o)}
-	s, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && o.Format != nil:
-		s = &source{name: name, format: o.Format}
-	case err != nil:
-		return nil, err
-	case s.packed && s.kept == nil:
-		return nil, errors.New(name + " is packed; a log that grows is not")
+	if err := f.open(o.Files[0], after.IsZero()); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if s.format == nil {
-		if s.format = o.Format; s.format == nil {
-			return nil, errors.New(name + " has no lines to guess its format from; say what it is")
-		}
-	}
-	f.source = s
-	f.Timed = s.timed || s.first == 0 && s.format.HasDuration()
+	f.Timed = f.source.timed || f.source.first == 0 && f.source.format.HasDuration()
 	f.run.Timed = f.Timed
 	begin := time.Now().Add(-o.Tolerance - grace).Unix()
 	if !after.IsZero() {
@@ -56,6 +44,41 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f.run.window.from, f.run.window.to = begin, begin
 	f.Clock.set(begin * nanos)
 	return f, nil
+}
+
+// open decides once, before anything else looks at the log, where reading begins: a file that appears or grows between
+// this and Run is new.
+func (f *Follower) open(name string, atEnd bool) (err error) {
+	if name != "-" {
+		if f.tail, err = newTail(name, atEnd); err != nil {
+			return err
+		}
+	}
+	o := &f.run.Options
+	s, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && o.Format != nil:
+		s = &source{name: name, format: o.Format}
+	case err != nil:
+		return err
+	case s.packed && s.kept == nil:
+		return errors.New(name + " is packed; a log that grows is not")
+	}
+	if s.format == nil {
+		if s.format = o.Format; s.format == nil {
+			return errors.New(name + " has no lines to guess its format from; say what it is")
+		}
+	}
+	f.source = s
+	return nil
+}
+
+// Close closes the log of a Follower that will not run; Run closes it itself.
+func (f *Follower) Close() error {
+	if f.tail == nil {
+		return nil
+	}
+	return f.tail.close()
 }
 
 // Run replays into a Collector that has the Clock, until ctx ends or Stdin does, and calls ended after each second.
@@ -148,16 +171,12 @@ func (f *Follower) blocks(ctx context.Context) (<-chan block, <-chan error) {
 }
 
 func (f *Follower) read(ctx context.Context, to chan<- block) (err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
 	var next func(context.Context) (block, error)
 	if in := f.source.kept; in != nil {
 		next = newStream(in).next
 	} else {
-		t, failed := newTail(f.source.name, f.run.after == 0)
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, t.close()) }()
-		next = t.next
+		next = f.tail.next
 	}
 	for {
 		x, err := next(ctx)

@@ -185,7 +185,7 @@ func TestFollow(t *testing.T) {
 				s.start()
 				s.serve(15 * time.Second)
 				s.kill()
-				s.serve(time.Hour) // nobody follows
+				s.serve(15 * time.Minute) // nobody follows
 				s.start()
 				s.serve(10 * time.Second)
 				time.Sleep(s.options.Tolerance + 3*time.Second)
@@ -265,7 +265,10 @@ func TestFollowerNeedsAFormat(t *testing.T) {
 	} {
 		o := options(t, c.path)
 		o.Format = c.format
-		_, err := NewFollower(o, time.Time{})
+		f, err := NewFollower(o, time.Time{})
+		if err == nil {
+			_ = f.Close()
+		}
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v", c.name, err)
 		}

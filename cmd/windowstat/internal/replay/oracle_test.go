@@ -295,7 +295,11 @@ func TestOracle(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
-		data := make([]byte, 1+4*r.IntN(700))
+		lines := 200 // the oracle takes the square of them
+		if seed%20 == 0 {
+			lines = 700
+		}
+		data := make([]byte, 1+4*r.IntN(lines))
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}

@@ -25,9 +25,13 @@ const (
 	linger = time.Minute
 )
 
-// newTail opens the file, if it is there, at its end or at its beginning.
+// newTail opens the file, if it is there, at its end or at its beginning. Files that appear later are read from their
+// beginning. It holds the file open, so that no later one is taken for it.
 func newTail(name string, atEnd bool) (*tail, error) {
 	t := &tail{name: name}
+	if at, err := os.Stat(name); err == nil && !at.Mode().IsRegular() {
+		return t, nil // opening a pipe may block, and a pipe has no end to go to
+	}
 	if err := t.look(time.Now()); err != nil {
 		return nil, err
 	}

@@ -132,14 +132,16 @@ func TestScreenSizes(t *testing.T) {
 		ordinary[i] = fmt.Sprintf("GET /resource/%d", i)
 	}
 	away := errors.New("connection refused: " + strings.Repeat("long ", 100))
-	for _, size := range [][2]int{{20, 5}, {300, 80}, {80, 24}, {1, 1}, {2, 2}, {10, 3}, {19, 4}, {40, 6}, {61, 10}, {100, 2}} {
+	for _, size := range [][2]int{{20, 5}, {160, 50}, {80, 24}, {1, 1}, {2, 2}, {10, 3}, {19, 4}, {40, 6}, {61, 10}, {100, 2}} {
+		s := newScreen(t, size[0], size[1])
 		for _, names := range [][]string{nil, {"a"}, hostile, ordinary} {
 			u := busy(names...)
 			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "/ 日本\u202e nothing", "esc"} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
 					u.take(answer{err: err, newest: u.board.newest, restarted: err == nil, plain: true}, time.Unix(1069, 0))
-					got := drawn(t, u, size[0], size[1])
+					u.draw(s, time.Unix(1070, 0))
+					got := lines(t, s)
 					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") {
 						t.Errorf("%v, %d names, %q: %q", size, len(names), keys, got[0])
 					}

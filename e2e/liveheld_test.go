@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// liveHeld points at a row whose place in the order changes each second. A click opens the resource that the pointer came
+// to, however late it lands: while somebody points, rows stay where they are, and their numbers go on.
+func liveHeld(t *testing.T, browser context.Context) {
+	p := newPaced(t, time.Now(), []string{"apple", "banana", "cherry", "date"}, collector.Options{})
+	var late atomic.Bool // whether date is called
+	p.calls = func(resource int, second int64) count {
+		if resource == 3 && !late.Load() {
+			return count{}
+		}
+		return count{pass: 1 + (resource+int(second))%3}
+	}
+	t.Cleanup(p.start(t))
+	x := openTab(t, browser, serveLive(t, p.stats, nil))
+	x.await(t, `document.querySelectorAll('#rows tr').length === 3`)
+	x.run(t, `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`)
+	order := func() []string { t.Helper(); return tell[[]string](t, x, `rowNames()`) }
+	sorted := `(() => { const n = rowNames().map(name => value(newest(), name, PASS)); return n.every((v, i) => !i || n[i - 1] >= v); })()`
+
+	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
+	aimed, before := order(), x.look(t)
+	x.await(t, fmt.Sprintf(`newest().at >= %d`, before.newest()+4))
+	late.Store(true)
+	x.await(t, `rowNames().length === 4`)
+	if got, want := order(), append(slices.Clone(aimed), "date"); !slices.Equal(got, want) {
+		t.Errorf("under the pointer the rows %q became %q; they should be %q", aimed, got, want)
+	}
+	x.await(t, fmt.Sprintf(`value(newest(), %q, PASS) !== %s && document.querySelector('#rows tr:nth-child(2) td:nth-child(2)').textContent === String(value(newest(), %q, PASS))`,
+		aimed[1], before.Rows[1].Pass, aimed[1]))
+	x.run(t, fmt.Sprintf(`for (const s of known.seconds) s.rows?.delete(%q); draw()`, aimed[0])) // as if it had long been idle
+	if got := order(); len(got) != 4 || got[1] != aimed[1] {
+		t.Errorf("under the pointer the rows %q became %q when the first one ended", aimed, got)
+	}
+	press(t, x)
+	if l := x.look(t); l.Subject != aimed[1] {
+		t.Errorf("a click at %s opened %s", aimed[1], l.Subject)
+	}
+	x.await(t, `!byId('details').hidden`)
+	if moved := tell[float64](t, x, `(() => {
+		const top = () => byId('rows').getBoundingClientRect().top + scrollY, before = top();
+		choose('date');
+		return top() - before;
+	})()`); moved != 0 {
+		t.Errorf("when one resource follows the other, the rows move by %v pixels", moved)
+	}
+	x.run(t, `choose(null)`)
+
+	// What somebody asks for comes at once, though the pointer is over the rows.
+	moveTo(t, x, `document.querySelector('#rows tr:nth-child(2) button')`)
+	x.await(t, `!`+sorted)
+	if !tell[bool](t, x, `byId('search').dispatchEvent(new Event('input')) && `+sorted) {
+		t.Errorf("after a search the rows are still %q", order())
+	}
+	moveTo(t, x, `document.querySelector('#head th:first-child button')`)
+	press(t, x)
+	if got := order(); !slices.IsSorted(got) {
+		t.Errorf("sorted by name the rows are %q", got)
+	}
+	moveTo(t, x, `document.querySelector('#head th:nth-child(2) button')`)
+	press(t, x)
+	moveTo(t, x, `document.querySelector('h1')`)
+	for range 4 { // the order changes again, though the focus stays where the click was
+		x.await(t, fmt.Sprintf(`newest().at > %d`, x.look(t).newest()))
+		if !tell[bool](t, x, sorted) {
+			t.Errorf("when the pointer has left, the rows are still %q", order())
+		}
+	}
+}
+
+// moveTo moves the pointer to the middle of an element, as a person does: if the element has moved away meanwhile, after it.
+func moveTo(t *testing.T, x *tab, element string) {
+	t.Helper()
+	for range 10 {
+		at := tell[[]float64](t, x, fmt.Sprintf(`(() => {
+			window.aim = %s;
+			aim.scrollIntoView({block: 'nearest'});
+			const r = aim.getBoundingClientRect();
+			return window.pointer = [r.x + r.width / 2, r.y + r.height / 2];
+		})()`, element))
+		x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, at[0], at[1]))
+		if tell[bool](t, x, `document.elementFromPoint(...pointer) === aim`) {
+			return
+		}
+	}
+	t.Fatalf("the pointer does not come to %s", element)
+}
+
+// press clicks where the pointer is.
+func press(t *testing.T, x *tab) {
+	t.Helper()
+	at := tell[[]float64](t, x, `window.pointer`)
+	x.do(t, chromedp.MouseClickXY(at[0], at[1]))
+}

@@ -1,0 +1,59 @@
+package exporter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// A resource is idle, and so zero, in the very last second of the hour after its row, and unknown in the one after that.
+func TestGapsAreFilledUpToTheLimit(t *testing.T) {
+	const limit = 3 * time.Second
+	at := func(second int64) node.MetricNode { return node.MetricNode{Start: time.Unix(second, 0)} }
+	for name, tc := range map[string]struct {
+		before int64
+		rows   []node.MetricNode
+		alive  []int64
+		want   []int64
+	}{
+		"one before the limit":      {before: 100, alive: []int64{102}, want: []int64{102}},
+		"at the limit":              {before: 100, alive: []int64{103}, want: []int64{103}},
+		"one behind the limit":      {before: 100, alive: []int64{104}},
+		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, alive: []int64{102, 105, 106}, want: []int64{102, 105}},
+		"never seen":                {alive: []int64{1, 2}},
+	} {
+		l := lived{alive: tc.alive}
+		got := l.fill(&life{before: tc.before, rows: tc.rows}, limit)
+		if len(got) != len(tc.want) {
+			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)
+			continue
+		}
+		for i := range got {
+			if got[i].Start.Unix() != tc.want[i] {
+				t.Errorf("%s: second %d is %d, want %d", name, i, got[i].Start.Unix(), tc.want[i])
+			}
+		}
+	}
+}
+
+// A Backlog keeps no resource longer than its seconds are filled.
+func TestBacklogForgets(t *testing.T) {
+	limit := int64(forget / time.Second)
+	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {
+		b := NewBacklog("x", "x_persecond_block", 1, 1000, nothing{})
+		b.Add("idle", &node.MetricNode{Start: time.Unix(100, 0)})
+		b.Add("busy", &node.MetricNode{Start: time.Unix(100+late, 0)})
+		b.Flush()
+		if got := len(b.known); got != want {
+			t.Errorf("after %d seconds %d resources are known, want %d", late, got, want)
+		}
+	}
+}
+
+// nothing is a Sink that forgets what it gets.
+type nothing struct{}
+
+func (nothing) Series(*Family, []string, []string) {}
+func (nothing) Value(int64, float64)               {}
+func (nothing) Histogram(int64, *node.Histogram)   {}
