@@ -246,3 +246,38 @@ func TestRegressionBefore1970(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// A single reading from the future, such as that of a window five minutes from now, took the timeline of the whole
+// process there: no second of any resource was sealed until the clock had caught up.
+func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
+	for name, read := range map[string]func(v *node.View, now time.Duration){
+		"Window":   func(v *node.View, now time.Duration) { v.Window(now) },
+		"Minute":   func(v *node.View, now time.Duration) { v.Minute(now) },
+		"PassQPS":  func(v *node.View, now time.Duration) { v.PassQPS(now) },
+		"Snapshot": func(v *node.View, now time.Duration) { v.Snapshot(now, nil) },
+		"Waiting":  func(v *node.View, now time.Duration) { v.Waiting(now) },
+	} {
+		c, f := clocked(t, collector.Options{})
+		a, b := c.Resource("a"), c.Resource("b")
+		for i := range 5 {
+			now := c.Timeline().Now()
+			for _, r := range []*collector.Resource{a, b} {
+				e := r.Enter()
+				e.Exit(nil)
+			}
+			read(a.View(), now+time.Hour)
+			read(c.Inbound(), now+time.Hour)
+			if open := c.Timeline().At(now + time.Hour); open != c.Timeline().At(now) {
+				t.Fatalf("%s: second %+v is open at %v", name, open, now)
+			}
+			f.add(time.Second)
+			open := c.Seal().Open
+			for _, r := range []*collector.Resource{a, b} {
+				m, ok := r.View().Second(open - 1)
+				if !ok || m.Pass != 1 || m.Complete != 1 || !m.Start.Equal(f.now().Add(-time.Second).Truncate(time.Second)) {
+					t.Fatalf("%s: second %d of %s is %+v (%t) at %v", name, i, r.Name(), m, ok, f.now())
+				}
+			}
+		}
+	}
+}

@@ -127,7 +127,8 @@ func (t *Timeline) Now() time.Duration {
 }
 
 // At returns the second that is open at the reading now, and opens it if nobody has. A reading from before the
-// second that is open already gets that one: time only goes forward.
+// second that is open already gets that one: time only goes forward. A reading that the clock has not reached counts as
+// the present one: reading never moves time.
 func (t *Timeline) At(now time.Duration) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
@@ -182,7 +183,7 @@ func (t *Timeline) turn(now time.Duration) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := *t.open.Load()
-	now = min(now, lastReading)
+	now = min(now, t.Now(), lastReading)
 	for now >= s.End { // twice, if the second that now fell into is made so short that it is over
 		s = t.next(s, now)
 	}

@@ -76,9 +76,29 @@ func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
 	}
 }
 
+// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it got
+// the events of all the seconds before it.
+func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	for i := range int64(5) {
+		for _, ahead := range []time.Duration{0, 1, 5 * time.Minute, time.Hour, math.MaxInt64 - c.mono} {
+			s := l.At(c.mono + ahead)
+			if got := s.Name - start.Unix(); got != i || c.mono < s.Start || c.mono >= s.End {
+				t.Fatalf("at %v, a reading %v ahead gets second %d, [%v, %v)", c.mono, ahead, got, s.Start, s.End)
+			}
+		}
+		c.pass(time.Second)
+	}
+	if h := l.Health(); h != (leap.Health{}) {
+		t.Errorf("health %+v", h)
+	}
+}
+
 func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
+	c.mono = math.MaxInt64
 	s := l.At(math.MaxInt64)
 	if s.End <= s.Start || s.Line(math.MaxInt64) < 0 || s.Line(s.Start) < 0 {
 		t.Errorf("the last second is %+v", s)

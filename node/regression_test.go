@@ -284,3 +284,46 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 		}
 	}
 }
+
+// A reading from the future, of whatever kind, opened the bucket it fell into: until the clock was there, no second was
+// sealed, and all calls were counted into that one bucket.
+func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
+	for name, read := range map[string]func(r *rig, ahead time.Duration){
+		"Seal":     func(r *rig, ahead time.Duration) { r.Statistic.Seal(ahead) },
+		"Block":    func(r *rig, ahead time.Duration) { r.Statistic.Block(ahead, 1) },
+		"Enter":    func(r *rig, ahead time.Duration) { r.Statistic.Enter(ahead, 1) },
+		"Occupy":   func(r *rig, ahead time.Duration) { r.Statistic.Occupy(ahead, 0, 1) },
+		"Retire":   func(r *rig, ahead time.Duration) { r.Statistic.Retire(ahead, r.zero+10) },
+		"New":      func(r *rig, ahead time.Duration) { r.view.Add(node.New(r.shape, ahead)) },
+		"PassQPS":  func(r *rig, ahead time.Duration) { r.view.PassQPS(ahead) },
+		"Window":   func(r *rig, ahead time.Duration) { r.view.Window(ahead) },
+		"Minute":   func(r *rig, ahead time.Duration) { r.view.Minute(ahead) },
+		"Snapshot": func(r *rig, ahead time.Duration) { r.view.Snapshot(ahead, nil) },
+		"Waiting":  func(r *rig, ahead time.Duration) { r.view.Waiting(ahead) },
+	} {
+		for _, ahead := range []time.Duration{600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second} {
+			r := newRig(t, node.Options{})
+			other := node.New(r.shape, 0) // which nobody hands such a reading
+			r.view.Add(other)
+			passes := int64(2)
+			if name == "Enter" {
+				passes = 3
+			}
+			for i := range int64(4) {
+				now := time.Duration(i)*time.Second + 100*ms
+				read(r, r.at(now)+ahead)
+				r.call(now, 10*ms, false)
+				other.Enter(now, 1)
+				if got := r.Window(now).Pass; got != passes {
+					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
+				}
+				if got := r.Window(now + 900*ms).Pass; got != 0 { // they were in the first half of the second
+					t.Fatalf("%s %v ahead: the window at %v holds %d passes", name, ahead, now+900*ms, got)
+				}
+				if m := r.second(t, i); m.Pass != passes || m.Complete != 1 {
+					t.Fatalf("%s %v ahead: second %d holds %+v, want %d passes", name, ahead, i, m, passes)
+				}
+			}
+		}
+	}
+}

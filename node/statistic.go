@@ -80,6 +80,7 @@ type rings struct {
 func New(shape *Shape, now time.Duration) *Statistic {
 	s := new(Statistic)
 	s.first.init(s, shape)
+	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since, s.name = second.Index, second.Name
 	s.open(second, now)

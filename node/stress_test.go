@@ -149,7 +149,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 		start := make(chan struct{})
 		for range goroutines {
 			wg.Go(func() {
-				var calls [held]*node.Call
+				var calls [held]*call
 				<-start
 				for round := range 200 {
 					for i := range calls {

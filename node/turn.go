@@ -16,9 +16,13 @@ func (s *Statistic) turn(now time.Duration) {
 	s.advance(now)
 }
 
-// advance is turn for callers that hold mu. One that is retired stays where it is.
+// advance is turn for callers that hold mu. A statistic that is retired stays where it is. A reading that the clock has
+// not reached counts as the present one, so that no reader can move a statistic, or open a bucket, ahead of the calls.
 func (s *Statistic) advance(now time.Duration) {
 	if now < s.end || s.retired {
+		return
+	}
+	if now = min(now, s.first.shape.line.Now()); now < s.end {
 		return
 	}
 	s.lockStripes()
