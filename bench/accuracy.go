@@ -133,12 +133,12 @@ func statistic(read func(*node.Statistic, *leap.Timeline, time.Duration) int64) 
 	if err != nil {
 		return Window{}, err
 	}
-	s := node.New(shape, latest)
+	s := node.New(shape, leap.Reading(latest))
 	return Window{
 		Add: func(now time.Duration) {
 			latest = now
-			c := s.Enter(now, 1)
-			c.Exit(now, false)
+			c := s.Enter(leap.Reading(now), 1)
+			c.Exit(leap.Reading(now), false)
 		},
 		Read: func(now time.Duration) int64 {
 			latest = now
@@ -148,18 +148,18 @@ func statistic(read func(*node.Statistic, *leap.Timeline, time.Duration) int64) 
 }
 
 func slidingWindow(s *node.Statistic, _ *leap.Timeline, now time.Duration) int64 {
-	return s.Window(now).Pass
+	return s.Window(leap.Reading(now)).Pass
 }
 
 func lastSecond(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
-	s.Seal(now)
-	m, _ := s.Second(line.At(now).Index - 1)
+	s.Seal(leap.Reading(now))
+	m, _ := s.Second(line.At(leap.Reading(now)).Index - 1)
 	return m.Pass
 }
 
 func lastPeak(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
-	s.Seal(now)
-	m, _ := s.Second(line.At(now).Index - 1)
+	s.Seal(leap.Reading(now))
+	m, _ := s.Second(line.At(leap.Reading(now)).Index - 1)
 	return m.PassPeak
 }
 

@@ -118,7 +118,7 @@ type Moment struct {
 	// never change again.
 	Open int64
 	// Now is the reading of the timeline that was taken.
-	Now time.Duration
+	Now leap.Reading
 	// Resources are all resources there were, oldest first. The caller must not change the slice.
 	Resources []*Resource
 }
@@ -135,7 +135,7 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
-func (c *Collector) seal(now time.Duration) Moment {
+func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // somebody may have crossed into the next second since
 	c.mu.Lock()

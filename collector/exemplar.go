@@ -26,7 +26,7 @@ func (e *Entry) ExitTrace(err error, id string) {
 		return
 	}
 	r := e.leaf.resource
-	rt := max(r.c.line.Now()-e.call.Entered(), 0)
+	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
 	var n int64
 	if err == nil {
 		n = e.call.End(false)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -250,12 +251,12 @@ func TestRegressionBefore1970(t *testing.T) {
 // A single reading from the future, such as that of a window five minutes from now, took the timeline of the whole
 // process there: no second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
-	for name, read := range map[string]func(v *node.View, now time.Duration){
-		"Window":   func(v *node.View, now time.Duration) { v.Window(now) },
-		"Minute":   func(v *node.View, now time.Duration) { v.Minute(now) },
-		"PassQPS":  func(v *node.View, now time.Duration) { v.PassQPS(now) },
-		"Snapshot": func(v *node.View, now time.Duration) { v.Snapshot(now, nil) },
-		"Waiting":  func(v *node.View, now time.Duration) { v.Waiting(now) },
+	for name, read := range map[string]func(v *node.View, now leap.Reading){
+		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
+		"Minute":   func(v *node.View, now leap.Reading) { v.Minute(now) },
+		"PassQPS":  func(v *node.View, now leap.Reading) { v.PassQPS(now) },
+		"Snapshot": func(v *node.View, now leap.Reading) { v.Snapshot(now, nil) },
+		"Waiting":  func(v *node.View, now leap.Reading) { v.Waiting(now) },
 	} {
 		c, f := clocked(t, collector.Options{})
 		a, b := c.Resource("a"), c.Resource("b")
@@ -265,9 +266,9 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 				e := r.Enter()
 				e.Exit(nil)
 			}
-			read(a.View(), now+time.Hour)
-			read(c.Inbound(), now+time.Hour)
-			if open := c.Timeline().At(now + time.Hour); open != c.Timeline().At(now) {
+			read(a.View(), now.Add(time.Hour))
+			read(c.Inbound(), now.Add(time.Hour))
+			if open := c.Timeline().At(now.Add(time.Hour)); open != c.Timeline().At(now) {
 				t.Fatalf("%s: second %+v is open at %v", name, open, now)
 			}
 			f.add(time.Second)

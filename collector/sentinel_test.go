@@ -36,7 +36,7 @@ func (s stage) equal(what string, got, want any) {
 	}
 }
 
-func (s stage) now() time.Duration { return s.Timeline().Now() }
+func (s stage) now() leap.Reading { return s.Timeline().Now() }
 
 // row is a behaviour, and a play that shows it.
 type row struct {

@@ -23,7 +23,7 @@ func BenchmarkTwoClockReadings(b *testing.B) {
 	var sum time.Duration
 	for b.Loop() {
 		begin := line.Now()
-		sum += line.Now() - begin
+		sum += line.Now().Sub(begin)
 	}
 	_ = sum
 }
@@ -80,7 +80,7 @@ func BenchmarkTwoClockReadingsParallel(b *testing.B) {
 		var sum time.Duration
 		for pb.Next() {
 			begin := line.Now()
-			sum += line.Now() - begin
+			sum += line.Now().Sub(begin)
 		}
 		_ = sum
 	})

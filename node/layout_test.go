@@ -22,7 +22,7 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	return func(rt time.Duration) *node.Histogram {
 		s := node.New(shape, 0)
 		c := s.Enter(0, 1)
-		c.Exit(rt, false)
+		c.Exit(leap.Reading(rt), false)
 		s.Snapshot(0, h)
 		return h
 	}

@@ -3,6 +3,8 @@ package node
 import (
 	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
@@ -52,7 +54,7 @@ func (w Window) rate(n int64) float64 {
 
 // PassQPS is the passes of the second window at the reading now, per second: [Statistic.Window] for the one number
 // that is asked for most.
-func (s *Statistic) PassQPS(now time.Duration) float64 {
+func (s *Statistic) PassQPS(now leap.Reading) float64 {
 	s.lockAt(now)
 	sum := s.windowPasses()
 	s.unlockStripes()
@@ -61,7 +63,7 @@ func (s *Statistic) PassQPS(now time.Duration) float64 {
 
 // Window returns the second window at the reading now: the bucket that is open and the ones before it, together
 // Options.Interval long.
-func (s *Statistic) Window(now time.Duration) Window {
+func (s *Statistic) Window(now leap.Reading) Window {
 	var room [64]int64
 	w, done := s.first.shape.window(room[:])
 	s.lockAt(now)
@@ -73,7 +75,7 @@ func (s *Statistic) Window(now time.Duration) Window {
 
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
-func (s *Statistic) Minute(now time.Duration) Window {
+func (s *Statistic) Minute(now leap.Reading) Window {
 	var room [64]int64
 	w, done := s.first.shape.minuteWindow(room[:])
 	s.lockAt(now)
@@ -155,7 +157,7 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 
 // Bucket returns the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the
 // previous one, Options.SampleCount - 1 the oldest. A bucket outside of the window has nothing.
-func (s *Statistic) Bucket(now time.Duration, back int) Counts {
+func (s *Statistic) Bucket(now leap.Reading, back int) Counts {
 	s.lockAt(now)
 	defer s.unlockStripes()
 	return s.bucket(back)
@@ -199,7 +201,7 @@ type Snapshot struct {
 
 // Snapshot reads the statistic at the reading now. If h is not nil it is set to the histogram of all response times
 // since the statistic began, as of the same moment: its count is Total.Complete.
-func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
+func (s *Statistic) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
@@ -239,9 +241,9 @@ func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
 }
 
 // lockAt locks all stripes, at the reading now or later.
-func (s *Statistic) lockAt(now time.Duration) {
+func (s *Statistic) lockAt(now leap.Reading) {
 	s.first.mu.Lock()
-	if now >= time.Duration(s.first.end.Load()) {
+	if now >= leap.Reading(s.first.end.Load()) {
 		s.first.turn(now)
 	}
 	for st := range s.stripes {

@@ -138,7 +138,7 @@ func TestRegressionClockSetBack(t *testing.T) {
 		}
 		r.now += 2 * time.Second
 		r.Seal(r.now)
-		sum, whole := r.Sum(r.zero, r.line.At(r.now).Index)
+		sum, whole := r.Sum(r.zero, r.open(r.now).Index)
 		if sum != s.Total || !whole {
 			t.Errorf("back %v: the sealed seconds hold %+v (%t)", back, sum, whole)
 		}
@@ -277,7 +277,7 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 		t.Fatal("no loan")
 	}
 	now = 5 * time.Second
-	s.Seal(now)
+	s.Seal(leap.Reading(now))
 	for i := range int64(4) {
 		if m, ok := s.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
 			t.Errorf("second %d: %+v, %t", i, m, ok)
@@ -288,18 +288,18 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 // A reading from the future, of whatever kind, opened the bucket it fell into: until the clock was there, no second was
 // sealed, and all calls were counted into that one bucket.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
-	for name, read := range map[string]func(r *rig, ahead time.Duration){
-		"Seal":     func(r *rig, ahead time.Duration) { r.Statistic.Seal(ahead) },
-		"Block":    func(r *rig, ahead time.Duration) { r.Statistic.Block(ahead, 1) },
-		"Enter":    func(r *rig, ahead time.Duration) { r.Statistic.Enter(ahead, 1) },
-		"Occupy":   func(r *rig, ahead time.Duration) { r.Statistic.Occupy(ahead, 0, 1) },
-		"Retire":   func(r *rig, ahead time.Duration) { r.Statistic.Retire(ahead, r.zero+10) },
-		"New":      func(r *rig, ahead time.Duration) { r.view.Add(node.New(r.shape, ahead)) },
-		"PassQPS":  func(r *rig, ahead time.Duration) { r.view.PassQPS(ahead) },
-		"Window":   func(r *rig, ahead time.Duration) { r.view.Window(ahead) },
-		"Minute":   func(r *rig, ahead time.Duration) { r.view.Minute(ahead) },
-		"Snapshot": func(r *rig, ahead time.Duration) { r.view.Snapshot(ahead, nil) },
-		"Waiting":  func(r *rig, ahead time.Duration) { r.view.Waiting(ahead) },
+	for name, read := range map[string]func(r *rig, ahead leap.Reading){
+		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
+		"Block":    func(r *rig, ahead leap.Reading) { r.Statistic.Block(ahead, 1) },
+		"Enter":    func(r *rig, ahead leap.Reading) { r.Statistic.Enter(ahead, 1) },
+		"Occupy":   func(r *rig, ahead leap.Reading) { r.Statistic.Occupy(ahead, 0, 1) },
+		"Retire":   func(r *rig, ahead leap.Reading) { r.Statistic.Retire(ahead, r.zero+10) },
+		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.shape, ahead)) },
+		"PassQPS":  func(r *rig, ahead leap.Reading) { r.view.PassQPS(ahead) },
+		"Window":   func(r *rig, ahead leap.Reading) { r.view.Window(ahead) },
+		"Minute":   func(r *rig, ahead leap.Reading) { r.view.Minute(ahead) },
+		"Snapshot": func(r *rig, ahead leap.Reading) { r.view.Snapshot(ahead, nil) },
+		"Waiting":  func(r *rig, ahead leap.Reading) { r.view.Waiting(ahead) },
 	} {
 		for _, ahead := range []time.Duration{600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second} {
 			r := newRig(t, node.Options{})
@@ -311,9 +311,9 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			}
 			for i := range int64(4) {
 				now := time.Duration(i)*time.Second + 100*ms
-				read(r, r.at(now)+ahead)
+				read(r, r.at(now).Add(ahead))
 				r.call(now, 10*ms, false)
-				other.Enter(now, 1)
+				other.Enter(leap.Reading(now), 1)
 				if got := r.Window(now).Pass; got != passes {
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
 				}

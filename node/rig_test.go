@@ -50,11 +50,11 @@ func newRig(t testing.TB, o node.Options) *rig {
 func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
 
 // at lets the clock reach a reading.
-func (r *rig) at(now time.Duration) time.Duration {
+func (r *rig) at(now time.Duration) leap.Reading {
 	for {
 		latest := r.latest.Load()
 		if int64(now) <= latest || r.latest.CompareAndSwap(latest, int64(now)) {
-			return now
+			return leap.Reading(now)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Seal moves the statistic to the reading now, so that every second before now's can be read with Second. It costs a
 // lock and a comparison where there is nothing to do.
-func (s *Statistic) Seal(now time.Duration) { s.turn(now) }
+func (s *Statistic) Seal(now leap.Reading) { s.turn(now) }
 
 // Since is the index of the second in which the statistic began.
 func (s *Statistic) Since() int64 { return s.since }
@@ -33,12 +33,12 @@ func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode
 	s.mu.Lock()
 	to = min(to, s.index)
 	s.mu.Unlock()
-	return s.first.shape.appendSeconds(dst, []*Statistic{s}, max(from, s.since), to, never)
+	return s.first.shape.appendSeconds(dst, []*Statistic{s}, max(from, s.since), to, leap.Reading(never))
 }
 
 // appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
 // open by now.
-func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open time.Duration) []MetricNode {
+func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
 	if from >= to {
 		return dst
@@ -66,7 +66,7 @@ func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to in
 
 // addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
 // all are known.
-func (s *Statistic) addSeconds(from int64, open time.Duration, ms []MetricNode, slides []int64) (known int64) {
+func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)

@@ -188,7 +188,7 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 		c.Exit(10*ms, true)
 	}
 	var none node.Call
-	none.Exit(10*ms, true)
+	none.Exit(leap.Reading(10*ms), true)
 	s := r.Snapshot(20*ms, nil)
 	if s.InFlight != 0 || s.Total.Complete != 1 || s.Total.Exception != 1 {
 		t.Errorf("%+v", s)

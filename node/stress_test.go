@@ -53,7 +53,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					runtime.Gosched() // so that with few processors the clock gets its turn, too
 				}
 				// The stamp of the exit is made up, so that every call takes rt exactly.
-				c.Exit(c.Entered()+rt, true)
+				c.Exit(c.Entered().Add(rt), true)
 				mine.Complete++
 				mine.Exception++
 			}

@@ -37,7 +37,7 @@ type gone struct {
 }
 
 // NewView makes a view without leaves that begins in the second of the reading now.
-func NewView(shape *Shape, now time.Duration) *View {
+func NewView(shape *Shape, now leap.Reading) *View {
 	second := shape.line.At(now)
 	return &View{shape: shape, since: second.Index, name: second.Name}
 }

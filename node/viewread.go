@@ -3,6 +3,8 @@ package node
 import (
 	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // attempts is how often a reading is begun again because the bucket turned. Where buckets are so short, and leaves so
@@ -11,7 +13,7 @@ const attempts = 5
 
 // together calls read for each leaf, with all its stripes' locks held, when all are in the same bucket: that of the
 // reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
-func (v *View) together(now time.Duration, again func(), read func(*Statistic)) {
+func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range attempts {
 		again()
@@ -35,14 +37,14 @@ func (v *View) together(now time.Duration, again func(), read func(*Statistic)) 
 }
 
 // PassQPS is [Statistic.PassQPS] for all leaves together.
-func (v *View) PassQPS(now time.Duration) float64 {
+func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	return float64(sum) / v.shape.span.Seconds()
 }
 
 // Window is [Statistic.Window] for all leaves together.
-func (v *View) Window(now time.Duration) (w Window) {
+func (v *View) Window(now leap.Reading) (w Window) {
 	var room [64]int64
 	var done []int64
 	v.together(now,
@@ -53,7 +55,7 @@ func (v *View) Window(now time.Duration) (w Window) {
 }
 
 // Minute is [Statistic.Minute] for all leaves together.
-func (v *View) Minute(now time.Duration) (w Window) {
+func (v *View) Minute(now leap.Reading) (w Window) {
 	var room [64]int64
 	var done []int64
 	v.together(now,
@@ -64,7 +66,7 @@ func (v *View) Minute(now time.Duration) (w Window) {
 }
 
 // Bucket is [Statistic.Bucket] for all leaves together.
-func (v *View) Bucket(now time.Duration, back int) (c Counts) {
+func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
 		b := s.bucket(back)
 		c.add(&b)
@@ -81,7 +83,7 @@ func (v *View) InFlight() (sum int64) {
 }
 
 // Waiting is [Statistic.Waiting] for all leaves together.
-func (v *View) Waiting(now time.Duration) (calls, passes int64) {
+func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.Waiting(now)
 		calls, passes = calls+c, saturate(passes, p)
@@ -90,7 +92,7 @@ func (v *View) Waiting(now time.Duration) (calls, passes int64) {
 }
 
 // Snapshot is [Statistic.Snapshot] for all leaves, each as of its own moment, and for those that were retired.
-func (v *View) Snapshot(now time.Duration, h *Histogram) Snapshot {
+func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	v.shape.line.At(now)
 	open := v.shape.opened()
 	leaves, gone := v.all()

@@ -2,7 +2,8 @@ package node
 
 import (
 	"slices"
-	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Second returns the record of the second with this index, if it is over: the sum of the leaves' records. It reports
@@ -29,7 +30,7 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 
 // addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
 // open by now. It reports false if the record is not known any more.
-func (s *Statistic) addSecond(index int64, open time.Duration, m *MetricNode, slides []int64) bool {
+func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, slides []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -97,7 +98,7 @@ func (v *View) records(from, to int64, f func(*sealed, []byte)) bool {
 }
 
 // openRecords is records, where the second that starts at the reading open is open by now.
-func (s *Statistic) openRecords(from, to int64, open time.Duration, f func(*sealed, []byte)) bool {
+func (s *Statistic) openRecords(from, to int64, open leap.Reading, f func(*sealed, []byte)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)

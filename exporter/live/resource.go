@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -67,7 +67,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r, body)
 }
 
-func shareOf(name string, v *node.View, now time.Duration) share {
+func shareOf(name string, v *node.View, now leap.Reading) share {
 	s := v.Snapshot(now, nil)
 	return share{name, s.Total.Pass, s.Total.Block}
 }
@@ -97,7 +97,7 @@ const (
 )
 
 // callers finds the places of the call tree in which the resource is, by the path to them.
-func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now time.Duration) {
+func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now leap.Reading) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(d.Callers) >= maxCallers || len(above) >= maxDepth || slices.Contains(above, child.Name()) {
 			continue

@@ -93,7 +93,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	line := w.stats.Timeline()
 	untilSealed := func() time.Duration {
 		now := line.Now()
-		return line.At(now).End - now
+		return line.At(now).End.Sub(now)
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()

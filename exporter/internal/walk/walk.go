@@ -7,6 +7,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -63,7 +64,7 @@ type scrape struct {
 	to            Sink
 	names, values []string // of labels
 	apart         bool     // every view has its own histogram
-	now           time.Duration
+	now           leap.Reading
 	resource      *collector.Resource
 	metric        *Metric
 
