@@ -65,7 +65,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("average/sentinel-golang-node", func(b *testing.B) { read(b, newSentinelNode().AvgRT) })
 	b.Run("minute/windowstat", func(b *testing.B) {
 		r := newResource(b)
-		read(b, func() float64 { return float64(r.Minute().Pass) })
+		read(b, func() float64 { return float64(r.View().Minute().Pass) })
 	})
 	b.Run("snapshot-with-histogram/windowstat", func(b *testing.B) {
 		r := newResource(b)

@@ -46,7 +46,7 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil
 	}
-	all := r.exemplars(false)
+	all := r.now().exemplars(false)
 	for i := range all {
 		if x := all[i].Load(); x != nil {
 			list = append(list, *x)

@@ -2,5 +2,8 @@ package collector
 
 import "github.com/windowstat/windowstat/leap"
 
+// NewOn is New on a timeline whose two clocks a test sets apart.
+func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
+
 // SealAt is Seal with a reading of the clock that was taken some time ago.
 func (c *Collector) SealAt(now leap.Reading) Moment { return c.seal(now) }

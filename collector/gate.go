@@ -72,7 +72,10 @@ func (x *rule) view(r *Resource) *node.View {
 	if x.Origin == "" {
 		return r.view
 	}
-	return r.origin(x.Origin)
+	if o := r.origin(x.Origin); o != nil {
+		return o.view
+	}
+	return nil
 }
 
 // covers reports whether the rule is for a call: of this origin, and of this name where the resource is for many.

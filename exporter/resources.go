@@ -30,7 +30,7 @@ type secondFamily struct {
 // NewResources makes the stream. With a log it also has what the processes before this one have logged, before the first
 // second of this one; nil is none.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
-	whole := c.Tree().View()
+	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range Seconds() {
@@ -147,9 +147,9 @@ func (r *Resources) Walk(s *Selection, from, to int64, limit Limit, sink Sink) (
 	}
 	from = max(from, r.first)
 	for _, x := range s.choose(r.stats.Seal().Resources) {
-		w.seconds = x.View().AppendSeconds(w.seconds[:0], from, reached)
+		w.seconds = x.View().Node().AppendSeconds(w.seconds[:0], from, reached)
 		if w.times {
-			w.rts.read(r, x.View(), from, reached, r.histograms(s))
+			w.rts.read(r, x.View().Node(), from, reached, r.histograms(s))
 		}
 		w.resource(x.Name(), old.take(x.Name()))
 	}

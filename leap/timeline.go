@@ -186,6 +186,26 @@ func (t *Timeline) Index(at time.Time) (int64, bool) {
 	return 0, false
 }
 
+// IndexFrom is the index of the first second that starts at the wall-clock time at or after it, of those that can be named,
+// see [Timeline.Name]. For a time to come it is what the index will be if the clock does not step. For one from before the
+// line began, or more than two hours ago if the clock stepped since, it is that of the first second that is known.
+func (t *Timeline) IndexFrom(at time.Time) int64 {
+	name := min(max(at.Unix(), -1<<60), 1<<60) // so that no sum overflows
+	if at.Nanosecond() > 0 {
+		name++
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range t.runs {
+		from := max(r.name, r.floor+1, name)
+		index := r.index + from - r.name
+		if i == len(t.runs)-1 || index < t.runs[i+1].index {
+			return index
+		}
+	}
+	return 0 // not reached: there is a last run
+}
+
 // Health tells how the line and the wall clock get on.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()

@@ -2,6 +2,7 @@ package leap_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -280,6 +281,26 @@ func TestIndexOfAName(t *testing.T) {
 	}
 	if index, ok := l.Index(time.Unix(last.Name+5, 0)); !ok || index != last.Index+5 {
 		t.Errorf("five seconds ahead: %d, %t, want %d", index, ok, last.Index+5)
+	}
+	// IndexFrom is that of the first name that is not before the time.
+	seconds = append([]leap.Second{first}, seconds...)
+	for name := first.Name - 10; name < last.Name; name++ {
+		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
+		for _, at := range []time.Time{time.Unix(name, 0), time.Unix(name-1, 1)} {
+			if got := l.IndexFrom(at); got != seconds[i].Index {
+				t.Fatalf("from %d after the first on: index %d, want %d", name-first.Name, got-first.Index, i)
+			}
+		}
+	}
+	for at, want := range map[time.Time]int64{
+		time.Unix(last.Name+5, 0):   last.Index + 5,
+		{}:                          first.Index,
+		time.Unix(math.MinInt64, 0): first.Index,
+		time.Unix(1<<60, 0):         last.Index + 1<<60 - last.Name,
+	} {
+		if got := l.IndexFrom(at); got != want {
+			t.Errorf("from %v on: index %d, want %d", at, got, want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m := p.stats.Seal()
 	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
-	view := p.stats.Tree().View()
+	view := p.stats.Tree().View().Node()
 	if d.Name != "" {
 		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
 		if i < 0 {
@@ -43,9 +43,9 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		x := m.Resources[i]
-		view = x.View()
+		view = x.View().Node()
 		for name, v := range x.Origins() {
-			d.Origins = append(d.Origins, shareOf(name, v, m.Now))
+			d.Origins = append(d.Origins, shareOf(name, v.Node(), m.Now))
 		}
 		for reason, n := range x.Blocks() {
 			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
@@ -103,7 +103,7 @@ func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left 
 			continue
 		}
 		if child.Name() == d.Name && len(above) > 0 {
-			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View(), now))
+			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View().Node(), now))
 		}
 		p.callers(d, child, append(slices.Clip(above), child.Name()), left, now)
 	}

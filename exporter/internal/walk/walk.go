@@ -41,10 +41,10 @@ func (p *Metrics) Walk(to Sink) {
 			}
 		}
 		if !s.apart {
-			s.resource.View().Snapshot(m.Now, &s.h)
+			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:])
-			s.histogram(s.resource.View(), s.resource.Exemplars())
+			s.histogram(s.resource.View().Node(), s.resource.Exemplars())
 		}
 		switch p.by {
 		case byOrigin:
@@ -90,7 +90,8 @@ func (s *scrape) some() {
 }
 
 // view hands on a view of the resource, with the value of the label for it.
-func (s *scrape) view(name string, v *node.View) bool {
+func (s *scrape) view(name string, view collector.View) bool {
+	v := view.Node()
 	s.values[0], s.values[1] = name, s.resource.Name()
 	s.to.Labels(s.names, s.values[2-len(s.names):])
 	if s.apart {
