@@ -89,10 +89,8 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	return true
 }
 
-// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. Whoever adds
-// calls to [Statistic.InFlight] must ask for them first: a call that passes in between is in both then, and not in
-// neither.
-func (s *Statistic) Waiting(now leap.Reading) (calls, passes int64) {
+// waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes.
+func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)

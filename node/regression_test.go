@@ -88,7 +88,7 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 		c.Exit(at+5*time.Second-1, true)
 		r.Seal(at + 5*time.Second)
 		var h node.Histogram
-		for s := r.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
+		for s := r.view.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
 			m, ok := r.Second(s)
 			if !ok {
 				continue
@@ -214,7 +214,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 			"PassQPS": w.PassQPS(), "BlockQPS": w.BlockQPS(), "CompleteQPS": w.CompleteQPS(), "ExceptionQPS": w.ExceptionQPS(),
 			"OccupiedPassQPS": w.OccupiedPassQPS(), "TotalQPS": w.TotalQPS(), "MaxCompleteQPS": w.MaxCompleteQPS(),
 			"AvgRT": float64(w.AvgRT()), "ExceptionRatio": w.ExceptionRatio(), "BlockRatio": w.BlockRatio(),
-			"Statistic.PassQPS": r.PassQPS(time.Hour),
+			"View.PassQPS": r.PassQPS(time.Hour),
 		} {
 			if got != 0 {
 				t.Errorf("%s is %v", name, got)
@@ -271,15 +271,16 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := node.New(shape, 0)
-	zero := s.Since()
+	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	v.Add(s)
+	zero := v.Since()
 	if _, ok := s.Occupy(0, time.Duration(zero)*time.Second+1500*ms, 1); !ok {
 		t.Fatal("no loan")
 	}
 	now = 5 * time.Second
 	s.Seal(leap.Reading(now))
 	for i := range int64(4) {
-		if m, ok := s.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
+		if m, ok := v.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
 			t.Errorf("second %d: %+v, %t", i, m, ok)
 		}
 	}

@@ -49,7 +49,6 @@ type Statistic struct {
 	first stripe
 
 	since int64 // index of the second in which the statistic began
-	name  int64 // and its Unix time
 
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
 	index int64         // of the second that is open
@@ -60,7 +59,7 @@ type Statistic struct {
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	_ [39]byte // fills four cache lines, see apart
+	_ [47]byte // fills four cache lines, see apart
 }
 
 // rings is what a statistic remembers.
@@ -82,7 +81,7 @@ func New(shape *Shape, now leap.Reading) *Statistic {
 	s.first.init(s, shape)
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
-	s.since, s.name = second.Index, second.Name
+	s.since = second.Index
 	s.open(second, now)
 	return s
 }
