@@ -123,7 +123,7 @@ func simple(w interface {
 }
 
 // statistic is windowstat on a clock that follows what it is told.
-func statistic(read func(*node.Statistic, *leap.Timeline, time.Duration) int64) (Window, error) {
+func statistic(read func(*node.View, *leap.Timeline, time.Duration) int64) (Window, error) {
 	latest := baseReading
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return latest },
@@ -133,33 +133,32 @@ func statistic(read func(*node.Statistic, *leap.Timeline, time.Duration) int64) 
 	if err != nil {
 		return Window{}, err
 	}
-	s := node.New(shape, latest)
+	s, v := node.New(shape, leap.Reading(latest)), node.NewView(shape, leap.Reading(latest))
+	v.Add(s)
 	return Window{
 		Add: func(now time.Duration) {
 			latest = now
-			c := s.Enter(now, 1)
-			c.Exit(now, false)
+			c := s.Enter(leap.Reading(now), 1)
+			c.Exit(leap.Reading(now), false)
 		},
 		Read: func(now time.Duration) int64 {
 			latest = now
-			return read(s, line, now)
+			return read(v, line, now)
 		},
 	}, nil
 }
 
-func slidingWindow(s *node.Statistic, _ *leap.Timeline, now time.Duration) int64 {
-	return s.Window(now).Pass
+func slidingWindow(v *node.View, _ *leap.Timeline, now time.Duration) int64 {
+	return v.Window(leap.Reading(now)).Pass
 }
 
-func lastSecond(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
-	s.Seal(now)
-	m, _ := s.Second(line.At(now).Index - 1)
+func lastSecond(v *node.View, line *leap.Timeline, now time.Duration) int64 {
+	m, _ := v.Second(line.At(leap.Reading(now)).Index - 1)
 	return m.Pass
 }
 
-func lastPeak(s *node.Statistic, line *leap.Timeline, now time.Duration) int64 {
-	s.Seal(now)
-	m, _ := s.Second(line.At(now).Index - 1)
+func lastPeak(v *node.View, line *leap.Timeline, now time.Duration) int64 {
+	m, _ := v.Second(line.At(leap.Reading(now)).Index - 1)
 	return m.PassPeak
 }
 

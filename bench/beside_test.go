@@ -30,12 +30,12 @@ func BenchmarkBeside(b *testing.B) {
 	handle := call("windowstat", bench.Rivals())
 	limited := call("windowstat", bench.Limiters(bench.NeverReached))
 	leaf := func(b *testing.B) func() {
-		s, line := newLeaf(b)
-		return func() { s.PassQPS(line.Now()) }
+		v, line := newLeaf(b)
+		return func() { v.PassQPS(line.Now()) }
 	}
 	leafWindow := func(b *testing.B) func() {
-		s, line := newLeaf(b)
-		return func() { s.Window(line.Now()) }
+		v, line := newLeaf(b)
+		return func() { v.Window(line.Now()) }
 	}
 	view := func(b *testing.B) func() {
 		r := newCalled(b)

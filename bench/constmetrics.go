@@ -72,7 +72,7 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 	var h node.Histogram
 	moment := p.stats.Seal()
 	for _, r := range moment.Resources {
-		snap := r.View().Snapshot(moment.Now, &h)
+		snap := r.View().Node().Snapshot(moment.Now, &h)
 		for _, m := range p.rows {
 			if m.value != nil {
 				ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&snap), r.Name())
@@ -151,8 +151,8 @@ func (p *constSeconds) Collect(ch chan<- prometheus.Metric) {
 	var seconds []node.MetricNode
 	rts := make([]node.Histogram, SecondsShown)
 	for _, r := range moment.Resources {
-		seconds = r.View().AppendSeconds(seconds[:0], moment.Open-SecondsShown, moment.Open)
-		r.View().Histograms(moment.Open-SecondsShown, rts)
+		seconds = r.View().Node().AppendSeconds(seconds[:0], moment.Open-SecondsShown, moment.Open)
+		r.View().Node().Histograms(moment.Open-SecondsShown, rts)
 		for i := range seconds {
 			for _, m := range p.rows {
 				if v, ok := m.read(&seconds[i], &rts[i]); ok {

@@ -25,8 +25,8 @@ func BenchmarkRead(b *testing.B) {
 		read(b, newResource(b).PassQPS)
 	})
 	b.Run("qps/windowstat-leaf", func(b *testing.B) {
-		s, line := newLeaf(b)
-		read(b, func() float64 { return s.PassQPS(line.Now()) })
+		v, line := newLeaf(b)
+		read(b, func() float64 { return v.PassQPS(line.Now()) })
 	})
 	b.Run("qps/windowstat-100-leaves", func(b *testing.B) {
 		read(b, newCalled(b).PassQPS)
@@ -55,8 +55,8 @@ func BenchmarkRead(b *testing.B) {
 		read(b, func() float64 { return r.Window().AvgRT().Seconds() })
 	})
 	b.Run("average/windowstat-leaf", func(b *testing.B) {
-		s, line := newLeaf(b)
-		read(b, func() float64 { return s.Window(line.Now()).AvgRT().Seconds() })
+		v, line := newLeaf(b)
+		read(b, func() float64 { return v.Window(line.Now()).AvgRT().Seconds() })
 	})
 	b.Run("average/windowstat-100-leaves", func(b *testing.B) {
 		r := newCalled(b)
@@ -65,7 +65,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("average/sentinel-golang-node", func(b *testing.B) { read(b, newSentinelNode().AvgRT) })
 	b.Run("minute/windowstat", func(b *testing.B) {
 		r := newResource(b)
-		read(b, func() float64 { return float64(r.Minute().Pass) })
+		read(b, func() float64 { return float64(r.View().Minute().Pass) })
 	})
 	b.Run("snapshot-with-histogram/windowstat", func(b *testing.B) {
 		r := newResource(b)
@@ -130,20 +130,21 @@ func newCalled(b *testing.B) *collector.Resource {
 	return c.Resource("read")
 }
 
-// newLeaf makes a statistic as each resource has at least one, and the clock that it needs.
-func newLeaf(b *testing.B) (*node.Statistic, *leap.Timeline) {
+// newLeaf makes a view of one statistic, as each resource has at least one, and the clock that it needs.
+func newLeaf(b *testing.B) (*node.View, *leap.Timeline) {
 	b.Helper()
 	line := leap.NewTimeline(leap.Clock{})
 	shape, err := node.NewShape(line, node.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := node.New(shape, line.Now())
+	s, v := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	v.Add(s)
 	for range 100 {
 		call := s.Begin()
 		call.End(false)
 	}
-	return s, line
+	return v, line
 }
 
 func newSentinelNode() *stat.ResourceNode {

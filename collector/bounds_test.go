@@ -69,10 +69,10 @@ func TestAMillionNames(t *testing.T) {
 	if sum.Pass != want || sum.Complete != want {
 		t.Errorf("%d passes and %d completions, want %d", sum.Pass, sum.Complete, want)
 	}
-	if root := c.Tree().View().Snapshot(c.Timeline().Now(), nil).Total; root.Pass != int64(million) {
+	if root := c.Tree().View().Snapshot(nil).Total; root.Pass != int64(million) {
 		t.Errorf("the root has %d, want %d", root.Pass, million)
 	}
-	if in := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total; in.Pass != int64(million/4) {
+	if in := c.Inbound().Snapshot(nil).Total; in.Pass != int64(million/4) {
 		t.Errorf("inbound are %d, want %d", in.Pass, million/4)
 	}
 	h := c.Health()
@@ -95,7 +95,7 @@ func TestOriginsAreCleaned(t *testing.T) {
 	if len(got) != 4 || got[0] != "" || got[1] != collector.Other || got[2] != "a\uFFFDb" || len(got[3]) != collector.MaxNameLength {
 		t.Errorf("%q", got)
 	}
-	if n := c.Resource("a").Origin(collector.Other).Window(c.Timeline().Now()).Pass; n != 2 || c.Health().OriginOverflow != 2 {
+	if n := c.Resource("a").Origin(collector.Other).Window().Pass; n != 2 || c.Health().OriginOverflow != 2 {
 		t.Errorf("%d, %+v", n, c.Health())
 	}
 }
@@ -174,14 +174,14 @@ func TestIdleIsRetired(t *testing.T) {
 	up.Exit(nil)
 	leak := c.Resource("leak").Enter()
 	root := c.Tree().View()
-	before := root.Snapshot(c.Timeline().Now(), nil).Total
+	before := root.Snapshot(nil).Total
 	records := map[int64]node.MetricNode{}
 	for range 150 {
 		call("mixed", collector.Origin("stays"))
 		f.add(time.Second)
 		m := c.Seal()
 		for i := m.Open - 59; i < m.Open; i++ {
-			if rec, ok := root.Second(i); ok {
+			if rec, ok := root.Node().Second(i); ok {
 				if was, there := records[i]; there && was != rec {
 					t.Fatalf("second %d was %+v and is %+v", i, was, rec)
 				}
@@ -211,11 +211,11 @@ func TestIdleIsRetired(t *testing.T) {
 	if mixed.Total.Pass != 152 || h2.Count() != 152 {
 		t.Errorf("mixed %+v, histogram of %d", mixed.Total, h2.Count())
 	}
-	now := root.Snapshot(c.Timeline().Now(), &h2)
+	now := root.Snapshot(&h2)
 	if now.Total.Pass != before.Pass+150 || now.Total.Complete != before.Complete+150 || h2.Count() != now.Total.Complete {
 		t.Errorf("root %+v, before %+v, histogram of %d", now.Total, before, h2.Count())
 	}
-	if in := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total.Pass; in != 1 {
+	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
 		t.Errorf("inbound %d", in)
 	}
 	leak.Exit(nil) // it may take as long as it likes
@@ -230,7 +230,7 @@ func TestIdleIsRetired(t *testing.T) {
 	e = old.Enter()
 	e.Exit(nil)
 	again := c.Resource("old")
-	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s || again.View().Since() <= old.View().Since() {
+	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s || again.View().Node() != old.View().Node() {
 		t.Errorf("the new one has %+v, the handle %+v", s, old.Snapshot(nil))
 	}
 	f.add(time.Hour)
@@ -340,8 +340,8 @@ func TestRetirementUnderWriters(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	root := c.Tree().View().Snapshot(c.Timeline().Now(), nil)
-	in := c.Inbound().Snapshot(c.Timeline().Now(), nil)
+	root := c.Tree().View().Snapshot(nil)
+	in := c.Inbound().Snapshot(nil)
 	if h := c.Health(); h.Retired < 20 {
 		t.Errorf("only %d were retired", h.Retired)
 	}

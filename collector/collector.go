@@ -32,7 +32,7 @@ type Collector struct {
 	entrances atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
 
 	root    *TreeNode
-	inbound *node.View
+	inbound life
 	limits  atomic.Pointer[ruleSet]
 
 	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last sweep
@@ -50,14 +50,18 @@ type Collector struct {
 
 // New makes a Collector. The error names every option that is out of range.
 func New(o Options) (*Collector, error) {
-	o.defaults()
-	var errs []error
 	var clock leap.Clock
 	if o.Now != nil {
 		clock = clockOf(o.Now)
 	}
 	clock.After = o.After
-	line := leap.NewTimeline(clock)
+	return newOn(leap.NewTimeline(clock), o)
+}
+
+// newOn is New on a timeline.
+func newOn(line *leap.Timeline, o Options) (*Collector, error) {
+	o.defaults()
+	var errs []error
 	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("collector: Windows: %w", err))
@@ -71,8 +75,9 @@ func New(o Options) (*Collector, error) {
 	}
 	now := line.Now()
 	c.swept.Store(line.At(now).Index)
-	c.root = &TreeNode{name: Root, view: node.NewView(shape, now)}
-	c.inbound = node.NewView(shape, now)
+	c.root = &TreeNode{name: Root}
+	c.root.life.init(c, node.NewView(shape, now), ofAll, nil, "")
+	c.inbound.init(c, node.NewView(shape, now), ofAll, nil, "")
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))
 	return c, nil
@@ -121,7 +126,7 @@ type Moment struct {
 	// never change again.
 	Open int64
 	// Now is the reading of the timeline that was taken.
-	Now time.Duration
+	Now leap.Reading
 	// Resources are all resources there were, oldest first. The caller must not change the slice.
 	Resources []*Resource
 }
@@ -138,7 +143,7 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
-func (c *Collector) seal(now time.Duration) Moment {
+func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // somebody may have crossed into the next second since
 	c.mu.Lock()
@@ -153,12 +158,12 @@ func (c *Collector) seal(now time.Duration) Moment {
 	return m
 }
 
-// Inbound is the view of everything that came in from outside, [InboundTotal]. It is nil for a nil Collector.
-func (c *Collector) Inbound() *node.View {
+// Inbound reads everything that came in from outside, [InboundTotal].
+func (c *Collector) Inbound() View {
 	if c == nil {
-		return nil
+		return View{}
 	}
-	return c.inbound
+	return View{&c.inbound}
 }
 
 // Health is what a Collector knows about itself.

@@ -35,7 +35,7 @@ func newCollector(t testing.TB, o collector.Options) *collector.Collector {
 // last reads the last complete second of a resource.
 func last(t testing.TB, c *collector.Collector, r *collector.Resource) node.MetricNode {
 	t.Helper()
-	m, ok := r.View().Second(c.Seal().Open - 1)
+	m, ok := r.View().Node().Second(c.Seal().Open - 1)
 	if !ok {
 		t.Fatal("the last complete second cannot be read")
 	}
@@ -122,8 +122,8 @@ func TestNilIsOff(t *testing.T) {
 	if err := r.Do(func() error { return errBad }); !errors.Is(err, errBad) {
 		t.Errorf("Do returned %v", err)
 	}
-	if r.View() != nil || r.Name() != "" || (r.Snapshot(nil) != node.Snapshot{}) ||
-		r.PassQPS() != 0 || (r.Window() != node.Window{}) || (r.Minute() != node.Window{}) || r.InFlight() != 0 {
+	if r.View() != (collector.View{}) || r.Name() != "" || (r.Snapshot(nil) != node.Snapshot{}) ||
+		r.PassQPS() != 0 || (r.Window() != node.Window{}) || (r.View().Minute() != node.Window{}) || r.InFlight() != 0 {
 		t.Error("a nil Resource has something to read")
 	}
 	m := c.Seal()
@@ -238,7 +238,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		m := c.Seal()
 		for i := next - 10; i < next; i++ { // read before, and read again
 			for _, r := range m.Resources {
-				rec, ok := r.View().Second(i)
+				rec, ok := r.View().Node().Second(i)
 				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
 					t.Fatalf("%s, second %d: was %+v (%t), is %+v (%t)", r.Name(), i, before, known, rec, ok)
 				}
@@ -246,7 +246,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		}
 		for ; next < m.Open; next++ {
 			for _, r := range m.Resources {
-				if rec, ok := r.View().Second(next); ok {
+				if rec, ok := r.View().Node().Second(next); ok {
 					rows[row{r.Name(), next}] = rec
 				}
 			}
@@ -270,7 +270,7 @@ func TestWhatSealCallsSealedIsSealed(t *testing.T) {
 		busy.Block("") // crosses
 		m := c.SealAt(before)
 		for _, r := range m.Resources {
-			if _, ok := r.View().Second(m.Open - 1); !ok {
+			if _, ok := r.View().Node().Second(m.Open - 1); !ok {
 				t.Errorf("%s: the last sealed second cannot be read", r.Name())
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -195,8 +196,8 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Opti
 }
 
 // reading is the reading of the timeline at a time of the clock.
-func (c *Collector) reading(at time.Time) time.Duration {
-	return c.line.Now() - max(c.now().Sub(at), 0)
+func (c *Collector) reading(at time.Time) leap.Reading {
+	return c.line.Now().Add(-max(c.now().Sub(at), 0))
 }
 
 // now reads the clock.

@@ -26,7 +26,7 @@ func (e *Entry) ExitTrace(err error, id string) {
 		return
 	}
 	r := e.leaf.resource
-	rt := max(r.c.line.Now()-e.call.Entered(), 0)
+	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
 	var n int64
 	if err == nil {
 		n = e.call.End(false)
@@ -46,7 +46,7 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil
 	}
-	all := r.exemplars(false)
+	all := r.now().exemplars(false)
 	for i := range all {
 		if x := all[i].Load(); x != nil {
 			list = append(list, *x)

@@ -1,6 +1,9 @@
 package collector
 
-import "time"
+import "github.com/windowstat/windowstat/leap"
+
+// NewOn is New on a timeline whose two clocks a test sets apart.
+func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
 // SealAt is Seal with a reading of the clock that was taken some time ago.
-func (c *Collector) SealAt(now time.Duration) Moment { return c.seal(now) }
+func (c *Collector) SealAt(now leap.Reading) Moment { return c.seal(now) }

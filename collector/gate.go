@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -71,7 +72,10 @@ func (x *rule) view(r *Resource) *node.View {
 	if x.Origin == "" {
 		return r.view
 	}
-	return r.origin(x.Origin)
+	if o := r.origin(x.Origin); o != nil {
+		return o.view
+	}
+	return nil
 }
 
 // covers reports whether the rule is for a call: of this origin, and of this name where the resource is for many.
@@ -87,7 +91,7 @@ func (x *rule) covers(l *leaf, o *options) bool {
 func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err error) {
 	l := e.leaf
 	c := l.resource.c
-	var arrived time.Duration
+	var arrived leap.Reading
 	if o.prioritized {
 		arrived = c.line.Now()
 	}
@@ -153,7 +157,7 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 
 // concurrency returns the limit on what is in flight that has no room for one more call, nil if there is none.
 // Exits in between make the reading too high, never too low, and calls that enter wait for mu.
-func (g *gate) concurrency(l *leaf, o *options, now time.Duration) (*Limit, int64) {
+func (g *gate) concurrency(l *leaf, o *options, now leap.Reading) (*Limit, int64) {
 	for i := range g.rules {
 		x := &g.rules[i]
 		if x.Grade != Concurrency || !x.covers(l, o) {
@@ -180,7 +184,7 @@ type loan struct {
 }
 
 // borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds mu.
-func (g *gate) borrow(l *leaf, o *options, now, at time.Duration) *loan {
+func (g *gate) borrow(l *leaf, o *options, now leap.Reading, at time.Duration) *loan {
 	bucket := at
 	for again := true; again; {
 		again = false
@@ -213,15 +217,15 @@ func (g *gate) borrow(l *leaf, o *options, now, at time.Duration) *loan {
 }
 
 // until is how long it is from the reading now until the bucket begins.
-func (c *Collector) until(now, bucket time.Duration) time.Duration {
-	return c.line.At(now).Reading(bucket) - now
+func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration {
+	return c.line.At(now).Reading(bucket).Sub(now)
 }
 
 // errClock is why a call gives up that waits by a clock that stands still.
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
-func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived time.Duration) error {
+func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived leap.Reading) error {
 	l := e.leaf
 	c := l.resource.c
 	// A clock of the Collector's own may stand still; nobody waits for it for ever.

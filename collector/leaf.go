@@ -25,14 +25,14 @@ type leafKey struct {
 func (l *leaf) views() []*node.View {
 	c, r := l.resource.c, l.resource
 	views := []*node.View{r.view, l.place.view}
-	if v := r.origin(l.origin); v != r.view {
-		views = append(views, v)
+	if o := r.origin(l.origin); o.view != r.view {
+		views = append(views, o.view)
 	}
 	if !l.nested {
 		views = append(views, c.root.view, l.place.entrance.view)
 	}
 	if l.inbound {
-		views = append(views, c.inbound)
+		views = append(views, c.inbound.view)
 	}
 	return views
 }

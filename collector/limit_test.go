@@ -142,8 +142,8 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			r := c.Resource("a")
 			open := c.Seal().Open
 			var busiest int64
-			for i := r.View().Since(); i < open; i++ {
-				m, ok := r.View().Second(i)
+			for i := r.View().Node().Since(); i < open; i++ {
+				m, ok := r.View().Node().Second(i)
 				if !ok || m.PassPeak > count || m.Pass > count {
 					t.Errorf("second %d: %+v, %t", i, m, ok)
 				}
@@ -248,7 +248,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 						t.Errorf("%d blocks are called cancelled, want %d", n, cancelled)
 					}
 				}
-				waiting, _ := r.View().Waiting(c.Timeline().Now())
+				waiting, _ := r.View().Node().Waiting(c.Timeline().Now())
 				if reasons != blocks || cancelled == 0 || waited == 0 || s.InFlight != 0 || waiting != 0 {
 					t.Errorf("%d blocks by reason, %d blocks, %d cancelled, %d waited, %d in flight", reasons, blocks, cancelled, waited, s.InFlight)
 				}

@@ -49,21 +49,26 @@ func (r *Resource) dropPlace(p *TreeNode) {
 	r.places.Store(&list)
 }
 
-// Origin is the view of the calls by one origin, nil if there were none.
-func (r *Resource) Origin(name string) *node.View {
+// Origin reads the calls by one origin. The empty origin is that of calls without one.
+func (r *Resource) Origin(name string) View {
 	if r == nil {
-		return nil
+		return View{}
 	}
-	return r.now().origin(name)
+	if o := r.now().origin(name); o != nil {
+		return View{o}
+	}
+	none := &life{c: r.c, kind: ofOrigin, resource: r, key: name} // which finds the first one
+	none.dead.Store(true)
+	return View{none}
 }
 
-// origin is Origin for this resource, also if it was retired.
-func (r *Resource) origin(name string) *node.View {
+// origin is an origin of this resource, also if that was retired; nil if there is none.
+func (r *Resource) origin(name string) *life {
 	if all := r.origins.Load(); all != nil {
 		return (*all)[name]
 	}
 	if name == "" {
-		return r.view
+		return &r.sole
 	}
 	return nil
 }
@@ -90,19 +95,25 @@ func (r *Resource) addOrigin(name string) {
 	if r.origin(name) != nil {
 		return
 	}
-	all := map[string]*node.View{}
+	all := map[string]*life{}
+	add := func(name string, v *node.View) {
+		all[name] = new(life)
+		all[name].init(r.c, v, ofOrigin, r, name)
+	}
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {
-		all[""] = r.view.Clone() // so far there was no other
+		add("", r.view.Clone()) // so far there was no other
 	}
-	all[name] = node.NewView(r.c.shape, r.c.line.Now())
+	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
+	r.sole.dead.Store(true) // after its successor can be found
 }
 
 // dropOrigin removes the view of an origin. Holds the collector's mu.
 func (r *Resource) dropOrigin(name string) {
 	all := maps.Clone(*r.origins.Load())
+	all[name].dead.Store(true)
 	delete(all, name)
 	r.origins.Store(&all)
 }

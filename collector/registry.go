@@ -66,7 +66,10 @@ func (c *Collector) register(name string) *Resource {
 // newResource makes a resource. Holds mu, under which Seal takes the list: so a resource is either sealed with the
 // others, or begins after the seconds that were.
 func (c *Collector) newResource(name string) *Resource {
-	r := &Resource{c: c, name: name, view: node.NewView(c.shape, c.line.Now())}
+	v := node.NewView(c.shape, c.line.Now())
+	r := &Resource{name: name}
+	r.life.init(c, v, ofResource, r, name)
+	r.sole.init(c, v, ofOrigin, r, "")
 	r.setLimits(c.limits.Load().list)
 	c.resources = append(c.resources, r)
 	return r
@@ -149,13 +152,15 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
-		e = &TreeNode{name: entrance, view: node.NewView(c.shape, c.line.Now())}
+		e = &TreeNode{name: entrance}
+		e.life.init(c, node.NewView(c.shape, c.line.Now()), ofEntrance, nil, entrance)
 		e.entrance = e
 		c.root.adopt(e)
 		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
-	place := &TreeNode{name: r.name, view: node.NewView(c.shape, c.line.Now()), resource: r, entrance: e}
+	place := &TreeNode{name: r.name, entrance: e}
+	place.life.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
 	r.setPlace(place)
 	e.places++
 	return place

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -42,7 +43,7 @@ func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if n, _ := c.Resource(name).View().Waiting(c.Timeline().Now()); n > 0 {
+		if n, _ := c.Resource(name).View().Node().Waiting(c.Timeline().Now()); n > 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -104,8 +105,7 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if got, want := tree(c.Tree(), ""), "machine-root\n  E\n    other\n    poll\n"; got != want {
 		t.Errorf("got\n%s", got)
 	}
-	now := c.Timeline().Now()
-	if root, e := c.Tree().View().Snapshot(now, nil).Total.Pass, c.Tree().Children()[0].View().Snapshot(now, nil).Total.Pass; root != e || root != 2 {
+	if root, e := c.Tree().View().Snapshot(nil).Total.Pass, c.Tree().Children()[0].View().Snapshot(nil).Total.Pass; root != e || root != 2 {
 		t.Errorf("root %d, entrance %d", root, e)
 	}
 	// A context may outlive its entrance: what is made below it is bounded like everything else.
@@ -244,5 +244,40 @@ func TestRegressionBefore1970(t *testing.T) {
 	c.Seal()
 	if h := c.Health(); h.Leaves != 0 {
 		t.Errorf("%+v", h)
+	}
+}
+
+// A single reading from the future, such as that of a window five minutes from now, took the timeline of the whole
+// process there: no second of any resource was sealed until the clock had caught up.
+func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
+	for name, read := range map[string]func(v *node.View, now leap.Reading){
+		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
+		"Minute":   func(v *node.View, now leap.Reading) { v.Minute(now) },
+		"PassQPS":  func(v *node.View, now leap.Reading) { v.PassQPS(now) },
+		"Snapshot": func(v *node.View, now leap.Reading) { v.Snapshot(now, nil) },
+		"Waiting":  func(v *node.View, now leap.Reading) { v.Waiting(now) },
+	} {
+		c, f := clocked(t, collector.Options{})
+		a, b := c.Resource("a"), c.Resource("b")
+		for i := range 5 {
+			now := c.Timeline().Now()
+			for _, r := range []*collector.Resource{a, b} {
+				e := r.Enter()
+				e.Exit(nil)
+			}
+			read(a.View().Node(), now.Add(time.Hour))
+			read(c.Inbound().Node(), now.Add(time.Hour))
+			if open := c.Timeline().At(now.Add(time.Hour)); open != c.Timeline().At(now) {
+				t.Fatalf("%s: second %+v is open at %v", name, open, now)
+			}
+			f.add(time.Second)
+			open := c.Seal().Open
+			for _, r := range []*collector.Resource{a, b} {
+				m, ok := r.View().Node().Second(open - 1)
+				if !ok || m.Pass != 1 || m.Complete != 1 || !m.Start.Equal(f.now().Add(-time.Second).Truncate(time.Second)) {
+					t.Fatalf("%s: second %d of %s is %+v (%t) at %v", name, i, r.Name(), m, ok, f.now())
+				}
+			}
+		}
 	}
 }

@@ -17,10 +17,9 @@ import (
 type Resource struct {
 	home atomic.Pointer[leaf] // where Enter records; nil until it is first used
 	gate atomic.Pointer[gate] // nil while there is no limit
-	dead atomic.Bool          // retired; changes under the collector's mu
-	c    *Collector
+	life
 	name string
-	view *node.View
+	sole life  // the origin "" while there is no other; dead when there is
 	kept *gate // what gate is or was; guarded by the collector's mu
 
 	blocks, exceptions tally
@@ -28,7 +27,7 @@ type Resource struct {
 
 	// These are replaced under the collector's mu, not changed:
 	places  atomic.Pointer[[]*TreeNode]
-	origins atomic.Pointer[map[string]*node.View] // nil while there is only the empty one
+	origins atomic.Pointer[map[string]*life] // nil while there is only the empty one
 }
 
 // Name is the name under which the resource is kept, see [CleanName].
@@ -136,51 +135,21 @@ func (r *Resource) Block(reason string) {
 	}
 }
 
-// PassQPS is how many calls passed in the second window, per second: the reading to decide on. The window slides by
-// one bucket and ends with the one that is open. It costs one clock reading and a lock for each leaf, and allocates
-// nothing.
-func (r *Resource) PassQPS() float64 {
-	if r == nil {
-		return 0
-	}
-	return r.now().view.PassQPS(r.c.line.Now())
-}
+// What decides about calls reads PassQPS, Window and InFlight; tests and logs read Snapshot. They are here so that one
+// handle is enough. Everything else is read through a View.
 
-// Window reads the second window: everything that PassQPS says of passes, of all counts.
-func (r *Resource) Window() node.Window {
-	if r == nil {
-		return node.Window{}
-	}
-	return r.now().view.Window(r.c.line.Now())
-}
+// PassQPS is [View.PassQPS] of the resource: how many calls passed in the second window, per second. The window slides by
+// one bucket and ends with the one that is open.
+func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
-// Minute reads the minute window, which ends with the second that is open.
-func (r *Resource) Minute() node.Window {
-	if r == nil {
-		return node.Window{}
-	}
-	return r.now().view.Minute(r.c.line.Now())
-}
+// Window is [View.Window] of the resource.
+func (r *Resource) Window() node.Window { return r.View().Window() }
 
-// InFlight is how many calls are in flight.
-func (r *Resource) InFlight() int64 {
-	if r == nil {
-		return 0
-	}
-	return r.now().view.InFlight()
-}
+// InFlight is [View.InFlight] of the resource.
+func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 
-// Snapshot reads the resource at the present moment. If h is not nil it is set to the histogram of all response times
-// as of the same moment.
-func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot {
-	if r == nil {
-		if h != nil {
-			*h = node.Histogram{}
-		}
-		return node.Snapshot{}
-	}
-	return r.now().view.Snapshot(r.c.line.Now(), h)
-}
+// Snapshot is [View.Snapshot] of the resource.
+func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
 // now is the resource that has this name now.
 func (r *Resource) now() *Resource {
@@ -192,30 +161,29 @@ func (r *Resource) now() *Resource {
 	return r
 }
 
-// View has all readings of the resource, sealed seconds and histograms, over all origins and entrances: Sentinel's ClusterNode. That of a resource that
-// was retired stays as it was.
-func (r *Resource) View() *node.View {
+// View reads the resource over all origins and entrances: Sentinel's ClusterNode.
+func (r *Resource) View() View {
 	if r == nil {
-		return nil
+		return View{}
 	}
-	return r.view
+	return View{&r.life}
 }
 
 // Origins iterates over the origins of the resource, sorted, each with its view; the empty origin is that of calls
 // without one. Every call is in exactly one of them.
-func (r *Resource) Origins() iter.Seq2[string, *node.View] {
-	return func(yield func(string, *node.View) bool) {
+func (r *Resource) Origins() iter.Seq2[string, View] {
+	return func(yield func(string, View) bool) {
 		if r == nil {
 			return
 		}
 		r := r.now()
 		all := r.origins.Load()
 		if all == nil {
-			yield("", r.view)
+			yield("", View{&r.sole})
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(*all)) {
-			if !yield(name, (*all)[name]) {
+			if !yield(name, View{(*all)[name]}) {
 				return
 			}
 		}
@@ -224,13 +192,13 @@ func (r *Resource) Origins() iter.Seq2[string, *node.View] {
 
 // Entrances iterates over the entrances in whose context the resource was called, sorted, each with its view. Every
 // call is in exactly one of them.
-func (r *Resource) Entrances() iter.Seq2[string, *node.View] {
-	return func(yield func(string, *node.View) bool) {
+func (r *Resource) Entrances() iter.Seq2[string, View] {
+	return func(yield func(string, View) bool) {
 		if r == nil {
 			return
 		}
 		for _, p := range r.now().placeList() {
-			if !yield(p.entrance.name, p.view) {
+			if !yield(p.entrance.name, p.View()) {
 				return
 			}
 		}

@@ -43,9 +43,11 @@ func (c *Collector) sweep() {
 		v.Remove(since)
 	}
 	c.resources = filter(c.resources, func(r *Resource) bool {
-		for name, v := range r.Origins() {
-			if v != r.view && v.Empty() {
-				r.dropOrigin(name)
+		if all := r.origins.Load(); all != nil {
+			for name, o := range *all {
+				if o.view.Empty() {
+					r.dropOrigin(name)
+				}
 			}
 		}
 		for _, p := range r.placeList() {
@@ -59,6 +61,7 @@ func (c *Collector) sweep() {
 			return true
 		}
 		r.dead.Store(true)
+		r.sole.dead.Store(true)
 		c.byName.Delete(r.name)
 		c.count.Add(-1)
 		c.retired++

@@ -36,8 +36,6 @@ func (s stage) equal(what string, got, want any) {
 	}
 }
 
-func (s stage) now() time.Duration { return s.Timeline().Now() }
-
 // row is a behaviour, and a play that shows it.
 type row struct {
 	behaviour string
@@ -75,9 +73,9 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.enter("a")
 			s.clock.set(59 * time.Second)
 			s.enter("a")
-			s.equal("passes in 0 to 59 s", s.Resource("a").Minute().Pass, int64(2))
+			s.equal("passes in 0 to 59 s", s.Resource("a").View().Minute().Pass, int64(2))
 			s.clock.set(60 * time.Second)
-			s.equal("passes in 1 to 60 s", s.Resource("a").Minute().Pass, int64(1))
+			s.equal("passes in 1 to 60 s", s.Resource("a").View().Minute().Pass, int64(1))
 		}},
 		{"maxSuccessQps is the best bucket by its length", func(s stage) {
 			for _, at := range []time.Duration{100 * ms, 600 * ms, 700 * ms, 800 * ms} {
@@ -99,10 +97,10 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.enter("a", collector.Entrance("y"), collector.Origin("o1"))
 			got := map[string]int64{}
 			for name, v := range s.Resource("a").Entrances() {
-				got["in "+name] = v.Window(s.now()).Pass
+				got["in "+name] = v.Window().Pass
 			}
 			for name, v := range s.Resource("a").Origins() {
-				got["from "+name] = v.Window(s.now()).Pass
+				got["from "+name] = v.Window().Pass
 			}
 			s.equal("nodes", fmt.Sprint(got), "map[from o1:2 from o2:1 in x:2 in y:1]")
 			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
@@ -111,14 +109,14 @@ func TestAsSentinelDoes(t *testing.T) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
 			s.Enter(ctx, "b", collector.Inbound())
 			s.Enter(ctx, "c", collector.Outbound())
-			s.equal("inbound", s.Inbound().Window(s.now()).Pass, int64(2))
+			s.equal("inbound", s.Inbound().Window().Pass, int64(2))
 		}},
 		{"an entrance adds up what was called from it, not what that called", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
 			s.Enter(ctx, "b")
 			s.enter("c", collector.Entrance("x"))
-			s.equal("entrance", s.Tree().Children()[0].View().Window(s.now()).Pass, int64(2))
-			s.equal("root", s.Tree().View().Window(s.now()).Pass, int64(2))
+			s.equal("entrance", s.Tree().Children()[0].View().Window().Pass, int64(2))
+			s.equal("root", s.Tree().View().Window().Pass, int64(2))
 		}},
 		{"the context of a chain is the one it entered by", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))
@@ -150,8 +148,8 @@ func TestAsSentinelDoes(t *testing.T) {
 			e.Exit(nil)
 			s.clock.set(2 * time.Second)
 			open := s.Seal().Open
-			first, _ := s.Resource("a").View().Second(open - 2)
-			second, _ := s.Resource("a").View().Second(open - 1)
+			first, _ := s.Resource("a").View().Node().Second(open - 2)
+			second, _ := s.Resource("a").View().Node().Second(open - 1)
 			s.equal("passes", fmt.Sprint(first.Pass, second.Pass), "1 0")
 			s.equal("successes", fmt.Sprint(first.Complete, second.Complete), "0 1")
 		}},
@@ -162,10 +160,10 @@ func TestAsSentinelDoes(t *testing.T) {
 			e.Exit(nil)
 			want := node.Counts{Block: 3}
 			s.equal("cluster", s.Resource("a").Window().Counts, want)
-			s.equal("origin", s.Resource("a").Origin("o").Window(s.now()).Counts, want)
-			s.equal("inbound", s.Inbound().Window(s.now()).Counts, want)
-			s.equal("root", s.Tree().View().Window(s.now()).Counts, want)
-			s.equal("entrance", s.Tree().Children()[0].View().Window(s.now()).Counts, want)
+			s.equal("origin", s.Resource("a").Origin("o").Window().Counts, want)
+			s.equal("inbound", s.Inbound().Window().Counts, want)
+			s.equal("root", s.Tree().View().Window().Counts, want)
+			s.equal("entrance", s.Tree().Children()[0].View().Window().Counts, want)
 		}},
 		{"a block that comes up through an entry is no exception of it", func(s stage) {
 			e := s.enter("a")
@@ -270,11 +268,11 @@ func TestOtherwiseThanSentinel(t *testing.T) {
 			e := s.enter("a", collector.Entrance("x"))
 			s.clock.add(5 * ms)
 			e.Exit(errBad)
-			w := s.Tree().Children()[0].View().Window(s.now())
+			w := s.Tree().Children()[0].View().Window()
 			s.equal("exceptions", w.Exception, int64(1))
 			s.equal("shortest", w.RTMin, 5*ms)
 			s.equal("best", w.MaxCompleteQPS(), 2.0)
-			s.equal("minute", s.Tree().Children()[0].View().Minute(s.now()).Complete, int64(1))
+			s.equal("minute", s.Tree().Children()[0].View().Minute().Complete, int64(1))
 		}},
 		{"the pass of a prioritized call is in every node, in the second in which it passes, because success must not pass pass", func(s stage) {
 			synctest.Test(s.T, func(t *testing.T) {
@@ -289,11 +287,11 @@ func TestOtherwiseThanSentinel(t *testing.T) {
 				e.Exit(nil)
 				time.Sleep(time.Second)
 				open := c.Seal().Open
-				for name, v := range map[string]*node.View{
+				for name, v := range map[string]collector.View{
 					"cluster": c.Resource("a").View(), "origin": c.Resource("a").Origin("o"), "inbound": c.Inbound(),
 					"root": c.Tree().View(), "entrance": c.Tree().Children()[1].View(), "default": c.Tree().Children()[1].Children()[0].View(),
 				} {
-					m, ok := v.Second(open - 1)
+					m, ok := v.Node().Second(open - 1)
 					if !ok || m.Pass != 1 || m.OccupiedPass != 1 || m.Complete != 1 {
 						t.Errorf("%s: %+v, %t", name, m, ok)
 					}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/windowstat/windowstat/node"
 )
 
 const (
@@ -24,9 +22,8 @@ const (
 // is the child of all its callers, and its own if it calls itself: the tree is a graph, and whoever prints it must stop
 // somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
 type TreeNode struct {
+	life     // with the resource, nil for the root and for entrances
 	name     string
-	view     *node.View
-	resource *Resource // nil for the root and for entrances
 	entrance *TreeNode // nil for the root; its own for an entrance
 
 	children sync.Map                // name: *TreeNode
@@ -37,8 +34,6 @@ type TreeNode struct {
 	// Guarded by the collector's mu:
 	parents []*TreeNode
 	places  int // of an entrance: nodes in its context
-
-	dead atomic.Bool // not in the tree any more; changes under the collector's mu
 }
 
 // Tree returns the root of the call tree. It is nil for a nil Collector.
@@ -52,12 +47,12 @@ func (c *Collector) Tree() *TreeNode {
 // Name is the name of the resource or of the entrance, or [Root].
 func (t *TreeNode) Name() string { return t.name }
 
-// View has the node's readings: of the resource in this context, of everything that enters by the entrance, of
-// everything that enters the process.
-func (t *TreeNode) View() *node.View { return t.view }
+// View reads the node: the resource in this context, everything that enters by the entrance, or everything that enters the
+// process.
+func (t *TreeNode) View() View { return View{&t.life} }
 
 // Children are the nodes that were called from this one, by name. If there were calls below it that the tree does not
-// show, because they were nested too deep or the tree is full, the last child is [Other], with a nil View.
+// show, because they were nested too deep or the tree is full, the last child is [Other], with a View that is idle.
 func (t *TreeNode) Children() []*TreeNode {
 	var list []*TreeNode
 	for _, child := range t.children.Range {

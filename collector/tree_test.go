@@ -180,7 +180,7 @@ func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	defer f.mu.Unlock()
 	m := c.Seal()
 	nodes := 0
-	check := func(name string, v *node.View, count func(happened) bool) {
+	check := func(name string, v collector.View, count func(happened) bool) {
 		t.Helper()
 		f.check(t, c, m, name, v, count)
 		nodes++
@@ -204,22 +204,22 @@ func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	}
 }
 
-func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Moment, name string, v *node.View, count func(happened) bool) {
+func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Moment, name string, v collector.View, count func(happened) bool) {
 	t.Helper()
-	first := c.Tree().View().Since()
+	first := c.Tree().View().Node().Since()
 	all, flying := f.counts(0, time.Hour, count)
-	if s := v.Snapshot(m.Now, nil); s.Total != all || s.InFlight != flying || v.InFlight() != flying {
+	if s := v.Snapshot(nil); s.Total != all || s.InFlight != flying || v.InFlight() != flying {
 		t.Fatalf("%s: %+v, %d in flight; want %+v, %d", name, s.Total, s.InFlight, all, flying)
 	}
 	now := time.Since(f.begin)
 	window := now.Truncate(500 * ms)
-	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window(m.Now).Counts != want || v.PassQPS(m.Now) != float64(want.Pass) {
-		t.Fatalf("%s: window %+v, want %+v", name, v.Window(m.Now).Counts, want)
+	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window().Counts != want || v.PassQPS() != float64(want.Pass) {
+		t.Fatalf("%s: window %+v, want %+v", name, v.Window().Counts, want)
 	}
-	for i := v.Since(); i < m.Open; i++ {
+	for i := v.Node().Since(); i < m.Open; i++ {
 		from := time.Duration(i-first) * time.Second
 		want, flying := f.counts(from, from+time.Second, count)
-		got, ok := v.Second(i)
+		got, ok := v.Node().Second(i)
 		if !ok || got.Counts != want || got.InFlight != flying || got.InFlightMax < flying {
 			t.Fatalf("%s: second %d: %+v (%t), want %+v, %d in flight", name, i-first, got, ok, want, flying)
 		}
@@ -233,7 +233,7 @@ func (f *forest) check(t *testing.T, c *collector.Collector, m collector.Moment,
 		}
 	}
 	var h node.Histogram
-	if from := max(v.Since(), m.Open-60); !v.Histogram(from, m.Open, &h) {
+	if from := max(v.Node().Since(), m.Open-60); !v.Node().Histogram(from, m.Open, &h) {
 		t.Fatalf("%s: no histogram", name)
 	} else if want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, count); h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("%s: histogram of %d with sum %v, want %+v", name, h.Count(), h.Sum(), want)
@@ -321,7 +321,7 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 	b := c.Tree().Children()[0].Children()[0].Children()[0]
 	below := b.Children()
-	if len(below) != 1 || below[0].Name() != collector.Other || below[0].View() != nil {
+	if len(below) != 1 || below[0].Name() != collector.Other || below[0].View().Node() != nil {
 		t.Errorf("below b: %v", below)
 	}
 	if h := c.Health(); h.TreeOverflow != 2 || c.Resource("d").Snapshot(nil).Total.Pass != 1 {

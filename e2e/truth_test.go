@@ -52,7 +52,7 @@ func (x truth) peak() (most int64) {
 func (s *service) truths() (map[string]truth, error) {
 	all := map[string]truth{}
 	for _, h := range habits() {
-		since := s.stats.Resource(h.resource).View().Since()
+		since := s.stats.Resource(h.resource).View().Node().Since()
 		all[h.resource] = truth{s.name(since), map[int64]metriclog.Row{}}
 	}
 	files, err := s.log.Files()

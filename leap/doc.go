@@ -15,8 +15,8 @@
 //	at 4.0 s the index becomes 8: slot 0 is emptied, marked 8, and only then written to
 //
 // A [Timeline] gives those times. It numbers seconds by the monotonic clock, which never goes back, and names them
-// after the wall clock, which may. Nothing here reads a clock but Timeline; everything else takes the time as an
-// argument.
+// after the wall clock, which may. A [Reading] is one of the monotonic clock. Only a Timeline reads a clock; everything
+// else takes the time as an argument, and no argument moves a Timeline beyond its clock.
 //
 // Caveats: an Array has no lock of its own, its owner provides one. Times are exact to the nanosecond from 1833 to
 // 2106; a Timeline that is anchored outside of that numbers its seconds from the nearer end of it, and still names

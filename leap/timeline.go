@@ -19,10 +19,24 @@ const (
 	// named is how many seconds back the names of seconds are kept.
 	named = 2 * 3600
 	// lastReading and firstIndex, lastIndex keep every sum of times within an int64 of nanoseconds.
-	lastReading = time.Duration(1) << 62
+	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
 	firstIndex  = -lastIndex
 )
+
+// Reading is a reading of a Timeline's monotonic clock, from [Timeline.Now]. It is a type of its own so that no duration
+// passes for one. Readings of one Timeline can be compared; what lies between two of them is [Reading.Sub]. The zero value
+// is the moment that the clock counts from.
+type Reading time.Duration
+
+// Sub is the time from the reading o to r, negative if r is the earlier one.
+func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
+
+// Add is the reading that the clock will show, or has shown, d after r.
+func (r Reading) Add(d time.Duration) Reading { return r + Reading(d) }
+
+// String is the time since the moment that the clock counts from.
+func (r Reading) String() string { return time.Duration(r).String() }
 
 // Clock is what a Timeline reads.
 type Clock struct {
@@ -73,7 +87,7 @@ type Second struct {
 	// Repeat says that Name is not after all names before it, because the wall clock was set back.
 	Repeat bool
 	// Start and End are the readings of the monotonic clock between which the second is open: [Start, End).
-	Start, End time.Duration
+	Start, End Reading
 }
 
 // Health is what a Timeline knows about the wall clock.
@@ -99,7 +113,7 @@ type run struct {
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.read()
-	name, start := wall.Unix(), mono-time.Duration(wall.Nanosecond())
+	name, start := wall.Unix(), mono.Add(-time.Duration(wall.Nanosecond()))
 	floor := name - 1
 	if !clock.After.IsZero() && clock.After.Unix() >= name {
 		floor = clock.After.Unix()
@@ -108,7 +122,7 @@ func NewTimeline(clock Clock) *Timeline {
 			t.health.Offset = -ahead
 		}
 	}
-	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start + time.Second}
+	first := Second{Index: min(max(name, firstIndex), lastIndex), Name: name, Repeat: name <= floor, Start: start, End: start.Add(time.Second)}
 	t.runs = []run{{index: first.Index, name: name, floor: floor}}
 	t.latest = max(name, floor)
 	if first.Repeat {
@@ -119,16 +133,17 @@ func NewTimeline(clock Clock) *Timeline {
 }
 
 // Now reads the monotonic clock. It costs one clock reading, half of time.Now.
-func (t *Timeline) Now() time.Duration {
+func (t *Timeline) Now() Reading {
 	if t.clock.Mono != nil {
-		return t.clock.Mono()
+		return Reading(t.clock.Mono())
 	}
-	return time.Since(t.anchor)
+	return Reading(time.Since(t.anchor))
 }
 
 // At returns the second that is open at the reading now, and opens it if nobody has. A reading from before the
-// second that is open already gets that one: time only goes forward.
-func (t *Timeline) At(now time.Duration) Second {
+// second that is open already gets that one: time only goes forward. A reading that the clock has not reached counts as
+// the present one: reading never moves time.
+func (t *Timeline) At(now Reading) Second {
 	if s := t.open.Load(); now < s.End {
 		return *s
 	}
@@ -171,6 +186,26 @@ func (t *Timeline) Index(at time.Time) (int64, bool) {
 	return 0, false
 }
 
+// IndexFrom is the index of the first second that starts at the wall-clock time at or after it, of those that can be named,
+// see [Timeline.Name]. For a time to come it is what the index will be if the clock does not step. For one from before the
+// line began, or more than two hours ago if the clock stepped since, it is that of the first second that is known.
+func (t *Timeline) IndexFrom(at time.Time) int64 {
+	name := min(max(at.Unix(), -1<<60), 1<<60) // so that no sum overflows
+	if at.Nanosecond() > 0 {
+		name++
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range t.runs {
+		from := max(r.name, r.floor+1, name)
+		index := r.index + from - r.name
+		if i == len(t.runs)-1 || index < t.runs[i+1].index {
+			return index
+		}
+	}
+	return 0 // not reached: there is a last run
+}
+
 // Health tells how the line and the wall clock get on.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
@@ -178,11 +213,11 @@ func (t *Timeline) Health() Health {
 	return t.health
 }
 
-func (t *Timeline) turn(now time.Duration) Second {
+func (t *Timeline) turn(now Reading) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := *t.open.Load()
-	now = min(now, lastReading)
+	now = min(now, t.Now(), lastReading)
 	for now >= s.End { // twice, if the second that now fell into is made so short that it is over
 		s = t.next(s, now)
 	}
@@ -191,9 +226,9 @@ func (t *Timeline) turn(now time.Duration) Second {
 }
 
 // next opens the second that now falls into if seconds have their usual length, as those that nobody asked for had.
-func (t *Timeline) next(s Second, now time.Duration) Second {
-	idle := int64((now - s.End) / time.Second)
-	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End + time.Duration(idle)*time.Second}
+func (t *Timeline) next(s Second, now Reading) Second {
+	idle := int64(now.Sub(s.End) / time.Second)
+	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second)}
 	floor := t.runs[len(t.runs)-1].floor
 	t.health.Repeated += min(max(floor-s.Name, 0), idle)
 	t.latest = max(t.latest, next.Name-1)
@@ -205,7 +240,7 @@ func (t *Timeline) next(s Second, now time.Duration) Second {
 // decides its length.
 func (t *Timeline) follow(s *Second) {
 	mono, wall := t.read()
-	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono - s.Start))
+	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
 	if d := ahead - t.health.Offset; d >= step || d <= -step {
 		t.health.Steps++
 	}
@@ -221,9 +256,9 @@ func (t *Timeline) follow(s *Second) {
 	}
 	t.latest = max(t.latest, s.Name)
 	t.health.Offset = ahead
-	s.End = s.Start + time.Second
+	s.End = s.Start.Add(time.Second)
 	if ahead > quiet || ahead < -quiet {
-		s.End -= min(max(ahead, -slew), slew)
+		s.End = s.End.Add(-min(max(ahead, -slew), slew))
 	}
 }
 
@@ -235,38 +270,39 @@ func (t *Timeline) rename(r run) {
 }
 
 // read reads both clocks as nearly at once as can be.
-func (t *Timeline) read() (mono time.Duration, wall time.Time) {
+func (t *Timeline) read() (mono Reading, wall time.Time) {
 	if t.clock.Mono != nil {
-		mono = t.clock.Mono()
+		mono = t.Now()
 		for range 3 { // a pause between the two readings would look like a step
 			wall = t.clock.Wall().Round(0)
 			before := mono
-			if mono = t.clock.Mono(); mono-before <= quiet {
+			if mono = t.Now(); mono.Sub(before) <= quiet {
 				break
 			}
 		}
 		return mono, wall
 	}
 	now := time.Now()
-	return now.Sub(t.anchor), now.Round(0)
+	return Reading(now.Sub(t.anchor)), now.Round(0)
 }
 
 // Line is the time on the line at the reading now, since 1970: Index seconds and the part of this second that has
-// passed. A reading outside of the second gets its nearer end.
-func (s Second) Line(now time.Duration) time.Duration {
-	length := s.End - s.Start
-	part := min(max(now-s.Start, 0), length-1)
+// passed. A reading outside of the second gets its nearer end. It is a time.Duration, because an [Array] is told times
+// since an epoch, and is no [Reading].
+func (s Second) Line(now Reading) time.Duration {
+	length := s.End.Sub(s.Start)
+	part := min(max(now.Sub(s.Start), 0), length-1)
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
 // Reading is the first reading of the monotonic clock at which the line has reached the time line, which must not lie
 // before the second. For a time after its end it is an estimate: the seconds that follow are taken to have their usual
 // length.
-func (s Second) Reading(line time.Duration) time.Duration {
-	length := s.End - s.Start
+func (s Second) Reading(line time.Duration) Reading {
+	length := s.End.Sub(s.Start)
 	part := line - time.Duration(s.Index)*time.Second
 	if part > time.Second {
-		return s.End + part - time.Second
+		return s.End.Add(part - time.Second)
 	}
-	return s.Start + (part*length+time.Second-1)/time.Second
+	return s.Start.Add((part*length + time.Second - 1) / time.Second)
 }

@@ -2,6 +2,7 @@ package leap_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,8 +32,11 @@ func newLine(c *clocks) *leap.Timeline {
 	})
 }
 
+// now is the reading that the clock shows.
+func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
+
 // nameAt is the name of the second that is open now, relative to the first.
-func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.mono).Name - start.Unix() }
+func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
 	c := &clocks{mono: time.Hour}
@@ -68,17 +72,48 @@ func TestReadingsBehindGetTheOpenSecond(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.pass(10 * time.Second)
-	open := l.At(c.mono)
-	for _, now := range []time.Duration{c.mono - 5*time.Second, 0, -time.Hour, math.MinInt64} {
+	open := l.At(c.now())
+	for _, now := range []leap.Reading{c.now().Add(-5 * time.Second), 0, leap.Reading(-time.Hour), math.MinInt64} {
 		if got := l.At(now); got != open {
 			t.Errorf("At(%v) = %+v, want the open second %+v", now, got, open)
 		}
 	}
 }
 
+// One reading from the future opened the second it fell into. Until the clock was there, that second stayed open: it got
+// the events of all the seconds before it.
+func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
+	c := &clocks{}
+	l := newLine(c)
+	for i := range int64(5) {
+		for _, ahead := range []time.Duration{0, 1, 5 * time.Minute, time.Hour, math.MaxInt64 - c.mono} {
+			s := l.At(c.now().Add(ahead))
+			if got := s.Name - start.Unix(); got != i || c.now() < s.Start || c.now() >= s.End {
+				t.Fatalf("at %v, a reading %v ahead gets second %d, [%v, %v)", c.mono, ahead, got, s.Start, s.End)
+			}
+		}
+		c.pass(time.Second)
+	}
+	if h := l.Health(); h != (leap.Health{}) {
+		t.Errorf("health %+v", h)
+	}
+}
+
+func TestReadings(t *testing.T) {
+	c := &clocks{mono: time.Hour}
+	l := newLine(c)
+	before := l.Now()
+	c.pass(90 * ms)
+	after := l.Now()
+	if after.Sub(before) != 90*ms || before.Sub(after) != -90*ms || before.Add(90*ms) != after || after.String() != "1h0m0.09s" {
+		t.Errorf("%v follows %v", after, before)
+	}
+}
+
 func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
+	c.mono = math.MaxInt64
 	s := l.At(math.MaxInt64)
 	if s.End <= s.Start || s.Line(math.MaxInt64) < 0 || s.Line(s.Start) < 0 {
 		t.Errorf("the last second is %+v", s)
@@ -87,7 +122,7 @@ func TestAbsurdReadingsDoNotOverflow(t *testing.T) {
 		c := &clocks{wall: time.Date(year, 6, 1, 0, 0, 0, 5e8, time.UTC)}
 		l := newLine(c)
 		c.pass(3 * time.Second)
-		s := l.At(c.mono)
+		s := l.At(c.now())
 		if name, ok := l.Name(s.Index); !ok || !name.Equal(c.wall.Truncate(time.Second)) {
 			t.Errorf("year %d: the second at %v is named %v, %t", year, c.wall, name, ok)
 		}
@@ -99,18 +134,18 @@ func TestSmallDifferencesAreSlewed(t *testing.T) {
 	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
 		c := &clocks{}
 		l := newLine(c)
-		last := l.At(c.mono)
+		last := l.At(c.now())
 		c.step(diff)
 		for range 200 * 20 {
 			c.pass(50 * ms)
-			s := l.At(c.mono)
+			s := l.At(c.now())
 			if s.Index == last.Index {
 				continue
 			}
 			if s.Index != last.Index+1 || s.Name != last.Name+1 || s.Start != last.End {
 				t.Fatalf("diff %v: second %+v follows %+v", diff, s, last)
 			}
-			if d := s.End - s.Start - time.Second; d > 10*ms || d < -10*ms {
+			if d := s.End.Sub(s.Start) - time.Second; d > 10*ms || d < -10*ms {
 				t.Fatalf("diff %v: a second is %v long", diff, d+time.Second)
 			}
 			last = s
@@ -126,11 +161,11 @@ func TestStepForwardSkipsNames(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	c.pass(time.Second)
-	before := l.At(c.mono)
+	before := l.At(c.now())
 	c.step(time.Hour)
 	c.pass(time.Second)
-	after := l.At(c.mono)
-	if after.Index != before.Index+1 || after.Name != before.Name+3601 || after.End-after.Start != time.Second {
+	after := l.At(c.now())
+	if after.Index != before.Index+1 || after.Name != before.Name+3601 || after.End.Sub(after.Start) != time.Second {
 		t.Errorf("%+v follows %+v", after, before)
 	}
 	for i, want := range map[int64]int64{0: 0, 1: 1, 2: 3602, 5: 3605} {
@@ -148,13 +183,13 @@ func TestStepForwardSkipsNames(t *testing.T) {
 func TestSmallStepBackIsNotFollowed(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
-	first := l.At(c.mono)
+	first := l.At(c.now())
 	c.step(-3 * time.Second)
 	for range 400 {
 		c.pass(time.Second)
-		l.At(c.mono)
+		l.At(c.now())
 	}
-	s := l.At(c.mono)
+	s := l.At(c.now())
 	if s.Name-first.Name != s.Index-first.Index {
 		t.Errorf("names were skipped or repeated: %+v", s)
 	}
@@ -169,11 +204,11 @@ func TestSmallStepBackIsNotFollowed(t *testing.T) {
 func TestLargeStepBackRepeatsNames(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
-	first := l.At(c.mono)
+	first := l.At(c.now())
 	c.step(-10 * time.Minute)
 	for i := range int64(700) {
 		c.pass(time.Second)
-		s := l.At(c.mono)
+		s := l.At(c.now())
 		if s.Index != first.Index+1+i {
 			t.Fatalf("time on the line went from %d to %d", first.Index+i, s.Index)
 		}
@@ -196,12 +231,12 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 func TestLargeStepBackWhileIdle(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
-	l.At(c.mono)
+	l.At(c.now())
 	c.step(-10 * time.Minute)
 	c.pass(time.Second)
-	l.At(c.mono)
+	l.At(c.now())
 	c.pass(700 * time.Second)
-	if s := l.At(c.mono); s.Repeat || s.Name != c.wall.Unix() {
+	if s := l.At(c.now()); s.Repeat || s.Name != c.wall.Unix() {
 		t.Errorf("%+v at %v", s, c.wall)
 	}
 	if h := l.Health(); h.Repeated != 600 {
@@ -213,7 +248,7 @@ func TestLargeStepBackWhileIdle(t *testing.T) {
 func TestIndexOfAName(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
-	first := l.At(c.mono)
+	first := l.At(c.now())
 	named := map[int64]bool{}
 	var seconds []leap.Second
 	for i := range 2000 {
@@ -226,7 +261,7 @@ func TestIndexOfAName(t *testing.T) {
 			c.step(40 * time.Second)
 		}
 		c.pass(time.Second)
-		s := l.At(c.mono)
+		s := l.At(c.now())
 		seconds = append(seconds, s)
 		if !s.Repeat {
 			named[s.Name] = true
@@ -247,6 +282,26 @@ func TestIndexOfAName(t *testing.T) {
 	if index, ok := l.Index(time.Unix(last.Name+5, 0)); !ok || index != last.Index+5 {
 		t.Errorf("five seconds ahead: %d, %t, want %d", index, ok, last.Index+5)
 	}
+	// IndexFrom is that of the first name that is not before the time.
+	seconds = append([]leap.Second{first}, seconds...)
+	for name := first.Name - 10; name < last.Name; name++ {
+		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
+		for _, at := range []time.Time{time.Unix(name, 0), time.Unix(name-1, 1)} {
+			if got := l.IndexFrom(at); got != seconds[i].Index {
+				t.Fatalf("from %d after the first on: index %d, want %d", name-first.Name, got-first.Index, i)
+			}
+		}
+	}
+	for at, want := range map[time.Time]int64{
+		time.Unix(last.Name+5, 0):   last.Index + 5,
+		{}:                          first.Index,
+		time.Unix(math.MinInt64, 0): first.Index,
+		time.Unix(1<<60, 0):         last.Index + 1<<60 - last.Name,
+	} {
+		if got := l.IndexFrom(at); got != want {
+			t.Errorf("from %v on: index %d, want %d", at, got, want)
+		}
+	}
 }
 
 // A second that is made shorter when it opens may be over by then; a reading must never get a second that it is
@@ -258,8 +313,8 @@ func TestASecondHoldsItsReading(t *testing.T) {
 			l := newLine(c)
 			c.pass(700*ms + gap - early) // early before the second's usual end
 			c.step(500 * ms)
-			s := l.At(c.mono)
-			if c.mono < s.Start || c.mono >= s.End {
+			s := l.At(c.now())
+			if c.now() < s.Start || c.now() >= s.End {
 				t.Fatalf("gap %v: the reading %v got [%v, %v)", gap, c.mono, s.Start, s.End)
 			}
 		}
@@ -277,7 +332,7 @@ func TestManySteps(t *testing.T) {
 			c.step(5 * time.Second)
 		}
 		c.pass(time.Second)
-		s := l.At(c.mono)
+		s := l.At(c.now())
 		seconds = append(seconds, second{s.Index, s.Name})
 	}
 	for _, s := range seconds {
@@ -290,7 +345,7 @@ func TestManySteps(t *testing.T) {
 // Line and Reading are inverse, for seconds of every length.
 func TestLineAndReading(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
-		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: 12345 + length}
+		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: leap.Reading(12345).Add(length)}
 		base := time.Duration(s.Index) * time.Second
 		for part := time.Duration(0); part <= time.Second; part += 12_345_678 {
 			now := s.Reading(base + part)
@@ -332,7 +387,7 @@ func TestAfter(t *testing.T) {
 				t.Errorf("it begins with second %d, want %d", got, tc.first)
 			}
 			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
-				s := l.At(c.mono)
+				s := l.At(c.now())
 				at, ok := l.Name(s.Index)
 				if ok && (!at.After(start.Add(tc.after).Truncate(time.Second)) || at.Unix() < last) {
 					t.Fatalf("%v has the name %v", c.mono, at)
@@ -364,13 +419,13 @@ func TestAfterAndSteps(t *testing.T) {
 		c.step(step)
 		for range 50 {
 			c.pass(100 * ms)
-			s := l.At(c.mono)
+			s := l.At(c.now())
 			if at, ok := l.Name(s.Index); ok && (i < 4 || !at.After(after)) {
 				t.Fatalf("step %d: %v is %v", i, c.mono, at)
 			}
 		}
 	}
-	if _, ok := l.Name(l.At(c.mono).Index); !ok {
+	if _, ok := l.Name(l.At(c.now()).Index); !ok {
 		t.Error("long after it seconds are still not handed out")
 	}
 }

@@ -3,6 +3,8 @@ package node
 import (
 	"math"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the
@@ -31,7 +33,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 
 // addHistograms adds the histograms of the seconds from from on. The second that starts at the reading open is open by
 // now. It returns the first second from which on all are known.
-func (s *Statistic) addHistograms(from int64, open time.Duration, hs []Histogram, sums []Counts) (known int64) {
+func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram, sums []Counts) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -74,7 +76,7 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 
 // addBefore adds all response times before the open second to h, and those of the second with this index and after it
 // to later.
-func (s *Statistic) addBefore(index int64, open time.Duration, h, later *Histogram) bool {
+func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogram) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)

@@ -1,5 +1,11 @@
 package node
 
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
 // Stripes is how many stripes the statistic has, the first included.
 func (s *Statistic) Stripes() int {
 	if more := s.more.Load(); more != nil {
@@ -10,3 +16,26 @@ func (s *Statistic) Stripes() int {
 
 // Grow adds stripes, as contention does.
 func (s *Statistic) Grow() { s.grow() }
+
+// Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
+func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
+	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
+		var b Counts
+		if back == 0 {
+			b, _ = s.openCounts()
+		} else if r := s.rings; r != nil {
+			if p := r.window.At(s.at - time.Duration(back)*r.window.Length()); p != nil {
+				b = *p
+			}
+		}
+		c.add(&b)
+	})
+	return c
+}
+
+// Sum is the counts of the seconds with indexes from from to before to together, and whether the histogram of all of them
+// is known.
+func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
+	whole = v.records(from, to, func(rec *sealed, _ []byte) { sum.add(&rec.Counts) })
+	return sum, whole
+}

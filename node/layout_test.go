@@ -20,10 +20,11 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 	h := new(node.Histogram)
 	return func(rt time.Duration) *node.Histogram {
-		s := node.New(shape, 0)
+		s, v := node.New(shape, 0), node.NewView(shape, 0)
+		v.Add(s)
 		c := s.Enter(0, 1)
-		c.Exit(rt, false)
-		s.Snapshot(0, h)
+		c.Exit(leap.Reading(rt), false)
+		v.Snapshot(0, h)
 		return h
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Loan is passes that were borrowed from a bucket to come, from [Statistic.Occupy]: one call that waits for that bucket
@@ -24,7 +26,7 @@ type loan struct {
 // they pass in it and the call is in flight, whoever turns the statistic and whenever: so the pass is in the second in
 // which it happened in every view, and no other second changes. It reports false if the bucket has begun at the
 // reading now, or if the statistic is retired.
-func (s *Statistic) Occupy(now, bucket time.Duration, n int64) (Loan, bool) {
+func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = max(n, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +48,7 @@ func (s *Statistic) Occupy(now, bucket time.Duration, n int64) (Loan, bool) {
 
 // Call turns the statistic to the reading now. If the bucket has begun, the loan has passed, and this is the call; its
 // response time counts from the reading entered. Otherwise it reports false, and the loan goes on.
-func (l *Loan) Call(now, entered time.Duration) (Call, bool) {
+func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
 		return Call{}, false
@@ -63,7 +65,7 @@ func (l *Loan) Call(now, entered time.Duration) (Call, bool) {
 }
 
 // Cancel gives the passes back. It reports false if the bucket has begun at the reading now: the loan has passed then.
-func (l *Loan) Cancel(now time.Duration) bool {
+func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {
 		return false
@@ -87,10 +89,8 @@ func (l *Loan) Cancel(now time.Duration) bool {
 	return true
 }
 
-// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. Whoever adds
-// calls to [Statistic.InFlight] must ask for them first: a call that passes in between is in both then, and not in
-// neither.
-func (s *Statistic) Waiting(now time.Duration) (calls, passes int64) {
+// waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes.
+func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -129,11 +130,12 @@ type position struct {
 // counted is when, on the line, an event counts that was stamped at the reading at.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
-		second := p.r.line.At(at)
+		now := leap.Reading(at)
+		second := p.r.line.At(now)
 		base := time.Duration(p.r.zero) * time.Second
-		line := second.Line(at) - base
+		line := second.Line(now) - base
 		p.open = line / p.length * p.length
-		p.end = second.Reading(base + p.open + p.length)
+		p.end = time.Duration(second.Reading(base + p.open + p.length))
 		return line
 	}
 	return p.open
@@ -177,26 +179,9 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// reader is what a statistic and a view have in common: every reading.
-type reader interface {
-	PassQPS(now time.Duration) float64
-	Window(now time.Duration) node.Window
-	Minute(now time.Duration) node.Window
-	Bucket(now time.Duration, back int) node.Counts
-	InFlight() int64
-	Waiting(now time.Duration) (calls, passes int64)
-	Snapshot(now time.Duration, h *node.Histogram) node.Snapshot
-	Second(index int64) (node.MetricNode, bool)
-	AppendSeconds(dst []node.MetricNode, from, to int64) []node.MetricNode
-	Sum(from, to int64) (node.Counts, bool)
-	Histogram(from, to int64, h *node.Histogram) bool
-	Since() int64
-	Began() time.Time
-}
-
 // schedule drives statistics and oracles with the same random events: bursts, gaps, late stamps, batches, calls that
-// overlap, borrowed passes, steps of the wall clock, statistics that come and go, readings of everything. One statistic
-// is read itself, several through a view. It is the body of the test and of the fuzz target.
+// overlap, borrowed passes, steps of the wall clock, statistics that come and go, readings of everything. It is
+// the body of the test and of the fuzz target.
 func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) {
 	r := newRig(t, node.Options{SampleCount: buckets})
 	length := time.Second / time.Duration(buckets)
@@ -208,15 +193,13 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		return x
 	}
 	var subjects []*subject
-	var read reader = r.Statistic
 	view := node.NewView(r.shape, 0)
 	if leaves == 1 {
+		view = r.view
 		subjects = append(subjects, newSubject(r.Statistic))
-	} else {
-		read = view
 	}
 	add := func() {
-		s := node.New(r.shape, r.now)
+		s := node.New(r.shape, leap.Reading(r.now))
 		view.Add(s)
 		subjects = append(subjects, newSubject(s))
 	}
@@ -250,7 +233,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 			}
 		}
 		if random.IntN(8) == 0 && len(subjects) > 0 {
-			check(t, random, r, o, subjects, read, buckets, steps, w)
+			check(t, random, r, o, subjects, view, buckets, steps, w)
 		}
 	}
 }
@@ -270,13 +253,14 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	if random.IntN(5) == 0 {
 		at = max(at-time.Duration(random.Int64N(int64(time.Second))), 0) // a stamp read some time ago
 	}
+	now := leap.Reading(at)
 	n := int64(1)
 	if random.IntN(4) == 0 {
 		n += random.Int64N(50)
 	}
 	switch k := random.IntN(12); {
 	case k < 4:
-		c := s.Enter(at, n)
+		c := s.Enter(now, n)
 		s.calls = append(s.calls, flying{&c, at, n})
 		s.record(event{at: s.counted(at), pass: n, balance: 1})
 	case k < 7 && len(s.calls) > 0:
@@ -284,19 +268,19 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		c := s.calls[i]
 		s.calls = slices.Delete(s.calls, i, i+1)
 		failed := random.IntN(3) == 0
-		c.call.Exit(at, failed)
+		c.call.Exit(now, failed)
 		e := event{at: s.counted(at), done: c.n, rt: max(at-c.entered, 0), balance: -1}
 		if failed {
 			e.failed = c.n
 		}
 		s.record(e)
 	case k < 8:
-		s.Block(at, n)
+		s.Block(now, n)
 		s.record(event{at: s.counted(at), block: n})
 	case k < 9:
 		s.counted(at)
 		bucket := s.open + time.Duration(random.IntN(4))*s.length
-		l, ok := s.Occupy(at, time.Duration(r.zero)*time.Second+bucket, n)
+		l, ok := s.Occupy(now, time.Duration(r.zero)*time.Second+bucket, n)
 		if ok != (bucket > s.open) {
 			panic("a loan from a bucket that has begun, or none from one to come")
 		}
@@ -308,7 +292,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		l := s.loans[i]
 		s.counted(at)
 		if random.IntN(2) == 0 {
-			if l.Cancel(at) == l.passed {
+			if l.Cancel(now) == l.passed {
 				panic("a loan was given back that has passed, or not though it has not")
 			}
 			if !l.passed {
@@ -316,7 +300,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			}
 			break
 		}
-		c, ok := l.Call(at, l.entered)
+		c, ok := l.Call(now, leap.Reading(l.entered))
 		if ok != l.passed {
 			panic("a loan has passed that has not, or has not that has")
 		}
@@ -327,7 +311,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	case retire && len(s.calls) == 0 && len(s.loans) == 0:
 		s.counted(r.now)
 		since := int64(s.open/time.Second) - 59
-		s.retired = s.Retire(r.now, r.zero+since)
+		s.retired = s.Retire(leap.Reading(r.now), r.zero+since)
 		if used := s.counts(time.Duration(since)*time.Second, s.open+s.length); s.retired && used != (node.Counts{}) {
 			panic("a statistic was retired that was used")
 		}
@@ -348,9 +332,10 @@ type witness struct {
 }
 
 // check compares every reading with the oracles.
-func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read reader, buckets int, steps bool, w *witness) {
+func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View, buckets int, steps bool, w *witness) {
 	t.Helper()
 	length := time.Second / time.Duration(buckets)
+	now := leap.Reading(r.now)
 	var open time.Duration
 	var inFlight, waiting, waiters int64
 	for _, s := range subjects {
@@ -358,8 +343,8 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 			continue
 		}
 		s.counted(r.now)
-		if len(subjects) == 1 {
-			s.Seal(r.now) // a view does that by itself, once the second was opened
+		if random.IntN(2) == 0 {
+			s.Seal(now) // the view does that by itself, once the second was opened
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
@@ -375,7 +360,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if live(subjects) == 0 {
 		return
 	}
-	r.line.At(r.now)
+	r.line.At(now)
 	present := int64(open / time.Second)
 	first := read.Since() - r.zero
 	for i := max(first, present-65-int64(random.IntN(2))*700); i <= present; i++ {
@@ -417,14 +402,14 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 
 	end := open + length
-	win := read.Window(r.now)
-	if want := o.counts(end-time.Second, end); win.Counts != want || read.PassQPS(r.now) != float64(want.Pass) {
+	win := read.Window(now)
+	if want := o.counts(end-time.Second, end); win.Counts != want || read.PassQPS(now) != float64(want.Pass) {
 		t.Fatalf("window at %v:\n got %+v\nwant %+v", open, win.Counts, want)
 	}
 	var most int64
 	for back := range buckets {
 		want := o.counts(end-time.Duration(back+1)*length, end-time.Duration(back)*length)
-		if got := read.Bucket(r.now, back); got != want {
+		if got := read.Bucket(now, back); got != want {
 			t.Fatalf("bucket %d back at %v:\n got %+v\nwant %+v", back, open, got, want)
 		}
 		most = max(most, want.Complete)
@@ -433,7 +418,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		t.Fatalf("most completions in a bucket: %d, want %d", win.MaxComplete, most)
 	}
 	end = time.Duration(present+1) * time.Second
-	minute := read.Minute(r.now)
+	minute := read.Minute(now)
 	if want := o.counts(end-time.Minute, end); minute.Counts != want {
 		t.Fatalf("minute at %v:\n got %+v\nwant %+v", open, minute.Counts, want)
 	}
@@ -469,15 +454,13 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
 		checkQuantile(t, h, q, o.quantile(q, begin, until))
 	}
-	if v, ok := read.(*node.View); ok {
-		checkDistributions(t, v, r.zero, from, to, o)
-	}
+	checkDistributions(t, read, r.zero, from, to, o)
 	if _, whole := read.Sum(r.zero+from, r.zero+present+1); whole {
 		t.Fatalf("a sum with the open second in it is called whole")
 	}
 
-	s := read.Snapshot(r.now, h)
-	calls, passes := read.Waiting(r.now)
+	s := read.Snapshot(now, h)
+	calls, passes := read.Waiting(now)
 	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight || passes != waiting || calls != waiters {
 		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d", open, s.Total, s.InFlight, passes, want, inFlight, waiting)
 	}

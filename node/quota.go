@@ -105,7 +105,7 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 
 // Fill makes the quota know what has passed in the leaves of a view, and is borrowed there, as of the reading now: for
 // a rule that begins while calls go on.
-func (q *Quota) Fill(v *View, now time.Duration) {
+func (q *Quota) Fill(v *View, now leap.Reading) {
 	count := func(at time.Duration, n int64) {
 		if b := q.ring.At(at); b != nil {
 			*b = saturate(*b, n)

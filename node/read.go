@@ -1,8 +1,9 @@
 package node
 
 import (
-	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
@@ -48,39 +49,6 @@ func (w Window) rate(n int64) float64 {
 		return 0
 	}
 	return float64(n) / w.Span.Seconds()
-}
-
-// PassQPS is the passes of the second window at the reading now, per second: [Statistic.Window] for the one number
-// that is asked for most.
-func (s *Statistic) PassQPS(now time.Duration) float64 {
-	s.lockAt(now)
-	sum := s.windowPasses()
-	s.unlockStripes()
-	return float64(sum) / s.first.shape.span.Seconds()
-}
-
-// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
-// Options.Interval long.
-func (s *Statistic) Window(now time.Duration) Window {
-	var room [64]int64
-	w, done := s.first.shape.window(room[:])
-	s.lockAt(now)
-	s.addWindow(&w, done)
-	s.unlockStripes()
-	w.MaxComplete = slices.Max(done)
-	return w
-}
-
-// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
-// Options.Minute long.
-func (s *Statistic) Minute(now time.Duration) Window {
-	var room [64]int64
-	w, done := s.first.shape.minuteWindow(room[:])
-	s.lockAt(now)
-	s.addMinute(&w, done)
-	s.unlockStripes()
-	w.MaxComplete = slices.Max(done)
-	return w
 }
 
 // window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
@@ -153,41 +121,17 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// Bucket returns the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the
-// previous one, Options.SampleCount - 1 the oldest. A bucket outside of the window has nothing.
-func (s *Statistic) Bucket(now time.Duration, back int) Counts {
-	s.lockAt(now)
-	defer s.unlockStripes()
-	return s.bucket(back)
-}
-
-// bucket is Bucket for callers that hold all stripes' locks.
-func (s *Statistic) bucket(back int) Counts {
-	length := s.first.shape.second.Length()
-	switch {
-	case back == 0:
-		open, _ := s.openCounts()
-		return open
-	case back < 0 || back >= int(s.first.shape.span/length) || s.rings == nil:
-		return Counts{}
-	}
-	if b := s.rings.window.At(s.at - time.Duration(back)*length); b != nil {
-		return *b
-	}
-	return Counts{}
-}
-
-// InFlight is how many calls are in flight.
-func (s *Statistic) InFlight() int64 {
+// inFlight is how many calls are in flight.
+func (s *Statistic) inFlight() int64 {
 	s.lockStripes()
 	defer s.unlockStripes()
 	_, flying := s.openCounts()
 	return flying
 }
 
-// Snapshot is a statistic at one moment. It is a plain value, and comparable.
+// Snapshot is a view at one moment. It is a plain value, and comparable.
 type Snapshot struct {
-	// Total is everything since the statistic began, up to the moment.
+	// Total is everything since the view began, up to the moment.
 	Total Counts
 	// InFlight is what was in flight at the moment.
 	InFlight int64
@@ -195,29 +139,6 @@ type Snapshot struct {
 	Last MetricNode
 	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
 	Peak int64
-}
-
-// Snapshot reads the statistic at the reading now. If h is not nil it is set to the histogram of all response times
-// since the statistic began, as of the same moment: its count is Total.Complete.
-func (s *Statistic) Snapshot(now time.Duration, h *Histogram) Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-	var snap Snapshot
-	snap.Last, _ = s.second(s.index - 1)
-	if s.rings != nil {
-		for _, p := range s.rings.minute.Window(secondAt(s.index-1), s.first.shape.horizon) {
-			snap.Peak = max(snap.Peak, peakOf(s.rings.store.get(*p), s.first.shape.perSec))
-		}
-	}
-	if h != nil {
-		h.reset(s.first.shape.layout)
-	}
-	s.addTotal(&snap, h)
-	if h != nil {
-		h.measure(&snap.Total)
-	}
-	return snap
 }
 
 // addTotal adds what was counted up to now to the snapshot, and to the cells of h. Holds mu.
@@ -239,9 +160,9 @@ func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
 }
 
 // lockAt locks all stripes, at the reading now or later.
-func (s *Statistic) lockAt(now time.Duration) {
+func (s *Statistic) lockAt(now leap.Reading) {
 	s.first.mu.Lock()
-	if now >= time.Duration(s.first.end.Load()) {
+	if now >= leap.Reading(s.first.end.Load()) {
 		s.first.turn(now)
 	}
 	for st := range s.stripes {

@@ -88,7 +88,7 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 		c.Exit(at+5*time.Second-1, true)
 		r.Seal(at + 5*time.Second)
 		var h node.Histogram
-		for s := r.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
+		for s := r.view.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
 			m, ok := r.Second(s)
 			if !ok {
 				continue
@@ -138,7 +138,7 @@ func TestRegressionClockSetBack(t *testing.T) {
 		}
 		r.now += 2 * time.Second
 		r.Seal(r.now)
-		sum, whole := r.Sum(r.zero, r.line.At(r.now).Index)
+		sum, whole := r.Sum(r.zero, r.open(r.now).Index)
 		if sum != s.Total || !whole {
 			t.Errorf("back %v: the sealed seconds hold %+v (%t)", back, sum, whole)
 		}
@@ -214,7 +214,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 			"PassQPS": w.PassQPS(), "BlockQPS": w.BlockQPS(), "CompleteQPS": w.CompleteQPS(), "ExceptionQPS": w.ExceptionQPS(),
 			"OccupiedPassQPS": w.OccupiedPassQPS(), "TotalQPS": w.TotalQPS(), "MaxCompleteQPS": w.MaxCompleteQPS(),
 			"AvgRT": float64(w.AvgRT()), "ExceptionRatio": w.ExceptionRatio(), "BlockRatio": w.BlockRatio(),
-			"Statistic.PassQPS": r.PassQPS(time.Hour),
+			"View.PassQPS": r.PassQPS(time.Hour),
 		} {
 			if got != 0 {
 				t.Errorf("%s is %v", name, got)
@@ -271,16 +271,60 @@ func TestRegressionALoanBefore1970(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := node.New(shape, 0)
-	zero := s.Since()
+	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	v.Add(s)
+	zero := v.Since()
 	if _, ok := s.Occupy(0, time.Duration(zero)*time.Second+1500*ms, 1); !ok {
 		t.Fatal("no loan")
 	}
 	now = 5 * time.Second
-	s.Seal(now)
+	s.Seal(leap.Reading(now))
 	for i := range int64(4) {
-		if m, ok := s.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
+		if m, ok := v.Second(zero + i); !ok || m.Pass != map[int64]int64{1: 1}[i] {
 			t.Errorf("second %d: %+v, %t", i, m, ok)
+		}
+	}
+}
+
+// A reading from the future, of whatever kind, opened the bucket it fell into: until the clock was there, no second was
+// sealed, and all calls were counted into that one bucket.
+func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
+	for name, read := range map[string]func(r *rig, ahead leap.Reading){
+		"Seal":     func(r *rig, ahead leap.Reading) { r.Statistic.Seal(ahead) },
+		"Block":    func(r *rig, ahead leap.Reading) { r.Statistic.Block(ahead, 1) },
+		"Enter":    func(r *rig, ahead leap.Reading) { r.Statistic.Enter(ahead, 1) },
+		"Occupy":   func(r *rig, ahead leap.Reading) { r.Statistic.Occupy(ahead, 0, 1) },
+		"Retire":   func(r *rig, ahead leap.Reading) { r.Statistic.Retire(ahead, r.zero+10) },
+		"New":      func(r *rig, ahead leap.Reading) { r.view.Add(node.New(r.shape, ahead)) },
+		"PassQPS":  func(r *rig, ahead leap.Reading) { r.view.PassQPS(ahead) },
+		"Window":   func(r *rig, ahead leap.Reading) { r.view.Window(ahead) },
+		"Minute":   func(r *rig, ahead leap.Reading) { r.view.Minute(ahead) },
+		"Snapshot": func(r *rig, ahead leap.Reading) { r.view.Snapshot(ahead, nil) },
+		"Waiting":  func(r *rig, ahead leap.Reading) { r.view.Waiting(ahead) },
+	} {
+		for _, ahead := range []time.Duration{600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second} {
+			r := newRig(t, node.Options{})
+			other := node.New(r.shape, 0) // which nobody hands such a reading
+			r.view.Add(other)
+			passes := int64(2)
+			if name == "Enter" {
+				passes = 3
+			}
+			for i := range int64(4) {
+				now := time.Duration(i)*time.Second + 100*ms
+				read(r, r.at(now).Add(ahead))
+				r.call(now, 10*ms, false)
+				other.Enter(leap.Reading(now), 1)
+				if got := r.Window(now).Pass; got != passes {
+					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
+				}
+				if got := r.Window(now + 900*ms).Pass; got != 0 { // they were in the first half of the second
+					t.Fatalf("%s %v ahead: the window at %v holds %d passes", name, ahead, now+900*ms, got)
+				}
+				if m := r.second(t, i); m.Pass != passes || m.Complete != 1 {
+					t.Fatalf("%s %v ahead: second %d holds %+v, want %d passes", name, ahead, i, m, passes)
+				}
+			}
 		}
 	}
 }

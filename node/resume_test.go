@@ -10,17 +10,17 @@ import (
 // A call that passed in a process before this one is in flight and completes here, and passes nowhere.
 func TestResume(t *testing.T) {
 	r := newRig(t, node.Options{})
-	call, batch := r.Resume(100*ms, 1), r.Resume(200*ms, 3)
+	first, batch := r.Resume(100*ms, 1), r.Resume(200*ms, 3)
 	if got := r.InFlight(); got != 2 {
 		t.Fatalf("%d in flight, want 2", got)
 	}
 	later := r.Enter(1300*ms, 1)
 	for _, x := range []struct {
-		call   *node.Call
+		call   *call
 		at     time.Duration
 		failed bool
 		n      int64
-	}{{&later, 1400 * ms, false, 1}, {&call, 2500 * ms, true, 1}, {&batch, 3500 * ms, false, 3}} {
+	}{{&later, 1400 * ms, false, 1}, {&first, 2500 * ms, true, 1}, {&batch, 3500 * ms, false, 3}} {
 		if n := x.call.Exit(x.at, x.failed); n != x.n {
 			t.Errorf("the end at %v counted %d, want %d", x.at, n, x.n)
 		}

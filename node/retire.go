@@ -2,7 +2,8 @@ package node
 
 import (
 	"math"
-	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // retired is the end of the open bucket in the stripes of a statistic that is retired, or about to be: every reading
@@ -13,7 +14,7 @@ const retired = math.MinInt64
 // second with the index since or later. It reports whether it did. From then on nothing is recorded any more; what was
 // can be read as before, and changes no more. Those who know the statistic must be told, and its totals be kept where
 // they are part of a sum: see [View.Remove].
-func (s *Statistic) Retire(now time.Duration, since int64) bool {
+func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)

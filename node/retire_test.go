@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -91,14 +92,14 @@ func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	v := node.NewView(r.shape, 0)
 	v.Add(r.Statistic)
 	late := node.New(r.shape, 0) // made in second 0, added in second 1
-	r.line.At(1100 * ms)
+	r.open(1100 * ms)
 	before, ok := v.Second(r.zero)
 	v.Add(late)
-	late.Enter(400*ms, 1) // the stamp is from its own first bucket
+	late.Enter(leap.Reading(400*ms), 1) // the stamp is from its own first bucket
 	if after, ok2 := v.Second(r.zero); !ok || !ok2 || after != before {
 		t.Errorf("second 0 was %+v (%t) and is %+v (%t)", before, ok, after, ok2)
 	}
-	r.line.At(2 * time.Second)
+	r.open(2 * time.Second)
 	if m, ok := v.Second(r.zero + 1); !ok || m.Pass != 1 {
 		t.Errorf("second 1 is %+v (%t)", m, ok)
 	}
@@ -110,7 +111,7 @@ func TestAViewDoesNotGuess(t *testing.T) {
 	v := node.NewView(r.shape, 0)
 	v.Add(r.Statistic)
 	r.call(30*time.Second, ms, false)
-	r.line.At(100 * time.Second)
+	r.open(100 * time.Second)
 	if !r.Retire(100*time.Second, r.zero+40) {
 		t.Fatal("not retired")
 	}
@@ -123,7 +124,7 @@ func TestAViewDoesNotGuess(t *testing.T) {
 	if _, whole := v.Sum(r.zero+39, r.zero+90); whole {
 		t.Error("a sum with a second that is not known is called whole")
 	}
-	if s := v.Snapshot(100*time.Second, nil); s.Total.Complete != 1 || !v.Empty() {
+	if s := v.Snapshot(r.at(100*time.Second), nil); s.Total.Complete != 1 || !v.Empty() {
 		t.Errorf("%+v", s)
 	}
 }

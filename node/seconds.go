@@ -7,38 +7,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Seal moves the statistic to the reading now, so that every second before now's can be read with Second. It costs a
+// Seal moves the statistic to the reading now, so that every second before now's has its record. It costs a
 // lock and a comparison where there is nothing to do.
-func (s *Statistic) Seal(now time.Duration) { s.turn(now) }
-
-// Since is the index of the second in which the statistic began.
-func (s *Statistic) Since() int64 { return s.since }
-
-// Began is the wall-clock second in which the statistic began, in UTC.
-func (s *Statistic) Began() time.Time { return time.Unix(s.name, 0).UTC() }
-
-// Second returns the record of the sealed second with this index on the line. It reports false for a second from
-// before the statistic began, one that is not sealed yet (see [Statistic.Seal]), one whose record was replaced by a
-// newer one, and one that must not be handed out (see [leap.Timeline.Name]).
-func (s *Statistic) Second(index int64) (MetricNode, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.second(index)
-}
-
-// AppendSeconds appends the records of the sealed seconds with indexes from from to before to, ascending, idle ones
-// included, and returns the extended slice. Seconds for which [Statistic.Second] reports false are left out. It costs
-// less than to ask for each.
-func (s *Statistic) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
-	s.mu.Lock()
-	to = min(to, s.index)
-	s.mu.Unlock()
-	return s.first.shape.appendSeconds(dst, []*Statistic{s}, max(from, s.since), to, never)
-}
+func (s *Statistic) Seal(now leap.Reading) { s.turn(now) }
 
 // appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
 // open by now.
-func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open time.Duration) []MetricNode {
+func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
 	if from >= to {
 		return dst
@@ -66,7 +41,7 @@ func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to in
 
 // addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
 // all are known.
-func (s *Statistic) addSeconds(from int64, open time.Duration, ms []MetricNode, slides []int64) (known int64) {
+func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -95,25 +70,6 @@ func (s *Statistic) addSeconds(from int64, open time.Duration, ms []MetricNode, 
 	return s.rings.history.dropped + 1
 }
 
-// Sum returns the counts of the sealed seconds with indexes from from to before to together, such as those of the last
-// ten complete seconds. It reports false if one of them is not sealed, or is from before the minute window; the sum is
-// of the others then.
-func (s *Statistic) Sum(from, to int64) (Counts, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var sum Counts
-	whole := s.records(from, to, func(rec *sealed, _ []byte) { sum.add(&rec.Counts) })
-	return sum, whole
-}
-
-// Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
-// It reports false if one of them is not sealed, or is from before the minute window; h then has the others.
-func (s *Statistic) Histogram(from, to int64, h *Histogram) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return h.fill(s.first.shape.layout, func(f func(*sealed, []byte)) bool { return s.records(from, to, f) })
-}
-
 // records calls f for the records of the sealed seconds with indexes from from to before to, with their histograms.
 // It reports whether all of these seconds are known.
 func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
@@ -140,28 +96,6 @@ func (s *Statistic) oldest() int64 {
 // known reports whether the record of a second, if there was one, was not dropped.
 func (s *Statistic) known(index int64) bool {
 	return s.rings == nil || index > s.rings.history.dropped
-}
-
-func (s *Statistic) second(index int64) (MetricNode, bool) {
-	if index < s.since || index >= s.index || !s.known(index) {
-		return MetricNode{}, false
-	}
-	name, ok := s.first.shape.line.Name(index)
-	if !ok {
-		return MetricNode{}, false
-	}
-	m := MetricNode{Start: name}
-	if b := s.record(index); b != nil {
-		var rec sealed
-		rec.unpack(b, s.first.shape.perSec, nil)
-		m.Counts, m.InFlight, m.InFlightMax = rec.Counts, rec.inFlight, rec.most
-		m.PassPeak = peakOf(b, s.first.shape.perSec)
-		return m, true
-	}
-	// Nothing happened: what was in flight is what the next recorded second began with.
-	m.InFlight = s.inFlightAfter(index)
-	m.InFlightMax = m.InFlight
-	return m, true
 }
 
 // record finds the record of a second, nil if nothing happened in it or it is not known.

@@ -49,18 +49,17 @@ type Statistic struct {
 	first stripe
 
 	since int64 // index of the second in which the statistic began
-	name  int64 // and its Unix time
 
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
-	end   time.Duration // reading at which it ends
+	end   leap.Reading  // reading at which it ends
 	began int64         // what was in flight when the open second began
 	rings *rings        // nil while nothing was counted before the open bucket
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	_ [39]byte // fills four cache lines, see apart
+	_ [47]byte // fills four cache lines, see apart
 }
 
 // rings is what a statistic remembers.
@@ -77,11 +76,12 @@ type rings struct {
 }
 
 // New makes a statistic that begins in the second of the reading now.
-func New(shape *Shape, now time.Duration) *Statistic {
+func New(shape *Shape, now leap.Reading) *Statistic {
 	s := new(Statistic)
 	s.first.init(s, shape)
+	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
-	s.since, s.name = second.Index, second.Name
+	s.since = second.Index
 	s.open(second, now)
 	return s
 }
@@ -91,7 +91,7 @@ func New(shape *Shape, now time.Duration) *Statistic {
 type Call struct {
 	_       noCopy
 	st      *stripe
-	entered time.Duration
+	entered leap.Reading
 	n       int64 // 0 once it has ended; changes under the stripe's lock
 }
 
@@ -109,12 +109,12 @@ func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.
-func (s *Statistic) Enter(now time.Duration, n int64) Call {
+func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	if n > 1 {
 		return s.enterBatch(now, n)
 	}
 	st := s.pick()
-	if now >= time.Duration(st.end.Load()) {
+	if now >= leap.Reading(st.end.Load()) {
 		s.turn(now)
 	}
 	// If somebody turns the bucket here, the call counts into the next one, as late stamps do.
@@ -125,7 +125,7 @@ func (s *Statistic) Enter(now time.Duration, n int64) Call {
 	return Call{st: st, entered: now, n: 1}
 }
 
-func (s *Statistic) enterBatch(now time.Duration, n int64) (c Call) {
+func (s *Statistic) enterBatch(now leap.Reading, n int64) (c Call) {
 	c, _ = s.EnterIf(now, n, func(time.Duration) bool { return true })
 	return
 }
@@ -133,7 +133,7 @@ func (s *Statistic) enterBatch(now time.Duration, n int64) (c Call) {
 // EnterIf is Enter for a call that decide admits. It is told the line time at which the bucket starts that the call
 // would pass in, and runs under the lock of a stripe: until it has returned, that bucket does not end. It must not use
 // the statistic. EnterIf reports what decide said, and false without asking it if the statistic is retired.
-func (s *Statistic) EnterIf(now time.Duration, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
+func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
 	n = max(n, 1)
 	st := s.enter(now)
 	defer st.unlock()
@@ -146,7 +146,7 @@ func (s *Statistic) EnterIf(now time.Duration, n int64, decide func(bucket time.
 }
 
 // Resume is Enter for a call whose pass was counted elsewhere: it is in flight from here on, and does not pass.
-func (s *Statistic) Resume(now time.Duration, n int64) Call {
+func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
@@ -170,15 +170,15 @@ func (c *Call) End(failed bool) int64 {
 }
 
 // Entered is the reading at which the call entered.
-func (c *Call) Entered() time.Duration { return c.entered }
+func (c *Call) Entered() leap.Reading { return c.entered }
 
 // Backdate makes the response time count from an earlier reading than that at which the call entered.
-func (c *Call) Backdate(to time.Duration) { c.entered = min(c.entered, to) }
+func (c *Call) Backdate(to leap.Reading) { c.entered = min(c.entered, to) }
 
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
 // in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
 // many completions it counted. An end before the beginning is a response time of 0.
-func (c *Call) Exit(now time.Duration, failed bool) int64 {
+func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	st := c.st
 	if st == nil {
 		return 0
@@ -192,7 +192,7 @@ func (c *Call) Exit(now time.Duration, failed bool) int64 {
 		return 0
 	}
 	c.n = 0
-	if now >= time.Duration(st.end.Load()) {
+	if now >= leap.Reading(st.end.Load()) {
 		st.turn(now)
 	}
 	st.open.complete(rt, n, failed)
@@ -206,11 +206,11 @@ func (c *Call) Exit(now time.Duration, failed bool) int64 {
 }
 
 // took is the time from one reading to another, 0 if that is before it.
-func took(from, to time.Duration) time.Duration {
+func took(from, to leap.Reading) time.Duration {
 	if to <= from {
 		return 0
 	}
-	if rt := to - from; rt > 0 {
+	if rt := to.Sub(from); rt > 0 {
 		return rt
 	}
 	return math.MaxInt64
@@ -218,7 +218,7 @@ func took(from, to time.Duration) time.Duration {
 
 // Block counts a call that was refused at the reading now, as n blocks. An n below 1 counts as 1. It reports false if
 // the statistic is retired, and counts nothing then.
-func (s *Statistic) Block(now time.Duration, n int64) bool {
+func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	st := s.enter(now)
 	defer st.unlock()
 	if st.end.Load() == retired {

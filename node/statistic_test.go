@@ -9,64 +9,6 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-const ms = time.Millisecond
-
-// rig is a statistic on a line whose clocks the test sets. Its readings of the monotonic clock start at 0, at a full
-// second of the wall clock.
-type rig struct {
-	*node.Statistic
-	line  *leap.Timeline
-	shape *node.Shape
-	zero  int64 // index of the second that starts at reading 0
-	now   time.Duration
-	wall  time.Duration // how far the wall clock was stepped
-}
-
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func newRig(t testing.TB, o node.Options) *rig {
-	t.Helper()
-	r := &rig{}
-	r.line = leap.NewTimeline(leap.Clock{
-		Mono: func() time.Duration { return r.now },
-		Wall: func() time.Time { return epoch.Add(r.now + r.wall) },
-	})
-	shape, err := node.NewShape(r.line, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.zero = r.line.At(0).Index
-	r.shape = shape
-	r.Statistic = node.New(shape, 0)
-	return r
-}
-
-// call records a whole call.
-func (r *rig) call(at, rt time.Duration, failed bool) {
-	c := r.Enter(at, 1)
-	c.Exit(at+rt, failed)
-}
-
-// pass records n passes of calls that never end.
-func (r *rig) pass(at time.Duration, n int) {
-	for range n {
-		r.Enter(at, 1)
-	}
-}
-
-// second reads the sealed second that starts at reading i seconds.
-func (r *rig) second(t testing.TB, i int64) node.MetricNode {
-	t.Helper()
-	m, ok := r.Second(r.zero + i)
-	if !ok {
-		t.Fatalf("second %d cannot be read", i)
-	}
-	if want := epoch.Add(time.Duration(i) * time.Second); m.Start != want && r.wall == 0 {
-		t.Fatalf("second %d starts at %v, want %v", i, m.Start, want)
-	}
-	return m
-}
-
 func TestCountsLandInTheirSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(100*ms, 20*ms, false)
@@ -246,7 +188,7 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 		c.Exit(10*ms, true)
 	}
 	var none node.Call
-	none.Exit(10*ms, true)
+	none.Exit(leap.Reading(10*ms), true)
 	s := r.Snapshot(20*ms, nil)
 	if s.InFlight != 0 || s.Total.Complete != 1 || s.Total.Exception != 1 {
 		t.Errorf("%+v", s)

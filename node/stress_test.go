@@ -34,7 +34,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := node.New(shape, 0)
+	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	v.Add(s)
 
 	var wg sync.WaitGroup
 	var stop atomic.Bool
@@ -53,7 +54,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					runtime.Gosched() // so that with few processors the clock gets its turn, too
 				}
 				// The stamp of the exit is made up, so that every call takes rt exactly.
-				c.Exit(c.Entered()+rt, true)
+				c.Exit(c.Entered().Add(rt), true)
 				mine.Complete++
 				mine.Exception++
 			}
@@ -74,7 +75,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		s.Seal(now)
 		open := line.At(now).Index
 		for ; next < open; next++ {
-			m, ok := s.Second(next)
+			m, ok := v.Second(next)
 			if !ok {
 				t.Fatalf("second %d cannot be read", next-first)
 			}
@@ -84,14 +85,14 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 			sum = sum.Add(m.Counts)
 		}
 		for i := max(first, next-50); i < next; i++ {
-			if m, ok := s.Second(i); !ok || m != records[i] {
+			if m, ok := v.Second(i); !ok || m != records[i] {
 				t.Fatalf("second %d was %+v and is %+v (%t)", i-first, records[i], m, ok)
 			}
 		}
-		check("the window", s.Window(now).Counts)
-		check("the minute", s.Minute(now).Counts)
+		check("the window", v.Window(now).Counts)
+		check("the minute", v.Minute(now).Counts)
 		var h node.Histogram
-		snap := s.Snapshot(now, &h)
+		snap := v.Snapshot(now, &h)
 		check("the total", snap.Total)
 		if snap.InFlight < 0 || snap.InFlight > writers || snap.Total.Pass-snap.Total.Complete != snap.InFlight {
 			t.Errorf("in flight %d of %+v", snap.InFlight, snap.Total)
@@ -134,7 +135,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	if sum != want {
 		t.Errorf("sealed seconds add up to\n     %+v,\nwant %+v", sum, want)
 	}
-	if total := s.Snapshot(line.Now(), nil).Total; total != want {
+	if total := v.Snapshot(line.Now(), nil).Total; total != want {
 		t.Errorf("totals are\n     %+v,\nwant %+v", total, want)
 	}
 	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
@@ -149,7 +150,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 		start := make(chan struct{})
 		for range goroutines {
 			wg.Go(func() {
-				var calls [held]*node.Call
+				var calls [held]*call
 				<-start
 				for round := range 200 {
 					for i := range calls {

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
@@ -111,17 +112,17 @@ func (s *Statistic) pick() *stripe {
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
 // from before the open bucket counts into that one: what is sealed stays so.
-func (s *Statistic) enter(now time.Duration) *stripe {
+func (s *Statistic) enter(now leap.Reading) *stripe {
 	st := s.pick()
 	st.lock()
-	if now >= time.Duration(st.end.Load()) {
+	if now >= leap.Reading(st.end.Load()) {
 		st.turn(now)
 	}
 	return st
 }
 
 // turn moves the whole statistic to the reading now, and returns with st locked again.
-func (st *stripe) turn(now time.Duration) {
+func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
 	st.owner.turn(now)
 	st.mu.Lock()

@@ -94,7 +94,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	const held = 50
 	for i := range int64(100) {
 		at := time.Duration(i+1) * time.Second
-		var calls [held]*node.Call
+		var calls [held]*call
 		for k := range calls {
 			c := r.Enter(at, 1)
 			calls[k] = &c

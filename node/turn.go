@@ -10,15 +10,19 @@ import (
 
 // turn moves the statistic to the reading now, if it is not there yet: the open bucket goes into the window, the
 // second that has ended is sealed, and the bucket of now is opened.
-func (s *Statistic) turn(now time.Duration) {
+func (s *Statistic) turn(now leap.Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
 }
 
-// advance is turn for callers that hold mu. One that is retired stays where it is.
-func (s *Statistic) advance(now time.Duration) {
+// advance is turn for callers that hold mu. A statistic that is retired stays where it is. A reading that the clock has
+// not reached counts as the present one, so that no reader can move a statistic, or open a bucket, ahead of the calls.
+func (s *Statistic) advance(now leap.Reading) {
 	if now < s.end || s.retired {
+		return
+	}
+	if now = min(now, s.first.shape.line.Now()); now < s.end {
 		return
 	}
 	s.lockStripes()
@@ -46,7 +50,7 @@ func (s *Statistic) advance(now time.Duration) {
 }
 
 // open opens the bucket of the reading now, in the given second.
-func (s *Statistic) open(second leap.Second, now time.Duration) {
+func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	window := &s.first.shape.second
 	s.index = second.Index
 	s.at = window.Start(second.Line(now))

@@ -10,9 +10,9 @@ import (
 )
 
 // View reads several statistics, its leaves, as one: a resource over all its callers (Sentinel's ClusterNode), a
-// resource in one context (DefaultNode), an entrance (EntranceNode), all inbound traffic, the whole process. It
-// answers every reading that a [Statistic] does, and nothing is recorded for it: a call is written once, at its leaf,
-// and a view costs its readers.
+// resource in one context (DefaultNode), an entrance (EntranceNode), all inbound traffic, the whole process. All reading
+// is done through views, also that of a single statistic. Nothing is recorded for a view: a call is written once, at its
+// leaf, and a view costs its readers.
 //
 // A sealed second of a view is the sum of its leaves' sealed seconds, the sliding peak included; it is exact and never
 // changes. Readings of open buckets take all leaves in the same bucket, one after the other. Only the most in flight
@@ -37,7 +37,7 @@ type gone struct {
 }
 
 // NewView makes a view without leaves that begins in the second of the reading now.
-func NewView(shape *Shape, now time.Duration) *View {
+func NewView(shape *Shape, now leap.Reading) *View {
 	second := shape.line.At(now)
 	return &View{shape: shape, since: second.Index, name: second.Name}
 }

@@ -3,6 +3,8 @@ package node
 import (
 	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // attempts is how often a reading is begun again because the bucket turned. Where buckets are so short, and leaves so
@@ -11,7 +13,7 @@ const attempts = 5
 
 // together calls read for each leaf, with all its stripes' locks held, when all are in the same bucket: that of the
 // reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
-func (v *View) together(now time.Duration, again func(), read func(*Statistic)) {
+func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range attempts {
 		again()
@@ -34,15 +36,17 @@ func (v *View) together(now time.Duration, again func(), read func(*Statistic)) 
 	}
 }
 
-// PassQPS is [Statistic.PassQPS] for all leaves together.
-func (v *View) PassQPS(now time.Duration) float64 {
+// PassQPS is the passes of the second window at the reading now, per second: [View.Window] for the one number that is asked
+// for most. Like all readings, it takes the stripes' locks of each leaf for the time of a short sum.
+func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
 	v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	return float64(sum) / v.shape.span.Seconds()
 }
 
-// Window is [Statistic.Window] for all leaves together.
-func (v *View) Window(now time.Duration) (w Window) {
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
+// Options.Interval long.
+func (v *View) Window(now leap.Reading) (w Window) {
 	var room [64]int64
 	var done []int64
 	v.together(now,
@@ -52,8 +56,9 @@ func (v *View) Window(now time.Duration) (w Window) {
 	return w
 }
 
-// Minute is [Statistic.Minute] for all leaves together.
-func (v *View) Minute(now time.Duration) (w Window) {
+// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
+// Options.Minute long.
+func (v *View) Minute(now leap.Reading) (w Window) {
 	var room [64]int64
 	var done []int64
 	v.together(now,
@@ -63,34 +68,28 @@ func (v *View) Minute(now time.Duration) (w Window) {
 	return w
 }
 
-// Bucket is [Statistic.Bucket] for all leaves together.
-func (v *View) Bucket(now time.Duration, back int) (c Counts) {
-	v.together(now, func() { c = Counts{} }, func(s *Statistic) {
-		b := s.bucket(back)
-		c.add(&b)
-	})
-	return c
-}
-
 // InFlight is how many calls are in flight. Leaves are read one after the other.
 func (v *View) InFlight() (sum int64) {
 	for _, s := range v.list() {
-		sum += s.InFlight()
+		sum += s.inFlight()
 	}
 	return sum
 }
 
-// Waiting is [Statistic.Waiting] for all leaves together.
-func (v *View) Waiting(now time.Duration) (calls, passes int64) {
+// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. Whoever adds
+// calls to [View.InFlight] must ask for them first: a call that passes in between is in both then, and not in neither.
+func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
-		c, p := s.Waiting(now)
+		c, p := s.waiting(now)
 		calls, passes = calls+c, saturate(passes, p)
 	}
 	return calls, passes
 }
 
-// Snapshot is [Statistic.Snapshot] for all leaves, each as of its own moment, and for those that were retired.
-func (v *View) Snapshot(now time.Duration, h *Histogram) Snapshot {
+// Snapshot reads the view at the reading now, each leaf as of its own moment; what was retired is in the totals. If h is
+// not nil it is set to the histogram of all response times since the view began, as of the same moments: its count is
+// Total.Complete.
+func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	v.shape.line.At(now)
 	open := v.shape.opened()
 	leaves, gone := v.all()

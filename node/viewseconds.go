@@ -2,11 +2,14 @@ package node
 
 import (
 	"slices"
-	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
-// Second returns the record of the second with this index, if it is over: the sum of the leaves' records. It reports
-// false where [Statistic.Second] does for any of them. The leaves need not have been sealed.
+// Second returns the record of the second with this index on the line: the sum of the leaves' records, which need not have
+// been sealed before. It reports false for a second from before the view began, one that the timeline has not passed, one
+// that is older than the history or from before a leaf was removed, and one that must not be handed out (see
+// [leap.Timeline.Name]).
 func (v *View) Second(index int64) (MetricNode, bool) {
 	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
 	open := v.shape.opened()
@@ -29,7 +32,7 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 
 // addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
 // open by now. It reports false if the record is not known any more.
-func (s *Statistic) addSecond(index int64, open time.Duration, m *MetricNode, slides []int64) bool {
+func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, slides []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -65,21 +68,17 @@ func (v *View) known() ([]*Statistic, int64) {
 	return v.leaves[:len(v.leaves):len(v.leaves)], last
 }
 
-// AppendSeconds is [Statistic.AppendSeconds] for all leaves together.
+// AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
+// returns the extended slice. Seconds for which [View.Second] reports false are left out. It costs less than to ask for
+// each.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	open := v.shape.opened()
 	leaves, last := v.known()
 	return v.shape.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
 }
 
-// Sum is [Statistic.Sum] for all leaves together.
-func (v *View) Sum(from, to int64) (Counts, bool) {
-	var sum Counts
-	whole := v.records(from, to, func(rec *sealed, _ []byte) { sum.add(&rec.Counts) })
-	return sum, whole
-}
-
-// Histogram is [Statistic.Histogram] for all leaves together.
+// Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
+// It reports false if one of them is not sealed, or is from before the minute window; h then has the others.
 func (v *View) Histogram(from, to int64, h *Histogram) bool {
 	return h.fill(v.shape.layout, func(f func(*sealed, []byte)) bool { return v.records(from, to, f) })
 }
@@ -97,7 +96,7 @@ func (v *View) records(from, to int64, f func(*sealed, []byte)) bool {
 }
 
 // openRecords is records, where the second that starts at the reading open is open by now.
-func (s *Statistic) openRecords(from, to int64, open time.Duration, f func(*sealed, []byte)) bool {
+func (s *Statistic) openRecords(from, to int64, open leap.Reading, f func(*sealed, []byte)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)

@@ -33,7 +33,7 @@ func Windowstat(buckets int) (Target, error) {
 		Closed: func(from, to int64, take func(bucket int64, counts []int64)) {
 			c.Seal()
 			for second := from; second < to; second++ {
-				if m, ok := r.View().Second(second); ok {
+				if m, ok := r.View().Node().Second(second); ok {
 					take(second, []int64{m.Pass, m.Complete})
 				}
 			}

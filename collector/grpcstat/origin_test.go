@@ -37,7 +37,7 @@ func TestTheOriginIsWhatTheCallerSays(t *testing.T) {
 		}
 		var got []string
 		for origin, view := range c.Resource(method).Origins() {
-			total := view.Snapshot(c.Timeline().Now(), nil).Total
+			total := view.Snapshot(nil).Total
 			got = append(got, fmt.Sprintf("%.4s %d %d", origin, total.Pass, total.Block))
 			if len(origin) > collector.MaxNameLength {
 				t.Errorf("%s: an origin of %d bytes", method, len(origin))
@@ -71,7 +71,7 @@ func TestTheOriginIsWhatAnInterceptorKnows(t *testing.T) {
 	}
 	want(t, c, map[string]counts{"outer": {pass: 3}, unary: {pass: 3}})
 	for origin, n := range map[string]int64{"front": 2, "ann": 1} {
-		if got := c.Resource(unary).Origin(origin).Snapshot(c.Timeline().Now(), nil).Total.Pass; got != n {
+		if got := c.Resource(unary).Origin(origin).Snapshot(nil).Total.Pass; got != n {
 			t.Errorf("%d calls by %s, want %d", got, origin, n)
 		}
 	}

@@ -65,7 +65,7 @@ func TestLimits(t *testing.T) {
 	})
 	var parts []string
 	for origin, v := range c.Resource("/a").Origins() {
-		total := v.Snapshot(c.Timeline().Now(), nil).Total
+		total := v.Snapshot(nil).Total
 		parts = append(parts, fmt.Sprintf("%q %d %d", origin, total.Pass, total.Block))
 	}
 	if got := strings.Join(parts, ", "); got != `"" 3 0, "bot" 2 1, "human" 3 0` {
@@ -75,7 +75,7 @@ func TestLimits(t *testing.T) {
 	if entrance.Name() != "front" || len(entrance.Children()) != 1 || entrance.Children()[0].Children()[0].Name() != "below" {
 		t.Error("the tree is not front > /a > below")
 	}
-	if in := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total; in.Pass != 8 || in.Block != 1 {
+	if in := c.Inbound().Snapshot(nil).Total; in.Pass != 8 || in.Block != 1 {
 		t.Errorf("inbound %+v", in)
 	}
 }

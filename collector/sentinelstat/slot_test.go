@@ -98,7 +98,7 @@ func TestInboundTraffic(t *testing.T) {
 	refused(t, chain, "closed", sentinel.WithTrafficType(base.Inbound), sentinel.WithBatchCount(3))
 	enter(t, chain, "out", sentinel.WithTrafficType(base.Outbound)).Exit()
 	refused(t, chain, "closed")
-	if got := c.Inbound().Snapshot(c.Timeline().Now(), nil).Total; got.Pass != 2 || got.Complete != 2 || got.Block != 3 {
+	if got := c.Inbound().Snapshot(nil).Total; got.Pass != 2 || got.Complete != 2 || got.Block != 3 {
 		t.Errorf("inbound: %+v", got)
 	}
 }

@@ -111,7 +111,7 @@ func TestEveryCallIsAPassOrABlock(t *testing.T) {
 		}
 		pass, block = pass+saw.pass.Load(), block+saw.block.Load()
 	}
-	in := c.Inbound().Snapshot(c.Timeline().Now(), nil)
+	in := c.Inbound().Snapshot(nil)
 	if in.Total.Pass != pass || in.Total.Block != block || in.Total.Complete != pass || in.InFlight != 0 {
 		t.Errorf("inbound: %+v; want %d pass, %d block", in.Total, pass, block)
 	}

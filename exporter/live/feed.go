@@ -83,7 +83,7 @@ func (f *feed) after(p position) news {
 // make makes the events of all seconds before the one that is open. Holds mu.
 func (f *feed) make(m collector.Moment) {
 	if from := m.Open - keep; f.next < from {
-		f.next, f.events = max(from, f.stats.Tree().View().Since()), nil
+		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
 	}
 	if len(f.names) > maxNames {
 		f.numbers, f.names, f.events = map[string]int{}, []string{""}, nil
@@ -132,9 +132,9 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		}
 		rows = append(rows, x)
 	}
-	read(func() int { return 0 }, f.stats.Tree().View())
+	read(func() int { return 0 }, f.stats.Tree().View().Node())
 	for _, r := range m.Resources {
-		read(func() int { return f.number(r.Name()) }, r.View())
+		read(func() int { return f.number(r.Name()) }, r.View().Node())
 	}
 	if len(rows) > f.rows {
 		slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.m.Total()+b.m.Complete, a.m.Total()+a.m.Complete) })

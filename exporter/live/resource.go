@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -35,7 +35,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m := p.stats.Seal()
 	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
-	view := p.stats.Tree().View()
+	view := p.stats.Tree().View().Node()
 	if d.Name != "" {
 		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
 		if i < 0 {
@@ -43,9 +43,9 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		x := m.Resources[i]
-		view = x.View()
+		view = x.View().Node()
 		for name, v := range x.Origins() {
-			d.Origins = append(d.Origins, shareOf(name, v, m.Now))
+			d.Origins = append(d.Origins, shareOf(name, v.Node(), m.Now))
 		}
 		for reason, n := range x.Blocks() {
 			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
@@ -67,7 +67,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r, body)
 }
 
-func shareOf(name string, v *node.View, now time.Duration) share {
+func shareOf(name string, v *node.View, now leap.Reading) share {
 	s := v.Snapshot(now, nil)
 	return share{name, s.Total.Pass, s.Total.Block}
 }
@@ -97,13 +97,13 @@ const (
 )
 
 // callers finds the places of the call tree in which the resource is, by the path to them.
-func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now time.Duration) {
+func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now leap.Reading) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(d.Callers) >= maxCallers || len(above) >= maxDepth || slices.Contains(above, child.Name()) {
 			continue
 		}
 		if child.Name() == d.Name && len(above) > 0 {
-			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View(), now))
+			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View().Node(), now))
 		}
 		p.callers(d, child, append(slices.Clip(above), child.Name()), left, now)
 	}

@@ -137,7 +137,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		now := line.Now()
-		timer.Reset(line.At(now).End - now + time.Millisecond)
+		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 	}
 }
 

@@ -83,10 +83,10 @@ func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index 
 	}
 	if r != nil {
 		for origin, v := range r.Origins() {
-			line.Origins = addCounts(line.Origins, origin, v, index)
+			line.Origins = addCounts(line.Origins, origin, v.Node(), index)
 		}
 		for entrance, v := range r.Entrances() {
-			line.Entrances = addCounts(line.Entrances, entrance, v, index)
+			line.Entrances = addCounts(line.Entrances, entrance, v.Node(), index)
 		}
 	}
 	encoder := json.NewEncoder(&l.buf)

@@ -93,7 +93,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	line := w.stats.Timeline()
 	untilSealed := func() time.Duration {
 		now := line.Now()
-		return line.At(now).End - now
+		return line.At(now).End.Sub(now)
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -169,9 +169,9 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 		}
 	}
 	for _, r := range resources {
-		write(r.Name(), r, r.View(), w.zeroRows)
+		write(r.Name(), r, r.View().Node(), w.zeroRows)
 	}
-	write(collector.InboundTotal, nil, w.stats.Inbound(), w.zeroRows || rows > 0)
+	write(collector.InboundTotal, nil, w.stats.Inbound().Node(), w.zeroRows || rows > 0)
 	if rows > 0 {
 		if err := w.regain(); err != nil {
 			return err

@@ -151,7 +151,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		stats: c, log: o.Log, namespace: o.Namespace,
 		max: seconds.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, forVictoria: forVictoria,
 		streams: streams,
-		first:   c.Tree().View().Since(),
+		first:   c.Tree().View().Node().Since(),
 		cursors: cursors{max: o.MaxCursors, all: map[reader]*cursor{}},
 		door:    newDoor(),
 		last:    scrape{page: "seconds"},

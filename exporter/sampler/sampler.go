@@ -115,7 +115,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			now := line.Now()
-			time.Sleep(line.At(now).End - now)
+			time.Sleep(line.At(now).End.Sub(now))
 			last, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			s.Sample(last)
@@ -123,7 +123,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 		}
 		s.Sample(ctx)
 		now := line.Now()
-		timer.Reset(line.At(now).End - now)
+		timer.Reset(line.At(now).End.Sub(now))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -38,10 +39,10 @@ func (p *Metrics) Gather(to Sink) {
 			}
 		}
 		if !s.apart {
-			s.resource.View().Snapshot(m.Now, &s.h)
+			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:])
-			s.histogram(s.resource.View(), s.resource.Exemplars())
+			s.histogram(s.resource.View().Node(), s.resource.Exemplars())
 		}
 		switch p.by {
 		case byOrigin:
@@ -61,7 +62,7 @@ type scrape struct {
 	to            Sink
 	names, values []string // of labels
 	apart         bool     // every view has its own histogram
-	now           time.Duration
+	now           leap.Reading
 	resource      *collector.Resource
 	metric        *Metric
 
@@ -87,7 +88,8 @@ func (s *scrape) optional() {
 }
 
 // view emits a view of the resource, with the value of the label for it.
-func (s *scrape) view(name string, v *node.View) bool {
+func (s *scrape) view(name string, view collector.View) bool {
+	v := view.Node()
 	s.values[0], s.values[1] = name, s.resource.Name()
 	s.to.Labels(s.names, s.values[2-len(s.names):])
 	if s.apart {

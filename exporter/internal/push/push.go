@@ -92,7 +92,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		open := line.At(now)
 		// The end of a multiple of the interval, so that all of them are sent alike.
 		every := int64(p.opts.Interval / time.Second)
-		wait := open.End - now + time.Duration(every-1-open.Index%every)*time.Second
+		wait := open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
 		if !sleep(ctx, wait) {
 			break
 		}
@@ -114,7 +114,7 @@ func (p *Pusher) drain(e ending) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	for p.sealed() <= e.second.Index { // streams may take a moment longer
-		if !sleep(ctx, max(e.second.End-line.Now(), 10*time.Millisecond)) {
+		if !sleep(ctx, max(e.second.End.Sub(line.Now()), 10*time.Millisecond)) {
 			break
 		}
 	}

@@ -160,9 +160,9 @@ func (j job) run(t *testing.T, d time.Duration) error {
 func (j job) check(t *testing.T, lost int64) {
 	t.Helper()
 	want := 0
-	first := j.Tree().View().Since() + lost
+	first := j.Tree().View().Node().Since() + lost
 	for _, r := range j.Seal().Resources {
-		for _, second := range r.View().AppendSeconds(nil, 0, *j.end) {
+		for _, second := range r.View().Node().AppendSeconds(nil, 0, *j.end) {
 			if second.Start.Unix() < first {
 				continue
 			}

@@ -34,7 +34,7 @@ func newFamily(namespace string, m table.Second) family {
 
 // NewResources makes the stream. With a log it also has the seconds that earlier processes logged; nil is none.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
-	whole := c.Tree().View()
+	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range table.Seconds() {
@@ -153,9 +153,9 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	}
 	from = max(from, r.first)
 	for _, x := range s.choose(r.stats.Seal().Resources) {
-		e.seconds = x.View().AppendSeconds(e.seconds[:0], from, reached)
+		e.seconds = x.View().Node().AppendSeconds(e.seconds[:0], from, reached)
 		if e.times {
-			e.rts.read(r, x.View(), from, reached, r.histograms(s))
+			e.rts.read(r, x.View().Node(), from, reached, r.histograms(s))
 		}
 		e.resource(x.Name(), old.take(x.Name()))
 	}

@@ -82,5 +82,5 @@ func Seconds() []Second {
 // resource.
 const (
 	SecondsRT     = "persecond_rt_seconds"
-	SecondsRTHelp = "Response times of all calls that ended before the end of this second; with the parameter histogram."
+	SecondsRTHelp = "Response times of all calls that ended before the end of this second."
 )

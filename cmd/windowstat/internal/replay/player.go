@@ -214,7 +214,7 @@ func rows(c *collector.Collector, start time.Time, active []*collector.Resource,
 		return to, fmt.Errorf("second %d is not on the time line", start.Unix())
 	}
 	for _, r := range active {
-		m, ok := r.View().Second(index)
+		m, ok := r.View().Node().Second(index)
 		if !ok {
 			return to, fmt.Errorf("second %d of %q was forgotten", start.Unix(), r.Name())
 		}

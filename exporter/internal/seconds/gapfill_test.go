@@ -1,9 +1,10 @@
-package exporter
+package seconds
 
 import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -12,19 +13,19 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	const limit = 3 * time.Second
 	at := func(second int64) node.MetricNode { return node.MetricNode{Start: time.Unix(second, 0)} }
 	for name, tc := range map[string]struct {
-		before int64
-		rows   []node.MetricNode
-		alive  []int64
-		want   []int64
+		before  int64
+		rows    []node.MetricNode
+		present []int64
+		want    []int64
 	}{
-		"one before the limit":      {before: 100, alive: []int64{102}, want: []int64{102}},
-		"at the limit":              {before: 100, alive: []int64{103}, want: []int64{103}},
-		"one behind the limit":      {before: 100, alive: []int64{104}},
-		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, alive: []int64{102, 105, 106}, want: []int64{102, 105}},
-		"never seen":                {alive: []int64{1, 2}},
+		"one before the limit":      {before: 100, present: []int64{102}, want: []int64{102}},
+		"at the limit":              {before: 100, present: []int64{103}, want: []int64{103}},
+		"one behind the limit":      {before: 100, present: []int64{104}},
+		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, present: []int64{102, 105, 106}, want: []int64{102, 105}},
+		"never seen":                {present: []int64{1, 2}},
 	} {
-		l := lived{alive: tc.alive}
-		got := l.fill(&life{before: tc.before, rows: tc.rows}, limit)
+		l := rows{present: tc.present}
+		got := l.fill(&series{before: tc.before, rows: tc.rows}, limit)
 		if len(got) != len(tc.want) {
 			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)
 			continue
@@ -37,15 +38,15 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A Backlog keeps no resource longer than its seconds are filled.
-func TestBacklogForgets(t *testing.T) {
+// A Filler keeps no resource longer than its seconds are filled.
+func TestFillerForgets(t *testing.T) {
 	limit := int64(forget / time.Second)
 	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {
-		b := NewBacklog("x", "x_persecond_block", 1, 1000, nothing{})
+		b := NewFiller("x", "x_persecond_block", 1, 1000, nothing{})
 		b.Add("idle", &node.MetricNode{Start: time.Unix(100, 0)})
 		b.Add("busy", &node.MetricNode{Start: time.Unix(100+late, 0)})
 		b.Flush()
-		if got := len(b.known); got != want {
+		if got := len(b.series); got != want {
 			t.Errorf("after %d seconds %d resources are known, want %d", late, got, want)
 		}
 	}
@@ -54,6 +55,6 @@ func TestBacklogForgets(t *testing.T) {
 // nothing is a Sink that forgets what it gets.
 type nothing struct{}
 
-func (nothing) Series(*Family, []string, []string) {}
-func (nothing) Value(int64, float64)               {}
-func (nothing) Histogram(int64, *node.Histogram)   {}
+func (nothing) Series(*table.Family, []string, []string) {}
+func (nothing) Value(int64, float64)                     {}
+func (nothing) Histogram(int64, *node.Histogram)         {}

@@ -1,0 +1,122 @@
+package collector
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
+// traffic. Get one from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound], and keep it as long as
+// you like: it stands for a name. What was retired because it was idle, and is used again, begins anew, and the View reads
+// that. While there is nothing of this name it reads what it was taken from, which does not change: its totals, and windows
+// without calls.
+//
+// The zero View, and that of a nil *Resource or a nil *Collector, is idle, and so is the view of an origin until that
+// calls. A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf
+// for a short time, and costs in proportion to the leaves.
+type View struct{ life *life }
+
+// Window reads the second window: the bucket that is open and those before it, a second by default.
+func (v View) Window() node.Window {
+	n, now := v.read()
+	if n == nil {
+		return node.Window{}
+	}
+	return n.Window(now)
+}
+
+// Minute reads the minute window, which ends with the second that is open.
+func (v View) Minute() node.Window {
+	n, now := v.read()
+	if n == nil {
+		return node.Window{}
+	}
+	return n.Minute(now)
+}
+
+// PassQPS is how many calls passed in the second window, per second. It costs less than Window, and allocates nothing.
+func (v View) PassQPS() float64 {
+	n, now := v.read()
+	if n == nil {
+		return 0
+	}
+	return n.PassQPS(now)
+}
+
+// InFlight is how many calls are in flight.
+func (v View) InFlight() int64 {
+	n := v.Node()
+	if n == nil {
+		return 0
+	}
+	return n.InFlight()
+}
+
+// Snapshot reads the totals, what is in flight, the last complete second and the peak of the minute. If h is not nil it is
+// set to the histogram of all response times as of the same moment.
+func (v View) Snapshot(h *node.Histogram) node.Snapshot {
+	n, now := v.read()
+	if n == nil {
+		if h != nil {
+			*h = node.Histogram{}
+		}
+		return node.Snapshot{}
+	}
+	return n.Snapshot(now, h)
+}
+
+// Seconds are the records of the sealed seconds that start in [from, to) by the wall clock, ascending, idle ones included.
+// They begin where the history does, see [Collector.History], or where the view does. Seconds that the wall clock skipped
+// do not exist, and a name that it repeated is there once, see [leap.Timeline].
+func (v View) Seconds(from, to time.Time) []node.MetricNode {
+	n, now := v.read()
+	if n == nil {
+		return nil
+	}
+	line := v.life.c.line
+	return n.AppendSeconds(nil, line.IndexFrom(from), min(line.IndexFrom(to), line.At(now).Index))
+}
+
+// Last is the records of the last n sealed seconds, ascending, idle ones included; fewer where the history or the view is
+// shorter, or the wall clock repeated a name.
+func (v View) Last(n int) []node.MetricNode {
+	x, now := v.read()
+	if x == nil {
+		return nil
+	}
+	open := v.life.c.line.At(now).Index
+	return x.AppendSeconds(nil, open-int64(max(n, 0)), open)
+}
+
+// Histogram sets h to the histogram of the response times in the sealed seconds that start in [from, to) by the wall clock.
+// It reports whether all of them are in it: none is still open, or older than the minute window.
+func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
+	n, now := v.read()
+	if n == nil {
+		*h = node.Histogram{}
+		return true
+	}
+	line := v.life.c.line
+	line.At(now)
+	return n.Histogram(line.IndexFrom(from), line.IndexFrom(to), h)
+}
+
+// Node is the view by index of the timeline, for ways out that read many views as of one [Moment]. It does not follow the
+// name: ask again rather than keep it. While there is nothing of this name it is what the View was taken from, or nil if
+// there was nothing then; so that of a [Moment]'s resource is never nil.
+func (v View) Node() *node.View {
+	if l := v.life.current(); l != nil {
+		return l.view
+	}
+	return nil
+}
+
+// read is the view that the name has now, nil if there is none, and the present reading of the clock.
+func (v View) read() (n *node.View, now leap.Reading) {
+	if n = v.Node(); n != nil {
+		now = v.life.c.line.Now()
+	}
+	return n, now
+}

@@ -1,0 +1,216 @@
+package collector_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// What a user keeps tells of the name that it stands for, also when that was retired and is used again.
+func TestWhatIsKeptFollowsItsName(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+	use := func(n int) {
+		for range n {
+			_, e, err := c.Enter(t.Context(), "a", collector.Origin("o"), collector.Entrance("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.add(ms)
+			e.ExitTrace(nil, "t")
+		}
+	}
+	// Something stays, so that there is more to find than one resource.
+	stay := func() {
+		_, e, _ := c.Enter(t.Context(), "stays", collector.Origin("s"))
+		e.Exit(nil)
+		f.add(time.Second)
+		c.Seal()
+	}
+	handle := c.Resource("a")
+	early := handle.Origin("o") // which has not called yet
+	if (early.Snapshot(nil) != node.Snapshot{}) || early.Node() != nil {
+		t.Errorf("an origin that has not called has %+v", early.Snapshot(nil))
+	}
+	use(3)
+	kept := map[string]collector.View{"view": handle.View(), "origin": handle.Origin("o"), "early origin": early}
+	for name, v := range handle.Origins() {
+		kept["iterated origin "+name] = v
+	}
+	for name, v := range handle.Entrances() {
+		kept["entrance "+name] = v
+	}
+	for _, e := range c.Tree().Children() {
+		if e.Name() == "x" {
+			kept["tree x"], kept["tree x a"] = e.View(), e.Children()[0].View()
+		}
+	}
+	if len(kept) != 7 {
+		t.Fatalf("%d views: %v", len(kept), kept)
+	}
+	check := func(when string, n int64, last int64) {
+		t.Helper()
+		for name, v := range kept {
+			if got := v.Snapshot(nil); got.Total.Pass != n || v.Minute().Pass != last || v.InFlight() != 0 {
+				t.Errorf("%s: %s has %d passes, %d of them in the last minute; want %d and %d", when, name, got.Total.Pass, v.Minute().Pass, n, last)
+			}
+		}
+		if got := handle.Snapshot(nil).Total.Pass; got != n {
+			t.Errorf("%s: the handle has %d passes, want %d", when, got, n)
+		}
+	}
+	check("in use", 3, 3)
+	for range 200 {
+		stay()
+	}
+	if h := c.Health(); h.Resources != 1 || h.Entrances != 1 {
+		t.Fatalf("not retired: %+v", h)
+	}
+	delete(kept, "early origin") // it was taken when there was nothing
+	check("retired", 3, 0)
+	kept["early origin"] = early
+	use(2)
+	check("used again", 2, 2)
+	f.add(time.Second)
+	for name, v := range kept {
+		if got := v.Last(1); len(got) != 1 || got[0].Pass != 2 {
+			t.Errorf("%s: the last second is %+v", name, got)
+		}
+	}
+	if got := handle.Exemplars(); len(got) != 1 || f.now().Sub(got[0].At) > 2*time.Second {
+		t.Errorf("the handle has the exemplars %v", got)
+	}
+	for range 200 {
+		stay()
+	}
+	use(1)
+	check("used a third time", 1, 1)
+}
+
+// The origin "" is that of calls without one, also for who kept it while there was no other.
+func TestTheEmptyOriginIsNotAll(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	call := func(name, origin string) {
+		_, e, _ := c.Enter(t.Context(), name, collector.Origin(origin))
+		e.Exit(nil)
+	}
+	kept := c.Resource("a").Origin("")
+	call("a", "")
+	call("a", "o")
+	call("a", "")
+	if got := kept.Snapshot(nil).Total.Pass; got != 2 {
+		t.Errorf("%d calls without an origin, want 2", got)
+	}
+	unused := c.Resource("b").Origin("")
+	call("b", "o")
+	if got := unused.Snapshot(nil).Total; got.Pass != 0 || unused.Node() == nil {
+		t.Errorf("%+v without an origin, want none", got)
+	}
+	call("b", "")
+	if got := unused.Snapshot(nil).Total.Pass; got != 1 {
+		t.Errorf("%d calls without an origin, want 1", got)
+	}
+}
+
+func TestZeroViewsAreIdle(t *testing.T) {
+	var r *collector.Resource
+	var c *collector.Collector
+	from, to := epoch.Add(-time.Hour), epoch.Add(100*365*24*time.Hour)
+	for name, v := range map[string]collector.View{
+		"zero": {}, "resource": r.View(), "origin": r.Origin("o"), "inbound": c.Inbound(),
+		"other of a tree": new(collector.TreeNode).View(),
+	} {
+		var h node.Histogram
+		if (v.Window() != node.Window{}) || (v.Minute() != node.Window{}) || v.PassQPS() != 0 || v.InFlight() != 0 ||
+			(v.Snapshot(&h) != node.Snapshot{}) || v.Seconds(from, to) != nil || v.Last(10) != nil || v.Node() != nil ||
+			!v.Histogram(from, to, &h) || h.Count() != 0 {
+			t.Errorf("%s is not idle", name)
+		}
+	}
+	for name := range r.Origins() {
+		t.Errorf("origin %q", name)
+	}
+	for name := range r.Entrances() {
+		t.Errorf("entrance %q", name)
+	}
+}
+
+// Seconds are asked for by the wall clock, whatever it has done meanwhile.
+func TestSecondsByTheWallClock(t *testing.T) {
+	var mono, wall time.Duration // since the epoch of the test, a full second
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return mono },
+		Wall: func() time.Time { return epoch.Add(wall) },
+	})
+	c, err := collector.NewOn(line, collector.Options{Windows: node.Options{Minute: 20 * time.Second, History: 5 * time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Resource("a")
+	pass := map[int64]int64{} // by second of the wall clock
+	for i := range int64(40) {
+		switch i {
+		case 10:
+			wall += 30 * time.Second // names skip 10 to 39
+		case 30:
+			wall += time.Hour
+		}
+		for range i + 1 {
+			e := r.Enter()
+			e.Exit(nil)
+		}
+		pass[int64(wall/time.Second)] = i + 1
+		mono, wall = mono+time.Second, wall+time.Second
+	}
+	v := r.View()
+	at := func(second int64) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
+	last := int64(wall/time.Second) - 1
+	for _, span := range [][2]int64{
+		{0, last + 1},
+		{-1000, 1 << 30},
+		{0, 10},
+		{5, 45}, // across a step
+		{10, 40},
+		{12, 13}, // within it
+		{58, 3662},
+		{last, last + 1},
+		{last + 1, last + 2}, // open
+		{1 << 20, 1 << 21},   // to come
+		{-50, -3},            // from before the beginning
+		{20, 5},              // backwards
+	} {
+		var want []int64
+		for s := max(span[0], 0); s < min(span[1], last+1); s++ {
+			if n, ok := pass[s]; ok {
+				want = append(want, s, n)
+			}
+		}
+		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} { // the first second that starts at it or after
+			var got []int64
+			var sum int64
+			from, to := at(span[0]).Add(-early), at(span[1]).Add(-early)
+			for _, m := range v.Seconds(from, to) {
+				got = append(got, int64(m.Start.Sub(epoch)/time.Second), m.Pass)
+				sum += m.Complete
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("seconds from %d to %d: %v, want %v", span[0], span[1], got, want)
+			}
+			var h node.Histogram
+			whole := v.Histogram(from, to, &h)
+			recent := len(want) == 0 || want[0] >= 50 // in the minute window, which is 20 s here
+			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
+				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
+			}
+		}
+	}
+	for _, n := range []int{-1, 0, 1, 5, 40, 41, 1 << 40} {
+		got := v.Last(n)
+		if want := min(max(n, 0), 40); len(got) != want || want > 0 && got[want-1].Pass != 40 {
+			t.Errorf("the last %d seconds are %d", n, len(got))
+		}
+	}
+}

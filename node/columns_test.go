@@ -1,0 +1,110 @@
+package node
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Every number of a record has a column, and every column a number of its own.
+func TestEveryNumberHasAColumn(t *testing.T) {
+	var m MetricNode
+	fields := map[uintptr]string{}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		for i := range v.NumField() {
+			field := v.Field(i)
+			switch field.Interface().(type) {
+			case int64, time.Duration:
+				fields[field.Addr().Pointer()] = v.Type().Field(i).Name
+			case Counts:
+				walk(field)
+			}
+		}
+	}
+	walk(reflect.ValueOf(&m).Elem())
+	names := map[string]bool{}
+	for _, c := range Columns() {
+		at := reflect.ValueOf(c.At(&m)).Pointer()
+		if fields[at] == "" || names[c.Name] || c.Name == "" || c.Help == "" {
+			t.Errorf("column %q, %q stands where no number does, or another column", c.Name, c.Help)
+		}
+		names[c.Name] = true
+		delete(fields, at)
+	}
+	for _, name := range fields {
+		t.Errorf("%s has no column", name)
+	}
+}
+
+// A column that packing, unpacking or adding up forgets would read 0 in every view. All that is done by hand, because
+// it is done for each second of each leaf.
+func TestEveryColumnIsKept(t *testing.T) {
+	now := time.Duration(0)
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return now },
+		Wall: func() time.Time { return time.Unix(1_700_000_000, 0).Add(now) },
+	})
+	shape, err := NewShape(line, Options{Minute: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want MetricNode
+	for i, c := range Columns() {
+		*c.At(&want) = int64(100 + i)
+	}
+	rec := &sealed{Counts: want.Counts, began: 1, inFlight: want.InFlight, most: want.InFlightMax}
+	v := NewView(shape, 0)
+	first := v.Since()
+	leaves := []*Statistic{New(shape, 0), New(shape, 0)}
+	for _, s := range leaves {
+		s.remember()
+		s.keep(secondAt(first), rec, []int64{want.PassPeak, want.Pass})
+	}
+	now = 10 * time.Second
+	line.At(line.Now())
+	check := func(n int64) {
+		t.Helper()
+		v.leaves = leaves[:n]
+		one, ok := v.Second(first)
+		if many := v.AppendSeconds(nil, first, first+1); !ok || len(many) != 1 || many[0] != one {
+			t.Errorf("one second %+v (%t), seconds %+v", one, ok, many)
+		}
+		for _, c := range Columns() {
+			sum := n * *c.At(&want)
+			if c.None != nil { // an extreme
+				sum = *c.At(&want)
+			}
+			if got := *c.At(&one); got != sum {
+				t.Errorf("%s of %d leaves is %d, want %d", c.Name, n, got, sum)
+			}
+		}
+	}
+	check(1)
+	check(2)
+	for _, s := range leaves {
+		s.keep(secondAt(first+5), rec, []int64{0, want.Pass}) // so that the first is in the history
+	}
+	check(1)
+	check(2)
+	sum := MetricNode{Counts: want.Counts.Add(want.Counts)}
+	for _, c := range Columns() {
+		var m MetricNode
+		*c.At(&m) = 1
+		if m.Idle() != (c.Name == "pass_peak") { // which tells of the second before, too
+			t.Errorf("a second with %s is idle: %t", c.Name, m.Idle())
+		}
+		counted := !m.Counts.Idle()
+		if counted && *c.At(&sum) != 2**c.At(&want) && c.None == nil {
+			t.Errorf("Add forgets %s", c.Name)
+		}
+		if none := c.None != nil && c.None(&m); none != (c.Name == "rt_min" || c.Name == "rt_max") {
+			t.Errorf("%s: there is none: %t", c.Name, none)
+		}
+		if c.None != nil && c.None(&want) {
+			t.Errorf("%s: there is none though calls ended", c.Name)
+		}
+	}
+}

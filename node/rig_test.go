@@ -1,0 +1,137 @@
+package node_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+const ms = time.Millisecond
+
+// rig is a statistic, and a view of it alone, on a line whose clocks the test sets. Its readings of the monotonic clock
+// start at 0, at a full second of the wall clock. The clock follows the readings that its methods get, as a real one has
+// reached every reading that was taken from it.
+type rig struct {
+	*node.Statistic
+	view  *node.View
+	line  *leap.Timeline
+	shape *node.Shape
+	zero  int64         // index of the second that starts at reading 0
+	now   time.Duration // set by tests that move the clock themselves
+	wall  time.Duration // how far the wall clock was stepped
+
+	latest atomic.Int64 // reading
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newRig(t testing.TB, o node.Options) *rig {
+	t.Helper()
+	r := &rig{}
+	r.line = leap.NewTimeline(leap.Clock{
+		Mono: r.clock,
+		Wall: func() time.Time { return epoch.Add(r.clock() + r.wall) },
+	})
+	shape, err := node.NewShape(r.line, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.zero = r.line.At(0).Index
+	r.shape = shape
+	r.Statistic = node.New(shape, 0)
+	r.view = node.NewView(shape, 0)
+	r.view.Add(r.Statistic)
+	return r
+}
+
+func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
+
+// at lets the clock reach a reading.
+func (r *rig) at(now time.Duration) leap.Reading {
+	for {
+		latest := r.latest.Load()
+		if int64(now) <= latest || r.latest.CompareAndSwap(latest, int64(now)) {
+			return leap.Reading(now)
+		}
+	}
+}
+
+// open lets the clock and the line reach a reading.
+func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
+
+// call is a call whose end the clock follows, too.
+type call struct {
+	node.Call
+	r *rig
+}
+
+func (c *call) Exit(now time.Duration, failed bool) int64 { return c.Call.Exit(c.r.at(now), failed) }
+
+func (r *rig) Enter(now time.Duration, n int64) call {
+	return call{Call: r.Statistic.Enter(r.at(now), n), r: r}
+}
+
+func (r *rig) Resume(now time.Duration, n int64) call {
+	return call{Call: r.Statistic.Resume(r.at(now), n), r: r}
+}
+
+func (r *rig) Block(now time.Duration, n int64) bool { return r.Statistic.Block(r.at(now), n) }
+
+func (r *rig) Occupy(now, bucket time.Duration, n int64) (node.Loan, bool) {
+	return r.Statistic.Occupy(r.at(now), bucket, n)
+}
+
+func (r *rig) Retire(now time.Duration, since int64) bool {
+	return r.Statistic.Retire(r.at(now), since)
+}
+
+func (r *rig) Seal(now time.Duration) { r.Statistic.Seal(r.at(now)) }
+
+func (r *rig) PassQPS(now time.Duration) float64 { return r.view.PassQPS(r.at(now)) }
+
+func (r *rig) Window(now time.Duration) node.Window { return r.view.Window(r.at(now)) }
+
+func (r *rig) Minute(now time.Duration) node.Window { return r.view.Minute(r.at(now)) }
+
+func (r *rig) Snapshot(now time.Duration, h *node.Histogram) node.Snapshot {
+	return r.view.Snapshot(r.at(now), h)
+}
+
+func (r *rig) Bucket(now time.Duration, back int) node.Counts { return r.view.Bucket(r.at(now), back) }
+
+func (r *rig) InFlight() int64 { return r.view.InFlight() }
+
+func (r *rig) Second(index int64) (node.MetricNode, bool) { return r.view.Second(index) }
+
+func (r *rig) Sum(from, to int64) (node.Counts, bool) { return r.view.Sum(from, to) }
+
+func (r *rig) Histogram(from, to int64, h *node.Histogram) bool { return r.view.Histogram(from, to, h) }
+
+// call records a whole call.
+func (r *rig) call(at, rt time.Duration, failed bool) {
+	c := r.Enter(at, 1)
+	c.Exit(at+rt, failed)
+}
+
+// pass records n passes of calls that never end.
+func (r *rig) pass(at time.Duration, n int) {
+	for range n {
+		r.Enter(at, 1)
+	}
+}
+
+// second reads the sealed second that starts at reading i seconds.
+func (r *rig) second(t testing.TB, i int64) node.MetricNode {
+	t.Helper()
+	m, ok := r.Second(r.zero + i)
+	if !ok {
+		t.Fatalf("second %d cannot be read", i)
+	}
+	if want := epoch.Add(time.Duration(i) * time.Second); m.Start != want && r.wall == 0 {
+		t.Fatalf("second %d starts at %v, want %v", i, m.Start, want)
+	}
+	return m
+}
