@@ -5,7 +5,7 @@ package node
 type Column struct {
 	// Name is the column's name, in lower case with underscores and without a unit, such as "pass" or "rt_sum".
 	Name string
-	// Help says what the number is, to go on with "in this second" or the like.
+	// Help says what the number is. "in this second" or the like goes to its end, or before its comma.
 	Help string
 	// Kind says what the number can be added up over, and its unit.
 	Kind Kind
@@ -42,7 +42,7 @@ func Columns() []Column {
 		{Name: "complete", Help: "Calls that ended, failed ones included", At: func(m *MetricNode) *int64 { return &m.Complete }},
 		{Name: "exception", Help: "Calls that ended with an error", At: func(m *MetricNode) *int64 { return &m.Exception }},
 		{
-			Name: "occupied_pass", Help: "Calls admitted on quota that they had borrowed earlier", Detail: true,
+			Name: "occupied_pass", Help: "Calls admitted, on quota that they had borrowed earlier", Detail: true,
 			At: func(m *MetricNode) *int64 { return &m.OccupiedPass },
 		},
 		{

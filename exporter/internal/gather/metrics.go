@@ -11,7 +11,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // Options say what is shown. The way out documents them.
@@ -109,7 +108,7 @@ func labelled(m table.Metric, by string, histograms bool) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are known for the resource alone
 		m.Labelled = nil
-		m.Value = func(s *node.Snapshot) float64 { return float64(s.Total.Block) }
+		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
 	case m.Value != nil || m.Type == table.Histogram && histograms:
 		m.Labels = append(slices.Clone(m.Labels), by)

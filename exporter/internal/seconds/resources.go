@@ -38,7 +38,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range table.Seconds() {
-		if c.Untimed() && strings.HasPrefix(m.Name, "persecond_rt_") {
+		if c.Untimed() && m.Timed {
 			continue
 		}
 		r.metrics = append(r.metrics, newFamily(namespace, m))
