@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -344,15 +345,18 @@ func TestListenAndServeWhereSomebodyListens(t *testing.T) {
 	}
 	defer taken.Close() //nolint:errcheck // it is of no use
 	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
+	var kept []*exporter.Exporter // or their files would be closed when they are collected
 	for range 2 {
 		x, err := exporter.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
+		kept = append(kept, x)
 		if err := x.ListenAndServe(t.Context(), taken.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Error(err)
 		}
 	}
+	runtime.KeepAlive(kept)
 }
 
 // A service goes on where the log of the one before it ends, and each scraper gets what it has not had, without a word about it
