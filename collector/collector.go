@@ -128,8 +128,8 @@ type Moment struct {
 	Resources []*Resource
 }
 
-// Untimed is what [Options] said.
-func (c *Collector) Untimed() bool { return c != nil && c.opts.Untimed }
+// DurationsUnknown reports whether response times are unknown, see [Options]; exporters leave them out then.
+func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
 // Seal ends every second before the present one, for all resources at once, and returns the moment it did so. Now and
 // then it retires what is idle, see [Options].RetireAfter.

@@ -167,7 +167,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []Option) *frame
 	up := c.frameOf(ctx)
 	switch {
 	case up != nil:
-		o.entrance = up.entry.leaf.place.entrance.name
+		o.entrance = up.entry.leaf.treeNode.entrance.name
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.entry.leaf.origin
 		}

@@ -28,7 +28,7 @@ type rule struct {
 // setLimits gives the resource those limits that are for it. Holds the collector's mu.
 func (r *Resource) setLimits(all []Limit) {
 	var rules []rule
-	r.blocks.prune(func(string) bool { return false })
+	r.blocks.prune()
 	for _, l := range all {
 		if l.Matches(r.name) || r.name == Other && l.pattern() {
 			rules = append(rules, rule{Limit: l})
@@ -229,8 +229,8 @@ func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived 
 	l := e.leaf
 	c := l.resource.c
 	// A clock of the Collector's own may stand still; nobody waits for it for ever.
-	patience := time.NewTimer(2 * node.OccupyTimeout)
-	defer patience.Stop()
+	maxWait := time.NewTimer(2 * node.OccupyTimeout)
+	defer maxWait.Stop()
 	for {
 		now := c.line.Now()
 		var ok bool
@@ -244,7 +244,7 @@ func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived 
 			continue
 		case <-ctx.Done():
 			reason = context.Cause(ctx)
-		case <-patience.C:
+		case <-maxWait.C:
 		}
 		timer.Stop()
 		g.mu.Lock()

@@ -11,10 +11,10 @@ type leaf struct {
 	*node.Statistic
 	leafKey
 	resource *Resource
-	place    *TreeNode
+	treeNode *TreeNode
 }
 
-// leafKey tells the leaves of one place apart.
+// leafKey tells the leaves of one tree node apart.
 type leafKey struct {
 	origin  string
 	inbound bool
@@ -24,12 +24,12 @@ type leafKey struct {
 // views are all views that the leaf is a part of. Holds the collector's mu.
 func (l *leaf) views() []*node.View {
 	c, r := l.resource.c, l.resource
-	views := []*node.View{r.view, l.place.view}
+	views := []*node.View{r.view, l.treeNode.view}
 	if o := r.origin(l.origin); o.view != r.view {
 		views = append(views, o.view)
 	}
 	if !l.nested {
-		views = append(views, c.root.view, l.place.entrance.view)
+		views = append(views, c.root.view, l.treeNode.entrance.view)
 	}
 	if l.inbound {
 		views = append(views, c.inbound.view)

@@ -50,9 +50,9 @@ type Options struct {
 	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
 	// Nil gives them none. A panic is [ErrPanicked].
 	ExceptionClass func(error) string
-	// Untimed says that how long calls take is not known, as of those that a log without durations tells of. Their response
-	// times are 0 here, and the ways out leave out what is about them.
-	Untimed bool
+	// DurationsUnknown marks calls whose response times are unknown, such as those read from a log without durations. They
+	// count as 0, and exporters leave out every metric of response times.
+	DurationsUnknown bool
 	// After is the last second that a process before this one handed out, such as the last one in its metric log: no second
 	// of this process has its name, or an earlier one. The zero Time is none.
 	After time.Time

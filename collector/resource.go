@@ -22,12 +22,12 @@ type Resource struct {
 	sole life  // the origin "" while there is no other; dead when there is
 	kept *gate // what gate is or was; guarded by the collector's mu
 
-	blocks, exceptions tally
+	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none
 
 	// These are replaced under the collector's mu, not changed:
-	places  atomic.Pointer[[]*TreeNode]
-	origins atomic.Pointer[map[string]*life] // nil while there is only the empty one
+	contexts atomic.Pointer[[]*TreeNode]
+	origins  atomic.Pointer[map[string]*life] // nil while there is only the empty one
 }
 
 // Name is the name under which the resource is kept, see [CleanName].
@@ -197,7 +197,7 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 		if r == nil {
 			return
 		}
-		for _, p := range r.now().placeList() {
+		for _, p := range r.now().treeNodes() {
 			if !yield(p.entrance.name, p.View()) {
 				return
 			}

@@ -35,7 +35,7 @@ func (c *Collector) sweep() {
 			touched[v] = true
 		}
 		c.leafCount.Add(-1)
-		l.place.dropLeaf(l)
+		l.treeNode.dropLeaf(l)
 		l.resource.home.CompareAndSwap(l, nil)
 		return false
 	})
@@ -50,10 +50,10 @@ func (c *Collector) sweep() {
 				}
 			}
 		}
-		for _, p := range r.placeList() {
+		for _, p := range r.treeNodes() {
 			if p.view.Empty() {
-				r.dropPlace(p)
-				p.entrance.places--
+				r.dropTreeNode(p)
+				p.entrance.members--
 				c.edges.Add(-p.unlink())
 			}
 		}
@@ -68,7 +68,7 @@ func (c *Collector) sweep() {
 		return false
 	})
 	all := filter(*c.entrances.Load(), func(e *TreeNode) bool {
-		if e.places > 0 {
+		if e.members > 0 {
 			return true
 		}
 		e.unlink()

@@ -33,7 +33,7 @@ type TreeNode struct {
 
 	// Guarded by the collector's mu:
 	parents []*TreeNode
-	places  int // of an entrance: nodes in its context
+	members int // of an entrance: nodes in its context
 }
 
 // Tree returns the root of the call tree. It is nil for a nil Collector.
@@ -110,7 +110,7 @@ func (t *TreeNode) unlink() (edges int64) {
 	return edges
 }
 
-// leafSet is the leaves of a place. Few are found faster by looking at each.
+// leafSet is the leaves of a tree node. Few are found faster by looking at each.
 type leafSet struct {
 	list  []*leaf
 	byKey map[leafKey]*leaf // nil while the list is short
@@ -119,7 +119,7 @@ type leafSet struct {
 // fewLeaves is how many leaves are looked at one by one.
 const fewLeaves = 8
 
-// leaf finds a leaf of this place, nil if there is none.
+// leaf finds a leaf of this node, nil if there is none.
 func (t *TreeNode) leaf(k leafKey) *leaf {
 	if l := t.first.Load(); l == nil || l.leafKey == k {
 		return l

@@ -34,7 +34,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range Seconds() {
-		if c.Untimed() && strings.HasPrefix(m.Name, "persecond_rt_") {
+		if c.DurationsUnknown() && strings.HasPrefix(m.Name, "persecond_rt_") {
 			continue
 		}
 		r.metrics = append(r.metrics, secondFamily{m, Family{namespace + "_" + m.Name, Gauge, m.Help}})
@@ -49,7 +49,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 }
 
 // histograms reports whether histograms are wanted, and there are any.
-func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.Untimed() }
+func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.DurationsUnknown() }
 
 // First is the index of the first second of this process. Indexes of seconds before it are Unix times.
 func (r *Resources) First() int64 { return r.first }

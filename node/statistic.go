@@ -45,7 +45,7 @@ import (
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
-	more  atomic.Pointer[spread] // the other stripes; nil while there is one
+	more  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
 	first stripe
 
 	since int64 // index of the second in which the statistic began
@@ -59,7 +59,7 @@ type Statistic struct {
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	_ [47]byte // fills four cache lines, see apart
+	_ [47]byte // fills four cache lines, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -183,7 +183,7 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	if st == nil {
 		return 0
 	}
-	rt := took(c.entered, now)
+	rt := elapsed(c.entered, now)
 	cell := st.shape.layout.cell(rt)
 	st.lock()
 	n := c.n
@@ -197,16 +197,16 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	st.open.complete(rt, n, failed)
 	st.count(cell, n)
-	if flying := int32(st.entered.Load() - st.exited); flying > st.most {
-		st.most = flying
+	if inFlight := int32(st.entered.Load() - st.exited); inFlight > st.most {
+		st.most = inFlight
 	}
 	st.exited++
 	st.unlock()
 	return n
 }
 
-// took is the time from one reading to another, 0 if that is before it.
-func took(from, to leap.Reading) time.Duration {
+// elapsed is the time from one reading to another, 0 if that is before it.
+func elapsed(from, to leap.Reading) time.Duration {
 	if to <= from {
 		return 0
 	}

@@ -92,15 +92,15 @@ func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	v.shape.line.At(now)
 	open := v.shape.opened()
-	leaves, gone := v.all()
+	leaves, removed := v.all()
 	var snap Snapshot
 	if h != nil {
 		h.reset(v.shape.layout)
 	}
-	if gone != nil {
-		snap.Total = gone.total
+	if removed != nil {
+		snap.Total = removed.total
 		if h != nil {
-			gone.rt.addTo(h.cells)
+			removed.rt.addTo(h.cells)
 		}
 	}
 	var room [128]int64
@@ -133,13 +133,13 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 }
 
 // all is the leaves and what is left of those that were removed, as of one moment.
-func (v *View) all() ([]*Statistic, *gone) {
+func (v *View) all() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var g *gone
-	if v.gone != nil {
-		g = &gone{total: v.gone.total, last: v.gone.last}
-		v.gone.rt.each(g.rt.count)
+	var g *removedLeaves
+	if v.removed != nil {
+		g = &removedLeaves{total: v.removed.total, last: v.removed.last}
+		v.removed.rt.each(g.rt.count)
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], g
 }

@@ -32,7 +32,7 @@ func (r *replaying) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
+	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
 	r.page.Sources = append(r.page.Sources, f)
 	tele, err := startTelemetry(options, r.logOptions.App, r.settings)
 	if err != nil {

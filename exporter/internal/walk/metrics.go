@@ -76,7 +76,7 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 	}
 	p := &Metrics{stats: c, by: o.By, histogramsBy: o.HistogramsBy, sources: o.Sources, byName: map[string]*Metric{}}
 	for _, m := range exporter.Catalogue() {
-		if m.Name == exporter.RT && c.Untimed() {
+		if m.Name == exporter.RT && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {
