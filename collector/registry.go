@@ -59,7 +59,7 @@ func (c *Collector) register(name string) *Resource {
 	}
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.count.Add(1) // after it can be found: whoever sees the collector full finds every name in it
+	c.count.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
 	return r
 }
 

@@ -18,9 +18,9 @@ const (
 )
 
 // TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
-// (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which
-// is the child of all its callers, and its own if it calls itself: the tree is a graph, and whoever prints it must stop
-// somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
+// (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which is
+// the child of all its callers, and its own if it calls itself: the tree is a graph, and a program that prints it must
+// stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
 type TreeNode struct {
 	life     // with the resource, nil for the root and for entrances
 	name     string
@@ -87,8 +87,8 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// unlink takes the node out of the tree, and returns how many edges below entrances that were. What it called may still
-// be called by whoever it was called for, so that the entrance has it now. Holds the collector's mu.
+// unlink takes the node out of the tree, and returns how many edges below entrances that were. Its children may still
+// be called in the same context, so they move below the entrance. Holds the collector's mu.
 func (t *TreeNode) unlink() (edges int64) {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)

@@ -133,7 +133,7 @@ func (a *Array[B]) after(index int64) (time.Duration, *B) {
 	return time.Duration(next.index) * a.length, &next.bucket
 }
 
-// Oldest returns the oldest bucket that the ring holds of those after which none was replaced, nil if there is none.
+// Oldest returns the oldest bucket after the latest one that was replaced, nil if the ring holds none.
 func (a *Array[B]) Oldest() *B {
 	if a.slots == nil {
 		return nil

@@ -133,7 +133,7 @@ func (s *Statistic) inFlight() int64 {
 type Snapshot struct {
 	// Total is everything since the view began, up to the moment.
 	Total Counts
-	// InFlight is what was in flight at the moment.
+	// InFlight is how many calls were in flight at the moment.
 	InFlight int64
 	// Last is the last complete second, which no open bucket blurs.
 	Last MetricNode
@@ -141,7 +141,7 @@ type Snapshot struct {
 	Peak int64
 }
 
-// addTotal adds what was counted up to now to the snapshot, and to the cells of h. Holds mu.
+// addTotal adds all counts up to now to the snapshot, and to the cells of h. Holds mu.
 func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
 	s.lockStripes()
 	defer s.unlockStripes()
@@ -172,7 +172,7 @@ func (s *Statistic) lockAt(now leap.Reading) {
 	}
 }
 
-// openCounts sums the open bucket and what is in flight over the stripes. Holds their locks.
+// openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		c := st.open

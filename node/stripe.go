@@ -10,13 +10,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
-// flight through this stripe, and the response times of the open second.
+// stripe is the part of a statistic that one processor at a time records into: the open bucket, the calls in flight that
+// entered here, and the response times of the open second.
 //
 // A call that enters is one atomic addition, to entered; everything else is plain memory behind mu, because ten
-// additions under a lock cost what one atomic addition costs. Whoever holds mu cuts the entered calls by reading
+// additions under a lock cost what one atomic addition costs. The holder of mu cuts the entered calls by reading
 // entered once: those up to there belong to the bucket that is over, later ones to the next, whenever they read
-// their clock. Between two exits what is in flight only grows, so its highest value is seen by looking before each
+// their clock. Between two exits the calls in flight only grow, so their highest number is seen by looking before each
 // exit and at each cut.
 //
 // The order of the fields is that of use. A call touches two cache lines here, what stands before open and open, and
@@ -28,10 +28,10 @@ type stripe struct {
 	recent    *page         // the page of rt that was counted into last
 	entered   atomic.Uint32 // calls that entered, modulo 2^32
 	exited    uint32        // calls that left again, modulo 2^32
-	most      int32         // most that were in flight in the open second, as far as was looked
+	most      int32         // most calls in flight in the open second, seen so far
 	recentNo  int32         // number of the recent page
-	waits     int32         // how often a goroutine found the lock taken, since something was done about it
-	threshold int32         // at how many waits something is done
+	waits     int32         // how often a goroutine found the lock taken, since the last rebalance
+	threshold int32         // at how many waits the stripes are rebalanced
 
 	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
 
@@ -48,7 +48,7 @@ func (st *stripe) init(owner *Statistic, shape *Shape) {
 // entered. Holds mu.
 func (st *stripe) passes() (passes, inFlight int64) {
 	if st.end.Load() == retired {
-		return 0, 0 // somebody may be about to find out that nothing is recorded here any more
+		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
 	return saturate(st.open.Pass, int64(entered-st.base)), int64(int32(entered - st.exited))
@@ -82,7 +82,7 @@ type stripeSet struct {
 	seed uint64    // odd; goroutines that meet under one seed are apart under most others
 }
 
-// How often goroutines must have met at a lock before something is done: at first, and at most.
+// How often goroutines must have met at a lock before the stripes are rebalanced: at first, and at most.
 const (
 	minThreshold = 32
 	maxThreshold = minThreshold << 12
@@ -111,7 +111,7 @@ func (s *Statistic) pick() *stripe {
 }
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
-// from before the open bucket counts into that one: what is sealed stays so.
+// from before the open bucket counts into that one: sealed seconds do not change.
 func (s *Statistic) enter(now leap.Reading) *stripe {
 	st := s.pick()
 	st.lock()
@@ -136,8 +136,8 @@ func (st *stripe) lock() {
 	}
 }
 
-// unlock releases the lock, and does something about it if goroutines have met here often: there are more stripes
-// then, or goroutines are spread over them in another way.
+// unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
+// spread over them in another way.
 func (st *stripe) unlock() {
 	often := st.waits >= st.threshold
 	st.mu.Unlock()
@@ -146,7 +146,7 @@ func (st *stripe) unlock() {
 	}
 }
 
-// rebalance is called for a stripe at which goroutines meet.
+// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.waits >= st.threshold
@@ -160,7 +160,7 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 	st.mu.Unlock()
 	switch {
-	case !often: // somebody else was here first
+	case !often: // another goroutine was here first
 	case grow:
 		s.grow()
 	default:
@@ -170,8 +170,8 @@ func (s *Statistic) rebalance(st *stripe) {
 	}
 }
 
-// grow doubles the stripes, from one to two at first. Old stripes stay, with what they hold and whoever is in flight
-// through them; new ones begin in the open bucket.
+// grow doubles the stripes, from one to two at first. Old stripes stay, with their counts and their calls in flight; new
+// ones begin in the open bucket.
 func (s *Statistic) grow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ const firstSeed = 0x9e3779b97f4a7c15
 func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }
 
 // stripes iterates over all stripes, in the order in which they are locked. The list grows under mu and the locks of
-// all stripes; whoever holds mu or the first stripe's lock may use it.
+// all stripes; a goroutine that holds mu or the first stripe's lock may use it.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return

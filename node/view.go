@@ -29,7 +29,7 @@ type View struct {
 	removed *removedLeaves // nil while no leaf was removed
 }
 
-// removedLeaves is what is left of leaves that were removed.
+// removedLeaves is the totals of the leaves that were removed.
 type removedLeaves struct {
 	total Counts
 	rt    cells
@@ -64,7 +64,7 @@ func (v *View) Clone() *View {
 }
 
 // Remove removes the leaves that were retired, see [Statistic.Retire], and keeps their totals. Nothing may have been
-// recorded for them in the second since or later: what the view says of seconds before it is not known any more.
+// recorded for them in the second since or later. Seconds before it cannot be read any more.
 func (v *View) Remove(since int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

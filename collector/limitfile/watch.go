@@ -24,10 +24,10 @@ type Watcher struct {
 	failures int64
 }
 
-// How often the file is looked at, and how long after it was read limits that match nothing are reported.
+// How often the file is checked, and how long after it was read limits that match nothing are reported.
 const (
-	every = time.Second
-	grace = time.Minute
+	every     = time.Second
+	warnAfter = time.Minute
 )
 
 // Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
@@ -80,7 +80,7 @@ func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	loaded, before := w.first, w.first
-	unmatched := time.NewTimer(grace)
+	unmatched := time.NewTimer(warnAfter)
 	defer unmatched.Stop()
 	for {
 		reload := false
@@ -106,7 +106,7 @@ func (w *Watcher) Run(ctx context.Context, again <-chan os.Signal) error {
 		if reload {
 			loaded = w.state()
 			_ = w.Reload() // it has been logged
-			unmatched.Reset(grace)
+			unmatched.Reset(warnAfter)
 		}
 	}
 }
