@@ -6,8 +6,9 @@
 // that waits for a bucket to come. A [View] reads one or several statistics; Sentinel has other kinds of nodes for that.
 // A [Quota] is how many calls may pass in a second.
 //
-// Time is an argument: a reading of the [leap.Timeline] that the statistics of a process share. Only
-// [Statistic.Begin] and [Call.End], the two ends of a call, take the reading themselves.
+// Time is an argument: a [leap.Reading] of the timeline that the statistics of a process share. One that the clock has not
+// reached counts as the present. Only [Statistic.Begin] and [Call.End], the two ends of a call, take the reading
+// themselves. The position of a bucket on the timeline is a time.Duration since 1970, and is called line time.
 //
 // # Promises
 //
