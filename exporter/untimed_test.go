@@ -32,7 +32,7 @@ func TestUntimed(t *testing.T) {
 		now := time.Now().Add(-time.Minute).Truncate(time.Second)
 		var mu sync.Mutex
 		advance := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
-		c, err := collector.New(collector.Options{Untimed: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+		c, err := collector.New(collector.Options{DurationsUnknown: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,8 +37,13 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
+<<<<<<< HEAD:exporter/internal/seconds/resources.go
 	for _, m := range table.Seconds() {
 		if c.Untimed() && m.Timed {
+=======
+	for _, m := range Seconds() {
+		if c.DurationsUnknown() && strings.HasPrefix(m.Name, "persecond_rt_") {
+>>>>>>> engine:exporter/resources.go
 			continue
 		}
 		r.metrics = append(r.metrics, newFamily(namespace, m))
@@ -55,7 +60,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 }
 
 // histograms reports whether histograms are wanted, and there are any.
-func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.Untimed() }
+func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.DurationsUnknown() }
 
 // First is the index of the first second of this process. Indexes of seconds before it are Unix times.
 func (r *Resources) First() int64 { return r.first }
