@@ -2,7 +2,7 @@ package replay
 
 import "github.com/windowstat/windowstat/exporter"
 
-// Self implements exporter.Source: what became of the lines so far.
+// Self implements exporter.Source: the lines so far, by result.
 func (f *Follower) Self(yield func(name string, value float64, labels ...string)) {
 	r := f.Report()
 	lines := func(n int64, result string) { yield(exporter.ReplayLines, float64(n), result) }
