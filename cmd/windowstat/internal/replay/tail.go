@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -52,7 +53,7 @@ func (t *tail) reopen(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if n := len(t.files); n > 0 && t.files[n-1].is(at) {
+	if t.has(at) {
 		return nil
 	}
 	file, err := os.Open(t.name)
@@ -62,8 +63,23 @@ func (t *tail) reopen(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if at, err = file.Stat(); err != nil || t.has(at) { // the name has changed hands meanwhile
+		return errors.Join(err, file.Close())
+	}
 	t.files = append(t.files, newGrowing(file, now))
 	return nil
+}
+
+// has reports whether the file is open already, and makes it the one with the name: a rotation may have been undone, and
+// what was read must not be read again.
+func (t *tail) has(at os.FileInfo) bool {
+	for i, g := range t.files {
+		if g.is(at) {
+			t.files = append(slices.Delete(t.files, i, i+1), g)
+			return true
+		}
+	}
+	return false
 }
 
 // next returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were
