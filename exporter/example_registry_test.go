@@ -27,7 +27,6 @@ func Example_registry() {
 	query := c.Resource("db: load user") // keep the handle
 	err = query.Do(func() error { return nil })
 	// end registry
-
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -267,9 +267,9 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
 	line(r.Future, "from the future, and are not counted")
-	line(r.Astray, "far ahead of the lines around them, and are not counted")
-	line(r.Early, "began before the tolerance, and pass in the first second that was still open")
-	line(r.Squeezed, "seconds were ended before the tolerance was over, because there were too many calls to hold")
+	line(r.Outliers, "far ahead of the lines around them, and are not counted")
+	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
+	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))
 	}

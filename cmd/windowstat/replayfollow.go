@@ -32,15 +32,9 @@ func (r *replaying) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-<<<<<<< HEAD
-	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
+	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
 	r.Drain = -1 // when the file is read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
-=======
-	options := collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
-	r.page.Sources = append(r.page.Sources, f)
-	tele, err := startTelemetry(options, r.logOptions.App, r.settings)
->>>>>>> engine
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}

@@ -27,16 +27,9 @@ type Watcher struct {
 	failures int64
 }
 
-<<<<<<< HEAD
 const (
 	pollInterval = time.Second // of the file's state
 	warnAfter    = time.Minute // limits that match nothing are reported so long after the file was read
-=======
-// How often the file is checked, and how long after it was read limits that match nothing are reported.
-const (
-	every     = time.Second
-	warnAfter = time.Minute
->>>>>>> engine
 )
 
 // Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
@@ -100,13 +93,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer w.withdraw()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-<<<<<<< HEAD
 	w.mu.Lock()
 	before := w.read
 	w.mu.Unlock()
-=======
-	loaded, before := w.first, w.first
->>>>>>> engine
 	unmatched := time.NewTimer(warnAfter)
 	defer unmatched.Stop()
 	for {
@@ -130,14 +119,6 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-unmatched.C:
 			w.warn()
 		}
-<<<<<<< HEAD
-=======
-		if reload {
-			loaded = w.state()
-			_ = w.Reload() // it has been logged
-			unmatched.Reset(warnAfter)
-		}
->>>>>>> engine
 	}
 }
 

@@ -55,7 +55,7 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns what is wrong with a namespace. The empty one is the default.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
-		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
+		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
 	}
 	return nil
 }
@@ -64,10 +64,10 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
+		errs = append(errs, fmt.Errorf("%s is %q; %q, %q or nothing is allowed", "By", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, errors.New("HistogramsBy needs By"))
+		errs = append(errs, fmt.Errorf("%s needs By", "HistogramsBy"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 	}
 	p := &Metrics{stats: c, namespace: o.Namespace, by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
 	for _, m := range table.Metrics() {
-		if m.Name == table.RT && c.Untimed() {
+		if m.Name == table.RT && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {

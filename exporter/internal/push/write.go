@@ -28,9 +28,9 @@ func Check(o Options) error {
 	return o.check(nil)
 }
 
-// Fill sends what seconds hands to the Sink, a request when there is enough for one. Series may come several times. When
-// the server cannot be reached for two minutes, or will not take anything, or ctx ends, the rest is counted and not sent.
-// The error is why, or that of seconds.
+// Write sends what emit gives to the Sink, a request when there is enough for one. Series may come several times. When the
+// server cannot be reached for two minutes, or takes nothing at all, or ctx ends, the rest is counted and not sent. The
+// error is the reason, or that of emit.
 func Write(ctx context.Context, o Options, f Format, emit func(seconds.Sink) error) (WriteResult, error) {
 	x, err := newWriting(ctx, o, f)
 	if err != nil {

@@ -37,13 +37,8 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
-<<<<<<< HEAD:exporter/internal/seconds/resources.go
 	for _, m := range table.Seconds() {
-		if c.Untimed() && m.Timed {
-=======
-	for _, m := range Seconds() {
-		if c.DurationsUnknown() && strings.HasPrefix(m.Name, "persecond_rt_") {
->>>>>>> engine:exporter/resources.go
+		if c.DurationsUnknown() && m.Timed {
 			continue
 		}
 		r.metrics = append(r.metrics, newFamily(namespace, m))
