@@ -36,11 +36,11 @@ func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, sli
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
+	if !s.known(index) {
+		return false // also before the leaf began, so that what can be read has no gap
+	}
 	if index < s.since {
 		return true
-	}
-	if !s.known(index) {
-		return false
 	}
 	b := s.record(index)
 	if b == nil {
