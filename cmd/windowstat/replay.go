@@ -43,7 +43,7 @@ far as the file reaches back, and counts nothing twice. A log that is truncated 
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
 			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
 			&cli.StringFlag{Name: "zone", Value: "UTC", Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"},
-			&cli.DurationFlag{Name: "tolerance", Usage: "by how much lines may be out of order, in whole seconds (default: 5m0s; 10s with --follow)"},
+			&cli.DurationFlag{Name: "tolerance", Usage: "`DURATION` by which lines may be out of order, in whole seconds", DefaultText: "5m0s; 10s with --follow"},
 			&cli.BoolFlag{Name: "follow", Usage: "read one file as it grows, and serve its calls"},
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
