@@ -54,7 +54,9 @@ var floors = []func(string) bool{
 	func(p string) bool { return p == "cmd/windowstat" },
 }
 
-func floor(p string) int { return slices.IndexFunc(floors, func(is func(string) bool) bool { return is(p) }) }
+func floor(p string) int {
+	return slices.IndexFunc(floors, func(is func(string) bool) bool { return is(p) })
+}
 
 // No package imports one from a higher floor, and the SDK imports the standard library only.
 func TestImportsPointOneWay(t *testing.T) {
