@@ -12,11 +12,11 @@ import (
 
 // Log is a metric log, as far as [Resources] read one; metriclog.Writer is one.
 type Log interface {
-	// Past calls f for the records that earlier processes logged of the seconds from from to before to, Unix times, ascending
+	// Logged calls f for the records that earlier processes logged of the seconds from from to before to, Unix times, ascending
 	// by second, until it returns false. They have the Start and what metrics with [table.Second].Logged read, and nothing
 	// else. A second in which nothing happened has none. The record is f's for the call. What cannot be read is left out,
 	// and counted by the log.
-	Past(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
 }
 
 // logged are seconds of earlier processes, from the log. A nil *logged has none.
@@ -44,7 +44,7 @@ func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limi
 		}
 		return l.size.Samples < limit.Samples && l.size.Bytes < limit.Bytes && int64(n) < limit.Seconds
 	}
-	r.log.Past(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
+	r.log.Logged(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
 		at := m.Start.Unix()
 		if at >= from && at > l.last() {
 			if !end() {

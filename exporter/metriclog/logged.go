@@ -23,11 +23,11 @@ func (w *Writer) StateFile(name string) (string, error) {
 	return path, nil
 }
 
-// Past calls f for the rows of the seconds from from to before to, Unix times, that were in the log when the Writer was
+// Logged calls f for the rows of the seconds from from to before to, Unix times, that were in the log when the Writer was
 // made, ascending by second, until f returns false; it implements prom.Log. Of a record there is what the log has
 // without a loss: the Start, Pass, Block, Complete, Exception, OccupiedPass and InFlightMax. The record is f's for the
 // call. What cannot be read is left out, and counted with the errors.
-func (w *Writer) Past(from, to int64, f func(resource string, m *node.MetricNode) bool) {
+func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
 	rows, err := w.search(from, min(to, w.began())-1)
 	if err == nil {
 		for row := range rows.All() {
