@@ -10,25 +10,25 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// StateFile is the path for a file that belongs to the log, in its directory: the application's name, a dash and the name.
-// Each name is given away once; the second time it is an error.
+// StateFile returns the path for a file that belongs to the log, in its directory: the application's name, a dash and the name.
+// It returns each name once; the second time is an error.
 func (w *Writer) StateFile(name string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	path := filepath.Join(w.files.dir, w.app+"-"+name)
-	if slices.Contains(w.given, name) {
-		return "", fmt.Errorf("metriclog: %s has another user; a log serves one per-second page", path)
+	if slices.Contains(w.stateFiles, name) {
+		return "", fmt.Errorf("metriclog: %s is in use; a log serves one per-second endpoint", path)
 	}
-	w.given = append(w.given, name)
+	w.stateFiles = append(w.stateFiles, name)
 	return path, nil
 }
 
-// Logged calls f for the rows of the seconds from from to before to, Unix times, that were in the log when the Writer was
-// made, ascending by second, until f returns false; it implements prom.Log. Of a record there is what the log has
-// without a loss: the Start, Pass, Block, Complete, Exception, OccupiedPass and InFlightMax. The record is f's for the
-// call. What cannot be read is left out, and counted with the errors.
+// Logged calls f with the rows in [from, to), Unix times, that were in the log when the Writer was made, ascending by second,
+// until f returns false; it implements prom.Log. A record has the fields that the log has exactly: Start, Pass, Block,
+// Complete, Exception, OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and
+// counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
-	rows, err := w.search(from, min(to, w.began())-1)
+	rows, err := w.search(from, min(to, w.firstUnix())-1)
 	if err == nil {
 		for row := range rows.All() {
 			m := row.Record()
@@ -40,23 +40,23 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 	}
 	if err != nil {
 		w.stat.errors.Add(1)
-		w.logger.Error("metric log cannot be read", "dir", w.files.dir, "err", err)
+		w.logger.Error("cannot read the metric log", "dir", w.files.dir, "err", err)
 	}
 }
 
-// search finds rows in this log; both ends are included.
+// search finds rows in this log, from and to included.
 func (w *Writer) search(from, to int64) (*Rows, error) {
 	return search(w.files.dir, func(log string) bool { return log == w.files.log }, from, to, Query{})
 }
 
-// began is the Unix time of the first second of this process.
-func (w *Writer) began() int64 {
+// firstUnix returns the Unix time of the first second of this process.
+func (w *Writer) firstUnix() int64 {
 	name, _ := w.stats.Timeline().Name(w.first)
 	return name.Unix()
 }
 
-// Record is what a row says of its second. The rest of the record is zero: the row has the response times only rounded, and
-// neither the peak nor what was in flight at the end.
+// Record returns the row as a record. Fields that the log lacks or has only rounded are zero: response times, the peak, and the
+// calls in flight at the end.
 func (r *Row) Record() node.MetricNode {
 	return node.MetricNode{
 		Start: r.Start,

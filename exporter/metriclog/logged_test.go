@@ -98,7 +98,7 @@ func TestLogged(t *testing.T) {
 	}
 }
 
-// What is damaged or gone is left out, and the rest is there.
+// Damaged and missing files are left out.
 func TestLoggedOfDamagedFiles(t *testing.T) {
 	const all = "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"
 	write := func(path string, change func(string) string) {

@@ -9,8 +9,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Of the logs of many processes that lived one after the other, only those are open that are being read, and of those that
-// lived together, one file each.
+// A search has one file open for each log that is being read: one for consecutive processes, one each for parallel ones.
 func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
 	const logs = 100
 	for name, c := range map[string]struct{ apart, most int }{"one after the other": {2, 2}, "together": {0, logs + 1}} {
