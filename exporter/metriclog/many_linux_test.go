@@ -49,7 +49,7 @@ func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
 		if err := rows.Err(); err != nil || n != 4*logs || most > c.most {
 			t.Errorf("%s: %d rows, %d files open, %v; want %d and at most %d", name, n, most, err, 4*logs, c.most)
 		}
-		if left := open() - before; left != 0 {
+		if left := open() - before; left > 0 { // fewer if files of other tests were collected
 			t.Errorf("%s: %d files are left open", name, left)
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 		t := s.pages.Get(dialect(format))
 		defer s.pages.Put(t)
 		if s.self != nil {
-			s.self.Self(gather.Page{Page: t})
+			s.self.SelfMetrics(gather.Page{Page: t})
 		}
 		page = t
 	}
