@@ -296,7 +296,7 @@ func TestHeadOfTheStream(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{MaxViewers: 1})
 	server := httptest.NewServer(p)
 	defer server.Close()
-	defer p.Close()                           // or it would wait for the streams
+	defer p.Close()                                 // or it would wait for the streams
 	client := &http.Client{Timeout: requestTimeout} // a stream that goes on holds up what comes after it
 	for range 3 {
 		resp, err := client.Head(server.URL + "/stream")

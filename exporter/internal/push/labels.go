@@ -20,7 +20,7 @@ func CheckLabels(all map[string]string) error {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range []string{"job", "instance"} {
 		if _, ok := all[name]; !ok {
-			wrong("no label %s: without job and instance two processes would write to the same series", name)
+			wrong("there is no label %s: without job and instance two processes would write to the same series", name)
 		}
 	}
 	for name, value := range all {

@@ -42,7 +42,7 @@ type totals struct {
 func newSender(o Options, f Format, maxBackoff time.Duration) (*sender, error) {
 	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+version.String()))
 	if err != nil {
-		return nil, fmt.Errorf("Client: %w", err)
+		return nil, fmt.Errorf("invalid Client: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &sender{opts: o, format: f, client: client, maxBackoff: min(maxWait, maxBackoff)}, nil
