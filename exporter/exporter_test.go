@@ -85,7 +85,7 @@ func TestMistakes(t *testing.T) {
 		`App "a/b"`, `Namespace "1"`, `MetricsPath "/"`, "LimitsFile: ", "Collector: MaxResources is -1", "Collector: RetireAfter is 1s",
 		`Metrics: By is "day"`, "Metrics.Namespace: is filled in", "Seconds: MaxBytes is -1", "Seconds: MaxSamples is -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
 		"Live: MaxRows is -1", "Log: MaxFiles is -1", "Log.App: ", `Sampler: Prefix "a-"`, `RemoteWrite[1]: URL "ftp://x"`, "RemoteWrite[1]: Interval is 1.5s",
-		`RemoteWrite[1]: label "a-b"`, `VictoriaMetrics[0]: there is no metric "nothing"`, "VictoriaMetrics[0].Namespace: ",
+		`RemoteWrite[1]: label "a-b"`, `VictoriaMetrics[0]: unknown metric "nothing"`, "VictoriaMetrics[0].Namespace: ",
 	} {
 		if !strings.Contains(err.Error(), "exporter: "+want) {
 			t.Errorf("no %q in\n%v", want, err)
@@ -126,7 +126,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log: ") {
 		t.Errorf("a second one: %v", err)
 	}
-	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil || !strings.Contains(err.Error(), "one per-second page") {
+	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil || !strings.Contains(err.Error(), "one per-second endpoint") {
 		t.Errorf("a second page on one log: %v", err)
 	}
 	if err := first.Close(); err != nil {

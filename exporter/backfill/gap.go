@@ -13,61 +13,60 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Gap is some seconds of one instance of a service that a database lacks. It is safe for concurrent use.
+// Gap is a range of seconds that a database lacks, of one instance of a service. It is safe for concurrent use.
 type Gap struct {
-	// Searcher is where the log is. App is needed if there are logs of several in the directory.
+	// Searcher finds the log. App is required if the directory has logs of several applications.
 	Searcher metriclog.Searcher
-	// PIDs are the processes whose logs belong to the instance; all if empty.
+	// PIDs are the processes of the instance; all if empty.
 	PIDs []int
 	// From and To are the first and the last second, both included.
 	From, To time.Time
-	// Match says which resources are wanted; nil is all. It must always say the same of a name.
+	// Match selects resources by name; nil selects all. It must be a pure function.
 	Match func(resource string) bool
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
 }
 
-// Scan is what the log has of a [Gap].
+// Scan counts what the log has of a [Gap].
 type Scan struct {
 	Rows        int64 // of resources
-	Malformed   int64 // lines that are none
+	Malformed   int64 // skipped lines
 	First, Last time.Time
 }
 
-// ErrSeveral says that there are rows of two processes or applications in one second: they are not one instance, and
-// their samples would have the same labels.
-var ErrSeveral = errors.New("there are rows of several processes")
+// ErrSeveral is the error for rows of two processes or applications in one second: they are not one instance, and their samples
+// would have the same labels.
+var ErrSeveral = errors.New("rows of several processes")
 
-// scan reads the log, to know what it has before something is done with that. The error is also one of reading that cost
-// only a part of the rows.
+// scan reads the log before anything is written. The error may also be a read error that cost only some of the rows.
 func (g *Gap) scan(ctx context.Context) (Scan, error) {
-	var found Scan
+	var scan Scan
 	var from metriclog.Log
-	lines := func(malformed int64) { found.Malformed = malformed }
+	lines := func(malformed int64) { scan.Malformed = malformed }
 	err := g.rows(ctx, g.From, g.To, lines, func(row *metriclog.Row) error {
 		log := metriclog.Log{App: row.App, PID: row.PID}
-		if row.Start.Equal(found.Last) && log != from {
+		if row.Start.Equal(scan.Last) && log != from {
 			return fmt.Errorf("%w: %s and %s at %s", ErrSeveral, from, log, row.Start.Format(time.RFC3339))
 		}
-		if found.First.IsZero() {
-			found.First = row.Start
+		if scan.First.IsZero() {
+			scan.First = row.Start
 		}
-		found.Last, from = row.Start, log
+		scan.Last, from = row.Start, log
 		if row.Resource != collector.InboundTotal {
-			found.Rows++
+			scan.Rows++
 		}
 		return nil
 	})
-	return found, err
+	return scan, err
 }
 
-// before is how long before the gap the log is read, to know the resources that were idle in it.
-const before = collector.DefaultRetireAfter
+// lookback is how long before the gap rows are read, to find resources that were idle in it.
+const lookback = collector.DefaultRetireAfter
 
-// emit gives the metric's samples to the sink, or those of all metrics if it is empty; most seconds of resources at a time.
+// emit gives the samples of a metric to the sink, or of all metrics if it is empty; most is seconds of resources at a time.
 func (g *Gap) emit(ctx context.Context, metric string, to time.Time, most int, sink seconds.Sink) error {
 	log := seconds.NewFiller(g.namespace(), metric, g.From.Unix(), most, sink)
-	err := g.rows(ctx, g.From.Add(-before), to, nil, func(row *metriclog.Row) error {
+	err := g.rows(ctx, g.From.Add(-lookback), to, nil, func(row *metriclog.Row) error {
 		record := row.Record()
 		log.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record)
 		return nil
@@ -83,8 +82,8 @@ func (g *Gap) namespace() string {
 	return g.Namespace
 }
 
-// rows calls f for the rows, with those of all inbound traffic, which tell when the process lived. It tells malformed how
-// many lines were none.
+// rows calls f for the rows, including the total of inbound calls, which shows when the process ran. It calls malformed with
+// the number of malformed lines.
 func (g *Gap) rows(ctx context.Context, from, to time.Time, malformed func(int64), f func(*metriclog.Row) error) (err error) {
 	rows, err := g.Searcher.Search(metriclog.Query{From: from, To: to, PIDs: g.PIDs, Match: func(resource string) bool {
 		return g.Match == nil || resource == collector.InboundTotal || g.Match(resource)

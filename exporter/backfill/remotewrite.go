@@ -13,7 +13,7 @@ import (
 // WriteResult counts the samples of a write.
 type WriteResult = push.WriteResult
 
-// request are the options that matter here: URL, Labels, Client, Timeout, MaxSamples and Logger.
+// request returns the options that are used: URL, Labels, Client, Timeout, MaxSamples and Logger.
 func request(o remote.Options) push.Options {
 	return push.Options{URL: o.URL, Labels: o.Labels, Client: o.Client, Timeout: o.Timeout, MaxSamples: o.MaxSamples, Logger: o.Logger}
 }
@@ -26,21 +26,22 @@ func CheckRemoteWrite(o remote.Options) error {
 	return nil
 }
 
-// RemoteWrite sends the samples to a server that takes samples out of order: a Prometheus with
-// storage.tsdb.out_of_order_time_window, or a VictoriaMetrics, which stores twice what it has already. Of the options the
-// URL, Labels, Client, Timeout, MaxSamples and Logger are used.
+// RemoteWrite sends the samples to a server that accepts samples out of order: Prometheus with
+// storage.tsdb.out_of_order_time_window, or VictoriaMetrics, which stores duplicates. Of the options it uses URL, Labels,
+// Client, Timeout, MaxSamples and Logger.
 //
-// A request that fails is tried again for two minutes. Then, or when the server takes nothing at all, or when ctx ends, the
-// rest is counted and not sent; the error is the reason. Samples that were refused are counted, and are no error.
+// A failed request is retried for two minutes. After that, or when the server rejects the URL or the credentials, or ctx ends,
+// the remaining samples are counted and not sent; the error is the reason. Samples that the server refuses are counted, and are
+// no error.
 func (g *Gap) RemoteWrite(ctx context.Context, o remote.Options) (Scan, WriteResult, error) {
-	const together = 20_000 // what is too old for the server must not take too much with it
-	found, err := g.scan(ctx)
-	if err != nil || found.First.IsZero() {
-		return found, WriteResult{}, err
+	const batch = 20_000 // bounds how many samples are refused with one that is too old
+	scan, err := g.scan(ctx)
+	if err != nil || scan.First.IsZero() {
+		return scan, WriteResult{}, err
 	}
-	result, err := push.Write(ctx, request(o), remotewrite.Format, func(sink seconds.Sink) error { return g.emit(ctx, "", found.Last, together, sink) })
+	result, err := push.Write(ctx, request(o), remotewrite.Format, func(sink seconds.Sink) error { return g.emit(ctx, "", scan.Last, batch, sink) })
 	if err != nil {
 		err = fmt.Errorf("backfill: %w", err)
 	}
-	return found, result, err
+	return scan, result, err
 }

@@ -52,11 +52,11 @@ func TestStalledViewer(t *testing.T) {
 		if _, err := io.WriteString(viewer, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(patience / 2)
+		time.Sleep(writeTimeout / 2)
 		if len(p.viewers) != 1 {
 			t.Error("there is no viewer")
 		}
-		time.Sleep(patience)
+		time.Sleep(writeTimeout)
 		if len(p.viewers) != 0 {
 			t.Error("the viewer keeps its place")
 		}

@@ -13,26 +13,26 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// keep is how many seconds a viewer gets when it begins.
-const keep = 180
+// keptSeconds is how many seconds a new viewer gets.
+const keptSeconds = 180
 
-// feed makes an event of each second, once for all viewers. Resources have numbers in it, because their names are long.
-// Number 0 is the whole process.
+// feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources; 0 is
+// the whole process.
 type feed struct {
 	stats *collector.Collector
 	rows  int
-	last  atomic.Pointer[message] // that was made
+	last  atomic.Pointer[message]
 	zips  sync.Pool
 
 	mu      sync.Mutex // guards what follows
-	epoch   int64      // of the numbers; another process has another
+	epoch   int64      // of the numbering; differs between processes
 	numbers map[string]int
 	names   []string // by number
-	events  []event  // of seconds that follow each other, at most keep
+	events  []event  // ascending, at most keptSeconds
 	next    int64    // index of the second after the last one
 }
 
-// event is what is sent of a second.
+// event is an encoded second.
 type event struct {
 	index int64
 	unix  int64
@@ -43,27 +43,26 @@ func newFeed(c *collector.Collector, rows int) *feed {
 	return &feed{stats: c, rows: rows, epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""}}
 }
 
-// maxNames is how many names are kept. When there are more, because resources come and go, numbering begins again, and
-// viewers with it.
+// maxNames limits the names. Beyond it, numbering restarts, and viewers reset.
 const maxNames = 100_000
 
-// news is what a viewer has not had.
-type news struct {
+// update is what a viewer has not received yet.
+type update struct {
 	events []event  // ascending
-	names  []string // from the number first on
+	names  []string // those numbered from first on
 	first  int
-	fresh  bool // the viewer has to forget what it knows
+	fresh  bool // the viewer must reset
 	now    position
 }
 
-// position is where a viewer is: the last second that it has, and how many names it knows, of which numbering.
+// position is the position of a viewer: its last second, and how many names it knows in which numbering.
 type position struct {
 	unix, epoch int64
 	known       int
 }
 
-// after returns what is new since a position.
-func (f *feed) after(p position) news {
+// after returns the update since a position.
+func (f *feed) after(p position) update {
 	m := f.stats.Seal()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +71,7 @@ func (f *feed) after(p position) news {
 		p = position{}
 	}
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
-	n := news{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
+	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
 	n.now = position{p.unix, f.epoch, len(f.names)}
 	if k := len(n.events); k > 0 {
 		n.now.unix = n.events[k-1].unix
@@ -80,9 +79,9 @@ func (f *feed) after(p position) news {
 	return n
 }
 
-// make makes the events of all seconds before the one that is open. Holds mu.
+// make encodes all seconds before the open one. Holds mu.
 func (f *feed) make(m collector.Moment) {
-	if from := m.Open - keep; f.next < from {
+	if from := m.Open - keptSeconds; f.next < from {
 		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
 	}
 	if len(f.names) > maxNames {
@@ -96,23 +95,23 @@ func (f *feed) make(m collector.Moment) {
 		}
 		f.events = append(f.events, event{index: f.next, unix: name.Unix(), rows: f.second(f.next, m)})
 	}
-	if n := len(f.events) - keep; n > 0 {
+	if n := len(f.events) - keptSeconds; n > 0 {
 		f.events = slices.Delete(f.events, 0, n)
 	}
 }
 
-// row is what is shown of a resource in a second.
+// row is a second of a resource.
 type row struct {
 	number       int
 	m            node.MetricNode
 	average, p99 time.Duration
 }
 
-// none is a response time that is not known.
-const none = -time.Microsecond
+// unknown stands for a response time that is not known.
+const unknown = -time.Microsecond
 
-// second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
-// The p99 of a second whose histogram is gone is -1, and so are times that are not known at all.
+// second encodes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, maximum in
+// flight. p99 is -1 if the histogram is not kept any more; both times are -1 if response times are not recorded.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -124,11 +123,11 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		x := row{number: number(), m: second, average: second.AvgRT()}
 		switch {
 		case f.stats.DurationsUnknown():
-			x.average, x.p99 = none, none
+			x.average, x.p99 = unknown, unknown
 		case v.Histogram(index, index+1, &h):
 			x.p99 = h.Quantile(0.99)
 		case second.Complete > 0:
-			x.p99 = none
+			x.p99 = unknown
 		}
 		rows = append(rows, x)
 	}
@@ -159,7 +158,7 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 	return append(b, ']')
 }
 
-// number is that of a name. Holds mu.
+// number returns the number of a name. Holds mu.
 func (f *feed) number(name string) int {
 	n, ok := f.numbers[name]
 	if !ok {
@@ -170,9 +169,9 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode writes news as JSON: {"epoch":…,"first":…,"fresh":…,"names":[…],"seconds":[[time,rows],…]}.
-func (n *news) encode() []byte {
-	quoted, _ := json.Marshal(n.names) // strings can be written
+// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"names":[…],"seconds":[[time,rows],…]}.
+func (n *update) encode() []byte {
+	quoted, _ := json.Marshal(n.names) // strings cannot fail
 	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
 	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
 	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)

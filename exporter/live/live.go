@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 )
 
-// What [Options] are if they do not say.
+// Defaults of [Options].
 const (
 	DefaultMaxViewers = 250
 	DefaultMaxRows    = 500
@@ -24,16 +24,16 @@ const (
 
 // Options configure a [Page]. The zero value is sensible.
 type Options struct {
-	// Title stands on the page, "windowstat" if empty.
+	// Title is the page's title, "windowstat" if empty.
 	Title string
-	// MaxViewers is how many streams are open at a time, [DefaultMaxViewers] if zero. Further ones are answered with 503.
+	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones get 503.
 	MaxViewers int
-	// MaxRows is how many resources a second has, [DefaultMaxRows] if zero: the busiest.
+	// MaxRows is the most resources in a second, [DefaultMaxRows] if zero: the busiest.
 	MaxRows int
 }
 
-// Page serves the page, below any path that ends in a slash. Its streams end when the http.Server that they are on is shut
-// down, and so do not keep it from ending. It must be made with [New], and is safe for concurrent use.
+// Page serves the page below any path that ends in a slash. Its streams end when their http.Server is shut down, so they do not
+// delay the shutdown. It must be made with [New], and is safe for concurrent use.
 type Page struct {
 	stats   *collector.Collector
 	opts    Options
@@ -46,16 +46,16 @@ type Page struct {
 	close   context.CancelFunc
 }
 
-// file is a part of the page that does not change.
+// file is a static part of the page.
 type file struct {
-	kind          string
+	contentType   string
 	plain, zipped []byte
 }
 
 //go:embed assets/*.html assets/*.js assets/*.css
 var assets embed.FS
 
-// New makes the page. The error names every option that is wrong.
+// New makes the page. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Page, error) {
 	if o.Title == "" {
 		o.Title = "windowstat"
@@ -86,8 +86,8 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	return p, err
 }
 
-// Close ends all streams, and lets no new ones begin, for servers other than http.Server, and those that end by
-// http.Server.Close. Viewers poll then, and wait for the server to come back.
+// Close ends all streams and rejects new ones. It is needed for servers other than http.Server, and for http.Server.Close.
+// Viewers then poll until the server comes back.
 func (p *Page) Close() { p.close() }
 
 // ServeHTTP implements http.Handler.
@@ -119,7 +119,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// load reads the files of the page, and zips them.
+// load reads and compresses the files of the page.
 func load(title string) (map[string]file, error) {
 	entries, err := assets.ReadDir("assets")
 	if err != nil {
@@ -132,12 +132,12 @@ func load(title string) (map[string]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := file{kind: kinds[path.Ext(e.Name())], plain: b}
+		f := file{contentType: kinds[path.Ext(e.Name())], plain: b}
 		if e.Name() == "index.html" {
 			f.plain = []byte(strings.ReplaceAll(string(b), "{title}", escape(title)))
 		}
 		var zipped strings.Builder
-		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is a good one
+		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
 		if _, err := z.Write(f.plain); err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	body := f.plain
-	w.Header().Set("Content-Type", f.kind)
+	w.Header().Set("Content-Type", f.contentType)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Vary", "Accept-Encoding")
 	if gzipped.Accepted(r) {
@@ -164,8 +164,8 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// answer writes a body that is made for one request.
-func (p *Page) answer(w http.ResponseWriter, r *http.Request, body []byte) {
+// respond writes a JSON body.
+func (p *Page) respond(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	out, end := p.zip.Start(w, r)
@@ -173,5 +173,5 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	_ = end()
 }
 
-// patience is how long a client may take for one write.
-const patience = 10 * time.Second
+// writeTimeout limits one write of a stream.
+const writeTimeout = 10 * time.Second

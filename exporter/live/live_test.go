@@ -288,16 +288,16 @@ func testStream(t *testing.T, plain bool) {
 	}
 }
 
-// patience is how long an answer may take on a busy machine.
-const patience = 5 * time.Second
+// requestTimeout is how long a response may take on a busy machine.
+const requestTimeout = 5 * time.Second
 
 // Who asks for the head of the stream does not take a viewer's place.
 func TestHeadOfTheStream(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{MaxViewers: 1})
 	server := httptest.NewServer(p)
 	defer server.Close()
-	defer p.Close()                           // or it would wait for the streams
-	client := &http.Client{Timeout: patience} // a stream that goes on holds up what comes after it
+	defer p.Close()                                 // or it would wait for the streams
+	client := &http.Client{Timeout: requestTimeout} // a stream that goes on holds up what comes after it
 	for range 3 {
 		resp, err := client.Head(server.URL + "/stream")
 		if err != nil {
@@ -323,7 +323,7 @@ func TestViewersShare(t *testing.T) {
 	defer server.Close()
 	defer p.Close()
 	const viewers, events = 20, 4
-	said := make([]string, viewers)
+	seen := make([]string, viewers)
 	var all sync.WaitGroup
 	for i := range viewers {
 		all.Go(func() {
@@ -345,15 +345,15 @@ func TestViewersShare(t *testing.T) {
 						t.Error(err)
 					}
 					for _, s := range m.Seconds {
-						said[i] += fmt.Sprintf("%s:%s ", s[0], s[1])
+						seen[i] += fmt.Sprintf("%s:%s ", s[0], s[1])
 					}
 				}
 			}
 		})
 	}
 	all.Wait()
-	longest := slices.MaxFunc(said, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-	for i, s := range said {
+	longest := slices.MaxFunc(seen, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for i, s := range seen {
 		if !strings.HasPrefix(longest, s) || strings.Count(s, ":") < events-1 {
 			t.Errorf("viewer %d got %q; it should be the beginning of %q", i, s, longest)
 		}

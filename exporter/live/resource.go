@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// details is what is shown of one resource, or of the whole process.
+// details describes one resource, or the whole process.
 type details struct {
 	Name    string    `json:"name"`
 	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average and p99 (µs, -1 for none), most in flight, peak
@@ -20,17 +20,17 @@ type details struct {
 	Blocks  []share   `json:"blocks"`
 }
 
-// share is how much of a resource somebody has.
+// share is the part of a resource's calls with one origin, caller or reason.
 type share struct {
 	Name  string `json:"name"`
 	Pass  int64  `json:"pass"`
 	Block int64  `json:"block"`
 }
 
-// span is how many seconds of a resource are shown.
-const span = 300
+// shownSeconds is how many seconds of a resource are shown.
+const shownSeconds = 300
 
-// resource answers with the details of a resource; without a name, of the whole process.
+// resource serves the details of a resource; without a name, of the whole process.
 func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m := p.stats.Seal()
@@ -39,7 +39,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	if d.Name != "" {
 		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
 		if i < 0 {
-			http.Error(w, "there is no such resource", http.StatusNotFound)
+			http.Error(w, "no such resource", http.StatusNotFound)
 			return
 		}
 		x := m.Resources[i]
@@ -50,7 +50,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		for reason, n := range x.Blocks() {
 			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
 		}
-		left := maxPlaces
+		left := maxNodes
 		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
 	}
 	d.Seconds = seconds(view, m.Open)
@@ -64,7 +64,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	p.answer(w, r, body)
+	p.respond(w, r, body)
 }
 
 func shareOf(name string, v *node.View, now leap.Reading) share {
@@ -72,9 +72,9 @@ func shareOf(name string, v *node.View, now leap.Reading) share {
 	return share{name, s.Total.Pass, s.Total.Block}
 }
 
-// seconds are the last ones of a view.
+// seconds returns the last seconds of a view.
 func seconds(v *node.View, open int64) [][]int64 {
-	list := v.AppendSeconds(nil, open-span, open)
+	list := v.AppendSeconds(nil, open-shownSeconds, open)
 	hs := make([]node.Histogram, min(60, len(list)))
 	v.Histograms(open-int64(len(hs)), hs)
 	rows := make([][]int64, len(list))
@@ -89,14 +89,14 @@ func seconds(v *node.View, open int64) [][]int64 {
 	return rows
 }
 
-// How much of the call tree is looked at. Resources may call each other in circles.
+// Limits of the search in the call tree, in which resources may call each other recursively.
 const (
 	maxCallers = 50
 	maxDepth   = 16
-	maxPlaces  = 10_000
+	maxNodes   = 10_000
 )
 
-// callers finds the places of the call tree in which the resource is, by the path to them.
+// callers finds the nodes of the resource in the call tree, by the path to them.
 func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now leap.Reading) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(d.Callers) >= maxCallers || len(above) >= maxDepth || slices.Contains(above, child.Name()) {

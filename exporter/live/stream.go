@@ -10,25 +10,25 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 )
 
-// String is the position as it stands in ids and parameters.
+// String returns the position as in event ids and parameters.
 func (p position) String() string { return fmt.Sprintf("%d-%d-%d", p.unix, p.epoch, p.known) }
 
-// positionOf reads the viewer's position from the request: the id of the last event, or the parameter after.
+// positionOf reads the viewer's position: the header Last-Event-ID or the parameter after.
 func positionOf(r *http.Request) (p position, err error) {
-	said := r.Header.Get("Last-Event-ID")
-	if said == "" {
-		said = r.URL.Query().Get("after")
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		id = r.URL.Query().Get("after")
 	}
-	if said == "" {
+	if id == "" {
 		return p, nil
 	}
-	if _, err := fmt.Sscanf(said, "%d-%d-%d", &p.unix, &p.epoch, &p.known); err != nil || p.String() != said {
-		return p, fmt.Errorf("the position is %.50q; it must be the id of an event", said)
+	if _, err := fmt.Sscanf(id, "%d-%d-%d", &p.unix, &p.epoch, &p.known); err != nil || p.String() != id {
+		return p, fmt.Errorf("invalid position %.50q; it must be the id of an event", id)
 	}
 	return p, nil
 }
 
-// poll answers with the seconds since the position.
+// poll serves the seconds since the position.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	at, err := positionOf(r)
 	if err != nil {
@@ -36,17 +36,16 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := p.feed.after(at)
-	p.answer(w, r, n.encode())
+	p.respond(w, r, n.encode())
 }
 
-// message is an event of the stream: what is new since a position. Most viewers are at the same one, and share it.
+// message is an event of the stream, the update since a position. Most viewers have the same position and share it.
 type message struct {
 	from, to      position
 	plain, zipped []byte
 }
 
-// message makes the next message of a viewer. Its id is the position after it, so that a browser that was cut off goes on
-// there.
+// message makes the next message of a viewer. Its id is the position behind it, at which an interrupted browser resumes.
 func (f *feed) message(from position) *message {
 	n := f.after(from)
 	if last := f.last.Load(); last != nil && last.from == from && last.to == n.now {
@@ -55,22 +54,22 @@ func (f *feed) message(from position) *message {
 	m := &message{from: from, to: n.now}
 	m.plain = append([]byte("id: "+m.to.String()+"\ndata: "), n.encode()...)
 	m.plain = append(m.plain, "\n\n"...)
-	m.zipped = f.part(m.plain)
+	m.zipped = f.chunk(m.plain)
 	f.last.Store(m)
 	return m
 }
 
-// gzipHead begins a gzip stream, and part makes a part of its body that refers to nothing before it. So parts can be zipped
-// once, and follow each other in any stream. A stream has no end, because it is cut off.
+// gzipHead starts a gzip stream, and chunk compresses a part of its body that refers to nothing before it. So a chunk is
+// compressed once and can follow any other. A stream has no trailer, because it has no end.
 const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-func (f *feed) part(b []byte) []byte {
+func (f *feed) chunk(b []byte) []byte {
 	z, _ := f.zips.Get().(*flate.Writer)
 	if z == nil {
 		z, _ = flate.NewWriter(nil, flate.DefaultCompression)
 	}
 	defer f.zips.Put(z)
-	var out bytes.Buffer // takes all
+	var out bytes.Buffer // never fails
 	z.Reset(&out)
 	_, _ = z.Write(b)
 	_ = z.Flush()
@@ -84,7 +83,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if r.Method == http.MethodHead { // nobody would read it, or take it for ended
+	if r.Method == http.MethodHead { // it has no body, so it ends at once
 		w.Header().Set("Content-Type", "text/event-stream")
 		return
 	}
@@ -93,12 +92,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-p.viewers }()
 	default:
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "there are too many viewers", http.StatusServiceUnavailable)
+		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep it back
+	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
 	w.Header().Set("Vary", "Accept-Encoding")
 	zip, head := gzipped.Accepted(r), ""
 	if zip {
@@ -122,7 +121,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		m := p.feed.message(at)
 		at = m.to
-		_ = conn.SetWriteDeadline(time.Now().Add(patience)) // what cannot have a deadline is not a connection
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
 		b := m.plain
 		if zip {
 			b = m.zipped
@@ -141,8 +140,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shutdown returns a channel that is closed when the server of a request shuts down; nil if it is no http.Server. A shutdown
-// that was called before the server's first stream began is not seen.
+// shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A
+// shutdown before the first stream of the server is not seen.
 func (p *Page) shutdown(r *http.Request) <-chan struct{} {
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server == nil {

@@ -9,24 +9,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Archive writes seconds of the past to a log, such as those of an access log that is replayed: many at a time, and
-// without retention, since all of them are old. It must be made with [NewArchive], and is for one goroutine.
+// Archive writes seconds of the past to a log, such as those of a replayed access log: many in one write, and without
+// retention, because all of them are old. It must be made with [NewArchive], and is not safe for concurrent use.
 type Archive struct {
 	files *files
 	loc   *time.Location
 	last  int64
-	first time.Time // second of what is held back
+	first time.Time // first buffered second
 	ends  int64     // Unix time of the end of its day
 	head  []byte
 	rows  []byte
 	marks []mark
-	err   error // of a write; nothing is written after it
+	err   error // of the first write that failed; nothing is written after it
 }
 
-// enough is how many bytes of rows are written at once.
-const enough = 256 << 10
+// flushSize is how many bytes of rows are held before they are written.
+const flushSize = 256 << 10
 
-// NewArchive opens a log to append to it, as [New] does. Of the options, those about retention and JSON are not used.
+// NewArchive opens a log to append to it, as [New] does. Options about retention and JSON are ignored.
 func NewArchive(o Options) (*Archive, error) {
 	o.MaxFiles, o.MaxBytes, o.MaxAge, o.JSON = 0, 0, 0, false
 	o.defaults()
@@ -42,9 +42,8 @@ func NewArchive(o Options) (*Archive, error) {
 	return a, nil
 }
 
-// Append adds a second, which must be after all that the log has: a row for each resource, the one of
-// collector.InboundTotal last. What it holds back is written before the next day begins, and by Close. After an error
-// nothing more can be appended.
+// Append adds a second, which must be later than all in the log: a row for each resource, that of collector.InboundTotal last.
+// Rows are buffered until the next day begins or [Archive.Close] is called. After an error every further Append fails.
 func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNode]) error {
 	if a.err != nil {
 		return a.err
@@ -54,7 +53,7 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 		return fmt.Errorf("metriclog: the log %s in %s has seconds up to %s already, and cannot take %s",
 			a.files.log, a.files.dir, time.Unix(a.last, 0).In(a.loc).Format(time.DateTime), start.Format(time.DateTime))
 	}
-	if start.Unix() >= a.ends || len(a.rows) >= enough {
+	if start.Unix() >= a.ends || len(a.rows) >= flushSize {
 		if err := a.flush(); err != nil {
 			return err
 		}
@@ -70,7 +69,7 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 	return nil
 }
 
-// flush writes what is held back.
+// flush writes the buffered rows.
 func (a *Archive) flush() error {
 	if len(a.marks) == 0 || a.err != nil {
 		return a.err
@@ -82,7 +81,7 @@ func (a *Archive) flush() error {
 	return a.err
 }
 
-// Close writes what is held back, and closes the files. An error that Append has returned does not come again.
+// Close writes the buffered rows and closes the files. It does not repeat an error that Append has returned.
 func (a *Archive) Close() error {
 	var err error
 	if a.err == nil {

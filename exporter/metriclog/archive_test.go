@@ -152,7 +152,7 @@ func TestArchiveAgain(t *testing.T) {
 	}
 }
 
-// What was cut off in the middle of a write leaves whole seconds only, and the next archive goes on there.
+// A write that was interrupted leaves complete seconds only, and the next archive continues there.
 func TestArchiveThatDied(t *testing.T) {
 	o := metriclog.Options{Dir: t.TempDir(), App: "web", Location: time.UTC}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -29,7 +29,7 @@ func TestWriterIsSafeForConcurrentUse(t *testing.T) {
 	for _, f := range []func(){
 		func() { _ = w.Flush() }, func() { _ = w.Flush() },
 		func() { _ = w.Close() },
-		func() { w.Past(0, 1<<40, func(string, *node.MetricNode) bool { return true }) },
+		func() { w.Logged(0, 1<<40, func(string, *node.MetricNode) bool { return true }) },
 		func() { _, _ = w.Files() },
 		func() { w.Counts() },
 	} {

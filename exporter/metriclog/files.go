@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// files are the data file that is being written and its index, and the ones before them.
+// files are the files of one log: the data file that is written now, its index, and older ones.
 type files struct {
 	format
 	dir, log string
 	maxSize  int64
 	keep     retention
-	sync     time.Duration // 0 for never
+	sync     time.Duration // interval; 0 for never
 
 	lock          *os.File       // nil while closed
-	next          map[string]int // number of the next file of a day; nil if that is to be looked up
+	next          map[string]int // number of the next file, by day; nil if unknown
 	current       segment
 	data, idx     *os.File // nil while closed
-	size, idxSize int64    // what they hold
+	size, idxSize int64    // in bytes
 	records       []byte   // a buffer
-	before        [2]int64 // and what they held before the last second
-	synced        int64    // Unix time of the last second that is known to be on the disk
-	looked        int64    // of the second at which it was last looked for files to delete
+	previous      [2]int64 // sizes before the last append
+	synced        int64    // Unix time of the last second that was synced
+	retained      int64    // Unix time of the second at which old files were last deleted
 }
 
 func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
@@ -35,10 +35,10 @@ func (f *files) list() ([]segment, error) {
 	return segments(f.dir, f.kind, func(log string) bool { return log == f.log })
 }
 
-// resume takes the log for this process, finds the newest file, to be appended to, and returns the Unix time of the last
-// second that the log holds; 0 if there is none.
+// resume locks the log for this process, selects the newest file to append to, and returns the Unix time of the last second in
+// the log; 0 if there is none.
 func (f *files) resume() (last int64, err error) {
-	if err := errors.Join(f.closeSegment(), f.hold()); err != nil {
+	if err := errors.Join(f.closeSegment(), f.acquire()); err != nil {
 		return 0, err
 	}
 	f.current = segment{}
@@ -56,13 +56,13 @@ func (f *files) resume() (last int64, err error) {
 	return f.last(all)
 }
 
-// held reports whether the log is this process's.
+// held reports whether this process has the lock.
 func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock) }
 
 func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
 
-// hold keeps other processes away from the log.
-func (f *files) hold() error {
+// acquire locks the log.
+func (f *files) acquire() error {
 	if f.held() {
 		return nil
 	}
@@ -74,16 +74,16 @@ func (f *files) hold() error {
 		return err
 	}
 	if f.lock != nil {
-		_ = f.lock.Close() // somebody deleted it
+		_ = f.lock.Close() // its file was deleted
 	}
-	f.lock, f.next = lock, nil // somebody else may have had it
+	f.lock, f.next = lock, nil // another process may have written meanwhile
 	return nil
 }
 
-// numberOf is the number of a day's next file. Nobody else makes any while the log is held.
-func (f *files) numberOf(date string) (int, error) {
+// nextFor returns the number of a day's next file. No other process makes any while the log is locked.
+func (f *files) nextFor(date string) (int, error) {
 	if f.next == nil {
-		all, err := named(f.dir, f.kind, func(log string) bool { return log == f.log })
+		all, err := segmentsByName(f.dir, f.kind, func(log string) bool { return log == f.log })
 		if err != nil {
 			return 0, err
 		}
@@ -97,7 +97,7 @@ func (f *files) numberOf(date string) (int, error) {
 	return n, nil
 }
 
-// last is the last second in files, oldest first; 0 if there is none.
+// last returns the last second in the files, which are sorted oldest first; 0 if there is none.
 func (f *files) last(all []segment) (int64, error) {
 	for _, s := range slices.Backward(all) {
 		o, err := openSegment(f.dir, s, f.format)
@@ -115,21 +115,21 @@ func (f *files) last(all []segment) (int64, error) {
 	return 0, nil
 }
 
-// append writes the rows of the second that starts at start, in the log's time zone.
+// append writes the rows of the second that begins at start, in the log's time zone.
 func (f *files) append(start time.Time, rows []byte) error {
 	return f.appendAll(start, rows, []mark{{start.Unix(), 0}})
 }
 
-// mark is where the rows of a second begin.
+// mark is the offset at which the rows of a second begin.
 type mark struct{ second, offset int64 }
 
-// appendAll writes the rows of seconds of one date, of which the first is given, in one write, and then their records in
-// the index, which make them count: what has no record is taken back, at once or when the file is opened again.
+// appendAll writes the rows of several seconds of one date in one write, and then their index records, which make them valid:
+// rows without a record are removed, at once or when the file is opened again. start is the first second.
 func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err := f.roll(start); err != nil {
 		return err
 	}
-	f.before = [2]int64{f.size, f.idxSize}
+	f.previous = [2]int64{f.size, f.idxSize}
 	records := f.records[:0]
 	for _, m := range marks {
 		records = appendRecord(records, m.second, f.size+m.offset)
@@ -142,7 +142,7 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	f.size += int64(len(rows))
 	f.idxSize += int64(len(records))
 	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
-		if err = f.flush(); err == nil {
+		if err = f.fsync(); err == nil {
 			f.synced = start.Unix()
 		}
 	}
@@ -152,34 +152,34 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	return nil
 }
 
-// undo takes the last second back.
+// undo removes the seconds that were appended last.
 func (f *files) undo() error {
-	f.size, f.idxSize = f.before[0], f.before[1]
+	f.size, f.idxSize = f.previous[0], f.previous[1]
 	if f.data == nil {
 		return nil
 	}
-	return f.restore()
+	return f.truncate()
 }
 
-// restore cuts both files back to what is known to be whole.
-func (f *files) restore() error {
+// truncate cuts both files to the sizes that are known to be complete.
+func (f *files) truncate() error {
 	return errors.Join(f.data.Truncate(f.size), f.idx.Truncate(f.idxSize))
 }
 
-// flush has the disk keep what was written.
-func (f *files) flush() error {
+// fsync syncs both files to disk.
+func (f *files) fsync() error {
 	return errors.Join(f.data.Sync(), f.idx.Sync())
 }
 
-// roll makes sure that a file for this second with room is open.
+// roll opens the file for this second: the current one, or the next if that is full or of another date.
 func (f *files) roll(start time.Time) error {
 	date := start.Format(time.DateOnly)
-	if err := f.hold(); err != nil {
+	if err := f.acquire(); err != nil {
 		return err
 	}
 	if f.current.date == date {
-		if f.data != nil && (!same(f.path(f.current), f.data) || !same(f.path(f.current)+idxSuffix, f.idx) || !f.asLeft()) {
-			// Somebody deleted, moved or truncated it.
+		if f.data != nil && (!same(f.path(f.current), f.data) || !same(f.path(f.current)+idxSuffix, f.idx) || !f.unchanged()) {
+			// It was deleted, moved or truncated.
 			if err := f.closeSegment(); err != nil {
 				return err
 			}
@@ -197,7 +197,7 @@ func (f *files) roll(start time.Time) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
-	n, err := f.numberOf(date)
+	n, err := f.nextFor(date)
 	if err != nil {
 		return err
 	}
@@ -216,14 +216,14 @@ func same(path string, open *os.File) bool {
 	return err == nil && os.SameFile(at, opened)
 }
 
-// asLeft reports whether the file is as long as it was left.
-func (f *files) asLeft() bool {
+// unchanged reports whether the data file has the size that was written.
+func (f *files) unchanged() bool {
 	size, err := f.data.Seek(0, io.SeekEnd)
 	return err == nil && size == f.size
 }
 
-// open opens the current file and its index, makes them if need be, and cuts off what a crash left behind. A file
-// with an index that is not its own is kept as it is, and the next number taken.
+// open opens the current file and its index, makes them if needed, and removes what a crash left incomplete. A file whose index
+// is another file's is left alone, and the next number is used.
 func (f *files) open() error {
 	for {
 		path := f.path(f.current)
@@ -238,7 +238,7 @@ func (f *files) open() error {
 		f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
 		ours, err := f.repair()
 		if err == nil && f.sync > 0 && size == 0 {
-			err = syncDir(f.dir) // or a power cut could take the new file as a whole
+			err = syncDir(f.dir) // or a power cut could remove the new file
 		}
 		if err != nil {
 			return errors.Join(err, f.closeSegment())
@@ -266,7 +266,7 @@ func openEnd(path string) (*os.File, int64, error) {
 	return file, size, nil
 }
 
-// close closes the files and lets other processes have the log.
+// close closes the files and releases the lock.
 func (f *files) close() error {
 	err := f.closeSegment()
 	if f.lock != nil {
@@ -283,14 +283,14 @@ func (f *files) closeSegment() error {
 	}
 	var errs []error
 	if f.sync > 0 {
-		errs = append(errs, f.flush())
+		errs = append(errs, f.fsync())
 	}
 	errs = append(errs, f.data.Close(), f.idx.Close())
 	f.data, f.idx = nil, nil
 	return errors.Join(errs...)
 }
 
-// syncDir has the disk keep the names in a directory.
+// syncDir syncs a directory's entries to disk.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// format is what distinguishes the lines of one kind of log from those of another.
+// format describes the lines of one kind of log.
 type format struct {
-	kind    string // as in the names of files
-	begin   string // what stands before the time stamp
-	end     string // and what behind it
-	closing []byte // what only a line of [collector.InboundTotal] has, the last one of a second
+	kind  string // as in file names
+	begin string // before the timestamp
+	end   string // after the timestamp
+	total []byte // only in a line of [collector.InboundTotal], the last one of a second
 }
 
-// maxStamp is how many bytes at the beginning of a line have its time stamp.
+// maxStamp is the most bytes of a line up to the end of its timestamp.
 const maxStamp = 32
 
 var (
-	sentinel = format{kind: "log", end: "|", closing: []byte("|" + collector.InboundTotal + "|")}
-	jsonl    = format{kind: "json", begin: `{"ts":`, end: ",", closing: []byte(`"resource":"` + collector.InboundTotal + `"`)}
+	sentinel = format{kind: "log", end: "|", total: []byte("|" + collector.InboundTotal + "|")}
+	jsonl    = format{kind: "json", begin: `{"ts":`, end: ",", total: []byte(`"resource":"` + collector.InboundTotal + `"`)}
 )
 
 func formatOf(kind string) format {
@@ -30,7 +30,7 @@ func formatOf(kind string) format {
 	return sentinel
 }
 
-// second is the Unix time of a line's second. It reports false for what does not begin as a line does.
+// second returns the Unix time of a line's second. It reports false for a malformed line.
 func (f *format) second(line []byte) (int64, bool) {
 	if len(line) > maxStamp {
 		line = line[:maxStamp]
@@ -47,31 +47,31 @@ func (f *format) second(line []byte) (int64, bool) {
 	return ms / 1000, err == nil && ms > 0
 }
 
-// whole is how many bytes the lines of a second have at the start of rows; 0 if one of them is torn or is no line.
-// Lines of a later second may follow, and the beginning of one. closed says that the last line is the one that the
-// Writer ends a second with.
-func (f *format) whole(rows []byte, second int64) (n int, closed bool) {
+// length returns the length in bytes of the lines of a second at the start of rows; 0 if one of them is truncated or malformed.
+// Lines of a later second may follow, the last one truncated. complete says that the last line is the total of inbound calls,
+// with which the Writer ends a second.
+func (f *format) length(rows []byte, second int64) (n int, complete bool) {
 	for n < len(rows) {
 		rest := rows[n:]
 		end := bytes.IndexByte(rest, '\n')
 		got, ok := f.second(rest)
 		switch {
 		case ok && got != second:
-			return n, closed
-		case closed && (!ok || end < 0):
-			return n, closed // whatever that is
+			return n, complete
+		case complete && (!ok || end < 0):
+			return n, complete // garbage behind a complete second
 		case end < 0 && len(rest) < maxStamp && !ok && n > 0 && f.begins(rest):
-			return n, closed // not even a time stamp: it may be a later second's
+			return n, complete // truncated within the timestamp: it may be a later second's
 		case !ok || end < 0:
 			return 0, false
 		}
-		closed = bytes.Contains(rest[:end], f.closing)
+		complete = bytes.Contains(rest[:end], f.total)
 		n += end + 1
 	}
-	return n, closed
+	return n, complete
 }
 
-// begins reports whether this may be the beginning of a line, cut off within its time stamp.
+// begins reports whether this may be a line that was truncated within its timestamp.
 func (f *format) begins(rest []byte) bool {
 	n := min(len(rest), len(f.begin))
 	return string(rest[:n]) == f.begin[:n] && len(bytes.Trim(rest[n:], "0123456789")) == 0

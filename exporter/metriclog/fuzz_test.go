@@ -106,8 +106,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// Whatever stands in a file and its index, each row that is found is a whole line of the file, and the next process can
-// write behind it what is found again.
+// For any contents of a file and its index, each row that is found is a complete line of the file, and the next process can
+// append rows that are found.
 func FuzzSearch(f *testing.F) {
 	d := newDamaged(f)
 	for _, idx := range indexes(d.idx[0], d.idx[1]) {

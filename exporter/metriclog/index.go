@@ -6,9 +6,8 @@ import (
 	"sort"
 )
 
-// An index has a record of 16 bytes for each second of its file, ascending: the Unix time and the offset of the
-// second's first line. Records may be missing, and an index may be another file's: what it says is true only if the
-// line at the offset agrees.
+// idxRecord is the size of an index record: the Unix time of a second and the offset of its first line. Records ascend. Some
+// may be missing, and an index may be another file's: a record is valid only if the line at its offset matches.
 const idxRecord = 16
 
 // appendRecord appends the index record of a second whose first line is at offset.
@@ -27,7 +26,7 @@ type index struct {
 	n int
 }
 
-// record reads a record. One that cannot be read is of a second before all others, and before its file.
+// record reads a record. One that cannot be read is 0, -1, which no line matches.
 func (x index) record(i int) (second, offset int64) {
 	var b [idxRecord]byte
 	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
@@ -36,9 +35,8 @@ func (x index) record(i int) (second, offset int64) {
 	return parseRecord(b[:])
 }
 
-// after is the number of the first record of this second or a later one, n if there is none, as far as the records
-// ascend.
-func (x index) after(second int64) int {
+// search returns the number of the first record of this second or a later one, n if there is none.
+func (x index) search(second int64) int {
 	return sort.Search(x.n, func(i int) bool {
 		s, _ := x.record(i)
 		return s >= second

@@ -117,7 +117,7 @@ func killOne(t *testing.T, dir string, json bool, after time.Duration) (flushed 
 	return flushed
 }
 
-// What a process had flushed when it was killed, whenever that was, is in its logs, each second whole, and the next process goes on behind it. A
+// The logs of a killed process have every flushed second, complete, and the next process continues behind them. A
 // reader that comes back with its token after each of them gets each second once, and never one that goes away.
 func TestKilled(t *testing.T) {
 	n := *kills

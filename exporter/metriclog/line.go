@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// appendHead appends what all lines of a second begin with.
+// appendHead appends the first two fields, which all lines of a second share.
 func appendHead(b []byte, start time.Time) []byte {
 	b = strconv.AppendInt(b, start.UnixMilli(), 10)
 	b = append(b, '|')
@@ -34,11 +34,10 @@ func appendLine(b, head []byte, resource string, m *node.MetricNode) []byte {
 
 const hex = "0123456789abcdef"
 
-// escaped reports whether a byte of a name would end a field or a line, or does what a terminal does with it.
+// escaped reports whether a byte of a name is escaped: it would end a field or a line, or control a terminal.
 func escaped(c byte) bool { return c < ' ' || c == '|' || c == 0x7f }
 
-// appendName appends a name so that nothing in it ends a field or a line: | and control characters as \xHH, and a
-// backslash as two. Other names stay as they are.
+// appendName appends a name with | and control characters as \xHH and a backslash as two.
 func appendName(b []byte, name string) []byte {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -53,7 +52,7 @@ func appendName(b []byte, name string) []byte {
 	return b
 }
 
-// parseName is the inverse of appendName. What appendName does not write stays as it is.
+// parseName is the inverse of appendName. It keeps escapes that appendName does not write.
 func parseName(b []byte) string {
 	i := bytes.IndexByte(b, '\\')
 	if i < 0 {
@@ -84,13 +83,13 @@ type Row struct {
 	Pass, Block, Success, Exception, OccupiedPass int64
 	RT                                            time.Duration // average, in whole milliseconds
 	Concurrency                                   int64
-	// App is the application, and PID the process if there is one in the name of its files. [Parse] leaves them empty.
+	// App and PID are from the names of the files; PID is 0 if they have none. [Parse] leaves both empty.
 	App string
 	PID int
 }
 
-// Parse reads a line, with or without its newline. Like Sentinel's readers it takes lines of older versions, which lack
-// some of the last three fields. The error says which field is wrong.
+// Parse reads a line, with or without its newline. Like Sentinel it accepts lines of older versions, which lack some of the last
+// three fields. The error names the invalid field.
 func Parse(line string) (Row, error) {
 	line = strings.TrimSuffix(line, "\n")
 	var p parser
@@ -107,13 +106,13 @@ func Parse(line string) (Row, error) {
 	case wrong == fieldCount:
 		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want 8 to 11", strings.Count(line, "|")+1, line)
 	case wrong > 0:
-		return Row{}, fmt.Errorf("metriclog: field %d of line %.80q is no number, or too large", wrong, line)
+		return Row{}, fmt.Errorf("metriclog: field %d of line %.80q is not a number, or too large", wrong, line)
 	}
 	p.row.Resource = parseName(name)
 	return p.row, nil
 }
 
-// parser reads lines. It remembers what those of one second begin with.
+// parser reads lines. It caches the first two fields, which the lines of one second share.
 type parser struct {
 	row  Row
 	unix int64 // of the row's second
@@ -122,8 +121,8 @@ type parser struct {
 
 const fieldCount = -1
 
-// stamp sets the row's second to that of a line, and returns what is behind it: the resource's name, and the counts.
-// wrong is 0, or the number of the field that is, or fieldCount.
+// stamp parses the first two fields of a line into the row, and returns the rest. wrong is 0, the number of the invalid field,
+// or fieldCount.
 func (p *parser) stamp(line []byte) (rest []byte, wrong int) {
 	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
 		if wrong := p.second(line); wrong != 0 {
@@ -133,10 +132,10 @@ func (p *parser) stamp(line []byte) (rest []byte, wrong int) {
 	return line[len(p.head):], 0
 }
 
-// counts sets the row to the fields behind the name.
+// counts parses the fields behind the name into the row.
 func (p *parser) counts(rest []byte) (wrong int) {
 	var v [8]int64
-	n, ok := short(rest, &v)
+	n, ok := parseShort(rest, &v)
 	if !ok {
 		v, n = [8]int64{}, 0
 		for more := true; more; n++ {
@@ -163,11 +162,11 @@ func (p *parser) counts(rest []byte) (wrong int) {
 	return 0
 }
 
-// maxDigits is how many digits never overflow.
+// maxDigits is the most digits that cannot overflow an int64.
 const maxDigits = 18
 
-// short reads fields of such numbers, which are nearly all, in one go. It reports false if there are others, or too many.
-func short(b []byte, v *[8]int64) (n int, ok bool) {
+// parseShort parses fields of at most maxDigits digits, which nearly all are, in one pass. It reports false for anything else.
+func parseShort(b []byte, v *[8]int64) (n int, ok bool) {
 	number, began := int64(0), 0
 	for i, c := range b {
 		if d := c - '0'; d <= 9 {
@@ -188,7 +187,7 @@ func short(b []byte, v *[8]int64) (n int, ok bool) {
 	return n + 1, true
 }
 
-// second reads the first two fields.
+// second parses the first two fields.
 func (p *parser) second(line []byte) (wrong int) {
 	stamp := bytes.IndexByte(line, '|')
 	if stamp < 0 {
@@ -208,7 +207,7 @@ func (p *parser) second(line []byte) (wrong int) {
 	return 0
 }
 
-// field reads a number up to the next |, and says whether there is one.
+// field parses a number up to the next |. more reports whether there is a |.
 func field(b []byte) (n int64, rest []byte, more, ok bool) {
 	i, negative := 0, len(b) > 0 && b[0] == '-'
 	if negative {

@@ -2,5 +2,5 @@ package metriclog
 
 import "errors"
 
-// errLocked says that somebody else has a log.
+// errLocked is the error for a log that another process writes.
 var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile makes the file and holds it for this process, until it is closed. The error says who holds it. Some file
-// systems, such as NFS without its lock service, cannot say: there nobody is kept away, and it is not sure that nobody else
-// has it.
+// lockFile makes and locks the file for this process, until it is closed. If another process has it, the error is errLocked. On
+// file systems without locks, such as NFS without its lock service, sure is false: nobody is kept away.
 func lockFile(path string) (file *os.File, sure bool, err error) {
 	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -31,5 +30,5 @@ func lockFile(path string) (file *os.File, sure bool, err error) {
 	return file, true, nil
 }
 
-// flock is the system's, but for a test.
+// flock is replaced in tests.
 var flock = unix.Flock

@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Whoever let a log go, or whose lock file was deleted, looks what others wrote meanwhile before it writes again.
-func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
+// After Close, or when the lock file was deleted, the Writer reads what other processes wrote before it writes again.
+func TestLogThatAnotherProcessHadMeanwhile(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		r := newRig(t, start, metriclog.Options{JSON: json})
 		r.seconds(t, 2)
@@ -29,7 +29,7 @@ func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
 			r.now = r.now.Truncate(time.Second).Add(time.Second)
 		}
 		if r.Flush() == nil {
-			t.Error("two write one log")
+			t.Error("two Writers write one log")
 		}
 		if err := other.Close(); err != nil {
 			t.Fatal(err)
@@ -44,15 +44,15 @@ func TestLogThatSomebodyElseHadMeanwhile(t *testing.T) {
 		if err := os.Remove(filepath.Join(r.dir, "shop-metrics.log.lck")); err != nil {
 			t.Fatal(err)
 		}
-		r.seconds(t, 1) // nobody else had it
+		r.seconds(t, 1) // no other process had it
 		if got := r.checkIndexes(t); got != 8 {
 			t.Errorf("%d rows in the log, want 8", got)
 		}
 	}
 }
 
-// If that fails, it is done again.
-func TestLogThatCannotBeLookedAt(t *testing.T) {
+// A failure to read what others wrote is retried.
+func TestLogThatCannotBeRelocked(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	r.seconds(t, 2)
 	if err := r.Close(); err != nil {
@@ -81,7 +81,7 @@ func TestLogThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// asking is a log that asks the Writer for its figures while the Writer waits for it, as for a disk that hangs.
+// asking is a log handler that reads the Writer's metrics while the Writer waits for it, as for a hanging disk.
 type asking struct {
 	slog.Handler
 	self func() map[string]float64
@@ -89,17 +89,17 @@ type asking struct {
 }
 
 func (a *asking) Handle(context.Context, slog.Record) error {
-	answer := make(chan float64, 1)
-	go func() { answer <- a.self()["metriclog_errors_total"] }()
+	metric := make(chan float64, 1)
+	go func() { metric <- a.self()["metriclog_errors_total"] }()
 	select {
-	case a.got = <-answer:
+	case a.got = <-metric:
 		return nil
 	case <-time.After(10 * time.Second):
 		return nil
 	}
 }
 
-// A disk that hangs must not take the page of metrics with it.
+// A hanging disk must not block /metrics.
 func TestSelfDoesNotWaitForTheDisk(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{})
 	a := &asking{Handler: slog.NewTextHandler(&r.log, nil)}
@@ -123,6 +123,6 @@ func TestSelfDoesNotWaitForTheDisk(t *testing.T) {
 	r.calls("a", 1, ms)
 	r.now = r.now.Add(time.Second)
 	if err := w.Flush(); err == nil || a.got != 1 {
-		t.Errorf("%v; %v errors were said while they were logged", err, a.got)
+		t.Errorf("%v; %v errors counted during logging, want 1", err, a.got)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Of the logs of many processes that lived one after the other, only those are open that are being read, and of those that
-// lived together, one file each.
+// A search has one file open for each log that is being read: one for consecutive processes, one each for parallel ones.
 func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
 	const logs = 100
 	for name, c := range map[string]struct{ apart, most int }{"one after the other": {2, 2}, "together": {0, logs + 1}} {
@@ -50,7 +49,7 @@ func TestSearchOfManyLogsKeepsFewFilesOpen(t *testing.T) {
 		if err := rows.Err(); err != nil || n != 4*logs || most > c.most {
 			t.Errorf("%s: %d rows, %d files open, %v; want %d and at most %d", name, n, most, err, 4*logs, c.most)
 		}
-		if left := open() - before; left != 0 {
+		if left := open() - before; left > 0 { // fewer if files of other tests were collected
 			t.Errorf("%s: %d files are left open", name, left)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On a file system without flock a log is written as elsewhere, and as nobody knows who is alive, only its own files go.
+// Without flock a log is written as elsewhere, but retention deletes its own files only: other processes may be running.
 func TestFileSystemWithoutLocks(t *testing.T) {
 	defer func() { flock = unix.Flock }()
 	for _, errno := range []error{unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOSYS} {

@@ -10,47 +10,47 @@ import (
 	"unicode/utf8"
 )
 
-// Defaults of [Options], Sentinel's.
+// Defaults of [Options], as in Sentinel.
 const (
 	DefaultMaxFileSize = 50 << 20
 	DefaultMaxFiles    = 8
 )
 
-// Options configure a [Writer].
+// Options configure a [Writer]. Dir and App are required.
 type Options struct {
-	// Dir is the directory. It is made if it does not exist.
+	// Dir is the directory. It is made if needed.
 	Dir string
-	// App is the application's name, the first part of the files' names.
+	// App is the application's name, which file names begin with.
 	App string
-	// PID puts the number of the process into the files' names, so that several processes of one application can log to
-	// one directory. The files of those that are gone count as this one's where old files are deleted.
+	// PID adds the process id to file names, so that several processes of one application can log to one directory. Retention
+	// then covers the files of ended processes, too.
 	PID bool
-	// Location is the time zone of dates and of the day on which a new file begins, time.Local if nil.
+	// Location is the time zone of dates, and of the midnight at which a new file begins; time.Local if nil.
 	Location *time.Location
 
-	// MaxFileSize is the size in bytes from which on a file is not appended to, [DefaultMaxFileSize] if zero, or an eighth of
-	// MaxBytes if that is less: the file that is being written is never deleted.
+	// MaxFileSize is the size in bytes at which the next file begins: [DefaultMaxFileSize] if zero, or an eighth of MaxBytes if
+	// that is less, because the current file is never deleted.
 	MaxFileSize int64
-	// MaxFiles is how many files are kept, the one being written included, [DefaultMaxFiles] if zero and MaxBytes and
-	// MaxAge are zero, too. Those say how many bytes they may have together, with indexes, and how old the last second of a
-	// file may be; zero is no limit. It is looked for files to delete once a minute. With JSON, both logs may have as much.
+	// MaxFiles is how many files are kept, the current one included; [DefaultMaxFiles] if it, MaxBytes and MaxAge are all zero.
+	// MaxBytes limits their total size with indexes, and MaxAge the age of a file's last second; zero is no limit. Files are
+	// deleted when a new one is started, and at least once a minute. With JSON the limits hold for each of the two logs.
 	MaxFiles int
 	MaxBytes int64
 	MaxAge   time.Duration
 
-	// ZeroRows writes a row for each second of each resource. Without it there is none for a second in which nothing
-	// happened and nothing was in flight.
+	// ZeroRows writes a row for every resource in every second. Without it there are rows only for seconds with events or calls
+	// in flight.
 	ZeroRows bool
-	// JSON writes a second log beside the first, of what that has no room for.
+	// JSON writes a second log with response times, origins and entrances, see the package comment.
 	JSON bool
-	// Sync is how often the disk is made to keep what was written, in whole seconds. Zero leaves it to the operating
-	// system, which does so within half a minute or so: that is what a power cut may cost.
+	// Sync is the fsync interval, in whole seconds. Zero leaves it to the operating system, and a power cut may lose about the
+	// last half minute.
 	Sync time.Duration
-	// Logger is told when writing begins to fail and when it works again; slog.Default if nil.
+	// Logger receives one message when writing fails and one when it works again; slog.Default if nil.
 	Logger *slog.Logger
 }
 
-// defaults fills in what the options do not say.
+// defaults fills in defaults.
 func (o *Options) defaults() {
 	if o.MaxFileSize == 0 {
 		o.MaxFileSize = DefaultMaxFileSize
@@ -69,7 +69,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// check makes the directory, and finds everything that is wrong with the options.
+// check is Check, and makes the directory and tries to write to it.
 func (o *Options) check() error {
 	errs := []error{o.Check()}
 	if o.Dir != "" {
@@ -80,8 +80,7 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// Check returns everything that is wrong with the options, as [New] does, but for what is wrong with the directory, which it
-// does not look at.
+// Check returns everything that is wrong with the options, as [New] does, except for the directory, which it does not touch.
 func (o Options) Check() error {
 	o.defaults()
 	var errs []error
@@ -110,7 +109,7 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// writable makes the directory if need be, and a file in it for a try.
+// writable makes the directory and tries to make a file in it.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -122,7 +121,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// files are the files of a log of a kind.
+// files returns the files of a log of this format.
 func (o *Options) files(f format) *files {
 	pid := 0
 	if o.PID {
@@ -134,9 +133,9 @@ func (o *Options) files(f format) *files {
 	}
 }
 
-// Last is the last second that the log holds, the zero Time if there is none: for collector.Options.After, so that no
-// second has two values. With PID it is that of all processes' logs. Like [New] it makes the directory, and removes what
-// a crash left half-written; the error is that of New.
+// Last returns the last second in the log, the zero Time if it is empty. Give it to collector.Options.After, so that no second
+// has two values. With PID it is the last second of all processes. Like [New] it makes the directory and removes what a crash
+// left incomplete; it returns the same errors.
 func Last(o Options) (time.Time, error) {
 	o.defaults()
 	if err := o.check(); err != nil {
@@ -158,7 +157,7 @@ func Last(o Options) (time.Time, error) {
 			other, pid := parseLogName(log, f.kind)
 			return other == app && pid != 0
 		})
-		for _, s := range all { // of several logs, the last file need not have the last second
+		for _, s := range all { // with several logs, the last file may not have the last second
 			if err == nil {
 				second, err = f.last([]segment{s})
 				last = max(last, second)
@@ -174,7 +173,7 @@ func Last(o Options) (time.Time, error) {
 	return time.Unix(last, 0), nil
 }
 
-// formats are those that are written.
+// formats returns the formats that are written.
 func (o *Options) formats() []format {
 	if o.JSON {
 		return []format{sentinel, jsonl}

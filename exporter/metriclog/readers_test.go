@@ -99,7 +99,7 @@ func TestReadersFollowWriters(t *testing.T) {
 	}
 }
 
-// A reader from whom the oldest files are taken away goes on with what is left: no error, nothing twice, nothing torn.
+// A search continues when retention deletes the oldest files: no error, no duplicate, no partial row.
 func TestRetentionUnderReaders(t *testing.T) {
 	seconds := 1000
 	if testing.Short() {
@@ -147,7 +147,7 @@ func TestRetentionUnderReaders(t *testing.T) {
 	}
 }
 
-// A token holds what a search needs and no more: logs that are gone are forgotten, or it would grow with each process.
+// A token forgets logs that were deleted, or it would grow with each process.
 func TestTokenForgetsLogsThatAreGone(t *testing.T) {
 	all := t.TempDir()
 	var token string

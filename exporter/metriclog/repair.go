@@ -2,21 +2,21 @@ package metriclog
 
 import "bytes"
 
-// repair cuts both open files back to the last second whose lines are all there. What was written of a second when the
-// process died is behind it; after a power cut the disk may have kept one file and not the other, and any part of it.
-// Whole seconds that the index lacks are entered into it, so that no second that somebody may have read goes away.
+// repair truncates both open files behind the last complete second. A crash can leave part of a second behind it; after a power
+// cut the disk may have one file without the other, and any part of it. Complete seconds that the index lacks are added to it,
+// so that no second disappears that was readable.
 //
-// It reports false, and changes nothing, if there are lines of several seconds behind: no crash of ours leaves that.
+// It reports false, and changes nothing, if lines of several seconds are behind it: no crash of this package leaves that.
 func (f *files) repair() (bool, error) {
-	o := f.opened()
-	var end int64 // of the last whole second
+	o := f.reader()
+	var end int64 // of the last complete second
 	records := o.n
 	for ; records > 0; records-- {
 		second, offset := o.record(records - 1)
-		if !o.agrees(second, offset) {
+		if !o.matches(second, offset) {
 			continue
 		}
-		n, err := o.whole(second, offset)
+		n, err := o.lengthAt(second, offset)
 		if err != nil {
 			return false, err
 		}
@@ -32,14 +32,14 @@ func (f *files) repair() (bool, error) {
 	var missing []byte
 	for {
 		second, ok := f.second(rest)
-		n, closed := f.whole(rest, second)
-		if !ok || !closed || second < o.from || second >= o.to {
+		n, complete := f.length(rest, second)
+		if !ok || !complete || second < o.from || second >= o.to {
 			break
 		}
 		missing = appendRecord(missing, second, end)
 		end, rest = end+int64(n), rest[n:]
 	}
-	if f.several(rest) {
+	if f.severalSeconds(rest) {
 		return false, nil
 	}
 	kept := int64(records) * idxRecord
@@ -47,7 +47,7 @@ func (f *files) repair() (bool, error) {
 		return true, nil
 	}
 	f.size, f.idxSize = end, kept
-	if err := f.restore(); err != nil || len(missing) == 0 {
+	if err := f.truncate(); err != nil || len(missing) == 0 {
 		return true, err
 	}
 	_, err := f.idx.WriteAt(missing, f.idxSize)
@@ -55,33 +55,32 @@ func (f *files) repair() (bool, error) {
 	return true, err
 }
 
-// opened is the current file, for reading.
-func (f *files) opened() *opened {
-	o := &opened{format: f.format, data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
+// reader returns the current file, for reading.
+func (f *files) reader() *segmentReader {
+	o := &segmentReader{format: f.format, data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
 	o.from, o.to = f.current.span()
 	return o
 }
 
-// whole is how many bytes the second at offset has, 0 if it is not there as a whole. That lines are missing at its end
-// shows by the last one, which is not that of all inbound traffic. In a file of Sentinel's there need not be one, nor at
-// the end of the second before.
-func (o *opened) whole(second, offset int64) (int64, error) {
+// lengthAt returns the length in bytes of the second at offset; 0 if it is incomplete. A second is complete if its last line is
+// the total of inbound calls. In a file of Sentinel there may be none, nor at the end of the second before.
+func (o *segmentReader) lengthAt(second, offset int64) (int64, error) {
 	rows := make([]byte, o.size-offset)
 	if _, err := o.data.ReadAt(rows, offset); err != nil {
 		return 0, err
 	}
-	n, closed := o.format.whole(rows, second)
-	if closed || n == 0 {
+	n, complete := o.format.length(rows, second)
+	if complete || n == 0 {
 		return int64(n), nil
 	}
-	if before, err := o.closed(offset); err != nil || before || offset == 0 {
+	if before, err := o.completeAt(offset); err != nil || before || offset == 0 {
 		return 0, err
 	}
 	return int64(n), nil
 }
 
-// several reports whether there are lines of more than one second.
-func (f *format) several(rows []byte) bool {
+// severalSeconds reports whether there are lines of more than one second.
+func (f *format) severalSeconds(rows []byte) bool {
 	first := int64(0)
 	for len(rows) > 0 {
 		line, rest, _ := bytes.Cut(rows, []byte("\n"))

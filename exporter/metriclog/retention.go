@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// retention says which files are kept; 0 is no limit.
+// retention limits the files that are kept; 0 is no limit.
 type retention struct {
-	files int           // of an application
+	files int
 	bytes int64         // with indexes
 	age   time.Duration // of a file's last second
 }
 
-// lookEvery is how often it is looked for files to delete, in seconds, if none is begun.
-const lookEvery = 60
+// retainInterval is how often, in seconds, old files are deleted when no new file is started.
+const retainInterval = 60
 
-// retain deletes the oldest files until what is left is allowed. The current file stays, whatever it is. The files of
-// processes that are gone are treated as the log's own. What cannot be deleted must not stop the log; it is tried again.
-func (f *files) retain(now int64, begun bool) {
-	if f.keep == (retention{}) || !begun && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.looked < lookEvery) {
+// retain deletes the oldest files until the limits hold, but never the current one. Files of ended processes are treated as
+// the log's own. Failures are ignored: they must not stop the log, and the next call tries again.
+func (f *files) retain(now int64, newFile bool) {
+	if f.keep == (retention{}) || !newFile && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.retained < retainInterval) {
 		return
 	}
-	f.looked = now
-	gone := f.gone()
+	f.retained = now
+	ended := f.endedLogs()
 	defer func() {
-		for log, lock := range gone {
+		for log, lock := range ended {
 			f.release(log, lock)
 		}
 	}()
-	all, err := segments(f.dir, f.kind, func(log string) bool { return log == f.log || gone[log] != nil })
+	all, err := segments(f.dir, f.kind, func(log string) bool { return log == f.log || ended[log] != nil })
 	if err != nil {
 		return
 	}
@@ -37,8 +37,8 @@ func (f *files) retain(now int64, begun bool) {
 	for _, s := range all {
 		total += f.bytes(s)
 	}
-	if begun {
-		count++ // the current file, which is not there yet
+	if newFile {
+		count++ // the current file, which is not made yet
 	}
 	for _, s := range all {
 		if s.name() == f.current.name() {
@@ -58,45 +58,45 @@ func (f *files) retain(now int64, begun bool) {
 	}
 }
 
-// tooOld reports whether a file's last second is older than is kept.
+// tooOld reports whether a file's last second is older than the limit.
 func (f *files) tooOld(s segment, now int64) bool {
 	if f.keep.age == 0 {
 		return false
 	}
-	ended, err := f.last([]segment{s})
-	return err == nil && now-max(ended, s.first) > int64(f.keep.age/time.Second)
+	last, err := f.last([]segment{s})
+	return err == nil && now-max(last, s.first) > int64(f.keep.age/time.Second)
 }
 
-// gone finds the logs of the application's other processes that are not alive, and takes them.
-func (f *files) gone() map[string]*os.File {
+// endedLogs locks and returns the logs of the application's processes that have ended.
+func (f *files) endedLogs() map[string]*os.File {
 	app, _ := parseLogName(f.log, f.kind)
-	gone := map[string]*os.File{}
-	_, _ = named(f.dir, f.kind, func(log string) bool {
+	ended := map[string]*os.File{}
+	_, _ = segmentsByName(f.dir, f.kind, func(log string) bool {
 		other, pid := parseLogName(log, f.kind)
-		if other == app && pid != 0 && log != f.log && gone[log] == nil {
+		if other == app && pid != 0 && log != f.log && ended[log] == nil {
 			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
 			switch {
 			case sure:
-				gone[log] = lock
+				ended[log] = lock
 			case err == nil:
 				_ = lock.Close()
 			}
 		}
 		return false
 	})
-	return gone
+	return ended
 }
 
-// release gives back the log of a process that is gone, and leaves nothing of it if it has no files any more.
+// release unlocks the log of an ended process, and removes the lock file if the log has no files left.
 func (f *files) release(log string, lock *os.File) {
-	rest, err := named(f.dir, f.kind, func(other string) bool { return other == log })
+	rest, err := segmentsByName(f.dir, f.kind, func(other string) bool { return other == log })
 	if err == nil && len(rest) == 0 {
 		_ = os.Remove(lock.Name())
 	}
 	_ = lock.Close()
 }
 
-// bytes is the size of a file and its index.
+// bytes returns the size of a file and its index.
 func (f *files) bytes(s segment) (sum int64) {
 	for _, path := range []string{f.path(s), f.path(s) + idxSuffix} {
 		if info, err := os.Stat(path); err == nil {

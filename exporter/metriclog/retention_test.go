@@ -46,7 +46,7 @@ func TestRetentionByFewBytes(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{MaxBytes: most})
 	for range 10 {
 		r.seconds(t, 60)
-		if got := r.size(t); got > most+most/8+60*150 { // it is looked once a minute
+		if got := r.size(t); got > most+most/8+60*150 { // files are deleted once a minute
 			t.Errorf("%d bytes, %d are allowed", got, most)
 		}
 	}
@@ -84,7 +84,7 @@ func TestRetentionByAge(t *testing.T) {
 	r.checkIndexes(t)
 }
 
-// Files of an application's processes that are gone count as its own. Those of a process that is alive, of another
+// Files of an application's ended processes count as its own. Those of a process that is alive, of another
 // application, and of no log stay, however old they are.
 func TestRetentionTakesOnlyWhatIsLeft(t *testing.T) {
 	dir := t.TempDir()

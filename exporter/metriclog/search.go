@@ -12,35 +12,32 @@ import (
 	"time"
 )
 
-// Searcher finds rows in the metric logs of a directory: those that a [Writer] writes, Sentinel's, and those of several
-// processes that have their number in the files' names. It is safe for concurrent use, also while logs are being
-// written; it keeps nothing open.
+// Searcher finds rows in the metric logs of a directory: those of a [Writer] and of Sentinel, with or without process ids in
+// their names. It is safe for concurrent use, also while logs are written, and keeps nothing open.
 type Searcher struct {
 	// Dir is the directory.
 	Dir string
-	// App is the application whose logs are searched; all that there are if empty.
+	// App is the application whose logs are searched; all logs if empty.
 	App string
 }
 
-// Query says which rows are wanted. The zero Query is all of them.
+// Query selects rows. The zero Query selects all.
 type Query struct {
-	// From and To are the first and the last second, both included. The zero Time is no limit.
+	// From and To are the first and the last second, both included; the zero Time is no limit.
 	From, To time.Time
-	// PIDs are the processes whose logs are searched, by their numbers in the files' names; all if empty.
+	// PIDs are the process ids whose logs are searched; all if empty.
 	PIDs []int
-	// Match says which resources are wanted, by their names as they were given to the Collector; nil is all. It must always
-	// say the same of a name, and is not asked for every row.
+	// Match selects resources by name; nil selects all. It must be a pure function: its result is cached.
 	Match func(resource string) bool
-	// After is a [Rows.Token]: what was read up to there is left out.
+	// After is a [Rows.Token]: the search continues behind it.
 	After string
 }
 
-// Search begins a search. The error says that the directory cannot be read, or that the token is none.
-//
-// It reads what has been logged by now, but no second that is still being written. A place is found by bisecting a file's
-// index or, if that is missing or wrong, the file itself.
+// Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by
+// bisecting the index of a file or, if that is missing or wrong, the file. The error says that the directory cannot be read or
+// that the token is invalid.
 func (s Searcher) Search(q Query) (*Rows, error) {
-	from, to := int64(minSecond), int64(maxSecond)
+	from, to := int64(noFrom), int64(noTo)
 	if !q.From.IsZero() {
 		from = q.From.Unix()
 	}
@@ -57,7 +54,7 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	}, from, to, q)
 }
 
-// search searches the logs that are wanted.
+// search searches the logs that wanted accepts.
 func search(dir string, wanted func(log string) bool, from, to int64, q Query) (*Rows, error) {
 	after, err := parseToken(q.After)
 	if err != nil {
@@ -85,35 +82,34 @@ func search(dir string, wanted func(log string) bool, from, to int64, q Query) (
 }
 
 const (
-	minSecond = -1 << 62
-	maxSecond = 1 << 62
+	noFrom = -1 << 62
+	noTo   = 1 << 62
 )
 
-// Rows are the rows that a search finds. They are read as they are asked for; it takes the memory of one row, and the
-// names, and an open file for each log that was begun and not read to its end. It is not safe for concurrent use.
+// Rows iterates over the result of a search. Rows are read on demand; memory is bounded by the names, and one file is open for
+// each log that is being read. It is not safe for concurrent use.
 type Rows struct {
 	streams   []*stream
-	names     map[string]*name // as they stand in the log
+	names     map[string]*name // by escaped name
 	match     func(string) bool
-	after     map[string]position // what was read before
+	after     map[string]position // by log
 	malformed int64
 	errs      []error
 }
 
-// name is a resource's name.
+// name is a cached resource name.
 type name struct {
 	resource string
 	wanted   bool
-	raw      string // as it stands in the log
-	next     *name  // what came after it the last time; it mostly does again
+	raw      string // escaped
+	next     *name  // name that followed it the last time, which mostly follows again
 }
 
-// maxNames bounds the names that are remembered.
+// maxNames limits the cache of names.
 const maxNames = 100_000
 
-// All yields the rows, ascending by second; those of one second by log, and as they were written. A loop that was left
-// goes on where it was with the next one. If rows are logged late, by a process that others have overtaken, they come when
-// they are asked for with a Token.
+// All yields the rows, ascending by second, then by log, then in the order in the file. After a break the next loop continues
+// behind the last row. Rows that a slower process logs later are not seen; a later search with a [Rows.Token] returns them.
 func (r *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for {
@@ -121,8 +117,8 @@ func (r *Rows) All() iter.Seq[Row] {
 			if s == nil {
 				return
 			}
-			for second := s.second; s.ready && s.second == second; s.advance(r) {
-				s.done = s.count
+			for second := s.second; s.hasRow && s.second == second; s.advance(r) {
+				s.yielded = s.count
 				if s.wanted && !yield(s.row) {
 					s.advance(r)
 					return
@@ -132,25 +128,25 @@ func (r *Rows) All() iter.Seq[Row] {
 	}
 }
 
-// first is the stream whose next row is due; nil if there is none. One that begins later is not opened yet.
+// first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
 func (r *Rows) first() (first *stream) {
 	for {
 		first = nil
 		for _, s := range r.streams {
-			if (s.ready || !s.began) && (first == nil || s.due() < first.due()) {
+			if (s.hasRow || !s.started) && (first == nil || s.minSecond() < first.minSecond()) {
 				first = s
 			}
 		}
-		if first == nil || first.began {
+		if first == nil || first.started {
 			return first
 		}
-		first.began = true
+		first.started = true
 		first.advance(r)
 	}
 }
 
-// name finds the resource for what a line has behind its second, after another one or nil, and returns the counts, too. It
-// is nil if there is no name.
+// name parses the resource's name from the rest of a line, and returns what is behind it, too. after is the name of the row
+// before, or nil. It returns nil if there is no name.
 func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
 	if after != nil && after.next != nil {
 		n = after.next
@@ -177,7 +173,7 @@ func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
 	return n, counts
 }
 
-// Close closes the files that are still open. It is needed only where not all rows were read.
+// Close closes the files that are open. It is needed only if not all rows were read.
 func (r *Rows) Close() error {
 	var errs []error
 	for _, s := range r.streams {
@@ -186,32 +182,32 @@ func (r *Rows) Close() error {
 	return errors.Join(errs...)
 }
 
-// Err is what went wrong so far. A file that cannot be read costs its rows, and not those of others.
+// Err returns the errors so far. A file that cannot be read costs its own rows only.
 func (r *Rows) Err() error { return errors.Join(r.errs...) }
 
-// Malformed is how many lines were left out so far, because they are none or are out of place. Of resources that do not
-// match, no more than the name is read.
+// Malformed returns how many lines were skipped so far because they are malformed or out of order. Of resources that do not
+// match only the name is parsed.
 func (r *Rows) Malformed() int64 { return r.malformed }
 
-// Token is how far was read, for [Query.After]: a later search goes on behind the last row, and returns each
-// row once, also of logs that were behind. It holds for the same Dir, App, PIDs, From and Match.
+// Token returns the position behind the last row, for [Query.After]: a later search continues there and returns each row once,
+// also of logs that were behind. It is valid for the same Dir, App, PIDs, From and Match.
 func (r *Rows) Token() string {
 	for _, s := range r.streams {
-		if s.done != (position{}) {
-			r.after[s.log] = s.done
+		if s.yielded != (position{}) {
+			r.after[s.log] = s.yielded
 		}
 	}
 	b, err := json.Marshal(r.after)
 	if err != nil {
-		panic(err) // it is numbers
+		panic(err) // numbers cannot fail
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// position is how far a log was read.
+// position is a position in a log.
 type position struct {
 	Second int64 `json:"s"`
-	Rows   int64 `json:"n"` // of that second, malformed ones not included
+	Rows   int64 `json:"n"` // of that second, without malformed ones
 }
 
 func parseToken(token string) (map[string]position, error) {
@@ -229,7 +225,7 @@ func parseToken(token string) (map[string]position, error) {
 	return at, nil
 }
 
-// newStream sorts out the files in which there cannot be a row from from on.
+// newStream makes the stream of one log, without the files that end before from.
 func newStream(dir, log string, files []segment, from, to int64, after position) *stream {
 	app, pid := parseLogName(log, sentinel.kind)
 	s := &stream{dir: dir, log: log, from: from, to: to, after: after}

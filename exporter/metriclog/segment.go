@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// segment is one data file of a log, by what its name says. A log is what one process writes, one after the other.
+// segment is one data file of a log, identified by its name. A log is the sequence of files that one process writes.
 type segment struct {
-	log   string // what the names of its files begin with: shop-metrics.log, or shop-metrics.log.pid12
+	log   string // prefix of file names: shop-metrics.log, or shop-metrics.log.pid12
 	date  string // yyyy-MM-dd
 	n     int    // 0 for the first of the day, which has no number
 	first int64  // Unix time of its first second
-	known bool   // if not, it is at least that
+	known bool   // first is exact, not a lower bound
 }
 
 const (
@@ -33,11 +33,10 @@ func (s segment) name() string {
 	return s.log + "." + s.date + "." + strconv.Itoa(s.n)
 }
 
-// fileName is the application's name as it stands in the names of files. Dots part their fields, so those in it become
-// dashes, as in Sentinel.
+// fileName returns the application's name as in file names: dots, which separate fields there, become dashes, as in Sentinel.
 func fileName(app string) string { return strings.ReplaceAll(app, ".", "-") }
 
-// logName is what the names of an application's files begin with. Without a process, pid is 0.
+// logName returns the prefix of a log's file names. pid is 0 for none.
 func logName(app, kind string, pid int) string {
 	name := fileName(app) + "-metrics." + kind
 	if pid != 0 {
@@ -46,7 +45,7 @@ func logName(app, kind string, pid int) string {
 	return name
 }
 
-// parseLogName is the inverse of logName. Anything else has no application.
+// parseLogName is the inverse of logName. app is empty for other names.
 func parseLogName(name, kind string) (app string, pid int) {
 	app, process, _ := strings.Cut(name, "-metrics."+kind)
 	if process != "" {
@@ -58,7 +57,7 @@ func parseLogName(name, kind string) (app string, pid int) {
 	return app, pid
 }
 
-// parseSegment is the inverse of name. It reports false for the name of anything else.
+// parseSegment is the inverse of name. It reports false for other names.
 func parseSegment(name, kind string) (s segment, ok bool) {
 	rest := name
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 && number(rest[i+1:]) > 0 {
@@ -74,15 +73,15 @@ func parseSegment(name, kind string) (s segment, ok bool) {
 	return s, err == nil && app != ""
 }
 
-// span is which seconds can be in the file, by its date: a day somewhere on earth, and some hours for logs that take
-// no notice of daylight saving time. What is of another time is out of place.
+// span returns the seconds that may be in the file: its date in any time zone, and some hours for logs that ignore daylight
+// saving time. Lines of other seconds are skipped.
 func (s segment) span() (from, to int64) {
 	day, _ := time.Parse(time.DateOnly, s.date)
 	const hour = 3600
 	return day.Unix() - 16*hour, day.Unix() + 40*hour
 }
 
-// number is the number that stands there as Itoa writes it; 0 if none does.
+// number parses a number as Itoa writes it; 0 for anything else.
 func number(s string) int {
 	if n, err := strconv.Atoi(s); err == nil && strconv.Itoa(n) == s {
 		return n
@@ -90,12 +89,12 @@ func number(s string) int {
 	return 0
 }
 
-// segments lists the files of the logs of a kind that are wanted, oldest first. The order is that of their first
-// seconds: that of the dates in the names is another one where the time zone was changed. It costs a look into every file.
+// segments lists the files of the logs that wanted accepts, by their first seconds. Dates in names may be in another order, if
+// the time zone was changed. It reads the beginning of every file.
 func segments(dir, kind string, wanted func(log string) bool) ([]segment, error) {
-	all, err := named(dir, kind, wanted)
-	if err == nil && gap(all) {
-		all, err = named(dir, kind, wanted)
+	all, err := segmentsByName(dir, kind, wanted)
+	if err == nil && hasGap(all) {
+		all, err = segmentsByName(dir, kind, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -114,9 +113,9 @@ func segments(dir, kind string, wanted func(log string) bool) ([]segment, error)
 	return all, nil
 }
 
-// named lists the files by log, date and number. A file that is begun meanwhile may be missing, and one that is begun
-// after it be there.
-func named(dir, kind string, wanted func(log string) bool) (all []segment, err error) {
+// segmentsByName lists the files by log, date and number. Files that are made during the call may be missing, even if a later
+// one is listed.
+func segmentsByName(dir, kind string, wanted func(log string) bool) (all []segment, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if s, ok := parseSegment(e.Name(), kind); ok && e.Type().IsRegular() && wanted(s.log) {
@@ -129,8 +128,8 @@ func named(dir, kind string, wanted func(log string) bool) (all []segment, err e
 	return all, err
 }
 
-// gap reports whether a number is missing between two of a day.
-func gap(all []segment) bool {
+// hasGap reports whether a number of a day is missing.
+func hasGap(all []segment) bool {
 	for i := 1; i < len(all); i++ {
 		if a, b := all[i-1], all[i]; a.log == b.log && a.date == b.date && b.n > a.n+1 {
 			return true
@@ -139,7 +138,7 @@ func gap(all []segment) bool {
 	return false
 }
 
-// firstSecond is the first second of a file. It reports false if there is none near its beginning.
+// firstSecond returns the first second of a file. It reports false if there is none near the beginning.
 func firstSecond(dir string, s segment, f format) (int64, bool) {
 	file, err := os.Open(filepath.Join(dir, s.name()))
 	if err != nil {
@@ -147,7 +146,7 @@ func firstSecond(dir string, s segment, f format) (int64, bool) {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	from, to := s.span()
-	for _, size := range []int{maxStamp, maxLine} { // mostly, the first line is one
+	for _, size := range []int{maxStamp, maxLine} { // mostly the first line is valid
 		room := make([]byte, size)
 		n, _ := file.ReadAt(room, 0)
 		for b := room[:n]; len(b) > 0; {

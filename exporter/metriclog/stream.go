@@ -9,39 +9,39 @@ import (
 // stream reads the rows of one log, file by file.
 type stream struct {
 	dir, log string
-	files    []segment // that were not opened yet
+	files    []segment // not opened yet
 	from, to int64
-	after    position // what was read before
+	after    position // behind the rows of an earlier search
 
-	open  *opened
-	lines *lines
-	began bool
+	open    *segmentReader
+	lines   *lineReader
+	started bool
 
-	ready bool // there is a row, the parser's
+	hasRow bool // the parser has the next row
 	parser
-	second int64
-	wanted bool
-	last   *name    // of the last row
-	count  position // behind it
-	done   position // before it
+	second  int64
+	wanted  bool
+	last    *name    // of the last row
+	count   position // behind the last row
+	yielded position // behind the last row that was yielded
 }
 
-// due is a second before which there is no row of the log; it is known before a file is opened.
-func (s *stream) due() int64 {
+// minSecond returns a lower bound of the second of the next row; it is known before a file is opened.
+func (s *stream) minSecond() int64 {
 	switch {
-	case s.ready:
+	case s.hasRow:
 		return s.second
-	case s.began || len(s.files) == 0 || !s.files[0].known:
-		return minSecond
+	case s.started || len(s.files) == 0 || !s.files[0].known:
+		return noFrom
 	}
 	return max(s.files[0].first, s.from)
 }
 
-// advance finds the next row.
+// advance reads the next row.
 func (s *stream) advance(r *Rows) {
-	s.ready = false
+	s.hasRow = false
 	for {
-		if s.open == nil && !s.next(r) {
+		if s.open == nil && !s.openNext(r) {
 			return
 		}
 		line, err := s.lines.next()
@@ -77,13 +77,13 @@ func (s *stream) advance(r *Rows) {
 			continue
 		}
 		s.parser.row.Resource = n.resource
-		s.ready, s.second, s.wanted = true, second, n.wanted
+		s.hasRow, s.second, s.wanted = true, second, n.wanted
 		return
 	}
 }
 
-// next opens the next file.
-func (s *stream) next(r *Rows) bool {
+// openNext opens the next file. It reports false if there is none.
+func (s *stream) openNext(r *Rows) bool {
 	for len(s.files) > 0 {
 		x := s.files[0]
 		if x.known && x.first > s.to {
@@ -98,33 +98,33 @@ func (s *stream) next(r *Rows) bool {
 			}
 			err = errors.Join(err, open.Close())
 		}
-		if !errors.Is(err, os.ErrNotExist) { // then it was the oldest, and its time was up
+		if !errors.Is(err, os.ErrNotExist) { // retention deleted it
 			r.errs = append(r.errs, err)
 		}
 	}
 	return false
 }
 
-// begin begins with a file. The last one may end with a second that is being written; what any other has behind its last
-// whole second was cut off.
-func (s *stream) begin(open *opened, r *Rows) error {
-	end, err := open.finished()
+// begin starts to read a file. The last file may end with a second that is being written; in earlier ones whatever is behind
+// the last complete second counts as malformed.
+func (s *stream) begin(open *segmentReader, r *Rows) error {
+	end, err := open.completeEnd()
 	if err != nil {
 		return err
 	}
 	if len(s.files) > 0 {
-		for cut := newLines(open.data, end, open.size, open.size); cut.after < open.size; r.malformed++ {
+		for cut := newLineReader(open.data, end, open.size, open.size); cut.after < open.size; r.malformed++ {
 			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
 		}
 	}
-	low, _ := open.place(s.from)
-	_, high := open.place(s.to + 1)
-	if err := open.closeIndex(); err != nil { // there may be many logs
+	low, _ := open.bisect(s.from)
+	_, high := open.bisect(s.to + 1)
+	if err := open.closeIndex(); err != nil { // to limit open files: there may be many logs
 		return err
 	}
-	s.open, s.lines = open, newLines(open.data, low, min(high, end), end)
+	s.open, s.lines = open, newLineReader(open.data, low, min(high, end), end)
 	return nil
 }
 

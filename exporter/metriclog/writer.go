@@ -13,39 +13,38 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Writer writes the sealed seconds of a Collector. It must be made with [New]. It is safe for concurrent use. Writing
-// costs one system call a second, one more for the index, and no memory but a buffer for one second.
+// Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use. A
+// second costs two system calls, one for the rows and one for the index, and a reused buffer.
 type Writer struct {
-	stats    *collector.Collector
-	loc      *time.Location
-	logger   *slog.Logger
-	app      string
-	zeroRows bool
-	first    int64  // index of the first second of this process
-	withdraw func() // takes the metrics away
+	stats     *collector.Collector
+	loc       *time.Location
+	logger    *slog.Logger
+	app       string
+	zeroRows  bool
+	first     int64  // index of the first second of this process
+	unpublish func() // removes the metrics
 
-	mu      sync.Mutex // guards what follows
-	files   *files
-	json    *files // nil without it
-	next    int64  // index of the first second that is not dealt with
-	buf     []byte
-	jsonBuf jsonLines
-	failing bool
-	given   []string // state files that are somebody's
+	mu         sync.Mutex // guards what follows
+	files      *files
+	json       *files // nil without Options.JSON
+	next       int64  // index of the first second to write
+	buf        []byte
+	jsonBuf    jsonLines
+	failing    bool
+	stateFiles []string // names that StateFile returned
 
 	stat stats
 }
 
-// lookBack is how many seconds back, at most, the writer looks for seconds that were not dealt with.
-const lookBack = 3600
+// maxBehind is how many seconds the writer may be behind; older ones are lost.
+const maxBehind = 3600
 
-// New makes a Writer for all seconds from the present one on, and its directory. If the newest file is of today and
-// has room, it will be appended to, after what a crash left half-written is removed. The Collector should begin after
-// what the log holds, see [Last].
+// New makes a Writer for all seconds from the present one on, and its directory. It locks the log, removes what a crash left
+// incomplete, and appends to the newest file if that is of today and has room. The Collector should begin after the last second
+// of the log, see [Last].
 //
-// The error names everything that is wrong with the options, the directory included: it must be one, and writable. Where
-// the system can tell, it is also an error that another Writer, of this process or another, has the log; it is free
-// again after [Writer.Close] or at the end of the process.
+// The error names every invalid option, and a directory that is not writable. It is also an error that another Writer, in this
+// process or another, has the log, where the system can tell; [Writer.Close] and the end of the process release it.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	o.defaults()
 	var errs []error
@@ -70,25 +69,25 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
 	w.stat.last.Store(last)
-	w.warn()
-	w.withdraw = c.Publish(w.metrics()...)
+	w.warnFuture()
+	w.unpublish = c.Publish(w.metrics()...)
 	return w, nil
 }
 
-// warn says if the log ends in the future, as after a start with a wrong clock: no second has two values, so nothing is
-// written until then.
-func (w *Writer) warn() {
-	const much = 300 // seconds; what is less is soon over
+// warnFuture warns if the log ends in the future, as after a start with a wrong clock: nothing is written until then, because
+// no second may have two values.
+func (w *Writer) warnFuture() {
+	const tolerated = 300 // seconds
 	last := w.stat.last.Load()
 	name, ok := w.stats.Timeline().Name(w.first)
-	if last > 0 && (!ok || last-name.Unix() > much) {
-		w.logger.Warn("metric log ends in the future, and nothing is written until then; move its files away and start again if the clock was wrong",
+	if last > 0 && (!ok || last-name.Unix() > tolerated) {
+		w.logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
 			"dir", w.files.dir, "end", time.Unix(last, 0).In(w.loc))
 	}
 }
 
-// Run writes each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about
-// a second, writes that one too, and closes the files. It returns the error of that last write.
+// Run writes each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, writes
+// it, and closes the files. It returns the error of that last write.
 func (w *Writer) Run(ctx context.Context) error {
 	line := w.stats.Timeline()
 	untilSealed := func() time.Duration {
@@ -114,13 +113,13 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// Flush writes all sealed seconds that were not written yet. If one cannot be written, it and those after it are left
-// for the next Flush.
+// Flush writes all sealed seconds that were not written yet. If one cannot be written, it and later ones are left for the next
+// Flush.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.stats.Seal()
-	if skipped := m.Open - lookBack - w.next; skipped > 0 {
+	if skipped := m.Open - maxBehind - w.next; skipped > 0 {
 		w.next += skipped
 		w.stat.lost.Add(skipped)
 	}
@@ -128,25 +127,25 @@ func (w *Writer) Flush() error {
 		if err := w.second(w.next, m.Resources); err != nil {
 			w.stat.errors.Add(1)
 			if !w.failing {
-				w.logger.Error("metric log cannot be written; trying again each second", "dir", w.files.dir, "err", err)
+				w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
 			}
 			w.failing = true
 			return fmt.Errorf("metriclog: %w", err)
 		}
 		if w.failing {
-			w.logger.Info("metric log is written again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
+			w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
 			w.failing = false
 		}
 	}
 	return nil
 }
 
-// second writes the rows of one second. That of all inbound traffic is the last one, and there whenever another is: so it
-// shows that the second is there as a whole.
+// second writes the rows of one second. The total of inbound calls is the last row of every second with rows, and marks it as
+// complete.
 func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	name, ok := w.stats.Timeline().Name(index)
 	if !ok {
-		return nil // the wall clock was set back; the timeline counts it
+		return nil // the wall clock was set back; the timeline counts these seconds
 	}
 	start := name.In(w.loc)
 	w.buf = w.buf[:0]
@@ -173,7 +172,7 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	}
 	write(collector.InboundTotal, nil, w.stats.Inbound().Node(), w.zeroRows || rows > 0)
 	if rows > 0 {
-		if err := w.regain(); err != nil {
+		if err := w.relock(); err != nil {
 			return err
 		}
 	}
@@ -194,8 +193,8 @@ func (w *Writer) second(index int64, resources []*collector.Resource) error {
 	return nil
 }
 
-// regain takes the logs again where another process could have had them meanwhile, and looks what they hold now.
-func (w *Writer) regain() error {
+// relock locks the logs again where another process may have had them, and reads how far they go now.
+func (w *Writer) relock() error {
 	for _, f := range []*files{w.files, w.json} {
 		if f == nil || f.held() {
 			continue
@@ -209,7 +208,7 @@ func (w *Writer) regain() error {
 	return nil
 }
 
-// append writes a second to both logs, or to none.
+// append writes a second to both logs, or to neither.
 func (w *Writer) append(start time.Time) error {
 	if err := w.files.append(start, w.buf); err != nil || w.json == nil {
 		return err
@@ -220,11 +219,11 @@ func (w *Writer) append(start time.Time) error {
 	return nil
 }
 
-// Close closes the files, takes the Writer's metrics away, and others can have the log. A later Flush takes the log again, if
-// nobody has it, and opens the files; seconds that others logged meanwhile are not written again.
+// Close closes the files, releases the log and removes the Writer's metrics. A later Flush locks the log and opens the files
+// again, unless another process has it; seconds that the other process logged are not written again.
 func (w *Writer) Close() error {
-	if w.withdraw != nil {
-		w.withdraw()
+	if w.unpublish != nil {
+		w.unpublish()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,7 +234,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Files are the paths of the log's files, oldest first, without their indexes.
+// Files returns the paths of the log's files, oldest first, without the indexes.
 func (w *Writer) Files() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,5 +246,6 @@ func (w *Writer) Files() ([]string, error) {
 	return paths, err
 }
 
-// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
+// called several times.
 func (w *Writer) Start() (stop func() error) { return background.Start(w.Run) }

@@ -388,7 +388,7 @@ func TestRestartAfterACrashAnywhere(t *testing.T) {
 	check("zeros after the end", data+strings.Repeat("\x00", 100_000), idx)
 }
 
-// An index that is gone, or is another's, is made again; so no whole second goes away that somebody may have read.
+// A missing or foreign index is made again, so no complete second disappears that was readable.
 func TestRestartWithoutAnIndex(t *testing.T) {
 	for _, cut := range []func(idx string) string{
 		func(string) string { return "" },
@@ -421,7 +421,7 @@ func TestRestartWithoutAnIndex(t *testing.T) {
 	}
 }
 
-// A file in which nothing shows what is whole was not left so by the log: it is kept as it is, and the next one begun.
+// A file that no crash of the log can have left is kept, and the next one is started.
 func TestRestartBehindAFileThatIsNotOurs(t *testing.T) {
 	for _, data := range []string{
 		"1767323000000|2026-01-02 03:03:20|a|1|0|1|0|1|0|1|0\n1767323001000|2026-01-02 03:03:21|a|1|0|1|0|1|0|1|0\n",
@@ -463,8 +463,8 @@ func TestLastSecondIsFoundBehindAnEmptyFile(t *testing.T) {
 	}
 }
 
-// Files and directories that somebody deletes, moves or truncates are made again; no second after that is lost.
-func TestFilesThatSomebodyTookAway(t *testing.T) {
+// Files and directories that were deleted, moved or truncated are made again; no later second is lost.
+func TestDeletedFilesAreMadeAgain(t *testing.T) {
 	for name, take := range map[string]func(dir string) error{
 		"file": func(dir string) error { return os.Remove(filepath.Join(dir, today)) },
 		"both": func(dir string) error {
@@ -518,7 +518,7 @@ func TestSecondsThatTheLogHoldsAreNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// A log that ends in the future, and so takes nothing for long, is said at start.
+// A log that ends in the future is reported at start.
 func TestLogThatEndsInTheFuture(t *testing.T) {
 	for ahead, want := range map[time.Duration]int{-time.Hour: 0, time.Minute: 0, time.Hour: 1, 24 * 365 * time.Hour: 1} {
 		for _, after := range []bool{false, true} {
@@ -527,7 +527,7 @@ func TestLogThatEndsInTheFuture(t *testing.T) {
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
-			var said strings.Builder
+			var output strings.Builder
 			o := collector.Options{Now: func() time.Time { return start }}
 			if after {
 				o.After = start.Add(ahead)
@@ -536,15 +536,15 @@ func TestLogThatEndsInTheFuture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := metriclog.New(c, metriclog.Options{Dir: r.dir, App: "shop", Location: time.UTC, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+			w, err := metriclog.New(c, metriclog.Options{Dir: r.dir, App: "shop", Location: time.UTC, Logger: slog.New(slog.NewTextHandler(&output, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if n := strings.Count(said.String(), "ends in the future"); n != want {
-				t.Errorf("%v ahead, After %t: said %d times, want %d: %s", ahead, after, n, want, said.String())
+			if n := strings.Count(output.String(), "ends in the future"); n != want {
+				t.Errorf("%v ahead, After %t: %d warnings, want %d: %s", ahead, after, n, want, output.String())
 			}
 		}
 	}

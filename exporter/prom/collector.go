@@ -15,24 +15,24 @@ import (
 type Options struct {
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// By is a label that all metrics of resources get, besides resource: "origin" or "entrance". There is a series for
-	// each origin, or entrance, of each resource then, and calls without an origin have an empty one. Blocks are counted
-	// by this label then and not by reason. Empty is none.
+	// By adds the label "origin" or "entrance" to all metrics of resources; none if empty. Each resource then has a series for
+	// each origin or entrance; calls without an origin have an empty label. Blocks are then counted by this label, not by
+	// reason.
 	By string
-	// HistogramsBy says that the histogram gets the label, too: some 17 series more for each value, and the native
-	// histogram. Otherwise it is of all calls of the resource.
+	// HistogramsBy adds the label to the histogram, too, which costs some 17 series and a native histogram for each value.
+	// Without it the histogram has all calls of the resource.
 	HistogramsBy bool
 }
 
-// Collector is a prometheus.Collector of all resources, and of what windowstat and its parts publish about themselves. It is
-// safe for concurrent use.
+// Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself. It must be
+// made with [New], and is safe for concurrent use.
 type Collector struct {
 	metrics *gather.Metrics
-	descs   []desc   // of the resources' metrics, by number
-	others  sync.Map // of all others: *gather.Metric to *desc
+	descs   []desc   // of the metrics of resources, by number
+	others  sync.Map // of all others, *gather.Metric to *desc
 }
 
-// desc is what client_golang knows of a metric.
+// desc describes a metric to client_golang.
 type desc struct {
 	*prometheus.Desc
 	kind prometheus.ValueType
@@ -46,7 +46,7 @@ func newDesc(m *gather.Metric) desc {
 	return desc{prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil), kind}
 }
 
-// New makes a Collector to register. The error names every option that is wrong.
+// New makes a Collector to register. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Collector, error) {
 	all, err := gather.New(c, gather.Options(o))
 	if err != nil {
@@ -59,7 +59,7 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	return p, nil
 }
 
-// desc is that of a metric, made when it is first needed: parts may publish theirs at any time.
+// desc returns the description of a metric. It is made on first use, because parts may publish metrics at any time.
 func (p *Collector) desc(m *gather.Metric) *desc {
 	if m.No < len(p.descs) {
 		return &p.descs[m.No]

@@ -6,48 +6,52 @@ import (
 	"time"
 )
 
-// reader tells whose position a cursor is: the name that the client gives, the host it asks from, and what it asks for.
-type reader struct{ Cursor, Client, Asks string }
+// scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for. The
+// names of its fields are in the file of positions.
+type scraper struct {
+	Cursor, Client string
+	Filter         string `json:"Asks"`
+}
 
-// cursor is how far one reader has read. The position moves on when an answer was written whole, and back if it turns
-// out, with the reader's next request, that the answer did not arrive. A large one may have been too large for its reader:
-// the next is half as large, and those after it grow again when what was in doubt has arrived. What was sent whole
-// six times is given up, so that nothing stands in a reader's way for ever.
+// cursor is the position of one scraper. It advances when a response was written completely, and goes back if the next
+// request shows that the response did not arrive. If that response was large, the next ones are half as large, and they
+// grow again once the seconds in doubt have arrived. Seconds that were written completely six times are given up, so a
+// scraper that cannot take them still advances.
 type cursor struct {
-	reader
+	scraper
 
-	turn chan struct{} // who has it serves the reader: one request at a time
+	turn chan struct{} // held while a request of this scraper is served: one at a time
 
-	mu       sync.Mutex // guards what follows
-	next     int64      // the first second that was not sent, or must be sent again
-	doubtful int64      // seconds before this one were sent before, and not read
-	tries    int        // how many answers that begin with next were written whole, and not read
-	out      *answer    // the last one; nil if it is settled
-	limit    int64      // most seconds in an answer since one did not arrive; 0 is none
-	used     time.Time
-	kept     int64 // the position as it was saved last, in Unix time; 0 if it was not
-	count    tally
+	mu    sync.Mutex // guards what follows
+	next  int64      // first second to send
+	doubt int64      // seconds before this one were sent before, with unknown delivery
+	tries int        // complete responses that began with next and have unknown delivery
+	out   *response  // last response; nil if its delivery is decided
+	limit int64      // most seconds in a response, since one did not arrive; 0 for none
+	used  time.Time
+	saved int64 // position in the file, a Unix time; 0 if it was not saved
+	count cursorCounts
 }
 
-// tally counts seconds.
-type tally struct {
-	delivered   int64 // the reader has had them, or they were given up
-	lost        int64 // dropped from the history before the reader came for them
-	resent      int64 // sent again, because the connection broke when they had been written
-	unconfirmed int64 // those of delivered for which there is no proof
+// cursorCounts counts seconds.
+type cursorCounts struct {
+	delivered   int64 // acknowledged, unconfirmed or given up
+	lost        int64 // dropped from the history before the scraper fetched them
+	resent      int64 // sent again because their delivery is unknown
+	unconfirmed int64 // those of delivered whose receipt could not be confirmed
 }
 
-// add is the tallies of two readers together.
-func (t tally) add(o tally) tally {
-	return tally{t.delivered + o.delivered, t.lost + o.lost, t.resent + o.resent, t.unconfirmed + o.unconfirmed}
+// add returns the sum of the counts of two cursors.
+func (t cursorCounts) add(o cursorCounts) cursorCounts {
+	return cursorCounts{t.delivered + o.delivered, t.lost + o.lost, t.resent + o.resent, t.unconfirmed + o.unconfirmed}
 }
 
-func newCursor(who reader, next int64, now time.Time) *cursor {
-	return &cursor{reader: who, turn: make(chan struct{}, 1), next: next, doubtful: next, used: now}
+func newCursor(who scraper, next int64, now time.Time) *cursor {
+	return &cursor{scraper: who, turn: make(chan struct{}, 1), next: next, doubt: next, used: now}
 }
 
-// wait waits for the reader's turn, until its request ends.
-func (x *cursor) wait(ctx context.Context) error {
+// acquire waits until no other request of the scraper is served, or until ctx ends.
+func (x *cursor) acquire(ctx context.Context) error {
 	select {
 	case x.turn <- struct{}{}:
 		return nil
@@ -56,10 +60,10 @@ func (x *cursor) wait(ctx context.Context) error {
 	}
 }
 
-func (x *cursor) done() { <-x.turn }
+func (x *cursor) release() { <-x.turn }
 
-// settle decides what became of the last answer, before the next one is made.
-func (x *cursor) settle(next *answer) {
+// settle decides about the delivery of the last response, before the next one is made.
+func (x *cursor) settle(next *response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a := x.out
@@ -68,24 +72,24 @@ func (x *cursor) settle(next *answer) {
 	}
 	x.out = nil
 	size := a.to - a.from
-	switch a.fate(next) {
-	case torn:
+	switch a.delivery(next) {
+	case partial:
 		x.shrink(a)
-	case lostTrack:
+	case unknown:
 		x.shrink(a)
-		x.doubtful = max(x.doubtful, a.to)
+		x.doubt = max(x.doubt, a.to)
 		if x.tries++; x.tries < maxTries {
 			x.next = a.from
 			return
 		}
 		x.count.delivered += size
 		x.count.unconfirmed += size
-	case assumed:
+	case unconfirmed:
 		x.count.unconfirmed += size
 		fallthrough
-	case read:
+	case acknowledged:
 		x.count.delivered += size
-		if x.limit > 0 && x.next >= x.doubtful {
+		if x.limit > 0 && x.next >= x.doubt {
 			x.limit = min(2*x.limit, maxLimit)
 		}
 	}
@@ -94,23 +98,23 @@ func (x *cursor) settle(next *answer) {
 	}
 }
 
-// maxTries is how often seconds are sent whole that are not read.
+// maxTries is how often seconds are written completely before they are given up.
 const maxTries = 6
 
-// shrink makes the answers after one that did not arrive half as large, unless it was small. Holds mu.
-func (x *cursor) shrink(a *answer) {
-	const small = 20_000 // samples, a megabyte or two: nobody takes too long for that, or refuses it
+// shrink halves the responses that follow one that did not arrive, unless that was small. Holds mu.
+func (x *cursor) shrink(a *response) {
+	const small = 20_000 // samples, about 2 MB: size is not why it failed
 	if a.samples > small {
 		x.limit = max((a.to-a.from)/2, 1)
 	}
 }
 
-// maxLimit is more seconds than there ever are.
+// maxLimit is more seconds than any history has.
 const maxLimit = 1 << 20
 
-// begin is where the next answer begins, when the oldest second there is has the index oldest, and how many seconds it
-// has at most if a reader without trouble gets most. What was dropped before is lost for the reader.
-func (x *cursor) begin(oldest, most int64) (from, limit int64) {
+// begin returns the first second of the next response and the most seconds it may have: limit, or fewer after a response
+// that did not arrive. Seconds before oldest are counted as lost.
+func (x *cursor) begin(oldest, limit int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.next < oldest {
@@ -118,35 +122,35 @@ func (x *cursor) begin(oldest, most int64) (from, limit int64) {
 		x.next = oldest
 	}
 	if x.limit > 0 {
-		most = min(most, x.limit)
+		limit = min(limit, x.limit)
 	}
-	return x.next, max(most, 1)
+	return x.next, max(limit, 1)
 }
 
-// sent says that the answer was made, with the seconds from from to before to, and whether it was written whole.
-func (x *cursor) sent(a *answer, from, to int64, samples int, whole bool) {
+// sent records a response with the seconds in [from, to). complete says that its body was written without an error.
+func (x *cursor) sent(a *response, from, to int64, samples int, complete bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if from >= to {
 		return
 	}
-	a.from, a.to, a.samples, a.whole = from, to, samples, whole
+	a.from, a.to, a.samples, a.complete = from, to, samples, complete
 	x.out = a
-	if whole {
+	if complete {
 		x.next = to
-		x.count.resent += max(min(to, x.doubtful)-from, 0)
+		x.count.resent += max(min(to, x.doubt)-from, 0)
 	}
 }
 
-// lose counts seconds that were lost otherwise.
-func (x *cursor) lose(n int64) {
+// addLost counts n more lost seconds; a negative n is 0.
+func (x *cursor) addLost(n int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.count.lost += max(n, 0)
 }
 
-// state is the position and what was counted. The last answer is taken as read in the position, and not counted yet.
-func (x *cursor) state() (next int64, count tally) {
+// state returns the position and the counts. The position is behind the last response, which the counts do not include yet.
+func (x *cursor) state() (next int64, count cursorCounts) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.next, x.count

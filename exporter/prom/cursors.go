@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// cursors are those of all readers.
+// cursors are the cursors of all scrapers, at most max.
 type cursors struct {
 	max int
 
 	mu  sync.Mutex
-	all map[reader]*cursor
+	all map[scraper]*cursor
 }
 
-// cursorExpiry is how long a cursor is kept that nobody uses.
+// cursorExpiry is how long an unused cursor is kept when there is no room for another.
 const cursorExpiry = time.Hour
 
-var errTooManyCursors = errors.New("there are too many cursors; one that is not used any more makes room after an hour")
+var errTooManyCursors = errors.New("too many cursors; one that is unused for an hour makes room")
 
-// get finds a reader's cursor, or makes one that begins with the second first.
-func (c *cursors) get(who reader, first int64, now time.Time) (*cursor, error) {
+// get returns a scraper's cursor. A new one begins with the second first.
+func (c *cursors) get(who scraper, first int64, now time.Time) (*cursor, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if x := c.all[who]; x != nil {
@@ -32,7 +32,7 @@ func (c *cursors) get(who reader, first int64, now time.Time) (*cursor, error) {
 		return x, nil
 	}
 	if len(c.all) >= c.max {
-		c.drop(now)
+		c.expire(now)
 	}
 	if len(c.all) >= c.max {
 		return nil, errTooManyCursors
@@ -42,8 +42,8 @@ func (c *cursors) get(who reader, first int64, now time.Time) (*cursor, error) {
 	return x, nil
 }
 
-// drop forgets the cursors that were not used for long. Holds mu.
-func (c *cursors) drop(now time.Time) {
+// expire removes the cursors that were not used for [cursorExpiry]. Holds mu.
+func (c *cursors) expire(now time.Time) {
 	for who, x := range c.all {
 		x.mu.Lock()
 		idle := now.Sub(x.used)
@@ -54,7 +54,7 @@ func (c *cursors) drop(now time.Time) {
 	}
 }
 
-// list is all cursors there are.
+// list returns all cursors, in no order.
 func (c *cursors) list() (list []*cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *cursors) list() (list []*cursor) {
 	return list
 }
 
-// host is where a request comes from, without the port.
-func host(r *http.Request) string {
+// clientHost returns the address of a request's client, without the port.
+func clientHost(r *http.Request) string {
 	h, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

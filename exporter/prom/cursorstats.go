@@ -2,15 +2,14 @@ package prom
 
 import "github.com/windowstat/windowstat/collector"
 
-// cursorStats is what is known of the cursors of one name and host. Readers that differ in what they ask for are one here:
-// with it their labels could be of any length.
+// cursorStats sums up the cursors of one name and client host. What they ask for is not a label: it could be of any length.
 type cursorStats struct {
 	client, cursor string
 	lag            int64
-	count          tally
+	count          cursorCounts
 }
 
-// stats are those of all cursors.
+// cursorStats returns those of all cursors.
 func (s *Seconds) cursorStats() []*cursorStats {
 	open := s.stats.Seal().Open
 	type who struct{ client, cursor string }
@@ -28,7 +27,8 @@ func (s *Seconds) cursorStats() []*cursorStats {
 	return all
 }
 
-// metrics are those that a page publishes about its cursors and its responses. Without a log no positions are saved.
+// metrics returns the metrics about the cursors and the responses of the endpoint. cursor_save_errors_total is there only if
+// positions are saved.
 func (s *Seconds) metrics() []collector.Metric {
 	metric := func(name, help string, value func(*cursorStats) int64) collector.Metric {
 		return collector.Metric{
@@ -61,5 +61,5 @@ func (s *Seconds) metrics() []collector.Metric {
 	return append(all, s.last.metrics()...)
 }
 
-// Metrics are those that the pages publish about themselves, for documents. They have no values.
+// Metrics describes the metrics that [Handler] and [Seconds] publish about themselves, for documentation. They have no values.
 func Metrics() []collector.Metric { return (&Seconds{positions: positionsName}).metrics() }

@@ -59,7 +59,7 @@ windowstat_persecond_rt_seconds_sum{resource="a"} %s %s
 windowstat_persecond_rt_seconds_count{resource="a"} %d %s
 `, p.five, stamp, p.one, stamp, p.all, stamp, p.sum, stamp, p.all, stamp)
 	}
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	if got := read.get("histogram=classic&metric=persecond_rt_p99_seconds").Body.String(); got != want+points {
 		t.Errorf("got\n%s\nwant\n%s", got, want+points)
 	}
@@ -84,7 +84,7 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 		*now = now.Truncate(time.Second).Add(time.Second)
 		truth[now.Unix()] = total
 	}
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	ask := func(query, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/?"+query, nil)
 		r.Header.Set("Accept", accept)
@@ -131,12 +131,12 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 	}
 }
 
-// However many ask at once, no more than ten answers are made at a time, and each gets one.
+// At most ten responses are made at a time, and every request gets one.
 func TestThousandRequestsAtOnce(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	c.Resource("a").Block("")
 	*now = now.Add(10 * time.Second)
-	seconds := newReader(t, c, prom.SecondsOptions{}).page
+	seconds := newScraper(t, c, prom.SecondsOptions{}).page
 	metrics, err := prom.Handler(c, prom.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -160,11 +160,11 @@ func TestThousandRequestsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := most.Load(); n > 20 {
-		t.Errorf("%d answers at a time", n)
+		t.Errorf("%d responses at a time", n)
 	}
 }
 
-// crowd counts how many answers are being written.
+// crowd counts how many responses are being written.
 type crowd struct {
 	*httptest.ResponseRecorder
 	writing, most *atomic.Int64
@@ -182,14 +182,14 @@ func (c *crowd) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// A window that has more samples than an answer may have is refused, and one that nobody asked for is cut.
+// A window with more samples than a response may have is rejected; the default window is cut.
 func TestWindowsAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
 		c.Resource(fmt.Sprint(i)).Block("")
 	}
 	*now = now.Add(100 * time.Second)
-	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 100})
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 100})
 	for query, want := range map[string]int{
 		"window=11s&metric=persecond_pass": 400, "window=10s&metric=persecond_pass": 200, "window=100s&metric=persecond_pass&resource=1": 200, "window=1s": 200,
 		"window=2s": 400,

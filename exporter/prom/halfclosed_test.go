@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// A client that ends its side of the connection in order, while the answer waits to be sent to it, has not read the answer,
-// although the server has written all of it.
+// A client that closes its side of the connection while the response is in the send buffer has not read the response, although
+// the server has written all of it.
 func TestAnswersThatWaitedWhenTheClientLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")

@@ -19,14 +19,14 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// Handler serves the metrics page: all resources, windowstat itself, the Go runtime and the process; as text,
-// OpenMetrics or protobuf, as the client asks, and with gzip. It has a registry of its own. The error names every option
-// that is wrong.
+// Handler serves /metrics: all resources, windowstat itself, the Go runtime and the process. The Accept header chooses text,
+// OpenMetrics or protobuf, and gzip is used if the client accepts it. At most ten responses are made at a time; a client that
+// waits longer than its scrape timeout gets 503. The error names every invalid option.
 //
-// Text and OpenMetrics are appended straight from the statistics, into buffers that are kept from one scrape to the
-// next; protobuf goes through client_golang.
+// Text and OpenMetrics are appended directly from the statistics to reused buffers; protobuf goes through client_golang. It
+// has a registry of its own.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
-	h := &handler{door: newDoor(), last: scrape{page: "metrics"}}
+	h := &handler{limiter: newLimiter(), last: scrapeStats{page: "metrics"}}
 	p, err := New(c, o)
 	if err != nil {
 		return nil, err
@@ -45,26 +45,26 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
 
-// handler serves the page.
+// handler serves /metrics.
 type handler struct {
 	p           *Collector
-	others, all prometheus.Gatherer // what is not windowstat's, and everything
-	door        door
+	others, all prometheus.Gatherer // all but windowstat's metrics, and all
+	limiter     limiter
 	pages       text.Pages
 	families    []*table.Family
 	zip         gzipped.Writers
-	last        scrape
+	last        scrapeStats
 }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	leave, err := h.door.enter(w, r, began)
+	release, err := h.limiter.acquire(w, r, began)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer leave()
+	defer release()
 	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
 	kind, gatherer := format.FormatType(), h.all
 	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
@@ -83,15 +83,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", string(format))
 	out, end := h.zip.Start(w, r)
-	counted := &counter{Writer: out}
-	// From here on the only errors are those of a client that is gone.
+	counted := &countingWriter{Writer: out}
+	// From here on errors mean that the client has disconnected.
 	_, _ = page.WriteTo(counted)
 	samples := page.Samples() + encode(counted, format, families)
 	_ = end()
-	h.last.was(time.Since(began), samples, counted.n)
+	h.last.record(time.Since(began), samples, counted.n)
 }
 
-// dialect is the format of our own text.
+// dialect returns the text format for our own encoder.
 func dialect(f expfmt.Format) text.Format {
 	if f.FormatType() == expfmt.TypeOpenMetrics {
 		return text.OpenMetrics
@@ -99,7 +99,7 @@ func dialect(f expfmt.Format) text.Format {
 	return text.Prometheus
 }
 
-// encode writes what client_golang gathered, and the end of the page, and returns how many samples there are.
+// encode writes the families that client_golang gathered, and the end of the page, and returns the number of samples.
 func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (samples int) {
 	enc := expfmt.NewEncoder(w, format)
 	for _, f := range families {

@@ -16,22 +16,22 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// metrics is a sink that makes a prometheus.Metric of each sample. They are cheaper than client_golang's const metrics:
-// what belongs together is allocated in one piece.
+// metrics is a sink that makes a prometheus.Metric of each sample. Its metrics are cheaper than client_golang's const
+// metrics, because they are allocated in slabs.
 type metrics struct {
 	ch    chan<- prometheus.Metric
 	p     *Collector
 	pairs []*dto.LabelPair
 
-	counters []counterSample // what is left of a slab of them
+	counters []counterSample // the rest of a slab
 	gauges   []gaugeSample
-	bounds   []float64 // of the classic buckets; all histograms have the same
+	bounds   []float64 // of the classic buckets, the same for all histograms
 }
 
 // Labels implements gather.Sink.
 func (s *metrics) Labels(names, values []string) { s.pairs = pairs(names, values) }
 
-// pairs makes label pairs.
+// pairs makes label pairs, in two allocations.
 func pairs(names, values []string) []*dto.LabelPair {
 	if len(names) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (s *metrics) Value(m *gather.Metric, v float64) {
 	}
 }
 
-// next takes one from a slab, and makes a new slab when it is used up.
+// next takes an element from a slab, and makes a new slab when it is empty.
 func next[T any](slab *[]T) *T {
 	const size = 32
 	if len(*slab) == 0 {
@@ -157,7 +157,7 @@ func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, began time.Time
 	for _, n := range h.Classic() {
 		add(n)
 	}
-	if len(rest) > 0 { // otherwise it is left to whoever writes the page, as in client_golang
+	if len(rest) > 0 { // otherwise the encoder adds +Inf, as in client_golang
 		add(h.Count())
 	}
 	byTime := slices.SortedFunc(slices.Values(exemplars), func(a, b collector.Exemplar) int { return a.At.Compare(b.At) })
@@ -187,7 +187,7 @@ func native(h *node.Histogram) *dto.Histogram {
 	return out
 }
 
-// spans sets the native buckets: runs of buckets that follow each other, and the counts as differences.
+// spans sets the native buckets: spans of consecutive buckets, with the counts as deltas.
 func spans(out *dto.Histogram, h *node.Histogram) {
 	var next int
 	var last int64
@@ -198,7 +198,7 @@ func spans(out *dto.Histogram, h *node.Histogram) {
 			next = i
 		}
 		span := out.PositiveSpan[len(out.PositiveSpan)-1]
-		for ; next < i; next++ { // a small hole is cheaper as empty buckets
+		for ; next < i; next++ { // a small gap is cheaper as empty buckets
 			out.PositiveDelta = append(out.PositiveDelta, -last)
 			last = 0
 			*span.Length++
@@ -209,10 +209,10 @@ func spans(out *dto.Histogram, h *node.Histogram) {
 		next++
 	}
 	if len(out.PositiveSpan) == 0 && h.Zero() == 0 {
-		// A histogram without observations needs a span of nothing, to be known as native.
+		// An empty span marks a histogram without observations as native.
 		out.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}}
 	}
 }
 
-// maxGap is the most empty buckets in a row that a span takes in, as in client_golang.
+// maxGap is the longest run of empty buckets within a span, as in client_golang.
 const maxGap = 2

@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// process is one life of a service that keeps a metric log.
+// process is one run of a service with a metric log.
 type process struct {
-	reader
+	scraper
 	stats *collector.Collector
 	log   *metriclog.Writer
 }
@@ -37,10 +37,10 @@ func begin(t *testing.T, dir string, now *time.Time) process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return process{newReader(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000}), c, w}
+	return process{newScraper(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000}), c, w}
 }
 
-// again begins the process after this one, which is gone, and so does not have the log any more.
+// again starts the next process. This one has ended and released the log.
 func (p process) again(t *testing.T, dir string, now *time.Time) process {
 	t.Helper()
 	if err := p.log.Close(); err != nil {
@@ -49,8 +49,8 @@ func (p process) again(t *testing.T, dir string, now *time.Time) process {
 	return begin(t, dir, now)
 }
 
-// A service is killed again and again, at any moment. Its reader has every second that was logged once, with the value
-// that the log has, whichever process it was read from.
+// A service is killed repeatedly at random. Its scraper gets every logged second once, with the value in the log, from
+// whichever process.
 func TestRestarts(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {
@@ -92,7 +92,7 @@ func TestRestarts(t *testing.T) {
 				*now = now.Add(time.Duration(random.IntN(3)*random.IntN(20)) * time.Second)
 				p = p.again(t, dir, now)
 			case 1, 2:
-				// What was not logged is lost with the process; so the reader comes after the log.
+				// What was not logged is lost with the process; so the scraper comes after the log.
 				if err := p.log.Flush(); err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// From the log there is what it holds, and no more; idle seconds in which something else happened are zero.
+// Seconds from the log have the metrics of the log only; idle ones are zero if another resource was busy.
 func TestWhatTheLogServes(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -190,7 +190,7 @@ persecond_in_flight_max{resource="b\n\""} 0 1767323047000
 	}
 }
 
-// Positions that cannot be read are not thrown away.
+// A malformed file of positions is an error and stays.
 func TestPositionsThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -212,7 +212,7 @@ func TestPositionsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A position from a time when the clock was wrong does not keep a reader from its seconds.
+// A position saved while the clock was wrong does not block a scraper.
 func TestPositionsOfTheFuture(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -229,7 +229,7 @@ func TestPositionsOfTheFuture(t *testing.T) {
 	}
 }
 
-// Names are in the log as they were given, and two that look alike there stay apart.
+// Names survive the log's escaping.
 func TestNamesThatTheLogEscapes(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -258,8 +258,8 @@ func TestNamesThatTheLogEscapes(t *testing.T) {
 	}
 }
 
-// However much there is in the log, and however little time, an answer has no more than it may.
-func TestThePastIsBounded(t *testing.T) {
+// Responses from the log respect the limits.
+func TestResponsesFromTheLogAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := begin(t, dir, &at)
@@ -278,11 +278,11 @@ func TestThePastIsBounded(t *testing.T) {
 	}
 	at = at.Add(100 * time.Second)
 	got := map[string]bool{}
-	answers := 0
-	for ; answers < 100; answers++ {
+	responses := 0
+	for ; responses < 100; responses++ {
 		part := p.seconds("cursor=x&metric=persecond_block", "persecond_block")
 		if len(part) > 2000 {
-			t.Errorf("an answer with %d samples", len(part))
+			t.Errorf("a response with %d samples", len(part))
 		}
 		for k := range part {
 			if got[k] {
@@ -294,15 +294,15 @@ func TestThePastIsBounded(t *testing.T) {
 			break
 		}
 	}
-	if want := 10 + 100 + 8*190 + 100*10; len(got) != want || answers > 4 {
-		t.Errorf("%d samples in %d answers, want %d", len(got), answers, want)
+	if want := 10 + 100 + 8*190 + 100*10; len(got) != want || responses > 4 {
+		t.Errorf("%d samples in %d responses, want %d", len(got), responses, want)
 	}
 }
 
-// A reader that asks for different things is one in the self-metrics, which must not be there twice.
+// Cursors of one scraper with different filters are one series in the self-metrics.
 func TestReadersInTheSelfMetrics(t *testing.T) {
 	c, now := service(t, collector.Options{})
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	c.Resource("a").Block("")
 	*now = now.Add(10 * time.Second)
 	for range 2 {

@@ -22,7 +22,7 @@ import (
 
 // sampling is a service that counts with client_golang, and is sampled. Its clock is moved by hand.
 type sampling struct {
-	reader
+	scraper
 	*prometheus.Registry
 	sampler *sampler.Sampler
 	stats   *collector.Collector
@@ -42,7 +42,7 @@ func newSampling(t *testing.T, g prometheus.Gatherer, o sampler.Options) samplin
 		t.Fatal(err)
 	}
 	s.Sample(t.Context())
-	return sampling{newReader(t, c, prom.SecondsOptions{Sampler: s}), registry, s, c, now}
+	return sampling{newScraper(t, c, prom.SecondsOptions{Sampler: s}), registry, s, c, now}
 }
 
 // second ends a second, and gathers.
@@ -122,8 +122,7 @@ size_bytes_sum 0 48000
 	}
 }
 
-// Whatever is counted, sampled late or not at all: each second that a reader gets is what was added in it, and none is
-// passed over because it had not been gathered yet.
+// Each second that a scraper gets is what was added in it, and none is skipped because it was not gathered yet.
 func TestSamplerAgainstOracle(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	s := newSampling(t, nil, sampler.Options{})
@@ -189,7 +188,7 @@ type troubled struct {
 
 func (g *troubled) Gather() ([]*dto.MetricFamily, error) { return g.do() }
 
-// A gatherer that fails, panics or blocks costs the seconds concerned, and nothing else.
+// A gatherer that fails, panics or blocks costs the seconds concerned only.
 func TestSamplerInTrouble(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
@@ -242,7 +241,7 @@ func TestSamplerThatIsStuck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := newReader(t, c, prom.SecondsOptions{Sampler: s})
+		read := newScraper(t, c, prom.SecondsOptions{Sampler: s})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -310,7 +309,7 @@ func BenchmarkSampler(b *testing.B) {
 	}
 }
 
-// A counter that nobody had seen may have any total: only if all was gathered before was it zero then.
+// A new counter was zero before only if the gathering before was complete.
 func TestSamplerMakesNoPeaks(t *testing.T) {
 	newCounter := func(name string, total float64) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: "x"})
@@ -392,7 +391,7 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := newReader(t, c, prom.SecondsOptions{Sampler: s})
+		read := newScraper(t, c, prom.SecondsOptions{Sampler: s})
 		stop := s.Start()
 		for range 35 {
 			time.Sleep(100 * ms)

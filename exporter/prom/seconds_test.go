@@ -21,23 +21,23 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// reader asks a page of seconds from an address.
-type reader struct {
+// scraper requests a per-second page from an address.
+type scraper struct {
 	t    testing.TB
 	page *prom.Seconds
 	host string
 }
 
-func newReader(t testing.TB, c *collector.Collector, o prom.SecondsOptions) reader {
+func newScraper(t testing.TB, c *collector.Collector, o prom.SecondsOptions) scraper {
 	t.Helper()
 	page, err := prom.NewSeconds(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reader{t, page, "10.0.0.1"}
+	return scraper{t, page, "10.0.0.1"}
 }
 
-func (r reader) get(query string) *httptest.ResponseRecorder {
+func (r scraper) get(query string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest("GET", "/metrics/seconds?"+query, nil)
 	req.RemoteAddr = r.host + ":12345"
 	rec := httptest.NewRecorder()
@@ -46,7 +46,7 @@ func (r reader) get(query string) *httptest.ResponseRecorder {
 }
 
 // seconds is the values of one metric by resource and Unix second; a second that is there twice is an error.
-func (r reader) seconds(query, metric string) map[string]float64 {
+func (r scraper) seconds(query, metric string) map[string]float64 {
 	r.t.Helper()
 	rec := r.get(query)
 	if rec.Code != http.StatusOK {
@@ -96,7 +96,7 @@ windowstat_persecond_in_flight{resource="a"} 1 1767323046000
 # TYPE windowstat_persecond_rt_min_seconds gauge
 windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 `
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	query := "metric=windowstat_persecond_pass&metric=persecond_in_flight&metric=persecond_rt_min_seconds"
 	if got := read.get(query).Body.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -116,12 +116,12 @@ windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 	}
 }
 
-// A reader gets every second of every resource once, with the value that its record has, however it reads: often or
-// seldom, through answers that are cut off and requests that fail, and whatever others do.
+// A scraper gets every second of every resource once, with the value of its record, at any interval, through partial responses
+// and failed requests, and independently of others.
 func TestCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
-	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 600})
-	other := reader{t, read.page, "10.0.0.2"}
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 600})
+	other := scraper{t, read.page, "10.0.0.2"}
 	got, theirs := map[string]float64{}, map[string]float64{}
 	collect := func(into map[string]float64, from map[string]float64) (n int) {
 		for k, v := range from {
@@ -175,7 +175,7 @@ func TestCursor(t *testing.T) {
 	if len(got) != len(want) || len(theirs) != len(want) {
 		t.Errorf("%d and %d seconds, want %d", len(got), len(theirs), len(want))
 	}
-	// A reader with another filter is another reader.
+	// A scraper with another filter is another scraper.
 	read.get("cursor=p&resource=c") // in its first seconds there was no c
 	read.get("cursor=p&resource=c")
 	if n := len(read.seconds("cursor=p&resource=c", "persecond_pass")); n == 0 {
@@ -190,19 +190,19 @@ func (b *brokenWriter) Header() http.Header       { return b.header }
 func (b *brokenWriter) WriteHeader(int)           {}
 func (b *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// An answer has no more samples than it may, but one second at least; so a reader that was away catches up.
+// A response has at most MaxSamples but at least one second; a scraper that was away catches up.
 func TestAnswersAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
 		c.Resource(fmt.Sprint(i)).Block("")
 	}
-	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 10 * len(table.Seconds()) * 7})
-	small := newReader(t, c, prom.SecondsOptions{MaxSamples: 1})
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 10 * len(table.Seconds()) * 7})
+	small := newScraper(t, c, prom.SecondsOptions{MaxSamples: 1})
 	*now = now.Add(100 * time.Second)
 	for i := range 20 {
 		n := len(read.seconds("cursor=a", "persecond_pass")) / 10
 		if want := min(7, max(100-7*i, 0)); n != want {
-			t.Fatalf("answer %d has %d seconds, want %d", i, n, want)
+			t.Fatalf("response %d has %d seconds, want %d", i, n, want)
 		}
 	}
 	if n := len(small.seconds("cursor=a", "persecond_pass")); n != 10 {
@@ -210,10 +210,10 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// What was dropped before a reader came for it is counted as lost.
+// Seconds dropped before a scraper fetched them are counted as lost.
 func TestLossOfACursorIsCounted(t *testing.T) {
 	c, now := service(t, collector.Options{Windows: node.Options{History: time.Minute}, RetireAfter: -1})
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	c.Resource("a").Block("")
 	*now = now.Add(10 * time.Second)
 	read.get("cursor=a")
@@ -225,7 +225,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 	got := read.page.Counts()
 	for name, want := range map[string]float64{
 		"lag_seconds": 5, "lost_seconds_total": 30, "unconfirmed_seconds_total": 0, "resent_seconds_total": 0,
-		"delivered_seconds_total": 10, // and those of the last answer, when the reader comes again
+		"delivered_seconds_total": 10, // and those of the last response, when the scraper comes again
 	} {
 		if v, ok := got["cursor_"+name+"[10.0.0.1 a]"]; !ok || v != want {
 			t.Errorf("%s is %v (%t), want %v", name, v, ok, want)
@@ -241,7 +241,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 // Requests of one cursor are served one after the other: together they bring every second once.
 func TestManyRequestsOfOneCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
-	read := newReader(t, c, prom.SecondsOptions{MaxSamples: 50})
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 50})
 	c.Resource("a").Block("")
 	*now = now.Add(200 * time.Second)
 	var mu sync.Mutex
@@ -266,7 +266,7 @@ func TestManyRequestsOfOneCursor(t *testing.T) {
 
 func TestWindow(t *testing.T) {
 	c, now := service(t, collector.Options{})
-	read := newReader(t, c, prom.SecondsOptions{})
+	read := newScraper(t, c, prom.SecondsOptions{})
 	c.Resource("a").Block("")
 	*now = now.Add(300 * time.Second)
 	for query, want := range map[string]int{"": 60, "window=1s": 1, "window=2m": 120, "window=10m": 300, "window=60000ms": 60, "resource=b": 0, "resource=a&resource=b": 60} {
@@ -280,12 +280,12 @@ func TestWindow(t *testing.T) {
 
 func TestBadParameters(t *testing.T) {
 	c, _ := service(t, collector.Options{})
-	read := newReader(t, c, prom.SecondsOptions{MaxCursors: 3})
+	read := newScraper(t, c, prom.SecondsOptions{MaxCursors: 3})
 	for query, want := range map[string][]string{
 		"cursor=":                              {"cursor is"},
 		"cursor=a%20b":                         {"cursor is"},
 		"cursor=" + strings.Repeat("x", 65):    {"cursor is"},
-		"cursor=a&cursor=b":                    {"cursor is there 2 times"},
+		"cursor=a&cursor=b":                    {"cursor is given 2 times"},
 		"cursor=a&window=5s":                   {"exclude each other"},
 		"window=0s":                            {`window is "0s"`},
 		"window=-5s":                           {"window is"},
@@ -293,10 +293,10 @@ func TestBadParameters(t *testing.T) {
 		"window=1500ms":                        {"window is"},
 		"window=11m":                           {"whole seconds from 1s to 10m0s"},
 		"window=":                              {"window is"},
-		"metric=x":                             {`no metric "x"`},
-		"range=5":                              {`no parameter "range"`},
-		"a=%zz":                                {"cannot be read"},
-		"window=x&metric=y&cursor=!&nothing=1": {"window is", `no metric "y"`, "cursor is", `no parameter "nothing"`},
+		"metric=x":                             {`unknown metric "x"`},
+		"range=5":                              {`unknown parameter "range"`},
+		"a=%zz":                                {"malformed query"},
+		"window=x&metric=y&cursor=!&nothing=1": {"window is", `unknown metric "y"`, "cursor is", `unknown parameter "nothing"`},
 	} {
 		rec := read.get(query)
 		if rec.Code != http.StatusBadRequest {
@@ -304,7 +304,7 @@ func TestBadParameters(t *testing.T) {
 		}
 		for _, part := range want {
 			if !strings.Contains(rec.Body.String(), part) {
-				t.Errorf("%s: the answer does not say %q: %s", query, part, rec.Body)
+				t.Errorf("%s: the response does not say %q: %s", query, part, rec.Body)
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func TestBadParameters(t *testing.T) {
 	}
 }
 
-// An answer has no more bytes than it may: a VictoriaMetrics throws away what is larger than 16 MiB, and says nothing.
+// A response has at most MaxBytes: VictoriaMetrics silently discards more than 16 MiB.
 func TestAnswersAreBoundedInBytes(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 1000 {

@@ -13,25 +13,24 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// secondsPage is a page of seconds that is being made.
+// secondsPage is a per-second page that is being made.
 type secondsPage interface {
 	seconds.Sink
 	io.WriterTo
 	Samples() int
 }
 
-// write writes the seconds from from to before open, or the first of them if the limit does not allow more, and returns
-// how far it came.
+// write writes the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
 func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit seconds.Limit, began time.Time) (to int64, samples int, err error) {
 	var page secondsPage
 	format := textFormat(r)
 	if q.native {
-		page, format = newPoints(), expfmt.NewFormat(expfmt.TypeProtoDelim)
+		page, format = newProtobufPage(), expfmt.NewFormat(expfmt.TypeProtoDelim)
 	} else {
 		t := s.pages.Get(dialect(format))
 		defer s.pages.Put(t)
 		if s.self != nil {
-			s.self.Self(gather.Page{Page: t})
+			s.self.SelfMetrics(gather.Page{Page: t})
 		}
 		page = t
 	}
@@ -43,10 +42,10 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 	return to, page.Samples(), s.send(w, r, page, format, began)
 }
 
-// send writes the page to the client, all of it.
+// send writes the page to the client and flushes it.
 func (s *Seconds) send(w http.ResponseWriter, r *http.Request, page secondsPage, format expfmt.Format, began time.Time) error {
 	out, end := s.zip.Start(w, r)
-	counted := &counter{Writer: out}
+	counted := &countingWriter{Writer: out}
 	_, err := page.WriteTo(counted)
 	if format.FormatType() == expfmt.TypeOpenMetrics && err == nil {
 		_, err = io.WriteString(counted, text.End)
@@ -55,13 +54,13 @@ func (s *Seconds) send(w http.ResponseWriter, r *http.Request, page secondsPage,
 		err = http.NewResponseController(w).Flush()
 	}
 	if errors.Is(err, http.ErrNotSupported) {
-		err = nil // not a connection
+		err = nil // there is no connection, as in a test
 	}
-	s.last.was(time.Since(began), page.Samples(), counted.n)
+	s.last.record(time.Since(began), page.Samples(), counted.n)
 	return err
 }
 
-// textFormat is the format of the answer: text or OpenMetrics, as the client asks.
+// textFormat returns text or OpenMetrics, as the Accept header asks.
 func textFormat(r *http.Request) expfmt.Format {
 	f := expfmt.NegotiateIncludingOpenMetrics(r.Header)
 	switch f.FormatType() {
@@ -71,7 +70,7 @@ func textFormat(r *http.Request) expfmt.Format {
 	return expfmt.NewFormat(expfmt.TypeTextPlain)
 }
 
-// acceptsProtobuf reports whether the client takes protobuf.
+// acceptsProtobuf reports whether the Accept header prefers protobuf.
 func acceptsProtobuf(r *http.Request) bool {
 	return expfmt.NegotiateIncludingOpenMetrics(r.Header).FormatType() == expfmt.TypeProtoDelim
 }

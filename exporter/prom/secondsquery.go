@@ -14,20 +14,20 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// query is what a request asks a page of seconds for.
+// query are the parameters of a request to the per-second endpoint.
 type query struct {
 	seconds.Selection
 	cursor    string
 	window    int64 // seconds
 	hasWindow bool
-	native    bool // the histogram
+	native    bool // native histogram
 }
 
 const (
-	// defaultWindow is how many seconds a request gets that does not say.
+	// defaultWindow is the window, in seconds, without the parameters cursor and window.
 	defaultWindow = 60
-	// maxChosen is how many metrics, or resources, a request may name.
-	maxChosen = 100
+	// maxSelected is how many metrics, or resources, a request may name.
+	maxSelected = 100
 )
 
 var (
@@ -35,20 +35,20 @@ var (
 	validCursor = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`)
 )
 
-// parse reads the parameters. The error names everything that is wrong with them.
+// parse reads the parameters. The error names every invalid one.
 func (s *Seconds) parse(raw string) (q query, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return q, fmt.Errorf("the parameters cannot be read: %w", err)
+		return q, fmt.Errorf("malformed query: %w", err)
 	}
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	once := func(name string) (string, bool) {
-		v, there := values[name]
+		v, ok := values[name]
 		if len(v) > 1 {
-			wrong("%s is there %d times", name, len(v))
+			wrong("%s is given %d times", name, len(v))
 		}
-		return values.Get(name), there
+		return values.Get(name), ok
 	}
 	cursor, hasCursor := once("cursor")
 	if q.cursor = cursor; hasCursor && !validCursor.MatchString(cursor) {
@@ -67,43 +67,43 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 		}
 		q.window = int64(d / time.Second)
 	}
-	switch histogram, there := once("histogram"); {
+	switch histogram, ok := once("histogram"); {
 	case histogram == "classic":
 		q.Histogram = true
 	case histogram == "native":
 		q.Histogram, q.native = true, true
-	case there:
+	case ok:
 		wrong("histogram is %.70q; classic and native are allowed", histogram)
 	}
-	errs = append(errs, s.parseChoice(&q, values))
+	errs = append(errs, s.parseSelection(&q, values))
 	for name := range values {
 		if !slices.Contains(parameters, name) {
-			wrong("there is no parameter %.70q; there are %q", name, parameters)
+			wrong("unknown parameter %.70q; allowed are %q", name, parameters)
 		}
 	}
 	return q, errors.Join(errs...)
 }
 
-// parseChoice reads which metrics and resources are asked for.
-func (s *Seconds) parseChoice(q *query, values url.Values) error {
+// parseSelection reads which metrics and resources are selected.
+func (s *Seconds) parseSelection(q *query, values url.Values) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range []string{"metric", "resource"} {
-		if n := len(values[name]); n > maxChosen {
-			wrong("%s is there %d times; at most %d are allowed", name, n, maxChosen)
+		if n := len(values[name]); n > maxSelected {
+			wrong("%s is given %d times; at most %d are allowed", name, n, maxSelected)
 			return errors.Join(errs...)
 		}
 	}
 	for _, name := range values["metric"] {
 		full := s.fullName(name)
 		if full == "" {
-			wrong("there is no metric %.70q", name)
+			wrong("unknown metric %.70q", name)
 		}
 		q.Metrics = append(q.Metrics, full)
 	}
 	for _, name := range values["resource"] {
 		if len(name) > collector.MaxNameLength {
-			wrong("resource %.70q is longer than the %d bytes that a name has at most", name, collector.MaxNameLength)
+			wrong("resource %.70q is longer than %d bytes", name, collector.MaxNameLength)
 		}
 		q.Resources = append(q.Resources, name)
 	}
@@ -114,7 +114,7 @@ func (s *Seconds) parseChoice(q *query, values url.Values) error {
 	return errors.Join(errs...)
 }
 
-// fullName is the name of a metric that may be given without its namespace, empty if there is none.
+// fullName returns the name of a metric, which may be given without its namespace. It is empty if there is no such metric.
 func (s *Seconds) fullName(name string) string {
 	for _, full := range []string{name, s.namespace + "_" + name} {
 		for _, stream := range s.streams {
@@ -126,8 +126,8 @@ func (s *Seconds) fullName(name string) string {
 	return ""
 }
 
-// filters tells apart what the readers of one name ask for, in few bytes.
-func (q *query) filters() string {
+// filter is a short hash of what a request selects, empty for everything: requests that differ in it have different cursors.
+func (q *query) filter() string {
 	if len(q.Metrics)+len(q.Resources) == 0 && !q.Histogram {
 		return ""
 	}

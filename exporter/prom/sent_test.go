@@ -37,9 +37,8 @@ func (c spiedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A position is on disk only when the answer was sent to its last byte, which is after the page has made it: a process
-// that is killed before that has not been read, whatever it has written. And it is there when the server has ended.
-func TestPositionIsKeptWhenTheAnswerWasSent(t *testing.T) {
+// A position is saved after the last byte of the response was written, not before, and before the server has shut down.
+func TestPositionIsSavedAfterTheLastByte(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -75,7 +74,7 @@ func TestPositionIsKeptWhenTheAnswerWasSent(t *testing.T) {
 			if bytes.HasSuffix(b, []byte("0\r\n\r\n")) {
 				ends++
 				if kept() != before {
-					t.Errorf("%q: the position was kept before the end of the answer", request)
+					t.Errorf("%q: the position was kept before the end of the response", request)
 				}
 			}
 		}})
@@ -87,11 +86,11 @@ func TestPositionIsKeptWhenTheAnswerWasSent(t *testing.T) {
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		answer := make([]byte, 0, 4096)
-		for !bytes.HasSuffix(answer, []byte("0\r\n\r\n")) {
+		response := make([]byte, 0, 4096)
+		for !bytes.HasSuffix(response, []byte("0\r\n\r\n")) {
 			b := make([]byte, 1024)
 			n, err := conn.Read(b)
-			if answer = append(answer, b[:n]...); err != nil {
+			if response = append(response, b[:n]...); err != nil {
 				break
 			}
 		}
@@ -100,11 +99,11 @@ func TestPositionIsKeptWhenTheAnswerWasSent(t *testing.T) {
 		if err := server.Config.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		if !bytes.Contains(answer, []byte("persecond_block")) || kept() == before {
-			t.Errorf("%q: afterwards the position is %q, as before:\n%s", request, kept(), answer)
+		if !bytes.Contains(response, []byte("persecond_block")) || kept() == before {
+			t.Errorf("%q: afterwards the position is %q, as before:\n%s", request, kept(), response)
 		}
 		if chunked := bytes.Contains([]byte(request), []byte("HTTP/1.1")); ends > 0 != chunked {
-			t.Errorf("%q: %d ends in\n%s", request, ends, answer)
+			t.Errorf("%q: %d ends in\n%s", request, ends, response)
 		}
 		_ = conn.Close()
 		server.Close()

@@ -12,13 +12,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// ServeSeconds gives a service that counts with client_golang a page with every second of it, at /metrics/seconds of mux,
-// and samples until ctx ends. It is one line:
+// ServeSeconds adds the per-second endpoint to a service that counts with client_golang: it samples the Gatherer every second
+// and serves /metrics/seconds on mux, until ctx ends. One line is enough:
 //
 //	go prom.ServeSeconds(ctx, prometheus.DefaultGatherer, http.DefaultServeMux)
 //
-// The page also shows what windowstat and the sampler know about themselves, without times. For more, a log, a push, other
-// names, take package exporter.
+// The page also has windowstat's metrics about itself, without timestamps. It is an error if mux has the path already. For a
+// metric log, pushes or other names use package exporter.
 func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux) error {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -41,7 +41,7 @@ func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux
 	return s.Run(ctx)
 }
 
-// handle is mux.Handle for a pattern that may be taken.
+// handle is mux.Handle with an error in place of a panic, for a pattern that may be taken.
 func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

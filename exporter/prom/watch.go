@@ -10,21 +10,20 @@ import (
 	"sync"
 )
 
-// Watch returns a listener whose connections tell the page how they ended. It makes a cursor safe against answers that
-// were written whole and never read:
+// Watch returns a listener whose connections record how they were closed. A cursor needs that to send responses again that
+// were written and never read:
 //
 //	listener, err := net.Listen("tcp", ":9719")
 //	…
 //	err = http.Serve(seconds.Watch(listener), mux)
 //
-// The page need not be the only thing that is served there, and TLS may be put on top. A connection costs some hundred
-// bytes more.
+// Other handlers may be served there too, and TLS may be put on top. It costs some hundred bytes for each connection.
 func (s *Seconds) Watch(l net.Listener) net.Listener { return &listener{l, &s.conns} }
 
-// listener makes connections known.
+// listener adds the connections that it accepts to those that are watched.
 type listener struct {
 	net.Listener
-	known *conns
+	conns *conns
 }
 
 // Accept implements net.Listener.
@@ -33,27 +32,27 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.known.add(c), nil
+	return l.conns.add(c), nil
 }
 
-// conns are the connections that are open and watched, by their two addresses.
+// conns are the open connections that are watched, by their addresses.
 type conns struct{ open sync.Map }
 
-// endpoints tell a TCP connection from all others that are open.
-type endpoints struct{ local, remote string }
+// addresses identify an open TCP connection.
+type addresses struct{ local, remote string }
 
 func (k *conns) add(c net.Conn) net.Conn {
-	w := &conn{Conn: c, known: k, ends: endpoints{c.LocalAddr().String(), c.RemoteAddr().String()}}
-	if _, _, err := net.SplitHostPort(w.ends.remote); err != nil {
-		return c // such as of a socket in the file system: all of them have one name
+	w := &conn{Conn: c, conns: k, addresses: addresses{c.LocalAddr().String(), c.RemoteAddr().String()}}
+	if _, _, err := net.SplitHostPort(w.addresses.remote); err != nil {
+		return c // a Unix socket: all its connections have the same name
 	}
-	k.open.Store(w.ends, w)
+	k.open.Store(w.addresses, w)
 	return w
 }
 
-// of is the connection of a request, nil if it is not watched or proves nothing about who reads the answer: there are
-// many requests at a time on one of HTTP/2, and a proxy reads for somebody else.
-func (k *conns) of(r *http.Request) *conn {
+// find returns the connection of a request. It is nil if the connection is not watched, or proves nothing about the
+// scraper: HTTP/2 has many requests at a time on it, and a proxy reads for somebody else.
+func (k *conns) find(r *http.Request) *conn {
 	if r.ProtoMajor != 1 || proxied(r) {
 		return nil
 	}
@@ -61,12 +60,12 @@ func (k *conns) of(r *http.Request) *conn {
 	if local == nil {
 		return nil
 	}
-	c, _ := k.open.Load(endpoints{local.String(), r.RemoteAddr})
+	c, _ := k.open.Load(addresses{local.String(), r.RemoteAddr})
 	w, _ := c.(*conn)
 	return w
 }
 
-// proxied reports whether a proxy says that it hands on the request.
+// proxied reports whether the headers of a request name a proxy.
 func proxied(r *http.Request) bool {
 	for _, name := range []string{"Via", "Forwarded", "X-Forwarded-For"} {
 		if r.Header.Get(name) != "" {
@@ -76,39 +75,39 @@ func proxied(r *http.Request) bool {
 	return false
 }
 
-// conn is a connection that remembers how it ended.
+// conn is a connection that records how it was closed. Its methods accept a nil conn where a request may have none.
 type conn struct {
 	net.Conn
-	known *conns
-	ends  endpoints
+	conns     *conns
+	addresses addresses
 
-	mu      sync.Mutex      // guards what follows
-	serving context.Context // of the last request
-	sent    func()          // to be called after the next write, which is the end of its answer
-	how     end
+	mu      sync.Mutex // guards what follows
+	closing connState
+	request context.Context // of the last request
+	onSent  func()          // called after the next write, which ends the response
 }
 
-// end is how a connection ended.
-type end int
+// connState is how a connection was closed, if it was.
+type connState int
 
 const (
-	notEnded  end = iota
-	inOrder       // the client closed it when it had read everything
-	broken        // it was reset, the client left before that, or something could not be written
-	closedOff     // by the server, after the client kept it open without need
+	connOpen           connState = iota
+	connClosedByClient           // after it had read everything
+	connBroken                   // reset, closed by the client in the middle of a response, or not writable
+	connClosedByServer           // because the connection was idle, or the server shut down
 )
 
-// Read implements net.Conn. It is where a server waits for the next request, and learns that there is none.
+// Read implements net.Conn. The server waits in it for the next request, and learns that there is none.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
-	case errors.Is(err, io.EOF) && (c.busy() || unread(c.Conn)):
-		c.end(broken)
+	case errors.Is(err, io.EOF) && (c.serving() || unsent(c.Conn)):
+		c.setState(connBroken)
 	case errors.Is(err, io.EOF):
-		c.end(inOrder)
+		c.setState(connClosedByClient)
 	default:
-		c.end(broken)
+		c.setState(connBroken)
 	}
 	return n, err
 }
@@ -117,70 +116,70 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
-		c.end(broken)
-	} else if sent := c.last(); sent != nil {
-		sent()
+		c.setState(connBroken)
+	} else if f := c.takeOnSent(); f != nil {
+		f()
 	}
 	return n, err
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.end(closedOff)
-	c.known.open.CompareAndDelete(c.ends, c)
+	c.setState(connClosedByServer)
+	c.conns.open.CompareAndDelete(c.addresses, c)
 	return c.Conn.Close()
 }
 
-// end remembers how the connection ended; what is known first is the cause of what follows.
-func (c *conn) end(how end) {
+// setState records how the connection was closed. The first state stays: it is the cause of those that follow.
+func (c *conn) setState(s connState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.how == notEnded {
-		c.how = how
+	if c.closing == connOpen {
+		c.closing = s
 	}
 }
 
-func (c *conn) ending() end {
+func (c *conn) state() connState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.how
+	return c.closing
 }
 
-// serve says which request is being served.
-func (c *conn) serve(r *http.Request) {
+// begin records the request that is served now.
+func (c *conn) begin(r *http.Request) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.serving, c.sent = r.Context(), nil
+	c.request, c.onSent = r.Context(), nil
 }
 
-// then has f called when the answer to the request that is being served was sent. Without the end of the last chunk, which
-// is sent when its handler has returned, the client would not take it. Where there is no such end, or nobody sees it, f is
-// called at once.
-func (c *conn) then(r *http.Request, f func()) {
+// afterResponse calls f when the last byte of the present response was written. That is the end of the last chunk, which
+// the server writes after the handler has returned, and without which a client discards the response. Where there are no
+// chunks or the connection is not watched, f is called at once.
+func (c *conn) afterResponse(r *http.Request, f func()) {
 	if c == nil || r.Method != http.MethodGet || !r.ProtoAtLeast(1, 1) {
 		f()
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sent = f
+	c.onSent = f
 }
 
-// last is what is to be called after a write, if that was the one with the end of an answer.
-func (c *conn) last() (sent func()) {
+// takeOnSent returns the function to call after a write, once.
+func (c *conn) takeOnSent() (f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sent, c.sent = c.sent, nil
-	return sent
+	f, c.onSent = c.onSent, nil
+	return f
 }
 
-// busy reports whether a request is still being served. Its context ends before the client can have all of the answer:
-// the last bytes are sent after that.
-func (c *conn) busy() bool {
+// serving reports whether a request is being served. Its context ends before the last bytes of the response are written, so
+// the client cannot have all of it until then.
+func (c *conn) serving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.serving != nil && c.serving.Err() == nil
+	return c.request != nil && c.request.Err() == nil
 }

@@ -35,7 +35,7 @@ func clocked(t *testing.T) (*collector.Collector, *clock) {
 	return c, now
 }
 
-// watched serves a page of seconds on real connections, which it watches. Time stands still but when a test moves it.
+// watched serves a per-second page on real connections, which it watches. Time stands still but when a test moves it.
 func watched(t *testing.T, resources int, start func(*httptest.Server, *prom.Seconds)) (page *prom.Seconds, now *clock, addr string) {
 	t.Helper()
 	c, now := clocked(t)
@@ -75,7 +75,7 @@ func dial(t testing.TB, addr string) client {
 	return client{t, c, bufio.NewReader(c)}
 }
 
-// ask sends a request and does not read the answer.
+// ask sends a request and does not read the response.
 func (c client) ask(headers ...string) {
 	c.t.Helper()
 	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: x\r\n%s\r\n", strings.Join(append(headers, ""), "\r\n")); err != nil {
@@ -83,7 +83,7 @@ func (c client) ask(headers ...string) {
 	}
 }
 
-// seconds reads an answer, and returns how many seconds of one resource it has.
+// seconds reads a response, and returns how many seconds of one resource it has.
 func (c client) seconds() int {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.buf, nil)
@@ -131,7 +131,7 @@ func TestAnswersThatWereRead(t *testing.T) {
 	c := dial(t, addr)
 	for i, want := range []int{10, 3, 3} { // on one connection
 		if got := c.get(); got != want {
-			t.Errorf("answer %d has %d seconds, want %d", i, got, want)
+			t.Errorf("response %d has %d seconds, want %d", i, got, want)
 		}
 		now.add(3 * time.Second)
 	}
@@ -143,7 +143,7 @@ func TestAnswersThatWereRead(t *testing.T) {
 	expect(t, page, 16, 0, 0)
 }
 
-// A client that closes its connection with an answer in it, unread, has not had the answer.
+// A response that was unread when the client closed the connection is sent again.
 func TestAnswersThatWereNotRead(t *testing.T) {
 	page, now, addr := watched(t, 1, plain)
 	lost := func() {
@@ -172,7 +172,7 @@ func TestAnswersThatWereNotRead(t *testing.T) {
 	expect(t, page, 0, 0, 10+4*11)
 }
 
-// Somebody who gives up closes the connection too, and may have read all of the bytes but not their end.
+// A client that times out closes the connection too, perhaps with all bytes read but the last chunk.
 func TestAnswersThatTimedOut(t *testing.T) {
 	var page *prom.Seconds
 	written, held := make(chan struct{}), make(chan struct{})
@@ -180,7 +180,7 @@ func TestAnswersThatTimedOut(t *testing.T) {
 		first := true
 		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.ServeHTTP(w, r)
-			if first { // something around the page holds the answer
+			if first { // something around the page holds the response
 				first = false
 				close(written)
 				<-r.Context().Done()
@@ -203,7 +203,7 @@ func TestAnswersThatTimedOut(t *testing.T) {
 	expect(t, page, 0, 0, 10)
 }
 
-// The network is cut while an answer is on its way: the connection stays open, and the client comes by another.
+// The network is cut during a response: the connection stays open, and the client uses another.
 func TestAnswersThatAreStuck(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
@@ -222,7 +222,7 @@ func TestAnswersThatAreStuck(t *testing.T) {
 	expect(t, page, 10, 0, 10)
 }
 
-// Where the connection proves nothing, what was written counts as read.
+// Where the connection proves nothing, a complete response is unconfirmed.
 func TestAnswersWithoutProof(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		page, now, addr := watched(t, 1, plain)
@@ -288,8 +288,7 @@ func getTwice(t *testing.T, http2 bool) *prom.Seconds {
 	return page
 }
 
-// A client that reads a byte now and then is cut off when its time is up, and its cursor does not move. Others are
-// answered meanwhile.
+// The write deadline disconnects a slow client, and its cursor does not move. Others are served meanwhile.
 func TestSlowClient(t *testing.T) {
 	page, _, addr := watched(t, 2_000, func(s *httptest.Server, page *prom.Seconds) {
 		s.Listener = &smallBuffers{s.Listener}
@@ -320,7 +319,7 @@ func (l *smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// A client that leaves in order with most of the answer still on its way has not read it.
+// A client that closes the connection with most of the response in the send buffer has not read it.
 func TestAnswersThatWereReadInPart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
@@ -345,7 +344,7 @@ func TestAnswersThatWereReadInPart(t *testing.T) {
 	}
 }
 
-// HEAD has no answer to read, so it takes nothing from the reader. Nor does anything else but GET.
+// HEAD has no body, so it must not advance the cursor; nor must any method but GET.
 func TestOnlyGetReads(t *testing.T) {
 	_, _, addr := watched(t, 1, plain)
 	c := dial(t, addr)
@@ -364,7 +363,7 @@ func TestOnlyGetReads(t *testing.T) {
 	}
 }
 
-// Over a socket in the file system all clients have one address, which proves nothing.
+// All clients of a Unix socket have one address, which proves nothing.
 func TestAnswersOverUnixSockets(t *testing.T) {
 	c, now := clocked(t)
 	c.Resource("resource 0").Block("")

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// What is known of connections is forgotten with them, however they end.
+// Closed connections are forgotten, however they were closed.
 func TestConnectionsAreForgotten(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	t.Errorf("%d connections are still known", open)
 }
 
-// Where a reader goes on after a restart, whatever the file says.
+// The position after a restart, for any position in the file.
 func TestResume(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	first := now.Unix()

@@ -1,5 +1,5 @@
 // Package remote sends every sealed second to a server by Prometheus remote write: to Prometheus with
-// --web.enable-remote-write-receiver, VictoriaMetrics, vmagent, Mimir, Thanos and what else takes it.
+// --web.enable-remote-write-receiver, VictoriaMetrics, vmagent, Mimir, Thanos and others.
 //
 //	p, err := remote.New(c, remote.Options{
 //		URL:    "http://prometheus:9090/api/v1/write",
@@ -9,16 +9,16 @@
 //	stop := p.Start()
 //	defer stop() // sends what is left, the open second included
 //
-// It is for what cannot be scraped: jobs that end soon, services behind a firewall. Metrics and values are those of the
-// per-second page, see package prom; the histogram of response times is not sent.
+// It is for processes that cannot be scraped: short jobs, services behind a firewall. Metrics and values are those of the
+// per-second endpoint of package prom, without the histogram of response times.
 //
-// Each second is sent once and in order. Where it is unknown whether a request arrived, the same request is sent again: Prometheus refuses it then, which counts as success, and VictoriaMetrics stores the same samples twice,
-// which -dedup.minScrapeInterval=1ms makes one. While a server is away seconds wait in the Collector's history, ten
-// minutes by default; older ones are dropped, counted, and still in the metric log.
+// Each second is sent once and in order. A request whose result is unknown is sent again unchanged: Prometheus rejects the
+// duplicate, which counts as success, and VictoriaMetrics stores the same samples twice, unless it has
+// -dedup.minScrapeInterval=1ms. While a server is away, seconds wait in the Collector's history, ten minutes by default. Older
+// ones are dropped and counted; the metric log still has them.
 //
 // # Caveats
 //
-// A process that is killed has not sent its last seconds, and the next one does not send them: they are in the metric
-// log. What a server refuses with 400, other than what it has, it will never get; windowstat_push_refused_samples_total
-// counts it.
+// The last seconds of a killed process are not sent, not even by the next one: only the metric log has them. Samples that a
+// server rejects with 400, other than duplicates, are not sent again; windowstat_push_refused_samples_total counts them.
 package remote

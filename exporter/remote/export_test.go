@@ -5,5 +5,5 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/remotewrite"
 )
 
-// NewEncoder makes the encoder of requests.
+// NewEncoder makes an encoder of requests.
 func NewEncoder() push.Encoder { return remotewrite.Format.New() }

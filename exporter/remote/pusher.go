@@ -10,12 +10,12 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/remotewrite"
 )
 
-// Pusher sends the sealed seconds of a Collector by remote write. It must be made with [New]. It is safe for concurrent use, but Run
-// runs once, or Start. Nothing is sent before that; recording never waits for it. While the server is away seconds wait in
-// the Collector's history; older ones are dropped, and counted. It publishes metrics about itself until Run has returned.
+// Pusher sends the sealed seconds of a Collector by remote write. It must be made with [New]. It is safe for concurrent use,
+// but Run or Start must be called once. Recording never waits for it. While the server is away, seconds wait in the Collector's
+// history; older ones are dropped and counted. It publishes metrics about itself until Run has returned.
 type Pusher struct{ p *push.Pusher }
 
-// New makes a Pusher for all seconds from the present one on. The error names every option that is wrong.
+// New makes a Pusher for all seconds from the present one on. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Pusher, error) {
 	p, err := push.New(c, o.push(), remotewrite.Format)
 	if err != nil {
@@ -27,8 +27,8 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 // SetInstance replaces the label instance, for a service that learns its port after New. It must be called before Run.
 func (p *Pusher) SetInstance(instance string) { p.p.SetInstance(instance) }
 
-// Run sends each second when it is sealed, until ctx ends. Then it waits for the second that is open, at most about a
-// second, and sends everything that is left, as long as Options.Drain allows. The error says what could not be sent then.
+// Run sends each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, and sends
+// what is left until Options.Drain has passed. The error says what could not be sent then.
 func (p *Pusher) Run(ctx context.Context) error {
 	if err := p.p.Run(ctx); err != nil {
 		return fmt.Errorf("remote: %w", err)
@@ -36,11 +36,12 @@ func (p *Pusher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
+// called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Close takes the metrics of a Pusher away that never ran.
+// Close removes the metrics of a Pusher that never ran.
 func (p *Pusher) Close() { p.p.Close() }
 
-// Metrics are those that every [Pusher] publishes about itself, for documents. They have no values.
+// Metrics describes the metrics that a [Pusher] publishes about itself, for documentation. They have no values.
 func Metrics() []collector.Metric { return push.Metrics() }

@@ -1,5 +1,5 @@
-// Package sampler gathers what a service counts with client_golang once a second, so that per-second pages and pushes have
-// every second of it.
+// Package sampler gathers the metrics of client_golang once a second, so that the per-second endpoint and pushes have every
+// second of them.
 package sampler
 
 import (
@@ -19,55 +19,56 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// DefaultMaxSeries is what [Options].MaxSeries is if it does not say.
+// DefaultMaxSeries is the default of [Options].MaxSeries.
 const DefaultMaxSeries = 10_000
 
-// Options configure a [Sampler]. Gatherer is needed.
+// Options configure a [Sampler]. Gatherer is required.
 type Options struct {
 	// Gatherer is what is sampled, such as prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
-	// Prefix begins all names, "persecond_" if empty: samples with and without a time must not meet in one series.
+	// Prefix is the prefix of all names, "persecond_" if empty: samples with and without timestamps must not be mixed in one
+	// series.
 	Prefix string
-	// MaxSeries is how many series are sampled, [DefaultMaxSeries] if zero; others are left out, and counted. Each takes
+	// MaxSeries is the most series that are sampled, [DefaultMaxSeries] if zero; others are left out and counted. A series takes
 	// eight bytes for each second of the Collector's history.
 	MaxSeries int
-	// Logger is told when gathering begins to fail and when it works again; slog.Default if nil.
+	// Logger receives a message when gathering fails and when it works again; slog.Default if nil.
 	Logger *slog.Logger
 }
 
 // Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix:
 //
-//	http_requests_total, a counter       persecond_http_requests: what was added in this second
+//	http_requests_total, a counter       persecond_http_requests: its increase in this second
 //	queue_length, a gauge                persecond_queue_length: its value at the end of the second
-//	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: what was added
+//	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: their increase
 //
-// A Sampler must be made with [New], given to the per-second page and the pushes that are to have it, and be running, see
-// [Sampler.Run]. It is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs a
-// gathering each second, a millisecond or so for a thousand series.
+// A Sampler must be made with [New], set in the options of the per-second endpoint and the pushes, and run by [Sampler.Run]. It
+// is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, about a
+// millisecond for a thousand series.
 //
-// Limitations: seconds end when gathering begins, some microseconds after their end. If it took longer than a second, or
-// failed, the seconds concerned have no samples: what was added in several of them belongs to none. Buckets of
-// histograms are not sampled, nor are names and labels that are not of letters, digits and _.
+// Limitations: gathering begins some microseconds after the end of the second. If it fails, or takes longer than a second, the
+// seconds concerned have no samples, because an increase over several seconds belongs to none of them. Not sampled are
+// buckets of histograms, and names and labels with other characters than letters, digits and _.
 type Sampler struct {
-	stats    *collector.Collector
-	opts     Options
-	withdraw func() // takes the metrics away
+	stats     *collector.Collector
+	opts      Options
+	unpublish func() // removes the metrics
 
 	mu       sync.Mutex // guards what follows
 	series   map[string]*sampled
 	order    []*sampled               // by name and labels
-	key      []byte                   // memory for one
+	key      []byte                   // a buffer
 	families map[string]*table.Family // by full name
-	last     int64                    // the last second that was dealt with
-	previous int64                    // the last one that was gathered
-	complete bool                     // and nothing was missing in that
+	last     int64                    // last second that was sampled or missed
+	previous int64                    // last second that was sampled
+	complete bool                     // nothing was missing in previous
 	failing  bool
 	errors   int64 // gatherings that failed
 	missed   int64 // seconds without a gathering
-	left     int64 // series that were left out of the last one
+	left     int64 // series left out of the last gathering
 }
 
-// New makes a Sampler on the timeline of a Collector. The error names every option that is wrong.
+// New makes a Sampler on the timeline of a Collector. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Sampler, error) {
 	if o.Prefix == "" {
 		o.Prefix = "persecond_"
@@ -99,16 +100,16 @@ func New(c *collector.Collector, o Options) (*Sampler, error) {
 		stats: c, opts: o, series: map[string]*sampled{}, families: map[string]*table.Family{},
 		last: open - 1, previous: never,
 	}
-	s.withdraw = c.Publish(s.metrics()...)
+	s.unpublish = c.Publish(s.metrics()...)
 	return s, nil
 }
 
-// Run samples each second until ctx ends. Then it waits for the second that is open, at most about a second, and samples
-// that one, too. A gathering that blocks is waited for, but a second at most when ctx has ended.
+// Run samples each second until ctx ends. Then it waits for the open second, at most about a second, and samples it, waiting at
+// most another second for the Gatherer.
 func (s *Sampler) Run(ctx context.Context) error {
-	defer s.withdraw()
+	defer s.unpublish()
 	line := s.stats.Timeline()
-	timer := time.NewTimer(0) // the first gathering is what the next is compared with
+	timer := time.NewTimer(0) // the first gathering is the baseline
 	defer timer.Stop()
 	for {
 		select {
@@ -127,12 +128,12 @@ func (s *Sampler) Run(ctx context.Context) error {
 	}
 }
 
-// Sample gathers now, for the second that has ended. It is what Run does each second, for those who time it themselves.
+// Sample gathers now, for the second that has just ended. Run calls it every second; call it directly to control the time.
 func (s *Sampler) Sample(ctx context.Context) {
 	line := s.stats.Timeline()
 	second := line.At(line.Now()).Index - 1
 	families, err := gather(ctx, s.opts.Gatherer)
-	late := line.At(line.Now()).Index-1 > second // what it says is of another second, nobody knows which
+	late := line.At(line.Now()).Index-1 > second // it is unknown which second the values belong to
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -144,13 +145,13 @@ func (s *Sampler) Sample(ctx context.Context) {
 	if failing := err != nil; failing != s.failing {
 		s.failing = failing
 		if failing {
-			s.opts.Logger.Error("metrics cannot be gathered; trying again each second", "err", err)
+			s.opts.Logger.Error("cannot gather metrics; retrying every second", "err", err)
 		} else {
-			s.opts.Logger.Info("metrics are gathered again")
+			s.opts.Logger.Info("gathering metrics works again")
 		}
 	}
 	if second <= s.last {
-		if s.previous == never && err == nil { // the first, within a second: what the next is compared with
+		if s.previous == never && err == nil { // the first, within a second, is the baseline
 			s.record(second, families)
 			s.previous, s.complete = second, s.left == 0
 		}
@@ -169,16 +170,16 @@ func (s *Sampler) Sample(ctx context.Context) {
 	s.previous, s.complete = second, err == nil && s.left == 0
 }
 
-// never is a second that nothing is compared with.
+// never is a second that precedes all others.
 const never = math.MinInt64 / 2
 
-// gather gathers, and makes an error of a panic. It does not wait longer than ctx.
+// gather calls the Gatherer and turns a panic into an error. It waits until ctx ends at most.
 func gather(ctx context.Context, g prometheus.Gatherer) ([]*dto.MetricFamily, error) {
 	type result struct {
 		families []*dto.MetricFamily
 		err      error
 	}
-	done := make(chan result, 1) // so that one that comes late can go
+	done := make(chan result, 1) // so that a late result does not block the goroutine
 	go func() {
 		var r result
 		defer func() {
@@ -197,8 +198,9 @@ func gather(ctx context.Context, g prometheus.Gatherer) ([]*dto.MetricFamily, er
 	}
 }
 
-// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
+// called several times.
 func (s *Sampler) Start() (stop func() error) { return background.Start(s.Run) }
 
-// Close takes the metrics of a Sampler away that never ran.
-func (s *Sampler) Close() { s.withdraw() }
+// Close removes the metrics of a Sampler that never ran.
+func (s *Sampler) Close() { s.unpublish() }

@@ -21,18 +21,18 @@ type sampled struct {
 	counter       bool
 
 	ring     []float64 // by index modulo history; NaN where there is none
-	from     int64     // the second since which the ring has values
-	to       int64     // and before which
-	total    float64   // of a counter, when it was gathered last
-	gathered int64     // the second of that
+	from     int64     // first second in the ring
+	to       int64     // the second after the last one in the ring
+	total    float64   // last total of a counter
+	gathered int64     // second of that total
 }
 
-// record adds what was gathered at the end of a second. Holds mu.
+// record stores the values that were gathered at the end of a second. Holds mu.
 func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
 	s.left = 0
 	for _, f := range families {
 		for _, m := range f.Metric {
-			if !s.known(f, m) {
+			if !s.valid(f, m) {
 				s.left++
 				continue
 			}
@@ -45,25 +45,25 @@ func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
 			case m.Untyped != nil:
 				s.set(x, m.Untyped.GetValue())
 			case m.Histogram != nil:
-				again := s.add(x, f.GetName()+"_count", count(m.Histogram), nil)
-				s.add(x, f.GetName()+"_sum", m.Histogram.GetSampleSum(), &again)
+				reset := s.add(x, f.GetName()+"_count", count(m.Histogram), nil)
+				s.add(x, f.GetName()+"_sum", m.Histogram.GetSampleSum(), &reset)
 			case m.Summary != nil:
-				again := s.add(x, f.GetName()+"_count", float64(m.Summary.GetSampleCount()), nil)
-				s.add(x, f.GetName()+"_sum", m.Summary.GetSampleSum(), &again)
+				reset := s.add(x, f.GetName()+"_count", float64(m.Summary.GetSampleCount()), nil)
+				s.add(x, f.GetName()+"_sum", m.Summary.GetSampleSum(), &reset)
 			}
 		}
 	}
-	s.forget(second)
+	s.expire(second)
 }
 
-// gathered is a metric of a gathering.
+// gathered is one metric of a gathering.
 type gathered struct {
 	family *dto.MetricFamily
 	metric *dto.Metric
 	second int64
 }
 
-// count is how many observations a histogram has.
+// count returns the number of observations of a histogram.
 func count(h *dto.Histogram) float64 {
 	if h.GetSampleCountFloat() > 0 {
 		return h.GetSampleCountFloat()
@@ -76,8 +76,8 @@ var (
 	validName   = validMetric.MatchString
 )
 
-// known reports whether names are such that every server takes them.
-func (s *Sampler) known(f *dto.MetricFamily, m *dto.Metric) bool {
+// valid reports whether every server accepts the names of a metric and its labels.
+func (s *Sampler) valid(f *dto.MetricFamily, m *dto.Metric) bool {
 	if !validName(f.GetName()) {
 		return false
 	}
@@ -89,8 +89,8 @@ func (s *Sampler) known(f *dto.MetricFamily, m *dto.Metric) bool {
 	return true
 }
 
-// find is the series of a metric; it is made if need be. Nil is none: there is no room, or another metric has its name.
-// Holds mu.
+// find returns the series of a metric, and makes it if needed. It is nil if there are too many series, or another metric has
+// the same name and labels. Holds mu.
 func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
 	s.key = append(append(s.key[:0], s.opts.Prefix...), name...)
 	full := len(s.key)
@@ -101,7 +101,7 @@ func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
 	if x == nil {
 		x = s.open(string(s.key[:full]), string(s.key), g.family, g.metric, counter)
 		if x != nil && s.complete && s.previous == g.second-1 {
-			x.gathered = g.second - 1 // it was not there then: its total was zero
+			x.gathered = g.second - 1 // it is new, so its total was zero
 		}
 	}
 	if x == nil || x.counter != counter || x.to > g.second || x.gathered == g.second {
@@ -111,42 +111,42 @@ func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
 	return x
 }
 
-// set takes the value of a gauge.
+// set stores the value of a gauge.
 func (s *Sampler) set(g gathered, v float64) {
 	if x := s.find(g, g.family.GetName(), false); x != nil {
 		s.put(x, g.second, v)
 	}
 }
 
-// add takes the total of a counter, and reports whether it began again: it is less than it was, or again says so.
-func (s *Sampler) add(g gathered, name string, total float64, again *bool) bool {
+// add stores the increase of a counter, and reports whether the counter was reset: its total decreased, or reset says so.
+func (s *Sampler) add(g gathered, name string, total float64, reset *bool) bool {
 	x := s.find(g, name, true)
 	if x == nil {
 		return false
 	}
-	began := total < x.total
-	if again != nil {
-		began = *again
+	isReset := total < x.total
+	if reset != nil {
+		isReset = *reset
 	}
-	added := total - x.total
-	if began {
-		added = total
+	increase := total - x.total
+	if isReset {
+		increase = total
 	}
 	if x.gathered == g.second-1 {
-		s.put(x, g.second, added)
+		s.put(x, g.second, increase)
 	}
 	x.total, x.gathered = total, g.second
-	return began
+	return isReset
 }
 
-// put sets the value of a second, if nobody can have been told that there is none. Holds mu.
+// put stores the value of a second, except of the first gathering, whose second was sealed without it. Holds mu.
 func (s *Sampler) put(x *sampled, second int64, v float64) {
 	if s.previous != never {
 		x.put(second, v, int(s.history()))
 	}
 }
 
-// open makes a series, if there is room. Holds mu.
+// open makes a series unless there are too many. Holds mu.
 func (s *Sampler) open(name, key string, f *dto.MetricFamily, m *dto.Metric, counter bool) *sampled {
 	if len(s.series) >= s.opts.MaxSeries {
 		return nil
@@ -172,8 +172,8 @@ func (s *Sampler) open(name, key string, f *dto.MetricFamily, m *dto.Metric, cou
 	return x
 }
 
-// forget drops the series that have no value any more. Holds mu.
-func (s *Sampler) forget(second int64) {
+// expire removes the series without a value in the history. Holds mu.
+func (s *Sampler) expire(second int64) {
 	history := s.history()
 	s.order = slices.DeleteFunc(s.order, func(x *sampled) bool {
 		if x.counter && x.gathered >= second-history || x.to >= second-history {
@@ -184,10 +184,10 @@ func (s *Sampler) forget(second int64) {
 	})
 }
 
-// history is how many seconds are kept.
+// history returns how many seconds are kept.
 func (s *Sampler) history() int64 { return int64(s.stats.History().Seconds()) }
 
-// put sets the value of a second, which must not be before one that was set.
+// put stores the value of a second, which must not be before the last one.
 func (x *sampled) put(second int64, v float64, size int) {
 	if x.from == math.MinInt64 || second-x.to >= int64(size) {
 		x.from, x.to, x.ring = second, second, x.ring[:0]
@@ -205,10 +205,10 @@ func (x *sampled) put(second int64, v float64, size int) {
 	}
 }
 
-// seconds iterates over the values of the seconds from from to before to.
+// seconds iterates over the values in [from, to).
 func (x *sampled) seconds(from, to int64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
-		size := int64(len(x.ring)) // as long as it grows there is no turn
+		size := int64(len(x.ring)) // while the ring grows, its oldest value is at 0
 		for i := max(from, x.to-size); i < min(to, x.to); i++ {
 			v := x.ring[(i-x.from)%size]
 			if !math.IsNaN(v) && !yield(i, v) {

@@ -6,20 +6,19 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// Stream is what per-second pages and pushes read.
+// Stream returns what per-second endpoints and pushes read.
 func (s *Sampler) Stream() seconds.Stream { return stream{s} }
 
-// stream is a Sampler as a stream of seconds.
+// stream is a Sampler as a seconds.Stream.
 type stream struct{ *Sampler }
 
-// Sealed implements [seconds.Stream]. The second that ended just now is not, until it was gathered; but nobody waits
-// longer than a second.
+// Sealed implements [seconds.Stream]. The last second is not sealed before it was gathered, for at most a second.
 func (s stream) Sealed(open int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if late := open - 2; s.last < late {
 		s.missed += late - s.last
-		s.last = late // it stays without
+		s.last = late // missed
 	}
 	return min(s.last+1, open)
 }
@@ -64,7 +63,7 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 	return to
 }
 
-// selected reports whether a series is wanted.
+// selected reports whether the selection has the series.
 func (x *sampled) selected(sel *seconds.Selection) bool {
 	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name))
 }

@@ -1,5 +1,5 @@
-// Package vm shows statistics to VictoriaMetrics, for services that use github.com/VictoriaMetrics/metrics: on the page of
-// a set of that library, with histograms by vmrange. It needs neither that library nor client_golang.
+// Package vm adds windowstat's metrics to a set of github.com/VictoriaMetrics/metrics, with histograms by vmrange. It links
+// neither that library nor client_golang.
 //
 //	w, err := vm.New(c, vm.Options{})
 //	metrics.RegisterMetricsWriter(w.WriteMetrics) // or set.RegisterMetricsWriter
@@ -8,6 +8,6 @@
 //
 // # Caveats
 //
-// The library writes families without help and type unless metrics.ExposeMetadata was called; this writer always does. A
-// Prometheus cannot read vmrange: for both, take package prom.
+// The library writes HELP and TYPE only after metrics.ExposeMetadata(true); this package always does. Prometheus cannot read
+// vmrange: use package prom for it.
 package vm

@@ -14,9 +14,9 @@ import (
 type Options struct {
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// By is a label that all metrics of resources get, besides resource: "origin" or "entrance"; empty is none.
+	// By adds the label "origin" or "entrance" to all metrics of resources; none if empty.
 	By string
-	// HistogramsBy says that the histogram gets the label, too.
+	// HistogramsBy adds the label to the histogram, too.
 	HistogramsBy bool
 }
 
@@ -28,7 +28,7 @@ type Writer struct {
 	pages    text.Pages
 }
 
-// New makes a Writer. The error names every option that is wrong.
+// New makes a Writer. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Writer, error) {
 	all, err := gather.New(c, gather.Options(o))
 	if err != nil {
@@ -37,11 +37,11 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	return &Writer{metrics: all, families: all.Families()}, nil
 }
 
-// WriteMetrics writes all metrics as of now. It is for metrics.RegisterMetricsWriter, and so it has no error: there is
-// none but that of w.
-func (w *Writer) WriteMetrics(to io.Writer) {
+// WriteMetrics writes all current metrics. It ignores errors of the writer, because metrics.RegisterMetricsWriter has no place
+// for them.
+func (w *Writer) WriteMetrics(out io.Writer) {
 	page := w.pages.Get(text.VictoriaMetrics, w.families...)
 	defer w.pages.Put(page)
 	w.metrics.Gather(gather.Page{Page: page})
-	_, _ = page.WriteTo(to)
+	_, _ = page.WriteTo(out)
 }

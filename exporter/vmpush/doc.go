@@ -8,12 +8,12 @@
 //	stop := p.Start()
 //	defer stop() // sends what is left, the open second included
 //
-// Metrics and values are those of the per-second page, see package prom; the histogram of response times is sent with
-// [Options.Histogram]. While the server is away seconds wait in the Collector's history, ten minutes by default; older ones
-// are dropped, counted, and still in the metric log.
+// Metrics and values are those of the per-second endpoint of package prom, with [Options.Histogram] also the histogram of
+// response times. While the server is away, seconds wait in the Collector's history, ten minutes by default. Older ones are
+// dropped and counted; the metric log still has them.
 //
 // # Caveats
 //
-// What is pushed again because it is unknown whether it arrived is stored twice, with the same values;
-// -dedup.minScrapeInterval=1ms makes it one. A process that is killed has not sent its last seconds.
+// A request whose result is unknown is sent again, and VictoriaMetrics stores its samples twice, unless it has
+// -dedup.minScrapeInterval=1ms. The last seconds of a killed process are not sent.
 package vmpush

@@ -9,9 +9,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// format makes requests in the text format, zipped.
+// format is the text format, with gzip.
 func format() push.Format {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a good one
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return push.Format{
 		Name:   "vm",
 		Header: http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}},
@@ -19,11 +19,11 @@ func format() push.Format {
 	}
 }
 
-// encoder writes a request as text, zipped.
+// encoder encodes a request as text, with gzip.
 type encoder struct {
 	*text.Page
 	pages text.Pages
-	zip   *gzip.Writer // of all requests, which are finished one after the other
+	zip   *gzip.Writer // shared by all requests, which are finished one after the other
 	out   bytes.Buffer
 }
 

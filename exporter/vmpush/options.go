@@ -19,34 +19,34 @@ const (
 	DefaultDrain      = push.DefaultDrain
 )
 
-// Options configure a [Pusher]. URL and Labels are needed.
+// Options configure a [Pusher]. URL and Labels are required.
 type Options struct {
-	// URL is where to send to, such as http://victoria:8428/api/v1/import/prometheus.
+	// URL is the import endpoint, such as http://victoria:8428/api/v1/import/prometheus.
 	URL string
-	// Labels are added to every series. job and instance are needed: without them two processes would write into one series.
-	// A label of a series that has the name of one of them becomes exported_ and that name.
+	// Labels are added to every series. job and instance are required: without them two processes would write to the same series.
+	// A label of a series with the same name gets the prefix exported_.
 	Labels map[string]string
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// Metrics are full names, such as windowstat_persecond_pass, and Resources names of resources: only these are sent. None
-	// is all.
+	// Metrics are full names, such as windowstat_persecond_pass, and Resources names of resources: only these are sent.
+	// Everything is if empty.
 	Metrics, Resources []string
-	// Histogram sends the histogram of response times, too, by vmrange.
+	// Histogram adds the histogram of response times, by vmrange.
 	Histogram bool
-	// Sampler has series of client_golang, which are all sent, too; none if nil.
+	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig
-	// Interval is how often to send, in whole seconds, [DefaultInterval] if zero. Seconds that are sent together take less
-	// room. It must not be longer than half of the Collector's history.
+	// Interval is the time between pushes, in whole seconds, at most half of the Collector's history; [DefaultInterval] if zero.
+	// Seconds that are sent together take less space.
 	Interval time.Duration
-	// Timeout is how long one request may take, [DefaultTimeout] if zero.
+	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// MaxSamples is how many samples a request has, [DefaultMaxSamples] if zero; a series with all its seconds stays together.
+	// MaxSamples is the most samples in a request, [DefaultMaxSamples] if zero; a series with all its seconds stays together.
 	MaxSamples int
-	// Drain is how long Run goes on sending when its context has ended, [DefaultDrain] if zero.
+	// Drain limits how long Run sends after its context has ended, [DefaultDrain] if zero.
 	Drain time.Duration
-	// Logger is told when sending begins to fail, when it works again, and what was refused; slog.Default if nil.
+	// Logger receives a message when pushing fails, when it works again, and when samples are refused; slog.Default if nil.
 	Logger *slog.Logger
 }
 

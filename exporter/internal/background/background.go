@@ -1,4 +1,4 @@
-// Package background runs what ends with a context in a goroutine.
+// Package background runs functions in goroutines until they are stopped.
 package background
 
 import (

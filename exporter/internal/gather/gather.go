@@ -9,26 +9,26 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Sink takes the samples of a scrape.
+// Sink receives the samples of a scrape.
 type Sink interface {
-	// Labels are those of the samples that follow, sorted by name. The slices are the caller's.
+	// Labels sets the labels of the samples that follow, sorted by name. The slices are valid during the call.
 	Labels(names, values []string)
 	Value(m *Metric, v float64)
-	// Histogram is the response times since began, and exemplars of them, the quickest first.
+	// Histogram is the histogram of response times since began, with exemplars, the fastest first.
 	Histogram(m *Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
 }
 
-// Gather reads everything once and gives it to the sink. The samples of one view are of one moment.
+// Gather reads all metrics once and gives them to the sink. The samples of one view were read at one instant.
 func (p *Metrics) Gather(to Sink) {
 	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
 	s.names = []string{"resource"}
 	if p.by != "" {
 		s.names = []string{p.by, "resource"} // sorted, as both of them come before it
 	}
-	s.apart = p.by == "" || p.histogramsBy
+	s.perView = p.by == "" || p.histogramsBy
 	m := p.stats.Seal()
 	s.now = m.Now
-	labelled, view := s.labelled, s.view // once, and not for each resource
+	labelled, view := s.labelled, s.view // allocated once, not for each resource
 	for _, s.resource = range m.Resources {
 		for _, s.metric = range p.List {
 			switch {
@@ -38,7 +38,7 @@ func (p *Metrics) Gather(to Sink) {
 				s.optional()
 			}
 		}
-		if !s.apart {
+		if !s.perView {
 			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:])
@@ -53,15 +53,15 @@ func (p *Metrics) Gather(to Sink) {
 			s.view("", s.resource.View())
 		}
 	}
-	p.Self(to)
+	p.SelfMetrics(to)
 }
 
-// scrape is one gathering. What all resources need is made once.
+// scrape is one call of Gather.
 type scrape struct {
 	*Metrics
 	to            Sink
 	names, values []string // of labels
-	apart         bool     // every view has its own histogram
+	perView       bool     // every view has its own histogram
 	now           leap.Reading
 	resource      *collector.Resource
 	metric        *Metric
@@ -70,7 +70,7 @@ type scrape struct {
 	h       node.Histogram
 }
 
-// labelled emits what the resource has counted of the metric for a label value.
+// labelled emits a count of the resource by a label value.
 func (s *scrape) labelled(value string, n int64) bool {
 	s.values[0], s.values[1] = value, s.resource.Name()
 	s.to.Labels(s.metric.sorted, s.values)
@@ -78,7 +78,7 @@ func (s *scrape) labelled(value string, n int64) bool {
 	return true
 }
 
-// optional emits a metric that the resource may not have.
+// optional emits a metric that the resource may lack.
 func (s *scrape) optional() {
 	if v, ok := s.metric.Optional(s.resource); ok {
 		s.values[1] = s.resource.Name()
@@ -87,12 +87,12 @@ func (s *scrape) optional() {
 	}
 }
 
-// view emits a view of the resource, with the value of the label for it.
+// view emits a view of the resource, with its value of the label.
 func (s *scrape) view(name string, view collector.View) bool {
 	v := view.Node()
 	s.values[0], s.values[1] = name, s.resource.Name()
 	s.to.Labels(s.names, s.values[2-len(s.names):])
-	if s.apart {
+	if s.perView {
 		s.reading.Set(v.Snapshot(s.now, &s.h))
 		var exemplars []collector.Exemplar // of a resource, not of a view
 		if s.by == "" {

@@ -1,5 +1,4 @@
-// Package gather reads the present values of all metrics and gives them to a way out: those of the resources, and those that
-// windowstat keeps about itself. The ways out share it that show the present, and not single seconds.
+// Package gather reads the current values of all metrics, of resources and of windowstat itself, for prom and vm.
 package gather
 
 import (
@@ -13,16 +12,16 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Options say what is shown. The way out documents them.
+// Options configure what is gathered. prom.Options documents them.
 type Options struct {
 	Namespace    string // [table.Namespace] if empty
 	By           string
 	HistogramsBy bool
 }
 
-// Metrics are the metrics that a way out shows. They are safe for concurrent use.
+// Metrics are the metrics of one exporter. They are safe for concurrent use.
 type Metrics struct {
-	// List are those of the resources, in the order in which they are documented.
+	// List has the metrics of resources, in the documented order.
 	List []*Metric
 
 	stats        *collector.Collector
@@ -31,28 +30,28 @@ type Metrics struct {
 	histogramsBy bool
 
 	mu   sync.Mutex         // guards self
-	self map[string]*Metric // about windowstat itself, by name
+	self map[string]*Metric // metrics about windowstat itself, by name
 }
 
-// Metric is a metric under its full name.
+// Metric is a metric with its full name.
 type Metric struct {
 	table.Metric
 	Family table.Family // with the full name
-	No     int          // among all of one Metrics
+	No     int          // index among all of one Metrics
 
-	sorted []string // the labels, if there are several
+	sorted []string // labels, sorted
 }
 
-// The labels that [Options].By can be.
+// The values of [Options].By.
 const (
 	byOrigin   = "origin"
 	byEntrance = "entrance"
 )
 
-// validNamespace is what may stand before an underscore and a name.
+// validNamespace matches what may stand before an underscore and a name.
 var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`)
 
-// CheckNamespace returns what is wrong with a namespace. The empty one is the default.
+// CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
 		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
@@ -60,7 +59,7 @@ func CheckNamespace(name string) error {
 	return nil
 }
 
-// New makes them. The error names every option that is wrong.
+// New makes the Metrics. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
@@ -94,7 +93,7 @@ func (p *Metrics) metric(m table.Metric, no int) *Metric {
 	return x
 }
 
-// Families are those of the resources' metrics.
+// Families returns the families of the metrics of resources.
 func (p *Metrics) Families() []*table.Family {
 	var list []*table.Family
 	for _, m := range p.List {
@@ -103,10 +102,10 @@ func (p *Metrics) Families() []*table.Family {
 	return list
 }
 
-// labelled gives a metric of resources one more label.
+// labelled adds a label to a metric of resources.
 func labelled(m table.Metric, by string, histograms bool) table.Metric {
 	switch {
-	case m.Name == table.Blocks: // reasons are known for the resource alone
+	case m.Name == table.Blocks: // reasons are counted for the resource only
 		m.Labelled = nil
 		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Page is a [Sink] that makes a page of text.
+// Page is a [Sink] that writes a text page.
 type Page struct{ *text.Page }
 
 // Value implements [Sink].

@@ -1,4 +1,4 @@
-// Package gzipped zips the bodies of HTTP responses, where the client takes that.
+// Package gzipped compresses the bodies of HTTP responses with gzip if the client accepts it.
 package gzipped
 
 import (
@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Writers zip responses, and are kept to be used again. The zero value is ready, and safe for concurrent use.
+// Writers is a pool of gzip writers. The zero value is ready, and safe for concurrent use.
 type Writers struct{ writers sync.Pool }
 
-// Start returns where to write a response's body, and what to do at its end.
+// Start returns the writer of a response's body, and a function to call at its end.
 func (c *Writers) Start(w http.ResponseWriter, r *http.Request) (io.Writer, func() error) {
 	if !Accepted(r) {
 		return w, func() error { return nil }
@@ -29,7 +29,7 @@ func (c *Writers) Start(w http.ResponseWriter, r *http.Request) (io.Writer, func
 	}
 }
 
-// Accepted reports whether the client takes gzip.
+// Accepted reports whether the client accepts gzip.
 func Accepted(r *http.Request) bool {
 	for _, header := range r.Header["Accept-Encoding"] {
 		for coding := range strings.SplitSeq(header, ",") {

@@ -6,30 +6,30 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// request is what is sent at a time. It is sent again as it is: a server that has had it refuses it as a whole then, and
-// would refuse what is new, too, if that were with it.
+// request is sent in one attempt, and resent unchanged: a server that has it rejects it as a whole, and would reject new
+// samples with it.
 type request struct {
 	enc     Encoder
 	body    []byte
 	samples int
-	err     error // it cannot be made
+	err     error // from encoding
 	lastErr error // of the last attempt
-	doubted bool  // an attempt ended so that the server may have it
-	errors  int   // how often the server answered with 500
+	mayHave bool  // an attempt ended without a clear result: the server may have it
+	errors  int   // responses with status 500
 }
 
-// batch is seconds that are sent together, in several requests. They are sent again as they are, until all of them are
-// dealt with.
+// batch is a group of seconds that is sent in several requests. The requests are resent unchanged until all of them are
+// settled.
 type batch struct {
-	to       int64 // before this one
+	to       int64 // the second before which they are
 	requests []*request
-	all      []*request // to use their memory again
+	all      []*request // reused
 }
 
-// encode makes the requests for the seconds from from to before to.
+// encode makes the requests for the seconds in [from, to).
 func (p *Pusher) encode(from, to int64) {
 	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
-	for reached := from - 1; reached != to; { // again, if a stream does not come as far as those before it
+	for reached := from - 1; reached != to; { // again with fewer seconds, if a stream emits fewer than those before it
 		if reached >= from {
 			to = reached
 		}
@@ -44,39 +44,39 @@ func (p *Pusher) encode(from, to int64) {
 	p.batch.to, p.batch.requests = to, p.batch.all[:s.n]
 }
 
-// splitter spreads series over requests, with the labels that all of them get.
+// splitter is a Sink that splits series into requests and adds the common labels.
 type splitter struct {
-	p      *Pusher
-	labels labels
-	now    *request
-	n      int // requests
+	p       *Pusher
+	labels  labels
+	request *request // in the making
+	n       int      // requests so far
 }
 
-// begin begins the next request.
+// begin starts the next request.
 func (s *splitter) begin() {
 	b := &s.p.batch
 	if s.n == len(b.all) {
 		b.all = append(b.all, &request{enc: s.p.format.New()})
 	}
-	s.now = b.all[s.n]
-	s.now.begin()
+	s.request = b.all[s.n]
+	s.request.begin()
 	s.n++
 }
 
-// finish finishes a request; one that is empty is none.
+// finish completes a request; an empty one is dropped.
 func (s *splitter) finish() {
-	if !s.now.finish() {
+	if !s.request.finish() {
 		s.n--
 	}
 }
 
-// begin makes it a new request.
+// begin resets the request.
 func (r *request) begin() {
 	r.enc.Reset()
 	*r = request{enc: r.enc}
 }
 
-// finish makes the body, and reports false if there is nothing in it.
+// finish makes the body. It reports false if the request is empty.
 func (r *request) finish() bool {
 	if r.samples = r.enc.Samples(); r.samples == 0 {
 		return false
@@ -87,16 +87,16 @@ func (r *request) finish() bool {
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	if s.now.enc.Samples() >= s.p.opts.MaxSamples {
+	if s.request.enc.Samples() >= s.p.opts.MaxSamples {
 		s.finish()
 		s.begin()
 	}
 	s.labels.merge(names, values)
-	s.now.enc.Series(f, s.labels.names, s.labels.values)
+	s.request.enc.Series(f, s.labels.names, s.labels.values)
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
+func (s *splitter) Value(unix int64, v float64) { s.request.enc.Value(unix, v) }
 
 // Histogram implements seconds.Sink.
-func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.now.enc.Histogram(unix, h) }
+func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.request.enc.Histogram(unix, h) }

@@ -14,13 +14,13 @@ import (
 
 var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// CheckLabels finds everything that is wrong with labels that all series are to have.
+// CheckLabels returns everything that is wrong with labels for all series.
 func CheckLabels(all map[string]string) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range []string{"job", "instance"} {
 		if _, ok := all[name]; !ok {
-			wrong("there is no label %s; without job and instance two processes would write into one series", name)
+			wrong("there is no label %s: without job and instance two processes would write to the same series", name)
 		}
 	}
 	for name, value := range all {
@@ -28,7 +28,7 @@ func CheckLabels(all map[string]string) error {
 			wrong("label %q: letters, digits and _ are allowed, no digit in front, and not __", name)
 		}
 		if name == "resource" {
-			wrong("label %q is that of the resources", name)
+			wrong("label %q is reserved for resources", name)
 		}
 		if value == "" {
 			wrong("label %q is empty", name)
@@ -40,13 +40,13 @@ func CheckLabels(all map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Labelled is a Sink whose series get more labels.
+// Labelled is a Sink that adds labels to each series.
 type Labelled struct {
 	seconds.Sink
 	labels labels
 }
 
-// NewLabelled makes one.
+// NewLabelled makes a Labelled that adds the labels of more.
 func NewLabelled(sink seconds.Sink, more map[string]string) *Labelled {
 	return &Labelled{sink, newLabels(more)}
 }
@@ -57,11 +57,11 @@ func (l *Labelled) Series(f *table.Family, names, values []string) {
 	l.Sink.Series(f, l.labels.names, l.labels.values)
 }
 
-// labels adds some to those of each series.
+// labels adds labels to those of each series.
 type labels struct {
 	more          map[string]string
-	own           []string // the names of more, sorted
-	names, values []string // of the series, sorted by name
+	own           []string // names of more, sorted
+	names, values []string // of the merged labels, sorted by name
 }
 
 func newLabels(more map[string]string) labels {
@@ -73,7 +73,7 @@ func newLabels(more map[string]string) labels {
 	return l
 }
 
-// merge sets names and values to those of a series and ours.
+// merge sets names and values to the labels of a series and the added ones.
 func (l *labels) merge(names, values []string) {
 	l.names, l.values = l.names[:0], l.values[:0]
 	add := func(name, value string) {

@@ -1,5 +1,5 @@
-// Package push sends sealed seconds to a server over HTTP, each once and in order. It is what the ways out that push
-// share; they differ in how a request's body is written.
+// Package push sends sealed seconds to a server over HTTP, each once and in order. remote and vmpush share it; they differ in
+// the encoding.
 package push
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// What [Options] are if they do not say.
+// Defaults of [Options].
 const (
 	DefaultInterval   = time.Second
 	DefaultTimeout    = 30 * time.Second
@@ -27,28 +27,28 @@ const (
 
 // Options configure a [Pusher].
 type Options struct {
-	// URL is where to send to.
+	// URL is the endpoint.
 	URL string
-	// Labels are added to every series, job and instance at least: without them two processes would write into one series.
-	// A label of a series that has the name of one of them becomes exported_ and that name.
+	// Labels are added to every series. job and instance are required: without them two processes would write to the same series.
+	// A label of a series with the same name gets the prefix exported_.
 	Labels map[string]string
 	// Namespace is the prefix of all names, [table.Namespace] if empty.
 	Namespace string
-	// Streams are sent besides the resources, see [seconds.Stream].
+	// Streams are sent besides the resources.
 	Streams []seconds.Stream
-	// Selection is what to send of the resources, everything if empty. Of Streams everything is sent.
+	// Selection selects samples of the resources. Streams are always sent as a whole.
 	Selection seconds.Selection
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig
-	// Interval is how often to send, every second if zero. Seconds that are sent together take less room.
+	// Interval is the time between pushes, [DefaultInterval] if zero. Seconds that are sent together take less space.
 	Interval time.Duration
-	// Timeout is how long one request may take, [DefaultTimeout] if zero.
+	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// MaxSamples is how many samples a request has, [DefaultMaxSamples] if zero; a series with all its seconds stays together.
+	// MaxSamples is the most samples in a request, [DefaultMaxSamples] if zero; a series with all its seconds stays together.
 	MaxSamples int
-	// Drain is how long Run goes on sending when its context has ended, [DefaultDrain] if zero.
+	// Drain limits how long Run sends after its context has ended, [DefaultDrain] if zero.
 	Drain time.Duration
-	// Logger is told when sending begins to fail, when it works again, and what was refused; slog.Default if nil.
+	// Logger receives a message when pushing fails, when it works again, and when samples are refused; slog.Default if nil.
 	Logger *slog.Logger
 }
 
@@ -73,7 +73,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// check finds everything that is wrong. The Collector may be nil.
+// check returns everything that is wrong. The Collector may be nil.
 func (o *Options) check(c *collector.Collector) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -84,7 +84,7 @@ func (o *Options) check(c *collector.Collector) error {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		wrong("URL %q is not http:// or https:// with a host", o.URL)
 	case u.User != nil:
-		wrong("URL has a user; Client is the place for it")
+		wrong("URL has user information; set it in Client")
 	}
 	if err := CheckLabels(o.Labels); err != nil {
 		errs = append(errs, err)
@@ -95,7 +95,7 @@ func (o *Options) check(c *collector.Collector) error {
 		}
 	}
 	if c != nil && o.Interval > c.History()/2 {
-		wrong("Interval is %v; with a history of %v half of that is allowed", o.Interval, c.History())
+		wrong("Interval is %v; at most half of the history of %v is allowed", o.Interval, c.History())
 	}
 	if o.Interval%time.Second != 0 {
 		wrong("Interval is %v; whole seconds are allowed", o.Interval)

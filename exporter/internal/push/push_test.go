@@ -360,22 +360,22 @@ func TestOptionsOfPush(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Options){
-		"is not http://":                   func(o *Options) { o.URL = "x:1" },
-		"with a host":                      func(o *Options) { o.URL = "http:///x" },
-		"invalid control character":        func(o *Options) { o.URL = "http://x/\n" },
-		"Client is the place":              func(o *Options) { o.URL = "http://a:b@x/" },
-		"no label job":                     func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
-		`label "a-b"`:                      func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
-		`label "__name__"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
-		`label "resource"`:                 func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
-		"Interval is 1.5s; whole seconds":  func(o *Options) { o.Interval = 1500 * time.Millisecond },
-		"Interval is 6m0s; with a history": func(o *Options) { o.Interval = 6 * time.Minute },
-		"Timeout is -1s":                   func(o *Options) { o.Timeout = -time.Second },
-		"MaxSamples is -1":                 func(o *Options) { o.MaxSamples = -1 },
-		"there is no metric \"x\"":         func(o *Options) { o.Selection.Metrics = []string{"x"} },
-		"Namespace \"1\"":                  func(o *Options) { o.Namespace = "1" },
-		"at most one of":                   func(o *Options) { o.Client.BearerToken, o.Client.BearerTokenFile = "a", "b" },
-		"no such file":                     func(o *Options) { o.Client.TLSConfig.CAFile = "/nowhere/ca.pem" },
+		"is not http://":                  func(o *Options) { o.URL = "x:1" },
+		"with a host":                     func(o *Options) { o.URL = "http:///x" },
+		"invalid control character":       func(o *Options) { o.URL = "http://x/\n" },
+		"set it in Client":                func(o *Options) { o.URL = "http://a:b@x/" },
+		"no label job":                    func(o *Options) { o.Labels = map[string]string{"instance": "b"} },
+		`label "a-b"`:                     func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "a-b": ""} },
+		`label "__name__"`:                func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "__name__": ""} },
+		`label "resource"`:                func(o *Options) { o.Labels = map[string]string{"job": "a", "instance": "b", "resource": ""} },
+		"Interval is 1.5s; whole seconds": func(o *Options) { o.Interval = 1500 * time.Millisecond },
+		"at most half of the history":     func(o *Options) { o.Interval = 6 * time.Minute },
+		"Timeout is -1s":                  func(o *Options) { o.Timeout = -time.Second },
+		"MaxSamples is -1":                func(o *Options) { o.MaxSamples = -1 },
+		"unknown metric \"x\"":            func(o *Options) { o.Selection.Metrics = []string{"x"} },
+		"Namespace \"1\"":                 func(o *Options) { o.Namespace = "1" },
+		"at most one of":                  func(o *Options) { o.Client.BearerToken, o.Client.BearerTokenFile = "a", "b" },
+		"no such file":                    func(o *Options) { o.Client.TLSConfig.CAFile = "/nowhere/ca.pem" },
 	} {
 		o := good
 		change(&o)

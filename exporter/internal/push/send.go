@@ -19,43 +19,42 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/version"
 )
 
-// sender sends requests.
+// sender sends requests and retries them.
 type sender struct {
-	opts   Options
-	format Format
-	client *http.Client
-	most   time.Duration // to wait between two attempts
-	once   bool          // what somebody would have to mend is not tried again
+	opts       Options
+	format     Format
+	client     *http.Client
+	maxBackoff time.Duration // between two attempts
+	failFast   bool          // errors of URL and credentials are not retried
 
 	mu    sync.Mutex // guards what follows
 	total totals
 }
 
-// totals are what a sender has done.
+// totals counts what a sender has done.
 type totals struct {
 	seconds, samples, refused, lost, retries, bytes int64
 	failing                                         bool
-	succeeded, complained                           time.Time
+	succeeded, lastLogged                           time.Time
 }
 
-// newSender makes the client.
-func newSender(o Options, f Format, most time.Duration) (*sender, error) {
+// newSender makes the HTTP client.
+func newSender(o Options, f Format, maxBackoff time.Duration) (*sender, error) {
 	client, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+version.String()))
 	if err != nil {
-		return nil, fmt.Errorf("the options of the Client: %w", err)
+		return nil, fmt.Errorf("invalid Client: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &sender{opts: o, format: f, client: client, most: min(maxWait, most)}, nil
+	return &sender{opts: o, format: f, client: client, maxBackoff: min(maxWait, maxBackoff)}, nil
 }
 
-// How long to wait between two attempts.
+// Backoff between two attempts.
 const (
-	firstWait = 250 * time.Millisecond
-	maxWait   = 30 * time.Second
+	minWait = 250 * time.Millisecond
+	maxWait = 30 * time.Second
 )
 
-// send sends the requests of the batch one after the other, each until it is dealt with. It reports false if ctx ended
-// before that.
+// send sends the requests of the batch one after the other. It reports false if ctx ended before all are settled.
 func (p *Pusher) send(ctx context.Context) bool {
 	for ; len(p.batch.requests) > 0; p.batch.requests = p.batch.requests[1:] {
 		if ctx.Err() != nil || !p.deliver(ctx, p.batch.requests[0]) {
@@ -65,33 +64,33 @@ func (p *Pusher) send(ctx context.Context) bool {
 	return true
 }
 
-// deliver sends a request until it is dealt with.
+// deliver sends a request until it is settled: accepted, or refused for good. It reports false if it gave up before.
 func (p *sender) deliver(ctx context.Context, r *request) bool {
 	if r.err != nil {
 		p.refuse(r, r.err)
 		return true
 	}
-	for wait := firstWait; ; wait = min(2*wait, p.most) {
-		v := p.attempt(ctx, r)
+	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
+		result := p.attempt(ctx, r)
 		switch {
-		case v.done:
+		case result.done:
 			p.succeed(r)
 			return true
-		case v.refused:
-			p.refuse(r, v.err)
+		case result.refused:
+			p.refuse(r, result.err)
 			return true
 		}
-		r.lastErr = v.err
-		if ctx.Err() != nil || v.mistake && p.once {
+		r.lastErr = result.err
+		if ctx.Err() != nil || result.config && p.failFast {
 			return false
 		}
-		p.fail(v.err)
+		p.fail(result.err)
 		pause := wait/2 + rand.N(wait)
-		if v.after > 0 {
-			pause = v.after
+		if result.after > 0 {
+			pause = result.after
 		}
-		if end, ok := ctx.Deadline(); ok { // then there are some attempts left
-			pause = min(pause, max(time.Until(end)/4, firstWait))
+		if end, ok := ctx.Deadline(); ok { // leave time for some attempts
+			pause = min(pause, max(time.Until(end)/4, minWait))
 		}
 		if !sleep(ctx, pause) {
 			return false
@@ -100,28 +99,27 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 	}
 }
 
-// verdict is what became of an attempt.
-type verdict struct {
-	done    bool          // the server has it
-	refused bool          // and will never take it
-	mistake bool          // somebody may have to mend the address or the credentials
-	after   time.Duration // when to come again, if the server says so
+// attemptResult is the result of an attempt.
+type attemptResult struct {
+	done    bool          // the server accepted the request
+	refused bool          // the server will never accept it
+	config  bool          // the URL or the credentials may be wrong
+	after   time.Duration // Retry-After; 0 for none
 	err     error
 }
 
 // attempt sends a request once.
 //
-// What counts is what a server may do to samples that it gets twice: Prometheus refuses the whole request with 400. So
-// 400 after an attempt that ended in doubt means that it had it. Other answers of the client's fault say that the server
-// does not want these samples, and never will; but those about the address or the credentials are somebody's mistake
-// who may mend it, and no reason to lose anything.
-func (p *sender) attempt(ctx context.Context, r *request) verdict {
+// Prometheus rejects a request with samples that it already has, with 400. So 400 after an attempt without a clear result means
+// that the first one arrived. Other 4xx statuses mean that the server will never take these samples; but those about the URL or
+// the credentials may be corrected by an operator, so the request is retried.
+func (p *sender) attempt(ctx context.Context, r *request) attemptResult {
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
 	content := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
 	if err != nil {
-		return verdict{refused: true, err: err}
+		return attemptResult{refused: true, err: err}
 	}
 	req.ContentLength = int64(len(r.body))
 	defer content.wait(ctx)
@@ -131,45 +129,45 @@ func (p *sender) attempt(ctx context.Context, r *request) verdict {
 	resp, err := p.client.Do(req)
 	if err != nil {
 		var op *net.OpError
-		r.doubted = r.doubted || !errors.As(err, &op) || op.Op != "dial" // then nothing was sent
-		return verdict{err: err}
+		r.mayHave = r.mayHave || !errors.As(err, &op) || op.Op != "dial" // a failed dial sent nothing
+		return attemptResult{err: err}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	const enough = 4 << 10
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, enough))
+	const maxBody = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
 	}
-	err = fmt.Errorf("%s: %s", resp.Status, oneLine(answer))
+	err = fmt.Errorf("%s: %s", resp.Status, oneLine(text))
 	switch code := resp.StatusCode; {
 	case code/100 == 2:
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-			return verdict{mistake: true, err: errors.New("the answer is a web page; is the URL right?")}
+			return attemptResult{config: true, err: errors.New("the response is a web page; check the URL")}
 		}
-		return verdict{done: true}
-	case code == http.StatusBadRequest && r.doubted:
-		return verdict{done: true}
+		return attemptResult{done: true}
+	case code == http.StatusBadRequest && r.mayHave:
+		return attemptResult{done: true}
 	case code == http.StatusTooManyRequests:
-		return verdict{after: retryAfter(resp.Header), err: err}
+		return attemptResult{after: retryAfter(resp.Header), err: err}
 	case code == http.StatusInternalServerError && r.errors >= maxErrors:
-		return verdict{refused: true, err: err}
+		return attemptResult{refused: true, err: err}
 	case code/100 == 5:
-		r.doubted = true
+		r.mayHave = true
 		if code == http.StatusInternalServerError {
 			r.errors++
 		}
-		return verdict{after: retryAfter(resp.Header), err: err}
+		return attemptResult{after: retryAfter(resp.Header), err: err}
 	case code/100 == 3, code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
 		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired:
-		return verdict{mistake: true, err: err}
+		return attemptResult{config: true, err: err}
 	case code == http.StatusRequestTimeout:
-		return verdict{err: err}
+		return attemptResult{err: err}
 	}
-	return verdict{refused: true, err: err}
+	return attemptResult{refused: true, err: err}
 }
 
-// attemptContext is the context of an attempt. When Run ends it does not break off a request on its way, of which nobody
-// would know whether it arrived; it waits no longer than Drain for it.
+// attemptContext returns the context of an attempt. The end of Run does not cancel a request that is being sent, because nobody
+// could tell whether it arrived; it is canceled after Drain.
 func (p *sender) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	stop := context.AfterFunc(ctx, func() {
@@ -182,18 +180,18 @@ func (p *sender) attemptContext(ctx context.Context) (context.Context, context.C
 	return attempt, func() { stop(); cancel() }
 }
 
-// maxErrors is how often a server may answer a request with 500. After that it is the request that is wrong, and would
-// be in the way of those behind it for ever.
+// maxErrors is how often the server may respond to a request with 500. After that the request is refused, so that it does not
+// block the next ones.
 const maxErrors = 30
 
-// body is a request's body, whose memory is used again when it was read.
+// body is a request body that reports when its memory may be reused.
 type body struct {
 	*bytes.Reader
 	closed chan struct{}
 	once   sync.Once
 }
 
-// Close implements io.Closer. The transport calls it, perhaps after it has returned.
+// Close implements io.Closer. The transport may call it after Do has returned.
 func (b *body) Close() error {
 	b.once.Do(func() { close(b.closed) })
 	return nil
@@ -206,7 +204,7 @@ func (b *body) wait(ctx context.Context) {
 	}
 }
 
-// oneLine is the beginning of what a server said.
+// oneLine returns the beginning of a response body on one line.
 func oneLine(b []byte) string {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
 	const most = 200
@@ -216,7 +214,7 @@ func oneLine(b []byte) string {
 	return line
 }
 
-// retryAfter is how long the server wants us to wait, 0 if it does not say. It may be wrong.
+// retryAfter returns the wait that the server asks for, at most a minute; 0 for none.
 func retryAfter(h http.Header) time.Duration {
 	header := h.Get("Retry-After")
 	d := time.Duration(0)
@@ -234,7 +232,7 @@ func (p *sender) retry() {
 	p.total.retries++
 }
 
-// succeed counts a request that arrived.
+// succeed counts an accepted request.
 func (p *sender) succeed(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,28 +241,28 @@ func (p *sender) succeed(r *request) {
 	p.total.succeeded = time.Now()
 	if p.total.failing {
 		p.total.failing = false
-		p.opts.Logger.Info("seconds can be sent again", "url", p.opts.URL, "lost_seconds", p.total.lost)
+		p.opts.Logger.Info("pushing works again", "url", p.opts.URL, "lost_seconds", p.total.lost)
 	}
 }
 
-// fail notes that an attempt failed, and says so if the one before did not.
+// fail records a failed attempt, and logs the first one.
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.total.failing && time.Since(p.total.complained) > time.Minute {
-		p.total.complained = time.Now()
-		p.opts.Logger.Error("seconds cannot be sent; trying again", "url", p.opts.URL, "err", err)
+	if !p.total.failing && time.Since(p.total.lastLogged) > time.Minute {
+		p.total.lastLogged = time.Now()
+		p.opts.Logger.Error("cannot push; retrying", "url", p.opts.URL, "err", err)
 	}
 	p.total.failing = true
 }
 
-// refuse counts a request that the server will not take.
+// refuse counts and logs a request that the server refused for good.
 func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.total.complained) > time.Minute {
-		p.total.complained = time.Now()
-		p.opts.Logger.Error("samples were refused, and are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
+	if time.Since(p.total.lastLogged) > time.Minute {
+		p.total.lastLogged = time.Now()
+		p.opts.Logger.Error("the server refused samples; they are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
 	}
 	p.total.refused += int64(r.samples)
 }

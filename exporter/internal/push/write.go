@@ -11,15 +11,15 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// WriteResult counts the samples of a [Write].
+// WriteResult counts the samples of a write.
 type WriteResult struct {
-	// Written samples were taken by the server, Refused ones it will never take.
+	// Written samples were accepted by the server, Refused ones never will be.
 	Written, Refused int64
 	// Left samples were not sent, or it is unknown whether they arrived.
 	Left int64
 }
 
-// maxWriteTime is how long Write tries to send one request. Somebody is waiting for it.
+// maxWriteTime limits the attempts to send one request.
 const maxWriteTime = 2 * time.Minute
 
 // Check returns everything that is wrong with options for [Write].
@@ -28,27 +28,27 @@ func Check(o Options) error {
 	return o.check(nil)
 }
 
-// Write sends what emit gives to the Sink, a request when there is enough for one. Series may come several times. When the
-// server cannot be reached for two minutes, or takes nothing at all, or ctx ends, the rest is counted and not sent. The
-// error is the reason, or that of emit.
+// Write sends what emit gives to the Sink, in requests of MaxSamples. Series may be repeated. If a request cannot be sent for
+// two minutes, or the server rejects the URL or the credentials, or ctx ends, the remaining samples are counted and not sent.
+// The error is the reason, or that of emit.
 func Write(ctx context.Context, o Options, f Format, emit func(seconds.Sink) error) (WriteResult, error) {
-	x, err := newWriting(ctx, o, f)
+	x, err := newBatchWriter(ctx, o, f)
 	if err != nil {
 		return WriteResult{}, err
 	}
 	return x.write(emit)
 }
 
-// writing is a Sink that sends.
-type writing struct {
+// batchWriter is a Sink that sends what it gets.
+type batchWriter struct {
 	*sender
 	request
 	ctx    context.Context
 	result WriteResult
-	failed error // why nothing is sent any more
+	failed error // reason why sending stopped
 }
 
-func newWriting(ctx context.Context, o Options, f Format) (*writing, error) {
+func newBatchWriter(ctx context.Context, o Options, f Format) (*batchWriter, error) {
 	if err := Check(o); err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func newWriting(ctx context.Context, o Options, f Format) (*writing, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.once = true
-	return &writing{sender: out, ctx: ctx, request: request{enc: f.New()}}, nil
+	out.failFast = true
+	return &batchWriter{sender: out, ctx: ctx, request: request{enc: f.New()}}, nil
 }
 
-func (x *writing) write(emit func(seconds.Sink) error) (WriteResult, error) {
+func (x *batchWriter) write(emit func(seconds.Sink) error) (WriteResult, error) {
 	defer x.client.CloseIdleConnections()
 	err := emit(NewLabelled(x, x.opts.Labels))
 	x.flush()
@@ -70,7 +70,7 @@ func (x *writing) write(emit func(seconds.Sink) error) (WriteResult, error) {
 }
 
 // Series implements seconds.Sink.
-func (x *writing) Series(f *table.Family, names, values []string) {
+func (x *batchWriter) Series(f *table.Family, names, values []string) {
 	if x.enc.Samples() >= x.opts.MaxSamples {
 		x.flush()
 	}
@@ -78,13 +78,13 @@ func (x *writing) Series(f *table.Family, names, values []string) {
 }
 
 // Value implements seconds.Sink.
-func (x *writing) Value(unix int64, v float64) { x.enc.Value(unix, v) }
+func (x *batchWriter) Value(unix int64, v float64) { x.enc.Value(unix, v) }
 
 // Histogram implements seconds.Sink.
-func (x *writing) Histogram(unix int64, h *node.Histogram) { x.enc.Histogram(unix, h) }
+func (x *batchWriter) Histogram(unix int64, h *node.Histogram) { x.enc.Histogram(unix, h) }
 
-// flush sends the request.
-func (x *writing) flush() {
+// flush sends the present request.
+func (x *batchWriter) flush() {
 	defer x.begin()
 	if !x.finish() {
 		return
@@ -103,7 +103,7 @@ func (x *writing) flush() {
 	}
 	x.result.Left += int64(x.samples)
 	x.failed = fmt.Errorf("%s: %w", x.opts.URL, errors.Join(x.ctx.Err(), x.lastErr))
-	if x.doubted {
-		x.failed = fmt.Errorf("%w (whether the last %d samples arrived is not known)", x.failed, x.samples)
+	if x.mayHave {
+		x.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", x.failed, x.samples)
 	}
 }

@@ -22,7 +22,7 @@ func fill(ctx context.Context, s *receiver) (WriteResult, error) {
 	o := Options{
 		URL: "http://server/", Labels: map[string]string{"job": "j", "instance": "i"}, MaxSamples: 20, Logger: slog.New(slog.DiscardHandler),
 	}
-	x, err := newWriting(ctx, o, Format{New: newLines})
+	x, err := newBatchWriter(ctx, o, Format{New: newLines})
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -71,7 +71,7 @@ func TestFill(t *testing.T) {
 				return answer(http.StatusServiceUnavailable, "gone")
 			}
 			return nil, nil
-		}, WriteResult{Written: 40, Left: 60}, 40, 0, "gone (whether the last 20 samples arrived is not known)"},
+		}, WriteResult{Written: 40, Left: 60}, 40, 0, "gone (whether the last 20 samples arrived is unknown)"},
 		"not for us": {always(http.StatusForbidden), WriteResult{Left: 100}, 0, 1, "403 Forbidden: so it is"},
 		"not here":   {always(http.StatusNotFound), WriteResult{Left: 100}, 0, 1, "404 Not Found"},
 	} {
@@ -119,7 +119,7 @@ func TestFillIsInterrupted(t *testing.T) {
 
 func TestFillWithWrongOptions(t *testing.T) {
 	_, err := Write(t.Context(), Options{URL: "ftp://x"}, Format{}, nil)
-	if said := fmt.Sprint(err); !strings.Contains(said, `"ftp://x"`) || !strings.Contains(said, "no label job") {
+	if text := fmt.Sprint(err); !strings.Contains(text, `"ftp://x"`) || !strings.Contains(text, "no label job") {
 		t.Errorf("%v", err)
 	}
 }

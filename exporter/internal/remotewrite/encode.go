@@ -1,4 +1,4 @@
-// Package remotewrite is the format of Prometheus remote write 1.0.
+// Package remotewrite encodes Prometheus remote write 1.0.
 package remotewrite
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Format makes requests of remote write 1.0.
+// Format is remote write 1.0.
 var Format = push.Format{
 	Name: "remote_write",
 	Header: http.Header{
@@ -26,21 +26,21 @@ var Format = push.Format{
 
 // The fields of the messages of remote write 1.0 (prompb/remote.proto and types.proto).
 const (
-	requestSeries  = 1
-	seriesLabels   = 1
-	seriesSamples  = 2
-	labelName      = 1
-	labelValue     = 2
-	sampleValue    = 1
-	sampleMillis   = 2
-	nameOfTheLabel = "__name__"
+	requestSeries = 1
+	seriesLabels  = 1
+	seriesSamples = 2
+	labelName     = 1
+	labelValue    = 2
+	sampleValue   = 1
+	sampleMillis  = 2
+	metricName    = "__name__"
 )
 
-// encoder writes a WriteRequest: series by series, the length of each before it.
+// encoder encodes a WriteRequest: series by series, each with its length before it.
 type encoder struct {
-	out     []byte // series that are done
-	series  []byte // the one that is being made, without its length
-	empty   int    // how long it is without samples
+	out     []byte // complete series
+	series  []byte // present series, without its length
+	empty   int    // length of the present series without samples
 	samples int
 	packed  []byte
 }
@@ -51,19 +51,19 @@ func (e *encoder) Reset() { e.out, e.series, e.empty, e.samples = e.out[:0], e.s
 // Samples implements push.Encoder.
 func (e *encoder) Samples() int { return e.samples }
 
-// Series implements seconds.Sink. Labels have to be sorted, and the name is one of them.
+// Series implements seconds.Sink. Labels must be sorted, the name among them.
 func (e *encoder) Series(f *table.Family, names, values []string) {
 	e.flush()
 	named := false
 	for i, name := range names {
-		if !named && name > nameOfTheLabel {
-			e.label(nameOfTheLabel, f.Name)
+		if !named && name > metricName {
+			e.label(metricName, f.Name)
 			named = true
 		}
 		e.label(name, values[i])
 	}
 	if !named {
-		e.label(nameOfTheLabel, f.Name)
+		e.label(metricName, f.Name)
 	}
 	e.empty = len(e.series)
 }
@@ -91,10 +91,10 @@ func (e *encoder) Value(unix int64, v float64) {
 	e.samples++
 }
 
-// Histogram implements seconds.Sink. Nobody selects one.
+// Histogram implements seconds.Sink. It does nothing: remote write never selects histograms.
 func (e *encoder) Histogram(int64, *node.Histogram) {}
 
-// flush ends the series; one without samples is none.
+// flush ends the series; one without samples is dropped.
 func (e *encoder) flush() {
 	if len(e.series) > e.empty {
 		e.out = protowire.AppendTag(e.out, requestSeries, protowire.BytesType)

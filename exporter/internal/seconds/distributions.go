@@ -4,16 +4,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// distributions are the response times in some seconds of one resource. They keep their memory for the next.
+// distributions are the response time histograms of consecutive seconds of one resource. Their memory is reused.
 type distributions struct {
-	hs     []node.Histogram
-	unix   []int64 // of the seconds, 0 for one that must not be handed out
-	before node.Histogram
-	known  int  // how many of the first are not known
-	whole  bool // before is known
+	hs        []node.Histogram
+	unix      []int64 // of the seconds; 0 for one without a name
+	before    node.Histogram
+	missing   int  // histograms that are not kept any more, at the beginning
+	hasBefore bool // before was read
 }
 
-// read reads those of the seconds from from to before to that are kept, and if it is wanted what was before them.
+// read reads the histograms that are kept of the seconds in [from, to), and with before also the sum of all earlier ones.
 func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool) {
 	from = max(from, to-r.minute, v.Since())
 	n := int(max(to-from, 0))
@@ -29,25 +29,25 @@ func (d *distributions) read(r *Resources, v *node.View, from, to int64, before 
 		}
 		d.unix = append(d.unix, unix)
 	}
-	d.known = int(max(first-from, 0))
-	d.whole = before && v.HistogramBefore(max(first, from), &d.before)
+	d.missing = int(max(first-from, 0))
+	d.hasBefore = before && v.HistogramBefore(max(first, from), &d.before)
 }
 
-// values emits what the response times of each second have for a metric.
-func (d *distributions) values(sink Sink, of func(*node.Histogram) float64) {
+// values emits a sample of each second, computed from its histogram.
+func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	for i := range d.hs {
 		if h := &d.hs[i]; d.unix[i] != 0 && h.Count() > 0 {
-			sink.Value(d.unix[i], of(h))
+			sink.Value(d.unix[i], value(h))
 		}
 	}
 }
 
 // points emits the cumulative histogram at the end of each second.
 func (d *distributions) points(sink Sink) {
-	if !d.whole {
+	if !d.hasBefore {
 		return
 	}
-	for i := d.known; i < len(d.hs); i++ {
+	for i := d.missing; i < len(d.hs); i++ {
 		d.before.Add(&d.hs[i])
 		if d.unix[i] != 0 {
 			sink.Histogram(d.unix[i]+1, &d.before)

@@ -5,12 +5,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// emitter emits one resource after the other.
+// emitter emits the samples of resources, one resource after the other.
 type emitter struct {
 	sink      Sink
 	metrics   []*family
-	histogram *table.Family // nil if it is not wanted
-	times     bool          // response times are needed
+	histogram *table.Family // nil if not selected
+	times     bool          // rts was read
 
 	seconds []node.MetricNode
 	rts     distributions
@@ -18,7 +18,7 @@ type emitter struct {
 
 var resourceLabel = []string{"resource"}
 
-// resource emits what is known of a resource: the logged seconds, and then those that were read.
+// resource emits the logged seconds of a resource and then those of this process.
 func (e *emitter) resource(name string, logged []node.MetricNode) {
 	value := []string{name}
 	for _, m := range e.metrics {
@@ -38,7 +38,7 @@ func (e *emitter) resource(name string, logged []node.MetricNode) {
 	}
 }
 
-// values emits the metric's samples of some seconds.
+// values emits the metric's samples of the seconds given.
 func (m *family) values(sink Sink, seconds []node.MetricNode) {
 	for i := range seconds {
 		if v, ok := m.Value(&seconds[i]); ok {

@@ -10,26 +10,25 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Filler emits the rows of a metric log as the samples that a scraper would have got of those seconds: the metrics that the
-// log has, under the same names and labels, and the idle seconds that have no row. An idle second of a resource is zero if
-// another row of that second shows that the process ran, and the resource had a row in the hour before.
+// Filler emits the rows of a metric log as the samples that a scraper would have got: the metrics that the log has, under the
+// same names and labels, with the idle seconds that have no row. An idle second of a resource is zero if another row of that
+// second shows that the process ran, and the resource had a row in the hour before.
 //
-// It must be made with [NewFiller]. It is not safe for concurrent use. It takes the memory of the rows that are emitted
+// It must be made with [NewFiller], and is not safe for concurrent use. Its memory is bounded by the rows that are emitted
 // together.
 type Filler struct {
 	emitter
 	rows
 	from int64 // earlier rows are not emitted
-	most int   // seconds of resources at a time
-	size int   // how many there are so far
+	most int   // seconds of resources to emit at a time
+	size int   // seconds of resources buffered
 }
 
-// NewFiller makes a Filler for the seconds from the Unix time from on. It needs the rows of the hour before, too, which
-// tell the resources; they are not emitted. Only the metric with this full name is emitted, all if it is empty; a name that
-// the log does not have is a mistake and panics.
+// NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
+// the resources and are not emitted. It emits the metric with this full name, or all if that is empty; it panics if the log
+// does not have the metric.
 //
-// The sink gets about most seconds of resources at a time, series by series, and then the same series again with later
-// seconds.
+// The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
 func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Filler {
 	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most}
 	f.sink = sink
@@ -39,12 +38,12 @@ func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Fille
 		}
 	}
 	if len(f.metrics) == 0 {
-		panic("seconds: the metric log has no " + metric)
+		panic("seconds: not in the metric log: " + metric)
 	}
 	return f
 }
 
-// Logged are the full names of the metrics that the metric log has, in the order of [table.Seconds].
+// Logged returns the full names of the metrics in the metric log, in the order of [table.Seconds].
 func Logged(namespace string) (names []string) {
 	for _, m := range loggedFamilies(namespace) {
 		names = append(names, m.family.Name)
@@ -61,8 +60,7 @@ func loggedFamilies(namespace string) (list []family) {
 	return list
 }
 
-// Add adds a row. Rows must ascend, as they stand in the log; one that is out of order is left out. The record is the
-// caller's.
+// Add adds a row. Rows must ascend; one out of order is skipped. The record is copied.
 func (f *Filler) Add(resource string, m *node.MetricNode) {
 	at := m.Start.Unix()
 	if at >= f.from && at > f.last() {
@@ -86,10 +84,10 @@ func (f *Filler) Add(resource string, m *node.MetricNode) {
 	}
 }
 
-// forget is how long a resource may be idle: a Collector has retired it by then, too.
-const forget = collector.DefaultRetireAfter
+// maxIdle is how long a resource may be idle: a Collector retires it after that, too.
+const maxIdle = collector.DefaultRetireAfter
 
-// Flush emits what was added and not emitted yet. It is needed at the end.
+// Flush emits the buffered rows. It must be called at the end.
 func (f *Filler) Flush() {
 	if len(f.present) == 0 {
 		return
@@ -97,12 +95,12 @@ func (f *Filler) Flush() {
 	last := f.last()
 	for _, name := range slices.Sorted(maps.Keys(f.series)) {
 		x := f.series[name]
-		f.resource(name, f.fill(x, forget))
+		f.resource(name, f.fill(x, maxIdle))
 		if n := len(x.rows); n > 0 {
 			x.before = x.rows[n-1].Start.Unix()
 		}
 		x.rows = x.rows[:0]
-		if last-x.before > int64(forget/time.Second) {
+		if last-x.before > int64(maxIdle/time.Second) {
 			delete(f.series, name)
 		}
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// said is a Sink that says what it gets: each series with its samples.
-type said struct {
+// recorder is a Sink that records each series with its samples.
+type recorder struct {
 	parts []string // of all series
 	now   string
 }
 
-func (s *said) Series(f *table.Family, names, values []string) {
+func (s *recorder) Series(f *table.Family, names, values []string) {
 	s.end()
 	s.now = fmt.Sprintf("%s%v%v", f.Name, names, values)
 }
-func (s *said) Value(unix int64, v float64)      { s.now += fmt.Sprintf(" %d:%v", unix, v) }
-func (s *said) Histogram(int64, *node.Histogram) { panic("a histogram") }
-func (s *said) end()                             { s.parts = append(s.parts, s.now); s.now = "" }
-func (s *said) of(resource string) (parts []string) {
+func (s *recorder) Value(unix int64, v float64)      { s.now += fmt.Sprintf(" %d:%v", unix, v) }
+func (s *recorder) Histogram(int64, *node.Histogram) { panic("a histogram") }
+func (s *recorder) end()                             { s.parts = append(s.parts, s.now); s.now = "" }
+func (s *recorder) of(resource string) (parts []string) {
 	for _, part := range s.parts {
 		if rest, ok := strings.CutPrefix(part, "x_persecond_block[resource]["+resource+"]"); ok {
 			parts = append(parts, rest)
@@ -73,7 +73,7 @@ func TestFiller(t *testing.T) {
 		"long ago": "",
 	}
 	for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
-		var s said
+		var s recorder
 		b := seconds.NewFiller("x", "x_persecond_block", 5000, most, &s)
 		rows(b)
 		s.end()
@@ -90,7 +90,7 @@ func TestFiller(t *testing.T) {
 			t.Errorf("inbound traffic: %s", parts)
 		}
 	}
-	var s said
+	var s recorder
 	rows(seconds.NewFiller("x", "", 5000, 1000, &s))
 	s.end()
 	var families []string
@@ -110,5 +110,5 @@ func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &said{})
+	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &recorder{})
 }

@@ -10,28 +10,27 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Log is a metric log, as far as [Resources] read one; metriclog.Writer is one.
+// Log is what [Resources] need of a metric log; metriclog.Writer implements it.
 type Log interface {
-	// Past calls f for the records that earlier processes logged of the seconds from from to before to, Unix times, ascending
-	// by second, until it returns false. They have the Start and what metrics with [table.Second].Logged read, and nothing
-	// else. A second in which nothing happened has none. The record is f's for the call. What cannot be read is left out,
-	// and counted by the log.
-	Past(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	// Logged calls f with the records of earlier processes in [from, to), Unix times, ascending by second, until f returns false.
+	// A record has the Start and the fields that metrics with [table.Second].Logged read, and zero elsewhere. A second without
+	// events has no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
+	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
 }
 
 // logged are seconds of earlier processes, from the log. A nil *logged has none.
 type logged struct {
 	rows
-	seconds int64 // how many there are
-	size    Size  // and how much they are at most
-	to      int64 // all of them are from before this one
+	seconds int64 // number of seconds
+	size    Size  // at most
+	to      int64 // the second before which all of them are
 }
 
-// logged reads the seconds from from to before to from the log, or the first of them if the limit does not allow more.
+// logged reads the seconds in [from, to) from the log, as many as the limit allows.
 func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limit) *logged {
 	l := &logged{rows: rows{series: map[string]*series{}}, to: to}
 	var second Size // of the known resources
-	// end ends the last second, and reports whether there is room for another.
+	// end completes the last second, and reports whether the limit allows another.
 	end := func() bool {
 		n := len(l.present)
 		if n == 0 {
@@ -39,12 +38,12 @@ func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limi
 		}
 		l.size = l.size.Add(second)
 		if n > 1 && (l.size.Samples > limit.Samples || l.size.Bytes > limit.Bytes) {
-			l.to, l.present = l.present[n-1], l.present[:n-1] // it was too much
+			l.to, l.present = l.present[n-1], l.present[:n-1] // over the limit
 			return false
 		}
 		return l.size.Samples < limit.Samples && l.size.Bytes < limit.Bytes && int64(n) < limit.Seconds
 	}
-	r.log.Past(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
+	r.log.Logged(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
 		at := m.Start.Unix()
 		if at >= from && at > l.last() {
 			if !end() {
@@ -76,7 +75,7 @@ func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limi
 	return l
 }
 
-// take returns the seconds of a resource, once.
+// take removes and returns the seconds of a resource.
 func (l *logged) take(resource string) []node.MetricNode {
 	if l == nil || l.series[resource] == nil {
 		return nil
@@ -86,7 +85,7 @@ func (l *logged) take(resource string) []node.MetricNode {
 	return l.fill(of, math.MaxInt64)
 }
 
-// rest is the resources that were not taken, sorted.
+// rest returns the resources that were not taken, sorted.
 func (l *logged) rest() []string {
 	if l == nil {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and the histogram, all with
-// the label resource. It must be made with [NewResources].
+// Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and the histogram, with the
+// label resource. It must be made with [NewResources], and is safe for concurrent use.
 type Resources struct {
 	stats     *collector.Collector
 	log       Log
 	metrics   []family
 	histogram table.Family
 	first     int64 // index of the first second of this process
-	minute    int64 // how many seconds the response times are kept
+	minute    int64 // seconds for which response times are kept
 	bounds    int   // of the classic histogram
 }
 
@@ -32,7 +32,7 @@ func newFamily(namespace string, m table.Second) family {
 	return family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}}
 }
 
-// NewResources makes the stream. With a log it also has the seconds that earlier processes logged; nil is none.
+// NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
@@ -54,10 +54,10 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	return r
 }
 
-// histograms reports whether histograms are wanted, and there are any.
+// histograms reports whether the selection has histograms.
 func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.DurationsUnknown() }
 
-// First is the index of the first second of this process. Indexes of seconds before it are Unix times.
+// First returns the index of the first second of this process. Indexes of earlier seconds are Unix times.
 func (r *Resources) First() int64 { return r.first }
 
 // Knows implements [Stream].
@@ -70,20 +70,20 @@ func (r *Resources) Sealed(open int64) int64 { return open }
 
 // Size implements [Stream].
 func (r *Resources) Size(s *Selection) (all Size) {
-	one := r.size(s, r.chosen(s))
-	for _, x := range s.choose(r.stats.Seal().Resources) {
+	one := r.size(s, r.selected(s))
+	for _, x := range s.resources(r.stats.Seal().Resources) {
 		all = all.Add(one.of(x.Name()))
 	}
 	return all
 }
 
-// lineBytes is what a line has besides names: the label, a value, a time.
+// lineBytes is the length of a line without names.
 const lineBytes = len(`{resource=""} 123456789 1700000000000`) + 1
 
-// rowSize is how much a second of a resource is, its name aside.
+// rowSize is the size of a second of a resource without the resource's name.
 type rowSize struct{ Size }
 
-// size is how much a second of a resource is.
+// size returns the size of a second of a resource.
 func (r *Resources) size(s *Selection, metrics []*family) (one rowSize) {
 	for _, m := range metrics {
 		one.Samples++
@@ -97,14 +97,14 @@ func (r *Resources) size(s *Selection, metrics []*family) (one rowSize) {
 	return one
 }
 
-// of is how much a second of the resource with this name is.
+// of returns the size of a second of the resource with this name.
 func (one rowSize) of(name string) Size {
 	escapes := strings.Count(name, `\`) + strings.Count(name, `"`) + strings.Count(name, "\n")
 	return Size{one.Samples, one.Bytes + one.Samples*(len(name)+escapes)}
 }
 
-// chosen is the metrics of the selection.
-func (r *Resources) chosen(s *Selection) []*family {
+// selected returns the metrics of the selection.
+func (r *Resources) selected(s *Selection) []*family {
 	list := make([]*family, 0, len(r.metrics))
 	for i := range r.metrics {
 		if m := &r.metrics[i]; len(s.Metrics) == 0 || slices.Contains(s.Metrics, m.family.Name) {
@@ -119,8 +119,8 @@ func (s *Selection) wants(resource string) bool {
 	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
 }
 
-// choose is those of the resources that are selected.
-func (s *Selection) choose(all []*collector.Resource) []*collector.Resource {
+// resources returns the selected ones of the resources.
+func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
 	if len(s.Resources) == 0 {
 		return all
 	}
@@ -136,7 +136,7 @@ func (s *Selection) choose(all []*collector.Resource) []*collector.Resource {
 // Emit implements [Stream].
 func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64) {
 	reached = min(to, from+max(limit.Seconds, 1))
-	metrics := r.chosen(s)
+	metrics := r.selected(s)
 	var old *logged
 	if from < r.first && r.log != nil {
 		old = r.logged(s, r.size(s, metrics), from, min(to, r.first), limit)
@@ -152,7 +152,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 		e.histogram = &r.histogram
 	}
 	from = max(from, r.first)
-	for _, x := range s.choose(r.stats.Seal().Resources) {
+	for _, x := range s.resources(r.stats.Seal().Resources) {
 		e.seconds = x.View().Node().AppendSeconds(e.seconds[:0], from, reached)
 		if e.times {
 			e.rts.read(r, x.View().Node(), from, reached, r.histograms(s))

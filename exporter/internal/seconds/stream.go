@@ -1,5 +1,5 @@
-// Package seconds has the streams of sealed seconds that the per-second page, the pushes and backfill send: samples of each
-// second of each resource, from the Collector's history, and from the metric log for what earlier processes recorded.
+// Package seconds has the streams of sealed seconds that the per-second endpoint, pushes and backfill send: samples of each
+// second of each resource, from the Collector's history, and from the metric log for earlier processes.
 package seconds
 
 import (
@@ -7,61 +7,61 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Stream is where sealed seconds come from: the resources of a Collector, see [Resources], or something else that is
-// known second by second. Seconds are those of the Collector's timeline. A Stream is safe for concurrent use.
+// Stream is a source of sealed seconds: the resources of a Collector, see [Resources], or something else that is sampled every
+// second. Seconds are indexes of the Collector's timeline. A Stream is safe for concurrent use.
 type Stream interface {
 	// Knows reports whether the stream has a metric with this full name.
 	Knows(metric string) bool
-	// Sealed is the second before which all are sealed, when the second open is open on the timeline: open, or the one
-	// before it if the stream is not done with that. What was sealed once stays as it is.
+	// Sealed returns the second before which all are sealed, while open is the open second of the timeline: open, or less if the
+	// stream is not ready. Sealed seconds never change.
 	Sealed(open int64) int64
-	// Size is how much a second of the selection is at most.
+	// Size returns the largest size of a second of the selection.
 	Size(s *Selection) Size
-	// Emit gives the sink the sealed seconds from from to before to, or the first of them if the limit does not allow more.
-	// It returns the second before which it stopped, to if there was nothing to leave out.
+	// Emit gives the sink the sealed seconds in [from, to), as many as the limit allows. It returns the second before which it
+	// stopped.
 	Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)
 }
 
-// Limit is how much is emitted at a time; but it is one second at least.
+// Limit bounds what is emitted in one call; at least one second is.
 type Limit struct {
 	// Seconds counts only seconds that have something to emit.
 	Seconds int64
-	// Size bounds what [Stream].Size does not count, because it is not in memory.
+	// Size limits seconds from the log, which [Stream].Size does not include.
 	Size
 }
 
-// Size is how large some samples are.
+// Size is the size of some samples.
 type Size struct {
 	Samples int
-	// Bytes is about how long they are as text.
+	// Bytes is the approximate length as text.
 	Bytes int
 }
 
-// Fit is how many times o fits into s; a very large number for an empty o.
+// Fit returns how many times o fits into s; a very large number for an empty o.
 func (s Size) Fit(o Size) int64 {
 	return int64(min(s.Samples/max(o.Samples, 1), s.Bytes/max(o.Bytes, 1)))
 }
 
-// Add is both together.
+// Add returns the sum.
 func (s Size) Add(o Size) Size { return Size{s.Samples + o.Samples, s.Bytes + o.Bytes} }
 
-// Selection chooses some of the seconds' samples. The zero value is everything but the histogram.
+// Selection selects samples. The zero value selects everything but the histogram.
 type Selection struct {
-	// Metrics are full names; none is all.
+	// Metrics are full names; all if empty.
 	Metrics []string
-	// Resources are names of resources; none is all. Streams without resources have nothing if there are some.
+	// Resources are names of resources; all if empty. Otherwise streams without resources have no samples.
 	Resources []string
 	// Histogram adds the histogram of response times.
 	Histogram bool
 }
 
-// Sink takes the samples of seconds: series by series, and those of a series ascending. Series of a family come in any
-// order, but none comes twice.
+// Sink receives samples of seconds: series by series, ascending in each series. Series of a family come in any order, each
+// once.
 type Sink interface {
-	// Series begins a series. The labels are sorted by name. The slices are the caller's, and change after the call.
+	// Series starts a series. The labels are sorted by name. The slices are valid during the call.
 	Series(f *table.Family, names, values []string)
 	// Value is a sample of the series, at a Unix time.
 	Value(unix int64, v float64)
-	// Histogram is a sample of a series that is a histogram. It is the caller's, and changes after the call.
+	// Histogram is a sample of a histogram series. h is valid during the call.
 	Histogram(unix int64, h *node.Histogram)
 }

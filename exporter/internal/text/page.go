@@ -1,5 +1,4 @@
-// Package text writes pages in Prometheus's text format and in OpenMetrics, by appending. It is what the ways out that
-// write text share.
+// Package text encodes Prometheus's text format, OpenMetrics and VictoriaMetrics' dialect by appending to buffers.
 package text
 
 import (
@@ -21,8 +20,8 @@ const (
 	VictoriaMetrics               // Prometheus, with histograms by vmrange
 )
 
-// Page is a page that is being made: a buffer for each family, because the lines of one belong together. It implements
-// seconds.Sink. It keeps its memory from one page to the next, see [Pages], and is not safe for concurrent use.
+// Page is a page in the making. It has a buffer for each family, because the lines of a family must be consecutive. It
+// implements seconds.Sink. Its memory is reused, see [Pages]. It is not safe for concurrent use.
 type Page struct {
 	format   Format
 	families map[*table.Family]int
@@ -30,24 +29,24 @@ type Page struct {
 	used     int      // of them
 
 	pairs   []byte // the labels, without braces
-	now     *buffer
-	line    []byte  // what the lines of the present series begin with
+	current *buffer
+	line    []byte  // start of the lines of the present series
 	bounds  []bound // of the classic buckets
 	counts  []int64 // of them
 	samples int
 }
 
-// buffer is the lines of a family.
+// buffer has the lines of a family.
 type buffer struct {
-	family *table.Family
-	told   bool // what it is was written
+	family    *table.Family
+	described bool // HELP and TYPE were written
 	bytes.Buffer
 }
 
-// Pages keeps pages to use their memory again. The zero value is ready, and safe for concurrent use.
+// Pages is a pool of pages. The zero value is ready, and safe for concurrent use.
 type Pages struct{ pool sync.Pool }
 
-// Get returns an empty page. Families come in the order given, and others after them in that of their first series.
+// Get returns an empty page. The families given come first, in this order; others follow in the order of their first series.
 func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	page, _ := p.pool.Get().(*Page)
 	if page == nil {
@@ -60,7 +59,7 @@ func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	return page
 }
 
-// Put gives a page back, which must not be used any more.
+// Put returns a page to the pool. It must not be used any more.
 func (p *Pages) Put(page *Page) { p.pool.Put(page) }
 
 func (p *Page) reset(f Format) {
@@ -71,7 +70,7 @@ func (p *Page) reset(f Format) {
 	p.used, p.samples = 0, 0
 }
 
-// open is the buffer of a family.
+// open returns the buffer of a family.
 func (p *Page) open(f *table.Family) *buffer {
 	i, ok := p.families[f]
 	if !ok {
@@ -80,13 +79,13 @@ func (p *Page) open(f *table.Family) *buffer {
 			p.buffers = append(p.buffers, buffer{})
 		}
 		p.families[f] = i
-		p.buffers[i].family, p.buffers[i].told = f, false
+		p.buffers[i].family, p.buffers[i].described = f, false
 		p.buffers[i].Reset()
 	}
 	return &p.buffers[i]
 }
 
-// Samples is how many samples there are.
+// Samples returns the number of samples.
 func (p *Page) Samples() int { return p.samples }
 
 // Labels sets the labels of the series that follow.
@@ -103,7 +102,7 @@ func (p *Page) Labels(names, values []string) {
 	}
 }
 
-// escaper is for label values: both formats escape the same.
+// escaper escapes label values; all formats escape the same.
 var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func appendEscaped(b []byte, v string) []byte {
@@ -113,9 +112,9 @@ func appendEscaped(b []byte, v string) []byte {
 	return append(b, v...)
 }
 
-// Metric begins the series of a family with the present labels.
+// Metric starts a series of a family with the present labels.
 func (p *Page) Metric(f *table.Family) {
-	p.now = p.open(f)
+	p.current = p.open(f)
 	p.line = p.head(p.line[:0], "", nil)
 }
 
@@ -125,9 +124,9 @@ func (p *Page) Series(f *table.Family, names, values []string) {
 	p.Metric(f)
 }
 
-// head appends the beginning of a line: the name and the labels, with one more, such as le="1", if there is one.
+// head appends the start of a line: the name and the labels, with one more, such as le="1", if more is not empty.
 func (p *Page) head(b []byte, suffix string, more []byte) []byte {
-	b = append(b, p.now.family.Name...)
+	b = append(b, p.current.family.Name...)
 	b = append(b, suffix...)
 	if len(p.pairs)+len(more) == 0 {
 		return append(b, ' ')
@@ -141,8 +140,7 @@ func (p *Page) head(b []byte, suffix string, more []byte) []byte {
 	return append(b, "} "...)
 }
 
-// WriteTo writes the page: of each family that has lines, what it is, and the lines. OpenMetrics wants an end after it,
-// see [End].
+// WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
 func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 	var room [512]byte
 	for i := range p.buffers[:p.used] {
@@ -150,9 +148,9 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 		if b.Len() == 0 {
 			continue
 		}
-		if !b.told {
-			b.told = true
-			m, err := w.Write(p.tell(room[:0], b.family))
+		if !b.described {
+			b.described = true
+			m, err := w.Write(p.appendMetadata(room[:0], b.family))
 			if n += int64(m); err != nil {
 				return n, err
 			}
@@ -165,18 +163,18 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// tell appends what a family is.
-func (p *Page) tell(b []byte, f *table.Family) []byte {
+// appendMetadata appends the HELP and TYPE of a family.
+func (p *Page) appendMetadata(b []byte, f *table.Family) []byte {
 	name := f.Name
 	if p.format == OpenMetrics && f.Type == table.Counter {
-		name = strings.TrimSuffix(name, "_total") // the family's name; its samples have it
+		name = strings.TrimSuffix(name, "_total") // only samples have the suffix
 	}
 	b = append(append(append(append(b, "# HELP "...), name...), ' '), f.Help...)
 	b = append(append(append(append(b, "\n# TYPE "...), name...), ' '), f.Type...)
 	return append(b, '\n')
 }
 
-// Forget forgets the lines that were written, so that a page of one family can be written piece by piece.
+// Forget drops the lines that were written, so that a page of one family can be written piece by piece.
 func (p *Page) Forget() {
 	for i := range p.buffers[:p.used] {
 		p.buffers[i].Reset()
@@ -184,5 +182,5 @@ func (p *Page) Forget() {
 	p.samples = 0
 }
 
-// End is what ends a page of OpenMetrics.
+// End ends an OpenMetrics page.
 const End = "# EOF\n"

@@ -10,19 +10,19 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Plain is a sample without a time.
+// Plain is a sample without a timestamp.
 func (p *Page) Plain(v float64) {
-	b := append(p.now.AvailableBuffer(), p.line...)
-	p.now.Write(p.end(p.number(b, v), noTime))
+	b := append(p.current.AvailableBuffer(), p.line...)
+	p.current.Write(p.end(p.number(b, v), noTime))
 }
 
 // Value implements seconds.Sink.
 func (p *Page) Value(unix int64, v float64) {
-	b := append(p.now.AvailableBuffer(), p.line...)
-	p.now.Write(p.end(p.number(b, v), unix))
+	b := append(p.current.AvailableBuffer(), p.line...)
+	p.current.Write(p.end(p.number(b, v), unix))
 }
 
-// noTime stands for a sample without a time.
+// noTime is the timestamp of samples without one.
 const noTime = math.MinInt64
 
 // end appends the end of a line.
@@ -60,13 +60,13 @@ func (p *Page) number(b []byte, v float64) []byte {
 // Histogram implements seconds.Sink.
 func (p *Page) Histogram(unix int64, h *node.Histogram) { p.histogram(unix, h, nil) }
 
-// PlainHistogram is a histogram without a time, with exemplars, the quickest first, where the format has them.
+// PlainHistogram is a histogram without a timestamp, with exemplars, the fastest first, if the format has them.
 func (p *Page) PlainHistogram(h *node.Histogram, exemplars []collector.Exemplar) {
 	p.histogram(noTime, h, exemplars)
 }
 
 func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Exemplar) {
-	f := p.now
+	f := p.current
 	p.counts = h.AppendClassic(p.counts[:0])
 	count := p.counts[len(p.counts)-1]
 	if p.format == VictoriaMetrics {
@@ -88,13 +88,13 @@ func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Ex
 	f.Write(p.end(strconv.AppendInt(b, count, 10), unix))
 }
 
-// bound is a bound of the classic buckets.
+// bound is an upper bound of a classic bucket.
 type bound struct {
 	upper time.Duration
 	label []byte // le="…"
 }
 
-// les are the bounds of a histogram, and the one without a bound after them. All on a page have the same.
+// les returns the bounds of a histogram, +Inf last. They are the same for all histograms of a page.
 func (p *Page) les(h *node.Histogram) (all []bound) {
 	for upper := range h.Classic() {
 		all = append(all, bound{upper, p.le(upper)})
@@ -102,7 +102,7 @@ func (p *Page) les(h *node.Histogram) (all []bound) {
 	return append(all, bound{math.MaxInt64, []byte(`le="+Inf"`)})
 }
 
-// le is the label of a bucket. OpenMetrics wants a number with a point in it.
+// le returns the label of a bucket. OpenMetrics requires a decimal point.
 func (p *Page) le(bound time.Duration) []byte {
 	b := strconv.AppendFloat([]byte(`le="`), bound.Seconds(), 'g', -1, 64)
 	if p.format == OpenMetrics && !bytes.ContainsAny(b[4:], ".e") {
@@ -111,10 +111,10 @@ func (p *Page) le(bound time.Duration) []byte {
 	return append(b, '"')
 }
 
-// ranges appends the buckets of the native histogram that are not empty, as VictoriaMetrics has them: each with its own
-// count, and both its bounds. Response times of 0 are in a range of their own.
+// ranges appends the non-empty buckets of the native histogram in VictoriaMetrics' format: each with its own count and both
+// bounds. Response times of 0 have a range of their own.
 func (p *Page) ranges(unix int64, h *node.Histogram) {
-	f := p.now
+	f := p.current
 	var room [64]byte
 	bucket := func(low, high float64, n int64) {
 		more := strconv.AppendFloat(append(room[:0], `vmrange="`...), low, 'e', 3, 64)
@@ -130,10 +130,10 @@ func (p *Page) ranges(unix int64, h *node.Histogram) {
 	}
 }
 
-// zeroRange is the native bucket up to which response times of 0 are said to lie: it is below a nanosecond.
+// zeroRange is the native bucket whose bound ends the range of response times of 0: it is below a nanosecond.
 const zeroRange = -240
 
-// exemplar appends an exemplar to a bucket, where the format has them.
+// exemplar appends an exemplar to a bucket, if the format has them.
 func (p *Page) exemplar(b []byte, x *collector.Exemplar) []byte {
 	if p.format != OpenMetrics {
 		return b
@@ -144,5 +144,5 @@ func (p *Page) exemplar(b []byte, x *collector.Exemplar) []byte {
 	return strconv.AppendFloat(append(b, ' '), float64(x.At.UnixNano())/1e9, 'g', -1, 64)
 }
 
-// TraceLabel is the label that an exemplar has for its trace, the one that Grafana knows.
+// TraceLabel is the label of an exemplar's trace, as in Grafana.
 const TraceLabel = "trace_id"

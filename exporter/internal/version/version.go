@@ -1,9 +1,9 @@
-// Package version knows which windowstat this is.
+// Package version reports the version of windowstat.
 package version
 
 import "runtime/debug"
 
-// String is the version of windowstat in this program, as the build knows it; unknown if it does not.
+// String returns the version of windowstat in this program from its build information, or unknown.
 func String() string {
 	const path = "github.com/windowstat/windowstat"
 	info, ok := debug.ReadBuildInfo()

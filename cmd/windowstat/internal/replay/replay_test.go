@@ -67,7 +67,7 @@ func equal[K comparable](t *testing.T, what string, got, want map[K]int64) {
 	}
 }
 
-func TestUntimedLines(t *testing.T) {
+func TestLinesWithoutDurations(t *testing.T) {
 	s, r := replay(t, common(5, "GET /a", 200)+common(5, "GET /a?x=1", 404)+common(7, "GET /a", 503)+common(6, "GET /b", 429)+common(9, "GET /b", 200))
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 3, "GET /b": 1})
 	equal(t, "block", s.block, map[string]int64{"GET /a": 0, "GET /b": 1})

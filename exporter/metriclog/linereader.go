@@ -5,28 +5,28 @@ import (
 	"io"
 )
 
-// maxLine is the longest line that is read, with its newline; longer ones are none.
+// maxLine is the longest line, with its newline; longer ones are skipped.
 const maxLine = 64 << 10
 
-// lines reads a part of a file line by line. It does less for a line than a bufio.Reader.
-type lines struct {
+// lineReader reads a part of a file line by line. It does less work for each line than a bufio.Reader.
+type lineReader struct {
 	r     io.ReaderAt
 	to    int64
 	end   int64 // of the file
 	began int64 // offset of the last line
-	after int64 // and of the one after
+	after int64 // offset of the next line
 	buf   []byte
 	rest  []byte // the part of buf that was not returned
 }
 
-// newLines reads the lines that begin at from or behind it and before to. At end, the file ends.
-func newLines(r io.ReaderAt, from, to, end int64) *lines {
-	return &lines{r: r, to: to, end: end, after: from}
+// newLineReader reads the lines that begin in [from, to). The file ends at end.
+func newLineReader(r io.ReaderAt, from, to, end int64) *lineReader {
+	return &lineReader{r: r, to: to, end: end, after: from}
 }
 
-// next returns a line without its newline, empty if it is too long. It is good until the next call. What the file ends
-// with is no line without a newline: then, and at the end, the error is io.EOF.
-func (l *lines) next() (line []byte, err error) {
+// next returns a line without its newline, empty if it is too long. The line is valid until the next call. Bytes without a
+// newline at the end of the file are not a line: the error is io.EOF then, as at the end.
+func (l *lineReader) next() (line []byte, err error) {
 	l.began = l.after
 	if l.began >= l.to {
 		return nil, io.EOF
@@ -52,8 +52,8 @@ func (l *lines) next() (line []byte, err error) {
 	}
 }
 
-// read reads on, behind what was not returned.
-func (l *lines) read() error {
+// read reads more, behind what was not returned yet.
+func (l *lineReader) read() error {
 	if l.buf == nil {
 		l.buf = make([]byte, maxLine)
 	}
@@ -63,9 +63,9 @@ func (l *lines) read() error {
 	l.rest = l.buf[:n+more]
 	switch {
 	case more > 0:
-		return nil // an error comes again
+		return nil // an error is returned by the next read
 	case err == nil:
-		return io.EOF // nothing was asked for
+		return io.EOF // at the end
 	}
 	return err
 }

@@ -2,7 +2,7 @@ package sampler
 
 import "github.com/windowstat/windowstat/collector"
 
-// metrics are those that a Sampler publishes about itself.
+// metrics returns the metrics that a Sampler publishes about itself.
 func (s *Sampler) metrics() []collector.Metric {
 	read := func(f func() float64) func() float64 {
 		return func() float64 {
@@ -32,5 +32,5 @@ func (s *Sampler) metrics() []collector.Metric {
 	}
 }
 
-// Metrics are those that every [Sampler] publishes about itself, for documents. They have no values.
+// Metrics describes the metrics that a [Sampler] publishes about itself, for documentation. They have no values.
 func Metrics() []collector.Metric { return new(Sampler).metrics() }

@@ -38,9 +38,9 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A Filler keeps no resource longer than its seconds are filled.
-func TestFillerForgets(t *testing.T) {
-	limit := int64(forget / time.Second)
+// A Filler drops a resource when its gaps are not filled any more.
+func TestFillerDropsIdleResources(t *testing.T) {
+	limit := int64(maxIdle / time.Second)
 	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {
 		b := NewFiller("x", "x_persecond_block", 1, 1000, nothing{})
 		b.Add("idle", &node.MetricNode{Start: time.Unix(100, 0)})
@@ -52,7 +52,7 @@ func TestFillerForgets(t *testing.T) {
 	}
 }
 
-// nothing is a Sink that forgets what it gets.
+// nothing is a Sink that discards everything.
 type nothing struct{}
 
 func (nothing) Series(*table.Family, []string, []string) {}

@@ -11,33 +11,35 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// points is a page of seconds in protobuf, the one format that native histograms have.
-type points struct {
+// protobufPage is a per-second page in protobuf, the only format with native histograms.
+type protobufPage struct {
 	families map[*table.Family]*dto.MetricFamily
 	order    []*dto.MetricFamily
-	now      *dto.MetricFamily
+	current  *dto.MetricFamily
 	pairs    []*dto.LabelPair
 	samples  int
 }
 
-func newPoints() *points { return &points{families: map[*table.Family]*dto.MetricFamily{}} }
+func newProtobufPage() *protobufPage {
+	return &protobufPage{families: map[*table.Family]*dto.MetricFamily{}}
+}
 
 // Series implements seconds.Sink.
-func (s *points) Series(f *table.Family, names, values []string) {
+func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
-	if s.now = s.families[f]; s.now == nil {
+	if s.current = s.families[f]; s.current == nil {
 		kinds := map[table.Type]dto.MetricType{
 			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.Histogram: dto.MetricType_HISTOGRAM,
 		}
-		s.now = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
-		s.families[f] = s.now
-		s.order = append(s.order, s.now)
+		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
+		s.families[f] = s.current
+		s.order = append(s.order, s.current)
 	}
 }
 
 // Value implements seconds.Sink.
-func (s *points) Value(unix int64, v float64) {
-	if s.now.GetType() == dto.MetricType_COUNTER {
+func (s *protobufPage) Value(unix int64, v float64) {
+	if s.current.GetType() == dto.MetricType_COUNTER {
 		s.add(unix, &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(v)}})
 	} else {
 		s.add(unix, &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}})
@@ -45,22 +47,22 @@ func (s *points) Value(unix int64, v float64) {
 }
 
 // Histogram implements seconds.Sink.
-func (s *points) Histogram(unix int64, h *node.Histogram) {
+func (s *protobufPage) Histogram(unix int64, h *node.Histogram) {
 	s.add(unix, &dto.Metric{Histogram: native(h)})
 }
 
-func (s *points) add(unix int64, m *dto.Metric) {
+func (s *protobufPage) add(unix int64, m *dto.Metric) {
 	m.Label, m.TimestampMs = s.pairs, proto.Int64(unix*1000)
-	s.now.Metric = append(s.now.Metric, m)
+	s.current.Metric = append(s.current.Metric, m)
 	s.samples++
 }
 
-// Samples is how many there are.
-func (s *points) Samples() int { return s.samples }
+// Samples returns the number of samples.
+func (s *protobufPage) Samples() int { return s.samples }
 
 // WriteTo implements io.WriterTo.
-func (s *points) WriteTo(w io.Writer) (int64, error) {
-	out := &counter{Writer: w}
+func (s *protobufPage) WriteTo(w io.Writer) (int64, error) {
+	out := &countingWriter{Writer: w}
 	enc := expfmt.NewEncoder(out, expfmt.NewFormat(expfmt.TypeProtoDelim))
 	for _, f := range s.order {
 		if len(f.Metric) == 0 {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Log is what one process writes, one after the other, by what the names of its files say.
+// Log is one log: the files that one process writes, identified by their names.
 type Log struct {
-	App string // as it stands in the names of files: dots in it are dashes
-	PID int    // 0 if there is none in the names
+	App string // as in file names, with dashes for dots
+	PID int    // 0 if the names have none
 }
 
-// String is as in the names of files: shop, or shop.pid12.
+// String is the log's name in file names: shop, or shop.pid12.
 func (l Log) String() string {
 	if l.PID == 0 {
 		return l.App
@@ -24,7 +24,7 @@ func (l Log) String() string {
 	return l.App + ".pid" + strconv.Itoa(l.PID)
 }
 
-// Logs are those that are searched, by name. The error says that the directory cannot be read.
+// Logs returns the logs that the Searcher reads, sorted by name. The error says that the directory cannot be read.
 func (s Searcher) Logs() ([]Log, error) {
 	var logs []Log
 	entries, err := os.ReadDir(s.Dir)
@@ -45,7 +45,7 @@ func (s Searcher) Logs() ([]Log, error) {
 	return logs, nil
 }
 
-// AppendLine appends the row as a line of the log, with the date in a time zone; see the package's comment.
+// AppendLine appends the row as a line of the log, with the date in a time zone. The format is in the package comment.
 func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
 	b = appendHead(b, r.Start.In(loc))
 	b = appendName(b, r.Resource)

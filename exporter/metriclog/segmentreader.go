@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// opened is a file of a log that is open for reading, with its index.
-type opened struct {
+// segmentReader reads one file of a log, with its index.
+type segmentReader struct {
 	format
-	from, to  int64 // seconds of other times are out of place in it
+	from, to  int64 // seconds that the date in its name allows
 	data, idx *os.File
 	index     // without records if there is no index
 	size      int64
 }
 
-// openSegment opens a file. Nothing that it has later is read.
-func openSegment(dir string, s segment, f format) (_ *opened, err error) {
-	o := &opened{format: f}
+// openSegment opens a file with its present size: what is appended later is not read.
+func openSegment(dir string, s segment, f format) (_ *segmentReader, err error) {
+	o := &segmentReader{format: f}
 	o.from, o.to = s.span()
 	defer func() {
 		if err != nil {
@@ -28,7 +28,7 @@ func openSegment(dir string, s segment, f format) (_ *opened, err error) {
 		}
 	}()
 	path := filepath.Join(dir, s.name())
-	// The index first: a second that is in it then, is in the file as a whole.
+	// The index first: seconds that are in it now are complete in the file.
 	if err := o.openIndex(path); err != nil {
 		return o, err
 	}
@@ -40,7 +40,7 @@ func openSegment(dir string, s segment, f format) (_ *opened, err error) {
 		return o, err
 	}
 	o.size = info.Size()
-	if o.idx == nil { // both may just have been made: then there is one, but what it has now is of later
+	if o.idx == nil { // both may just have been made; its records may be of later seconds
 		err = o.openIndex(path)
 		o.n = 0
 	}
@@ -48,7 +48,7 @@ func openSegment(dir string, s segment, f format) (_ *opened, err error) {
 }
 
 // openIndex opens the index of a file, if there is one.
-func (o *opened) openIndex(path string) error {
+func (o *segmentReader) openIndex(path string) error {
 	idx, err := os.Open(path + idxSuffix)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -65,8 +65,8 @@ func (o *opened) openIndex(path string) error {
 	return err
 }
 
-// Close closes what is open of both files.
-func (o *opened) Close() error {
+// Close closes both files.
+func (o *segmentReader) Close() error {
 	var errs []error
 	for _, file := range []*os.File{o.data, o.idx} {
 		if file != nil {
@@ -76,8 +76,8 @@ func (o *opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// closeIndex closes the index, which is as if there were none from then on.
-func (o *opened) closeIndex() (err error) {
+// closeIndex closes the index. From then on reads do without.
+func (o *segmentReader) closeIndex() (err error) {
 	if o.idx != nil {
 		err = o.idx.Close()
 	}
@@ -85,8 +85,8 @@ func (o *opened) closeIndex() (err error) {
 	return err
 }
 
-// agrees reports whether a line of this second begins at the offset, as a record of the index says.
-func (o *opened) agrees(second, offset int64) bool {
+// matches reports whether a line of this second begins at the offset, as an index record says.
+func (o *segmentReader) matches(second, offset int64) bool {
 	if second < o.from || second >= o.to || offset < 0 {
 		return false
 	}
@@ -101,38 +101,37 @@ func (o *opened) agrees(second, offset int64) bool {
 	return err == nil && bytes.Equal(got, stamp)
 }
 
-// lastIndexed is the last second in the index, if it is in the file, too; 0 if not.
-func (o *opened) lastIndexed() int64 {
+// lastIndexed returns the last second in the index if it is in the file, too; 0 if not.
+func (o *segmentReader) lastIndexed() int64 {
 	if o.n == 0 {
 		return 0
 	}
-	if second, offset := o.record(o.n - 1); o.agrees(second, offset) {
+	if second, offset := o.record(o.n - 1); o.matches(second, offset) {
 		return second
 	}
 	return 0
 }
 
-// place is where a second has its place: no line of it, or of a later one, begins before low, and no line of an
-// earlier one at high or behind it. The two are not far apart. It is found by bisecting the index, and the file where
-// the index does not say it or what it says is wrong.
-func (o *opened) place(from int64) (low, high int64) {
+// bisect narrows down where a second begins: no line of it, or of a later one, begins before low, and none of an earlier one at
+// high or behind it. The two are close together. It bisects the index, and the file where the index lacks the second or is wrong.
+func (o *segmentReader) bisect(second int64) (low, high int64) {
 	low, high = 0, o.size
-	i := o.after(from)
+	i := o.search(second)
 	if i > 0 {
-		if second, offset := o.record(i - 1); o.agrees(second, offset) {
+		if at, offset := o.record(i - 1); o.matches(at, offset) {
 			low = offset
 		}
 	}
 	if i < o.n {
-		if second, offset := o.record(i); o.agrees(second, offset) {
+		if at, offset := o.record(i); o.matches(at, offset) {
 			high = offset
 		}
 	}
 	const near = 256 << 10
 	for high-low > near {
 		middle := low + (high-low)/2
-		offset, second, ok := o.line(middle, high)
-		if ok && second < from {
+		offset, at, ok := o.firstLine(middle, high)
+		if ok && at < second {
 			low = offset
 		} else {
 			high = middle
@@ -141,8 +140,8 @@ func (o *opened) place(from int64) (low, high int64) {
 	return low, high
 }
 
-// line finds the first line that begins at an offset or behind it, and before another.
-func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
+// firstLine returns the first line that begins in [offset, before), and its second.
+func (o *segmentReader) firstLine(offset, before int64) (at, second int64, ok bool) {
 	buf := make([]byte, 4<<10)
 	for offset--; offset < before; { // from the newline before it
 		n, err := o.data.ReadAt(buf, offset)
@@ -157,7 +156,7 @@ func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 		}
 		offset += int64(end)
 		if len(b)-end-1 < maxStamp && err == nil {
-			continue // its time stamp may be cut off
+			continue // its timestamp may be truncated
 		}
 		if second, ok := o.second(b[end+1:]); ok && second >= o.from && second < o.to {
 			return offset + 1, second, offset+1 < before
@@ -167,10 +166,10 @@ func (o *opened) line(offset, before int64) (at, second int64, ok bool) {
 	return 0, 0, false
 }
 
-// lastLine is the last line that ends before an offset or there, and where it ends. If it is empty, none ends between
-// there and the offset.
-func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
-	for _, size := range []int64{4 << 10, maxLine} { // mostly it is short
+// lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends between that
+// end and the offset.
+func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err error) {
+	for _, size := range []int64{4 << 10, maxLine} { // most lines are short
 		tail := make([]byte, min(before, size))
 		if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 			return nil, 0, err
@@ -186,48 +185,48 @@ func (o *opened) lastLine(before int64) (line []byte, end int64, err error) {
 	return line, end, nil
 }
 
-// closed reports whether a line of all inbound traffic ends at the offset.
-func (o *opened) closed(offset int64) (bool, error) {
+// completeAt reports whether a line of the total of inbound calls ends at the offset.
+func (o *segmentReader) completeAt(offset int64) (bool, error) {
 	line, end, err := o.lastLine(offset)
-	return end == offset && bytes.Contains(line, o.closing), err
+	return end == offset && bytes.Contains(line, o.total), err
 }
 
-// finished is where the last second ends that is there as a whole. That one is still being written, or that a power
-// cut took a part of it, shows by its last line, which is not that of all inbound traffic. In a file of Sentinel's there
-// need not be one: there a second is whole if its lines are and the index has it, or there is no index.
-func (o *opened) finished() (int64, error) {
+// completeEnd returns the end of the last complete second. A second that is being written, or that a power cut truncated, lacks
+// the total of inbound calls as its last line. Files of Sentinel may lack it everywhere: there a second is complete if its
+// lines are, and the index has it or there is no index.
+func (o *segmentReader) completeEnd() (int64, error) {
 	line, end, err := o.lastLine(o.size)
 	if err != nil {
 		return 0, err
 	}
 	second, ok := o.second(line)
-	if !ok || second < o.from || second >= o.to || bytes.Contains(line, o.closing) {
+	if !ok || second < o.from || second >= o.to || bytes.Contains(line, o.total) {
 		return end, nil
 	}
 	began := end
-	low, high := o.place(second)
-	for lines := newLines(o.data, low, high, end); ; {
+	low, high := o.bisect(second)
+	for lines := newLineReader(o.data, low, high, end); ; {
 		line, err := lines.next()
 		if got, ok := o.second(line); err != nil || ok && got == second {
 			began = min(end, lines.began)
 			break
 		}
 	}
-	closed, err := o.closed(began)
+	complete, err := o.completeAt(began)
 	if err != nil {
 		return 0, err
 	}
 	indexed := o.lastIndexed()
-	index := o.idx != nil && (indexed > 0 || o.n == 0 && began == 0) // there is one that is this file's
-	if !closed && end == o.size && (!index || second <= indexed) {
+	index := o.idx != nil && (indexed > 0 || o.n == 0 && began == 0) // there is an index, and it is this file's
+	if !complete && end == o.size && (!index || second <= indexed) {
 		return end, nil
 	}
 	return began, nil
 }
 
-// last is the last second of the file; 0 if there is none.
-func (o *opened) last() (int64, error) {
-	end, err := o.finished()
+// last returns the last second of the file; 0 if there is none.
+func (o *segmentReader) last() (int64, error) {
+	end, err := o.completeEnd()
 	if err != nil {
 		return 0, err
 	}

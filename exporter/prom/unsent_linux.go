@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread reports whether some of what was written to a connection has not arrived at the client's machine.
-func unread(c net.Conn) bool {
+// unsent reports whether the client's machine has not acknowledged everything that was written to a TCP connection.
+func unsent(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return false

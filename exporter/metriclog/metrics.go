@@ -6,10 +6,10 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// stats count what a Writer did. They are not guarded: a disk that hangs must not keep a scraper waiting.
+// stats count the work of a Writer. They are atomic, not guarded by its mutex: a hanging disk must not block a scrape.
 type stats struct{ seconds, rows, errors, lost, last atomic.Int64 }
 
-// metrics are those that a Writer publishes about itself.
+// metrics returns the metrics that a Writer publishes about itself.
 func (w *Writer) metrics() []collector.Metric {
 	read := func(n func() int64) func() float64 { return func() float64 { return float64(n()) } }
 	return []collector.Metric{
@@ -38,5 +38,5 @@ func (w *Writer) metrics() []collector.Metric {
 	}
 }
 
-// Metrics are those that every [Writer] publishes about itself, for documents. They have no values.
+// Metrics describes the metrics that a [Writer] publishes about itself, for documentation. They have no values.
 func Metrics() []collector.Metric { return new(Writer).metrics() }

@@ -6,12 +6,11 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// rows are those of some seconds of a metric log, with what fills the gaps between them. An idle second of a resource has no
-// row: it is zero if another resource has a row in that second, which shows that the process ran, and if the resource is
-// known from an earlier row.
+// rows are rows of a metric log, and fill the gaps between them. An idle second of a resource has no row: it is zero if another
+// resource has a row in that second, which shows that the process ran, and the resource is known from an earlier row.
 type rows struct {
 	series  map[string]*series // by resource
-	present []int64            // the seconds with any row, ascending
+	present []int64            // seconds with any row, ascending
 }
 
 // series are the rows of one resource.
@@ -20,7 +19,7 @@ type series struct {
 	rows   []node.MetricNode
 }
 
-// last is the last second that has a row so far, 0 if none has.
+// last returns the last second with a row; 0 if there is none.
 func (r *rows) last() int64 {
 	if n := len(r.present); n > 0 {
 		return r.present[n-1]
@@ -28,15 +27,15 @@ func (r *rows) last() int64 {
 	return 0
 }
 
-// add adds a row. One that is out of order is left out.
+// add adds a row. One out of order is skipped.
 func (s *series) add(m *node.MetricNode) {
 	if n := len(s.rows); n == 0 || m.Start.After(s.rows[n-1].Start) {
 		s.rows = append(s.rows, *m)
 	}
 }
 
-// fill returns the seconds of a resource, idle ones included. A resource that was idle for longer than forget has ended.
-func (r *rows) fill(of *series, forget time.Duration) []node.MetricNode {
+// fill returns the seconds of a resource, with idle ones. A resource that was idle for longer than maxIdle has ended.
+func (r *rows) fill(of *series, maxIdle time.Duration) []node.MetricNode {
 	var all []node.MetricNode
 	rest, last := of.rows, of.before
 	for _, second := range r.present {
@@ -47,7 +46,7 @@ func (r *rows) fill(of *series, forget time.Duration) []node.MetricNode {
 		case len(rest) > 0 && rest[0].Start.Unix() == second:
 			all = append(all, rest[0])
 			rest, last = rest[1:], second
-		case last != 0 && second-last <= int64(forget/time.Second):
+		case last != 0 && second-last <= int64(maxIdle/time.Second):
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}

@@ -68,7 +68,7 @@ func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, fir
 // past is the seconds and blocks that there are, from the first second.
 func past(w *metriclog.Writer, first, from, to int64, most int) string {
 	var got []string
-	w.Past(first+from, first+to, func(resource string, m *node.MetricNode) bool {
+	w.Logged(first+from, first+to, func(resource string, m *node.MetricNode) bool {
 		if resource == "a" {
 			got = append(got, fmt.Sprintf("%d:%d", m.Start.Unix()-first, m.Block))
 		}
@@ -77,7 +77,7 @@ func past(w *metriclog.Writer, first, from, to int64, most int) string {
 	return strings.Join(got, " ")
 }
 
-func TestPast(t *testing.T) {
+func TestLogged(t *testing.T) {
 	w, first := logged(t, nil)
 	for _, tc := range []struct {
 		from, to int64
@@ -98,8 +98,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// What is damaged or gone is left out, and the rest is there.
-func TestPastOfDamagedFiles(t *testing.T) {
+// Damaged and missing files are left out.
+func TestLoggedOfDamagedFiles(t *testing.T) {
 	const all = "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"
 	write := func(path string, change func(string) string) {
 		b, err := os.ReadFile(path)

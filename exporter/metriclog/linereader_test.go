@@ -55,7 +55,7 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 		}
 		want = append(want, line)
 	}
-	lines := newLines(bytes.NewReader([]byte(data)), from, to, end)
+	lines := newLineReader(bytes.NewReader([]byte(data)), from, to, end)
 	for {
 		line, err := lines.next()
 		if err == io.EOF {
@@ -77,7 +77,7 @@ func checkLines(t *testing.T, data string, from, to, end int64) {
 	}
 }
 
-// The last line is found however long it and what is behind it are, within the longest that there may be.
+// The last line is found at any length up to the limit, whatever is behind it.
 func TestLastLine(t *testing.T) {
 	for _, length := range []int{0, 1, 100, 4<<10 - 1, 4 << 10, 4<<10 + 1, maxLine - 200} {
 		for _, behind := range []int{0, 1, 100} {
@@ -92,7 +92,7 @@ func TestLastLine(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := &opened{data: file, size: int64(len(data))}
+				o := &segmentReader{data: file, size: int64(len(data))}
 				got, end, err := o.lastLine(o.size)
 				if err != nil || string(got) != line || end != int64(len(data)-behind) {
 					t.Errorf("a line of %d bytes, %d before it and %d behind it: found %d bytes up to %d, %v", length+1, len(before), behind, len(got), end, err)

@@ -27,7 +27,7 @@ import (
 var aboutTimes = regexp.MustCompile(`windowstat_[a-z_]*rt_[a-z_]+|"rt":`)
 
 // Where response times are not known, no way out has any; where they are, each of them has.
-func TestUntimed(t *testing.T) {
+func TestDurationsUnknown(t *testing.T) {
 	for _, untimed := range []bool{false, true} {
 		now := time.Now().Add(-time.Minute).Truncate(time.Second)
 		var mu sync.Mutex

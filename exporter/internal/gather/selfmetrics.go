@@ -10,22 +10,22 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/version"
 )
 
-// BuildInfo tells the build. Each page has it.
+// BuildInfo describes the build. Every page has it.
 var BuildInfo = collector.Metric{
 	Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"},
 	Read: func(yield func(float64, ...string)) { yield(1, runtime.Version(), version.String()) },
 }
 
-// series is a value of a metric with label values.
+// series is a value with its label values.
 type series struct {
 	metric *Metric
 	values []string
 	v      float64
 }
 
-// Self gives the sink the metrics that windowstat keeps about itself: the Collector's own, and those that its parts have
-// published. Series of one name and label values are merged as [collector.Collector.Publish] says.
-func (p *Metrics) Self(to Sink) {
+// SelfMetrics gives the sink the metrics about windowstat itself: the Collector's own, and those that its parts have published. Series
+// with the same name and label values are merged as [collector.Collector.Publish] documents.
+func (p *Metrics) SelfMetrics(to Sink) {
 	var order []*series
 	byKey := map[string]*series{}
 	for _, m := range append(p.stats.Metrics(), BuildInfo) {
@@ -47,7 +47,7 @@ func (p *Metrics) Self(to Sink) {
 	}
 }
 
-// merge is the value of two series that have one name.
+// merge returns the value of two series with the same labels.
 func merge(name string, a, b float64) float64 {
 	switch {
 	case table.TypeOf(name) == table.Counter:
@@ -58,7 +58,7 @@ func merge(name string, a, b float64) float64 {
 	return max(a, b)
 }
 
-// published is a metric about windowstat itself under its full name. It stays the same from one call to the next.
+// published returns the Metric of a metric about windowstat itself. It is the same in every call.
 func (p *Metrics) published(m *collector.Metric) *Metric {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *Metrics) published(m *collector.Metric) *Metric {
 	return x
 }
 
-// All are all metrics there are now, those of the resources first.
+// All returns all present metrics, those of resources first.
 func (p *Metrics) All() []*Metric {
 	all := slices.Clone(p.List)
 	for _, m := range append(p.stats.Metrics(), BuildInfo) {

@@ -6,7 +6,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// metrics are those that a Pusher publishes about itself. The labels tell the Pushers of a process apart.
+// metrics returns the metrics that a Pusher publishes about itself. The labels distinguish the Pushers of a process.
 func (p *Pusher) metrics() []collector.Metric {
 	metric := func(name, unit, help string, value func(totals) float64) collector.Metric {
 		return collector.Metric{
@@ -52,10 +52,10 @@ func (p *Pusher) metrics() []collector.Metric {
 	})
 }
 
-// Metrics are those that every [Pusher] publishes about itself, for documents. They have no values.
+// Metrics describes the metrics that a [Pusher] publishes about itself, for documentation. They have no values.
 func Metrics() []collector.Metric { return new(Pusher).metrics() }
 
-// target is a URL without what may be secret in it.
+// target returns a URL without user, query and fragment, which may be secret.
 func target(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

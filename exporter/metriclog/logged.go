@@ -1,0 +1,68 @@
+package metriclog
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// StateFile returns the path for a file that belongs to the log, in its directory: the application's name, a dash and the name.
+// It returns each name once; the second time is an error.
+func (w *Writer) StateFile(name string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path := filepath.Join(w.files.dir, w.app+"-"+name)
+	if slices.Contains(w.stateFiles, name) {
+		return "", fmt.Errorf("metriclog: %s is in use; a log serves one per-second endpoint", path)
+	}
+	w.stateFiles = append(w.stateFiles, name)
+	return path, nil
+}
+
+// Logged calls f with the rows in [from, to), Unix times, that were in the log when the Writer was made, ascending by second,
+// until f returns false; it implements prom.Log. A record has the fields that the log has exactly: Start, Pass, Block,
+// Complete, Exception, OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and
+// counted as an error.
+func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
+	rows, err := w.search(from, min(to, w.firstUnix())-1)
+	if err == nil {
+		for row := range rows.All() {
+			m := row.Record()
+			if !f(strings.ToValidUTF8(row.Resource, "\uFFFD"), &m) {
+				break
+			}
+		}
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	if err != nil {
+		w.stat.errors.Add(1)
+		w.logger.Error("cannot read the metric log", "dir", w.files.dir, "err", err)
+	}
+}
+
+// search finds rows in this log, from and to included.
+func (w *Writer) search(from, to int64) (*Rows, error) {
+	return search(w.files.dir, func(log string) bool { return log == w.files.log }, from, to, Query{})
+}
+
+// firstUnix returns the Unix time of the first second of this process.
+func (w *Writer) firstUnix() int64 {
+	name, _ := w.stats.Timeline().Name(w.first)
+	return name.Unix()
+}
+
+// Record returns the row as a record. Fields that the log lacks or has only rounded are zero: response times, the peak, and the
+// calls in flight at the end.
+func (r *Row) Record() node.MetricNode {
+	return node.MetricNode{
+		Start: r.Start,
+		Counts: node.Counts{
+			Pass: r.Pass, Block: r.Block, Complete: r.Success, Exception: r.Exception, OccupiedPass: r.OccupiedPass,
+		},
+		InFlightMax: r.Concurrency,
+	}
+}

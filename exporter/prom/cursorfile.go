@@ -1,0 +1,108 @@
+package prom
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// position is the position of a scraper in the file.
+type position struct {
+	scraper
+	Next int64 // Unix time of the first second to send
+}
+
+// positionsName is the name of the metric log's state file with the positions.
+const positionsName = "cursors.json"
+
+// save replaces the file of positions, after everything before the Unix time next was sent to a scraper. Its delivery is not
+// known yet and assumed. If the file cannot be written, scrapers get some seconds twice after a restart.
+func (s *Seconds) save(x *cursor, next int64) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	x.saved = next // guarded by saving
+	var list []position
+	for _, each := range s.cursors.list() {
+		if each.saved != 0 {
+			list = append(list, position{each.scraper, each.saved})
+		}
+	}
+	if err := replaceFile(s.positions, list); err != nil {
+		s.saveErrors.Add(1)
+	}
+}
+
+// unix returns the Unix time of a second of this process or an earlier one. It reports false if the second has no name.
+func (s *Seconds) unix(index int64) (int64, bool) {
+	if index < s.first {
+		return index, true // the first second of a timeline has its Unix time as its index
+	}
+	name, ok := s.stats.Timeline().Name(index)
+	return name.Unix(), ok
+}
+
+// replaceFile writes v as JSON to a new file and renames it.
+func replaceFile(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "\t")
+	if err != nil {
+		return err
+	}
+	next := path + ".new"
+	if err := os.WriteFile(next, append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// restore reads the positions that an earlier process saved. A malformed file is an error: without it seconds would be sent
+// twice, and overwriting it would destroy evidence. An empty one is ignored, because a power cut may leave it.
+func (s *Seconds) restore() error {
+	path := s.positions
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(bytes.TrimSpace(b)) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var list []position
+	if err := json.Unmarshal(b, &list); err != nil {
+		return fmt.Errorf("%s: %w; remove it to start over; scrapers will get some seconds twice", path, err)
+	}
+	now := time.Now()
+	for _, p := range list {
+		x, err := s.cursors.get(p.scraper, s.resume(p.Next), now)
+		if err != nil {
+			return nil // MaxCursors is less than it was
+		}
+		x.saved = p.Next
+		x.addLost(x.next - s.first) // seconds of this process whose names were sent before
+	}
+	return nil
+}
+
+// maxAhead is how many seconds a position may be ahead of this process.
+const maxAhead = 5 * 60
+
+// resume returns the index of the first second to send to a scraper that has everything before the Unix time next. If next is
+// ahead of this process, the clock was set back: up to [maxAhead] the scraper waits, beyond that it begins with the first
+// second of this process, which sends no second twice.
+func (s *Seconds) resume(next int64) int64 {
+	first, ok := s.unix(s.first)
+	switch {
+	case !ok:
+		return s.first
+	case next < first:
+		return max(next, first-s.history()-1) // bounds what a wrong file can say
+	case next > first+maxAhead:
+		return s.first
+	}
+	index, ok := s.stats.Timeline().Index(time.Unix(next, 0))
+	if !ok {
+		return s.first
+	}
+	return index
+}

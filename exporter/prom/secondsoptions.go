@@ -1,0 +1,46 @@
+package prom
+
+import (
+	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Defaults of [SecondsOptions].
+const (
+	DefaultMaxSamples = 500_000
+	DefaultMaxBytes   = 64 << 20
+	DefaultMaxCursors = 100
+)
+
+// SecondsOptions configure [Seconds]. The zero value is sensible.
+type SecondsOptions struct {
+	// Namespace is the prefix of all names, windowstat if empty.
+	Namespace string
+	// MaxSamples is the most samples in a response, [DefaultMaxSamples] if zero; a response has at least one second. A scraper
+	// that was away for long catches up in several responses, each small enough to be ingested before its scrape times out.
+	// With a scrape timeout below ten seconds the limit is proportionally lower.
+	MaxSamples int
+	// MaxBytes is about the largest response before compression, [DefaultMaxBytes] if zero; a sample has some 80 bytes. Unless
+	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB.
+	MaxBytes int
+	// MaxCursors is the most scrapers at a time, [DefaultMaxCursors] if zero. One that is idle for an hour makes room for
+	// another.
+	MaxCursors int
+	// Log is the metric log of the process, such as a metriclog.Writer; none if nil. With it the positions of scrapers survive
+	// a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log serves one
+	// endpoint.
+	Log Log
+	// Sampler adds series of client_golang; none if nil.
+	Sampler *sampler.Sampler
+}
+
+// Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.
+type Log interface {
+	// Logged calls f with the records of earlier processes in [from, to), Unix times, ascending by second, until f returns
+	// false. A record has the Start and the counts that the log has exactly, and zero elsewhere. A second without events has
+	// no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
+	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	// StateFile returns the path for a file of this name that belongs to the log. It returns each name once: two users would
+	// overwrite each other's state.
+	StateFile(name string) (path string, err error)
+}
