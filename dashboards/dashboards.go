@@ -1,5 +1,5 @@
-// Package dashboards has Grafana dashboards, rules for Prometheus and VictoriaMetrics, and the files to set them up, as they
-// are in its directory. The program in gen makes the dashboards.
+// Package dashboards embeds the Grafana dashboards, the rules for Prometheus and VictoriaMetrics, and their provisioning. The
+// program in gen makes the dashboards.
 package dashboards
 
 import (
@@ -14,14 +14,14 @@ import (
 //go:embed *.json runbook.md README.md rules provisioning compose
 var files embed.FS
 
-// FS has all files.
+// FS returns all files.
 func FS() fs.FS { return files }
 
-// ErrChanged is the error of [Write] for each file that it would have to overwrite.
+// ErrChanged is the error of [Write] for each file that it would overwrite.
 var ErrChanged = errors.New("has other contents")
 
-// Write writes all files to a directory, which is made if need be. A file that is there with other contents, or a link to
-// nothing, is somebody's work: it is [ErrChanged], and nothing is written, unless overwrite is true.
+// Write writes all files to a directory, which is made if needed. Unless overwrite is true, an existing file with other contents or
+// a dangling link is [ErrChanged], and nothing is written.
 func Write(dir string, overwrite bool) error {
 	var changed []error
 	err := each(func(name string, text []byte) error {
@@ -54,7 +54,7 @@ func Write(dir string, overwrite bool) error {
 	})
 }
 
-// each calls f for every file, with the name in the way of the operating system.
+// each calls f for every file, with the operating system's path separators.
 func each(f func(name string, text []byte) error) error {
 	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -56,7 +56,7 @@ func (b *board) resourceCalls(v view) {
 	)
 	b.add(
 		12, 8,
-		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and what is orange was too much."},
+		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and the orange calls exceeded it."},
 			query{legend: "admitted", expr: peak(v.inSecond("pass"), "$__interval")},
 			query{legend: "refused", expr: peak(v.inSecond("block"), "$__interval")},
 			query{legend: "on borrowed quota", expr: peak(v.inSecond("occupied_pass"), "$__interval")},
@@ -65,7 +65,7 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
-		quiet(series(head{12, "Refused by reason", perSecondUnit, "On average, by what refused the calls: the limit, or the caller's word; with --metrics.by they are not told apart. And the calls that passed on quota borrowed from a later time."},
+		quiet(series(head{12, "Refused by reason", perSecondUnit, "Average by reason: the limit that refused the calls, or the reason passed to Block; with --metrics.by there is only one. Also the calls admitted on quota borrowed from a later second."},
 			query{legend: "refused, {{reason}}", expr: named(view{one, "reason"}.rate("block_total"), "reason", "for any reason")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
@@ -84,7 +84,7 @@ func (b *board) resourceTimes(v view) {
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Second by second if the page of seconds is asked for histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see the end of the page."},
+		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see the end of the page."},
 			true, classic+gaps),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
@@ -105,7 +105,7 @@ func (b *board) resourceNative() {
 	b.row("Native histogram, where the server keeps them")
 	b.add(
 		width, 9,
-		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; second by second if the page of seconds is asked for histogram=native. Empty if the server keeps classic ones."},
+		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; of single seconds if the per-second endpoint is scraped with histogram=native. Empty if the server keeps classic ones."},
 			false, v.added("rt_seconds")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 	)
 }
@@ -167,6 +167,6 @@ func gauges() *timeseries.PanelBuilder {
 	} {
 		queries = append(queries, query{legend: g.legend, expr: v.sum(v.metric(g.name))})
 	}
-	return simple(series(head{21, "Without the page of seconds", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets, and over origins if they are told apart, whose peaks need not be of one second."},
+	return simple(series(head{21, "Without the per-second endpoint", calls, "What /metrics has of single seconds: the last one before each scrape, and the highest sliding second of the minute before, summed over the targets, and over origins if they are told apart, whose peaks need not be of one second."},
 		queries...))
 }

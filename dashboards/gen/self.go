@@ -20,7 +20,7 @@ func pace(name, by string) string {
 // self is about windowstat itself: what it costs, and whether anything is lost.
 func self() (file, error) {
 	b := newBoard("self", "windowstat itself",
-		"What counting costs, and whether every second arrives: pages, readers, pushes, the metric log, overflow, the clock, the sampler.")
+		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler.")
 	b.withVariables()
 	b.withAnnotations()
 	b.selfFigures()
@@ -46,12 +46,12 @@ func (b *board) selfFigures() {
 	b.add(
 		4, 4,
 		figure(head{1, "Targets", number, "Processes that show their metrics."}, "count("+own("build_info")+")"),
-		figure(head{2, "Lost", duration, "Seconds that a reader, a push or the metric log did not get, over the time shown."}, strings.Join(lost, " + ")).
+		figure(head{2, "Lost", duration, "Seconds that were dropped before a scraper, a push or the metric log got them, over the time shown."}, strings.Join(lost, " + ")).
 			Thresholds(above(0.5, "red")).ColorScheme(byThreshold()),
 		figure(head{3, "Overflow", number, "Calls that were counted as _other, or have no place in the call tree, because there were too many names."}, strings.Join(kinds, " + ")).
 			Thresholds(above(0.5, "orange")).ColorScheme(byThreshold()),
-		figure(head{4, "Scrape", duration, "How long the slowest of the last answers of a page took."}, "max("+own("scrape_duration_seconds")+")"),
-		figure(head{5, "Lag", duration, "Sealed seconds that the reader who is furthest behind has not had. It has them with the next scrape, so an interval of scrapes is normal."},
+		figure(head{4, "Scrape", duration, "Duration of the slowest of the last responses."}, "max("+own("scrape_duration_seconds")+")"),
+		figure(head{5, "Lag", duration, "Sealed seconds that the slowest scraper has not fetched yet. It gets them with the next scrape, so a scrape interval is normal."},
 			"max("+own("cursor_lag_seconds")+")"),
 		figure(head{6, "Clock", duration, "How far the wall clock of a target is from the names of its seconds."}, "max(abs("+own("clock_offset_seconds")+"))").
 			Thresholds(above(1, "orange")).ColorScheme(byThreshold()),
@@ -62,25 +62,25 @@ func (b *board) selfPages() {
 	b.row("Pages: what a scrape costs")
 	b.add(
 		8, 8,
-		series(head{7, "Duration of a scrape", duration, "How long the last answer of each page took, until it was written."},
+		series(head{7, "Duration of a scrape", duration, "Duration of the last response of each page, until it was written."},
 			query{legend: "{{page}} {{instance}}", expr: own("scrape_duration_seconds")}),
-		series(head{8, "Samples of a scrape", number, "Samples in the last answer of each page."},
+		series(head{8, "Samples of a scrape", number, "Samples in the last response of each page."},
 			query{legend: "{{page}} {{instance}}", expr: own("scrape_samples")}),
-		series(head{9, "Size of a scrape", size, "Size of the last answer of each page, before it was zipped."},
+		series(head{9, "Size of a scrape", size, "Size of the last response of each page, before compression."},
 			query{legend: "{{page}} {{instance}}", expr: own("scrape_bytes")}),
 	)
 }
 
 func (b *board) selfReaders() {
-	b.row("Readers of the page of seconds")
+	b.row("Scrapers of the per-second endpoint")
 	by := "cursor, client, instance"
 	b.add(
 		8, 8,
-		series(head{10, "Lag of readers", duration, "Sealed seconds that each reader has not had. A saw as high as the interval of its scrapes is normal; a line that grows is not."},
-			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: "max by (" + by + ") (" + own("cursor_lag_seconds") + ")"}).NoValue("no readers"),
-		series(head{11, "Delivered", "none", "Seconds that each reader got in a second: one, or more while it catches up."},
-			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: pace("cursor_delivered_seconds_total", by)}).NoValue("no readers"),
-		trouble(head{12, "Trouble of readers", "none", "Seconds, in a second, that were dropped from the history before a reader came for them, that were sent again because the connection broke, or of which the connection did not prove that they were read; and positions that could not be written to disk. The metric log has what was lost."},
+		series(head{10, "Lag of scrapers", duration, "Sealed seconds that each scraper has not fetched yet. A sawtooth as high as the scrape interval is normal; a growing line is not."},
+			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: "max by (" + by + ") (" + own("cursor_lag_seconds") + ")"}).NoValue("no scrapers"),
+		series(head{11, "Delivered", "none", "Seconds delivered to each scraper per second: one, or more while it catches up."},
+			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: pace("cursor_delivered_seconds_total", by)}).NoValue("no scrapers"),
+		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; and positions that could not be written to disk. The metric log has what was lost."},
 			query{legend: "lost", expr: sum("cursor_lost_seconds_total")},
 			query{legend: "sent again", expr: sum("cursor_resent_seconds_total")},
 			query{legend: "unconfirmed", expr: sum("cursor_unconfirmed_seconds_total")},

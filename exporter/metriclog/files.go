@@ -61,6 +61,9 @@ func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock)
 
 func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
 
+// errLocked is the error for a log that another process writes.
+var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
+
 // acquire locks the log.
 func (f *files) acquire() error {
 	if f.held() {

@@ -88,6 +88,19 @@ type Row struct {
 	PID int
 }
 
+// AppendLine appends the row as a line of the log, with the date in a time zone. The format is in the package comment.
+func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
+	b = appendHead(b, r.Start.In(loc))
+	b = appendName(b, r.Resource)
+	for _, v := range [...]int64{
+		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency,
+	} {
+		b = append(b, '|')
+		b = strconv.AppendInt(b, v, 10)
+	}
+	return append(b, "|0\n"...)
+}
+
 // Parse reads a line, with or without its newline. Like Sentinel it accepts lines of older versions, which lack some of the last
 // three fields. The error names the invalid field.
 func Parse(line string) (Row, error) {

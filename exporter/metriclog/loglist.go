@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Log is one log: the files that one process writes, identified by their names.
@@ -43,17 +42,4 @@ func (s Searcher) Logs() ([]Log, error) {
 	}
 	slices.SortFunc(logs, func(a, b Log) int { return cmp.Or(strings.Compare(a.App, b.App), a.PID-b.PID) })
 	return logs, nil
-}
-
-// AppendLine appends the row as a line of the log, with the date in a time zone. The format is in the package comment.
-func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
-	b = appendHead(b, r.Start.In(loc))
-	b = appendName(b, r.Resource)
-	for _, v := range [...]int64{
-		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency,
-	} {
-		b = append(b, '|')
-		b = strconv.AppendInt(b, v, 10)
-	}
-	return append(b, "|0\n"...)
 }

@@ -46,3 +46,54 @@ func (m *family) values(sink Sink, seconds []node.MetricNode) {
 		}
 	}
 }
+
+// distributions are the response time histograms of consecutive seconds of one resource. Their memory is reused.
+type distributions struct {
+	hs        []node.Histogram
+	unix      []int64 // of the seconds; 0 for one without a name
+	before    node.Histogram
+	missing   int  // histograms that are not kept any more, at the beginning
+	hasBefore bool // before was read
+}
+
+// read reads the histograms that are kept of the seconds in [from, to), and with before also the sum of all earlier ones.
+func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool) {
+	from = max(from, to-r.minute, v.Since())
+	n := int(max(to-from, 0))
+	for len(d.hs) < n {
+		d.hs = append(d.hs[:cap(d.hs)], node.Histogram{})
+	}
+	d.hs, d.unix = d.hs[:n], d.unix[:0]
+	first := v.Histograms(from, d.hs)
+	for i := from; i < to; i++ {
+		unix := int64(0)
+		if name, ok := r.stats.Timeline().Name(i); ok && i >= first {
+			unix = name.Unix()
+		}
+		d.unix = append(d.unix, unix)
+	}
+	d.missing = int(max(first-from, 0))
+	d.hasBefore = before && v.HistogramBefore(max(first, from), &d.before)
+}
+
+// values emits a sample of each second, computed from its histogram.
+func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
+	for i := range d.hs {
+		if h := &d.hs[i]; d.unix[i] != 0 && h.Count() > 0 {
+			sink.Value(d.unix[i], value(h))
+		}
+	}
+}
+
+// points emits the cumulative histogram at the end of each second.
+func (d *distributions) points(sink Sink) {
+	if !d.hasBefore {
+		return
+	}
+	for i := d.missing; i < len(d.hs); i++ {
+		d.before.Add(&d.hs[i])
+		if d.unix[i] != 0 {
+			sink.Histogram(d.unix[i]+1, &d.before)
+		}
+	}
+}
