@@ -1,6 +1,8 @@
 package exporter
 
 import (
+	"strings"
+
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
@@ -30,7 +32,7 @@ type Metric struct {
 // caller owns the slice.
 func Catalogue() []Metric {
 	var all []Metric
-	for _, m := range table.Metrics() {
+	for _, m := range append(table.Metrics(), table.Inbound()...) {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
 	for _, list := range [][]collector.Metric{
@@ -40,12 +42,19 @@ func Catalogue() []Metric {
 			all = append(all, Metric{Name: m.Name, Type: string(table.TypeOf(m.Name)), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 		}
 	}
-	for _, m := range table.Seconds() {
+	perSecond := func(metrics []table.Second, histogram table.Family, labels []string) {
+		for _, m := range metrics {
+			all = append(all, Metric{
+				Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: labels, Seconds: true, Logged: m.Logged,
+			})
+		}
 		all = append(all, Metric{
-			Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: []string{"resource"}, Seconds: true, Logged: m.Logged,
+			Name: strings.TrimPrefix(histogram.Name, Namespace+"_"), Type: string(histogram.Type), Unit: "seconds", Help: histogram.Help, Labels: labels,
+			Seconds: true,
 		})
 	}
-	return append(all, Metric{
-		Name: table.SecondsRT, Type: string(table.Histogram), Unit: "seconds", Help: table.SecondsRTHelp, Labels: []string{"resource"}, Seconds: true,
-	})
+	resources, inbound := table.SecondsHistograms(Namespace)
+	perSecond(table.Seconds(), resources, []string{"resource"})
+	perSecond(table.InboundSeconds(), inbound, nil)
+	return all
 }

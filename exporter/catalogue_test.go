@@ -69,8 +69,11 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := x.Start()
-	e := x.Collector.Resource("a").Enter()
-	e.Exit(io.ErrUnexpectedEOF) // classes are shown when there are some
+	call := func(err error) {
+		_, e, _ := x.Collector.Enter(t.Context(), "a", collector.Inbound(), collector.Admitted())
+		e.Exit(err)
+	}
+	call(io.ErrUnexpectedEOF) // classes are shown when there are some
 	get := func(path string) map[string]*dto.MetricFamily {
 		rec := httptest.NewRecorder()
 		x.Handler().ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
@@ -89,8 +92,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil {
 			break
 		}
-		e := x.Collector.Resource("a").Enter()
-		e.Exit(nil)
+		call(nil)
 	}
 	maps.Copy(all, seconds)
 	if err := stop(); err != nil {

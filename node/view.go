@@ -87,6 +87,16 @@ func (v *View) Remove(since int64) {
 	v.leaves = left
 }
 
+// Used reports whether the view has a leaf, or had one that counted something. A nil View has not.
+func (v *View) Used() bool {
+	if v == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.leaves) > 0 || v.removed != nil
+}
+
 // Empty reports whether the view has no leaves.
 func (v *View) Empty() bool { return len(v.list()) == 0 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,14 @@ func (s *service) live(t *testing.T, seconds int) {
 				continue
 			}
 			for range i + 1 {
+				if name == "plain" { // a request
+					_, e, err := s.Enter(t.Context(), name, collector.Inbound())
+					if err != nil {
+						t.Fatal(err)
+					}
+					e.Exit(nil)
+					continue
+				}
 				e := s.Resource(name).Enter()
 				e.Exit(nil)
 			}
@@ -85,6 +94,7 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 	page.ServeHTTP(rec, r)
 	want := strings.ReplaceAll(rec.Body.String(), `{resource="`, `{instance="i",job="j",resource="`)
+	want = regexp.MustCompile(`(?m)^(windowstat_persecond_inbound_\w+) `).ReplaceAllString(want, `$1{instance="i",job="j"} `)
 
 	var b strings.Builder
 	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
@@ -105,7 +115,7 @@ func TestOpenMetricsIsThePage(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(got), len(want))
 	}
 	// Families and series stand together.
-	if n := strings.Count(b.String(), "# TYPE "); n != 6 {
+	if n := strings.Count(b.String(), "# TYPE "); n != 12 {
 		t.Errorf("%d families", n)
 	}
 	seen, last := map[string]bool{}, ""
@@ -156,7 +166,11 @@ func TestOpenMetricsOfALogThatGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, metric := range seconds.Logged(table.Namespace) {
-		if n := strings.Count(out.String(), "\n"+metric+`{instance="i",job="j",resource="plain"} `); n != 5 {
+		labels := `{instance="i",job="j",resource="plain"} `
+		if strings.Contains(metric, "_inbound_") {
+			labels = `{instance="i",job="j"} `
+		}
+		if n := strings.Count(out.String(), "\n"+metric+labels); n != 5 {
 			t.Errorf("%s has %d seconds, want 5", metric, n)
 		}
 	}

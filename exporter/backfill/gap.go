@@ -11,6 +11,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
 )
 
 // Gap is a range of seconds that a database lacks, of one instance of a service. It is safe for concurrent use.
@@ -68,6 +69,9 @@ func (g *Gap) emit(ctx context.Context, metric string, to time.Time, most int, s
 	log := seconds.NewFiller(g.namespace(), metric, g.From.Unix(), most, sink)
 	err := g.rows(ctx, g.From.Add(-lookback), to, nil, func(row *metriclog.Row) error {
 		record := row.Record()
+		if g.Match != nil && row.Resource == collector.InboundTotal {
+			record = node.MetricNode{Start: row.Start} // the process ran; the total is not selected
+		}
 		log.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record)
 		return nil
 	})

@@ -42,7 +42,7 @@ func (p *Metrics) Gather(to Sink) {
 			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:])
-			s.histogram(s.resource.View().Node(), s.resource.Exemplars())
+			s.histogram(s.List, s.resource.View().Node(), s.resource.Exemplars())
 		}
 		switch p.by {
 		case byOrigin:
@@ -53,6 +53,7 @@ func (p *Metrics) Gather(to Sink) {
 			s.view("", s.resource.View())
 		}
 	}
+	s.total()
 	p.SelfMetrics(to)
 }
 
@@ -98,21 +99,38 @@ func (s *scrape) view(name string, view collector.View) bool {
 		if s.by == "" {
 			exemplars = s.resource.Exemplars()
 		}
-		s.histogram(v, exemplars)
+		s.histogram(s.List, v, exemplars)
 	} else {
 		s.reading.Set(v.Snapshot(s.now, nil))
 	}
-	for _, m := range s.List {
+	s.all(s.List)
+	return true
+}
+
+// total emits the metrics of all inbound traffic, once there was any.
+func (s *scrape) total() {
+	v := s.stats.Inbound().Node()
+	if !v.Used() {
+		return
+	}
+	s.reading.Set(v.Snapshot(s.now, &s.h))
+	s.to.Labels(nil, nil)
+	s.histogram(s.inbound, v, nil)
+	s.all(s.inbound)
+}
+
+// all emits what the reading has of some metrics.
+func (s *scrape) all(metrics []*Metric) {
+	for _, m := range metrics {
 		if m.Value != nil {
 			s.to.Value(m, m.Value(&s.reading))
 		}
 	}
-	return true
 }
 
 // histogram emits the histogram of a view.
-func (s *scrape) histogram(v *node.View, exemplars []collector.Exemplar) {
-	for _, m := range s.List {
+func (s *scrape) histogram(metrics []*Metric, v *node.View, exemplars []collector.Exemplar) {
+	for _, m := range metrics {
 		if m.Type == table.Histogram {
 			s.to.Histogram(m, &s.h, v.Began(), exemplars)
 		}

@@ -24,6 +24,8 @@ type Metrics struct {
 	// List has the metrics of resources, in the documented order.
 	List []*Metric
 
+	inbound []*Metric // the metrics of all inbound traffic
+
 	stats        *collector.Collector
 	namespace    string
 	by           string
@@ -84,6 +86,11 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 		}
 		p.List = append(p.List, p.metric(m, len(p.List)))
 	}
+	for _, m := range table.Inbound() {
+		if m.Type != table.Histogram || !c.DurationsUnknown() {
+			p.inbound = append(p.inbound, p.metric(m, len(p.List)+len(p.inbound)))
+		}
+	}
 	return p, nil
 }
 
@@ -93,10 +100,10 @@ func (p *Metrics) metric(m table.Metric, no int) *Metric {
 	return x
 }
 
-// Families returns the families of the metrics of resources.
+// Families returns the families of the metrics of resources and of all inbound traffic.
 func (p *Metrics) Families() []*table.Family {
 	var list []*table.Family
-	for _, m := range p.List {
+	for _, m := range slices.Concat(p.List, p.inbound) {
 		list = append(list, &m.Family)
 	}
 	return list

@@ -64,7 +64,7 @@ func (p *Metrics) published(m *collector.Metric) *Metric {
 	defer p.mu.Unlock()
 	x := p.self[m.Name]
 	if x == nil {
-		x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, len(p.List)+len(p.self))
+		x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, len(p.List)+len(p.inbound)+len(p.self))
 		p.self[m.Name] = x
 	}
 	return x
@@ -72,7 +72,7 @@ func (p *Metrics) published(m *collector.Metric) *Metric {
 
 // All returns all present metrics, those of resources first.
 func (p *Metrics) All() []*Metric {
-	all := slices.Clone(p.List)
+	all := slices.Concat(p.List, p.inbound)
 	for _, m := range append(p.stats.Metrics(), BuildInfo) {
 		if x := p.published(&m); !slices.Contains(all, x) {
 			all = append(all, x)

@@ -1,15 +1,18 @@
 package seconds
 
 import (
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
-// emitter emits the samples of resources, one resource after the other.
+// emitter emits the samples of resources, one resource after the other, or of all inbound traffic.
 type emitter struct {
 	sink      Sink
 	metrics   []*family
 	histogram *table.Family // nil if not selected
+	timed     bool          // rts is needed
 	times     bool          // rts was read
 
 	seconds []node.MetricNode
@@ -18,11 +21,36 @@ type emitter struct {
 
 var resourceLabel = []string{"resource"}
 
-// resource emits the logged seconds of a resource and then those of this process.
+// emitter makes one for the selected ones of some families.
+func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
+	e := &emitter{sink: sink, metrics: f.selected(s)}
+	e.timed = slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
+	if r.histograms(s) {
+		e.histogram, e.timed = &f.histogram, true
+	}
+	return e
+}
+
+// read reads the seconds of a view in [from, to).
+func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
+	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
+	if e.times = e.timed; e.times {
+		e.rts.read(r, v, from, to, e.histogram != nil)
+	}
+}
+
+// forget forgets what was read.
+func (e *emitter) forget() { e.seconds, e.times = nil, false }
+
+// resource emits the logged seconds of a resource and then those that were read.
 func (e *emitter) resource(name string, logged []node.MetricNode) {
-	value := []string{name}
+	e.emit(resourceLabel, []string{name}, logged)
+}
+
+// emit emits the logged seconds and then those that were read, with these labels.
+func (e *emitter) emit(labels, values []string, logged []node.MetricNode) {
 	for _, m := range e.metrics {
-		e.sink.Series(&m.family, resourceLabel, value)
+		e.sink.Series(&m.family, labels, values)
 		if m.Logged {
 			m.values(e.sink, logged)
 		}
@@ -33,7 +61,7 @@ func (e *emitter) resource(name string, logged []node.MetricNode) {
 		}
 	}
 	if e.histogram != nil && e.times {
-		e.sink.Series(e.histogram, resourceLabel, value)
+		e.sink.Series(e.histogram, labels, values)
 		e.rts.points(e.sink)
 	}
 }

@@ -19,9 +19,12 @@ import (
 type Filler struct {
 	emitter
 	rows
-	from int64 // earlier rows are not emitted
-	most int   // seconds of resources to emit at a time
-	size int   // seconds of resources buffered
+	total   *series // of all inbound traffic
+	whole   emitter // emits it, once there was any
+	inbound bool
+	from    int64 // earlier rows are not emitted
+	most    int   // seconds of resources to emit at a time
+	size    int   // seconds of resources buffered
 }
 
 // NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
@@ -30,14 +33,18 @@ type Filler struct {
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
 func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Filler {
-	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most}
-	f.sink = sink
-	for _, m := range loggedFamilies(namespace) {
-		if metric == "" || metric == m.family.Name {
-			f.metrics = append(f.metrics, &m)
+	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most, total: &series{}}
+	f.sink, f.whole.sink = sink, sink
+	choose := func(metrics []table.Second) (list []*family) {
+		for _, m := range loggedFamilies(namespace, metrics) {
+			if metric == "" || metric == m.family.Name {
+				list = append(list, &m)
+			}
 		}
+		return list
 	}
-	if len(f.metrics) == 0 {
+	f.metrics, f.whole.metrics = choose(table.Seconds()), choose(table.InboundSeconds())
+	if len(f.metrics)+len(f.whole.metrics) == 0 {
 		panic("seconds: not in the metric log: " + metric)
 	}
 	return f
@@ -45,14 +52,14 @@ func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Fille
 
 // Logged returns the full names of the metrics in the metric log, in the order of [table.Seconds].
 func Logged(namespace string) (names []string) {
-	for _, m := range loggedFamilies(namespace) {
+	for _, m := range loggedFamilies(namespace, append(table.Seconds(), table.InboundSeconds()...)) {
 		names = append(names, m.family.Name)
 	}
 	return names
 }
 
-func loggedFamilies(namespace string) (list []family) {
-	for _, m := range table.Seconds() {
+func loggedFamilies(namespace string, metrics []table.Second) (list []family) {
+	for _, m := range metrics {
 		if m.Logged {
 			list = append(list, newFamily(namespace, m))
 		}
@@ -60,7 +67,8 @@ func loggedFamilies(namespace string) (list []family) {
 	return list
 }
 
-// Add adds a row. Rows must ascend; one out of order is skipped. The record is copied.
+// Add adds a row. Rows must ascend; one out of order is skipped. The record is copied. The rows of all inbound traffic tell in
+// which seconds the process ran; they are emitted under names of their own, unless there was none.
 func (f *Filler) Add(resource string, m *node.MetricNode) {
 	at := m.Start.Unix()
 	if at >= f.from && at > f.last() {
@@ -69,7 +77,13 @@ func (f *Filler) Add(resource string, m *node.MetricNode) {
 		}
 		f.present = append(f.present, at)
 	}
-	if resource == collector.InboundTotal || at >= f.from && at < f.last() {
+	if at >= f.from && at < f.last() {
+		return
+	}
+	if resource == collector.InboundTotal {
+		if at >= f.from {
+			f.total.add(m)
+		}
 		return
 	}
 	x := f.series[resource]
@@ -104,5 +118,9 @@ func (f *Filler) Flush() {
 			delete(f.series, name)
 		}
 	}
+	if f.inbound = f.inbound || f.total.any(); f.inbound {
+		f.whole.emit(nil, nil, f.fill(f.total, maxIdle))
+	}
+	f.total.rows = f.total.rows[:0]
 	f.present, f.size, f.from = f.present[:0], 0, last+1
 }

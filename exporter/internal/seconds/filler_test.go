@@ -99,7 +99,7 @@ func TestFiller(t *testing.T) {
 			families = append(families, name)
 		}
 	}
-	if !slices.Equal(families, seconds.Logged("x")) || len(families) != 6 {
+	if !slices.Equal(families, seconds.Logged("x")) || len(families) != 12 {
 		t.Errorf("families %v", families)
 	}
 }

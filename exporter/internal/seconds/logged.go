@@ -21,15 +21,19 @@ type Log interface {
 // logged are seconds of earlier processes, from the log. A nil *logged has none.
 type logged struct {
 	rows
-	seconds int64 // number of seconds
-	size    Size  // at most
-	to      int64 // the second before which all of them are
+	total   *series // of all inbound traffic; nil if it is not selected
+	seconds int64   // number of seconds
+	size    Size    // at most
+	to      int64   // the second before which all of them are
 }
 
 // logged reads the seconds in [from, to) from the log, as many as the limit allows.
-func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limit) *logged {
+func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 	l := &logged{rows: rows{series: map[string]*series{}}, to: to}
-	var second Size // of the known resources
+	one, second := r.size(s, &r.resources), Size{} // the latter of the known resources, and of the total
+	if len(s.Resources) == 0 {
+		l.total, second = &series{}, r.size(s, &r.inbound).Size
+	}
 	// end completes the last second, and reports whether the limit allows another.
 	end := func() bool {
 		n := len(l.present)
@@ -52,7 +56,13 @@ func (r *Resources) logged(s *Selection, one rowSize, from, to int64, limit Limi
 			}
 			l.present = append(l.present, at)
 		}
-		if resource == collector.InboundTotal || !s.wants(resource) {
+		if resource == collector.InboundTotal {
+			if at >= from && l.total != nil {
+				l.total.add(m)
+			}
+			return true
+		}
+		if !s.wants(resource) {
 			return true
 		}
 		x := l.series[resource]
@@ -83,6 +93,14 @@ func (l *logged) take(resource string) []node.MetricNode {
 	of := l.series[resource]
 	delete(l.series, resource)
 	return l.fill(of, math.MaxInt64)
+}
+
+// inbound returns the seconds of all inbound traffic, nil if there was none in them.
+func (l *logged) inbound() []node.MetricNode {
+	if l == nil || l.total == nil || !l.total.any() {
+		return nil
+	}
+	return l.fill(l.total, math.MaxInt64)
 }
 
 // rest returns the resources that were not taken, sorted.

@@ -11,15 +11,22 @@ import (
 )
 
 // Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and the histogram, with the
-// label resource. It must be made with [NewResources], and is safe for concurrent use.
+// label resource; and the same of all inbound traffic without a label, once there was any. It must be made with
+// [NewResources], and is safe for concurrent use.
 type Resources struct {
 	stats     *collector.Collector
 	log       Log
-	metrics   []family
-	histogram table.Family
+	resources families
+	inbound   families
 	first     int64 // index of the first second of this process
 	minute    int64 // seconds for which response times are kept
 	bounds    int   // of the classic histogram
+}
+
+// families are the metrics of single seconds, of resources or of all inbound traffic.
+type families struct {
+	metrics   []family
+	histogram table.Family
 }
 
 // family is a row of [table.Seconds] with its full name.
@@ -32,20 +39,23 @@ func newFamily(namespace string, m table.Second) family {
 	return family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}}
 }
 
+// newFamilies leaves out what a Collector does not know.
+func newFamilies(c *collector.Collector, namespace string, metrics []table.Second) (list []family) {
+	for _, m := range metrics {
+		if !c.DurationsUnknown() || !m.Timed {
+			list = append(list, newFamily(namespace, m))
+		}
+	}
+	return list
+}
+
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
-	for _, m := range table.Seconds() {
-		if c.DurationsUnknown() && m.Timed {
-			continue
-		}
-		r.metrics = append(r.metrics, newFamily(namespace, m))
-	}
-	r.histogram = table.Family{
-		Name: namespace + "_" + table.SecondsRT, Type: table.Histogram, Help: table.SecondsRTHelp,
-	}
+	r.resources.metrics, r.inbound.metrics = newFamilies(c, namespace, table.Seconds()), newFamilies(c, namespace, table.InboundSeconds())
+	r.resources.histogram, r.inbound.histogram = table.SecondsHistograms(namespace)
 	var h node.Histogram
 	whole.Snapshot(now, &h)
 	for range h.Classic() {
@@ -62,7 +72,8 @@ func (r *Resources) First() int64 { return r.first }
 
 // Knows implements [Stream].
 func (r *Resources) Knows(metric string) bool {
-	return slices.ContainsFunc(r.metrics, func(m family) bool { return m.family.Name == metric })
+	is := func(m family) bool { return m.family.Name == metric }
+	return slices.ContainsFunc(r.resources.metrics, is) || slices.ContainsFunc(r.inbound.metrics, is)
 }
 
 // Sealed implements [Stream].
@@ -70,11 +81,22 @@ func (r *Resources) Sealed(open int64) int64 { return open }
 
 // Size implements [Stream].
 func (r *Resources) Size(s *Selection) (all Size) {
-	one := r.size(s, r.selected(s))
+	one := r.size(s, &r.resources)
 	for _, x := range s.resources(r.stats.Seal().Resources) {
 		all = all.Add(one.of(x.Name()))
 	}
+	if r.total(s) != nil {
+		all = all.Add(r.size(s, &r.inbound).Size)
+	}
 	return all
+}
+
+// total is the view of all inbound traffic, nil if it is not selected or there never was any.
+func (r *Resources) total(s *Selection) *node.View {
+	if v := r.stats.Inbound().Node(); v.Used() && len(s.Resources) == 0 {
+		return v
+	}
+	return nil
 }
 
 // lineBytes is the length of a line without names.
@@ -83,16 +105,16 @@ const lineBytes = len(`{resource=""} 123456789 1700000000000`) + 1
 // rowSize is the size of a second of a resource without the resource's name.
 type rowSize struct{ Size }
 
-// size returns the size of a second of a resource.
-func (r *Resources) size(s *Selection, metrics []*family) (one rowSize) {
-	for _, m := range metrics {
+// size returns the size of a second of a resource, or of all inbound traffic.
+func (r *Resources) size(s *Selection, f *families) (one rowSize) {
+	for _, m := range f.selected(s) {
 		one.Samples++
 		one.Bytes += lineBytes + len(m.family.Name)
 	}
 	if r.histograms(s) {
 		n := r.bounds + 3
 		one.Samples += n
-		one.Bytes += n * (lineBytes + len(r.histogram.Name) + len(`_bucket,le="0.001"`))
+		one.Bytes += n * (lineBytes + len(f.histogram.Name) + len(`_bucket,le="0.001"`))
 	}
 	return one
 }
@@ -104,10 +126,10 @@ func (one rowSize) of(name string) Size {
 }
 
 // selected returns the metrics of the selection.
-func (r *Resources) selected(s *Selection) []*family {
-	list := make([]*family, 0, len(r.metrics))
-	for i := range r.metrics {
-		if m := &r.metrics[i]; len(s.Metrics) == 0 || slices.Contains(s.Metrics, m.family.Name) {
+func (f *families) selected(s *Selection) []*family {
+	list := make([]*family, 0, len(f.metrics))
+	for i := range f.metrics {
+		if m := &f.metrics[i]; len(s.Metrics) == 0 || slices.Contains(s.Metrics, m.family.Name) {
 			list = append(list, m)
 		}
 	}
@@ -136,10 +158,9 @@ func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
 // Emit implements [Stream].
 func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64) {
 	reached = min(to, from+max(limit.Seconds, 1))
-	metrics := r.selected(s)
 	var old *logged
 	if from < r.first && r.log != nil {
-		old = r.logged(s, r.size(s, metrics), from, min(to, r.first), limit)
+		old = r.logged(s, from, min(to, r.first), limit)
 		if reached = old.to; reached == r.first {
 			// What is left of the limit is for the seconds of this process.
 			used := max(float64(old.size.Samples)/float64(max(limit.Samples, 1)), float64(old.size.Bytes)/float64(max(limit.Bytes, 1)))
@@ -147,21 +168,23 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 			reached = min(to, r.first+max(left, 0))
 		}
 	}
-	e := emitter{sink: sink, metrics: metrics, times: r.histograms(s) || slices.ContainsFunc(metrics, func(m *family) bool { return m.RT != nil })}
-	if r.histograms(s) {
-		e.histogram = &r.histogram
-	}
+	e := r.emitter(s, &r.resources, sink)
 	from = max(from, r.first)
 	for _, x := range s.resources(r.stats.Seal().Resources) {
-		e.seconds = x.View().Node().AppendSeconds(e.seconds[:0], from, reached)
-		if e.times {
-			e.rts.read(r, x.View().Node(), from, reached, r.histograms(s))
-		}
+		e.read(r, x.View().Node(), from, reached)
 		e.resource(x.Name(), old.take(x.Name()))
 	}
-	e.seconds, e.times = nil, false
+	e.forget()
 	for _, name := range old.rest() {
 		e.resource(name, old.take(name))
+	}
+	e = r.emitter(s, &r.inbound, sink)
+	total := r.total(s)
+	if total != nil {
+		e.read(r, total, from, reached)
+	}
+	if rows := old.inbound(); total != nil || rows != nil {
+		e.emit(nil, nil, rows)
 	}
 	return reached
 }

@@ -1,6 +1,7 @@
 package seconds
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/node"
@@ -32,6 +33,11 @@ func (s *series) add(m *node.MetricNode) {
 	if n := len(s.rows); n == 0 || m.Start.After(s.rows[n-1].Start) {
 		s.rows = append(s.rows, *m)
 	}
+}
+
+// any reports whether anything happened in the rows.
+func (s *series) any() bool {
+	return slices.ContainsFunc(s.rows, func(m node.MetricNode) bool { return !m.Idle() })
 }
 
 // fill returns the seconds of a resource, with idle ones. A resource that was idle for longer than maxIdle has ended.

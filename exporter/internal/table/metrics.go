@@ -3,12 +3,13 @@ package table
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
-// Metric is a metric that /metrics shows of each resource. One of Value, Optional and Labelled reads it; the histogram has
+// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, Optional and Labelled reads it; the histogram has
 // none of them.
 type Metric struct {
 	// Name without namespace.
@@ -46,49 +47,7 @@ func (r *Reading) Set(s node.Snapshot) { r.Snapshot, r.total.Counts = s, s.Total
 
 // Metrics returns the metrics of resources, in the order in which they are documented. The caller owns the slice.
 func Metrics() []Metric {
-	var totals, rates []Metric
-	for _, c := range node.Columns() {
-		if c.Kind != node.Count {
-			continue
-		}
-		m := Metric{
-			Name: c.Name + "_total", Type: Counter, Labels: resource, Help: c.Help + ".",
-			Value: func(r *Reading) float64 { return float64(*c.At(&r.total)) },
-		}
-		if m.Name == Blocks {
-			m.Labels, m.Value, m.Labelled = []string{"resource", "reason"}, nil, (*collector.Resource).Blocks
-			m.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
-		}
-		totals = append(totals, m)
-		if c.Name == "exception" {
-			totals = append(totals, Metric{
-				Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
-				Help: c.Help + ", by class; none unless classes are configured.", Labelled: (*collector.Resource).Exceptions,
-			})
-		}
-		if !c.Detail {
-			rates = append(rates, Metric{
-				Name: c.Name + "_qps", Type: Gauge, Labels: resource, Help: when(c.Help, "in the last complete second") + ".",
-				Value: func(r *Reading) float64 { return float64(*c.At(&r.Last)) },
-			})
-		}
-	}
-	return slices.Concat(totals, []Metric{
-		{
-			Name: RT, Type: Histogram, Unit: "seconds", Labels: resource,
-			Help: "Response times of calls that ended.",
-		},
-		{
-			Name: "in_flight", Type: Gauge, Labels: resource,
-			Help:  "Calls in flight: they have begun and not ended.",
-			Value: func(r *Reading) float64 { return float64(r.InFlight) },
-		},
-	}, rates, []Metric{
-		{
-			Name: "pass_qps_peak", Type: Gauge, Labels: resource,
-			Help:  "Most calls admitted in any sliding second that ended in the last minute.",
-			Value: func(r *Reading) float64 { return float64(r.Peak) },
-		},
+	all := append(ofView("", resource), []Metric{
 		{
 			Name: "limit_qps", Type: Gauge, Labels: resource,
 			Help:     "Most calls that this process admits in a second: the lowest limit on QPS for all origins together; none without one.",
@@ -99,7 +58,65 @@ func Metrics() []Metric {
 			Help:     "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
 			Optional: limit(collector.Concurrency),
 		},
+	}...)
+	at := func(name string) int { return slices.IndexFunc(all, func(m Metric) bool { return m.Name == name }) }
+	block := &all[at(Blocks)]
+	block.Labels, block.Value, block.Labelled = []string{"resource", "reason"}, nil, (*collector.Resource).Blocks
+	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
+	return slices.Insert(all, at("exception_total")+1, Metric{
+		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"}, Labelled: (*collector.Resource).Exceptions,
+		Help: "Calls that ended with an error, by class; none unless classes are configured.",
 	})
+}
+
+// Inbound returns the metrics of all inbound traffic, which is the total of a service. They have no labels, and names of their
+// own: as a resource among resources, sums would count it twice. The caller owns the slice.
+func Inbound() []Metric {
+	all := ofView("inbound_", nil)
+	for i := range all {
+		all[i].Help = inbound(all[i].Help)
+	}
+	return all
+}
+
+// inbound is the help of a metric of all inbound traffic.
+func inbound(help string) string {
+	return "All inbound traffic: " + strings.ToLower(help[:1]) + help[1:]
+}
+
+// ofView are the metrics of a view: totals, response times, what is in flight, the rates of the last second, the peak.
+func ofView(prefix string, labels []string) []Metric {
+	var totals, rates []Metric
+	for _, c := range node.Columns() {
+		if c.Kind != node.Count {
+			continue
+		}
+		totals = append(totals, Metric{
+			Name: prefix + c.Name + "_total", Type: Counter, Labels: labels, Help: c.Help + ".",
+			Value: func(r *Reading) float64 { return float64(*c.At(&r.total)) },
+		})
+		if !c.Detail {
+			rates = append(rates, Metric{
+				Name: prefix + c.Name + "_qps", Type: Gauge, Labels: labels, Help: when(c.Help, "in the last complete second") + ".",
+				Value: func(r *Reading) float64 { return float64(*c.At(&r.Last)) },
+			})
+		}
+	}
+	return slices.Concat(totals, []Metric{
+		{
+			Name: prefix + RT, Type: Histogram, Unit: "seconds", Labels: labels,
+			Help: "Response times of calls that ended.",
+		},
+		{
+			Name: prefix + "in_flight", Type: Gauge, Labels: labels,
+			Help:  "Calls in flight: they have begun and not ended.",
+			Value: func(r *Reading) float64 { return float64(r.InFlight) },
+		},
+	}, rates, []Metric{{
+		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,
+		Help:  "Most calls admitted in any sliding second that ended in the last minute.",
+		Value: func(r *Reading) float64 { return float64(r.Peak) },
+	}})
 }
 
 // limit reads the limit of a grade.

@@ -53,6 +53,16 @@ func Seconds() (all []Second) {
 	})
 }
 
+// InboundSeconds returns the same metrics of all inbound traffic, without labels, see [Inbound].
+func InboundSeconds() []Second {
+	all := Seconds()
+	for i := range all {
+		m := &all[i]
+		m.Name, m.Help = strings.Replace(m.Name, "persecond_", "persecond_inbound_", 1), inbound(m.Help)
+	}
+	return all
+}
+
 // when adds a time to the help of a column.
 func when(help, time string) string {
 	what, more, ok := strings.Cut(help, ", ")
@@ -76,9 +86,15 @@ func value(c node.Column) func(*node.MetricNode) (float64, bool) {
 
 func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// SecondsRT is the histogram of single seconds: of all response times up to the end of its second, with the label
-// resource.
+// The histograms of single seconds: of all response times up to the end of a second, of a resource and of all inbound
+// traffic.
 const (
-	SecondsRT     = "persecond_rt_seconds"
-	SecondsRTHelp = "Response times of all calls that ended before the end of this second."
+	SecondsRT = "persecond_rt_seconds"
+	InboundRT = "persecond_inbound_rt_seconds"
 )
+
+// SecondsHistograms are those two, as families with a namespace.
+func SecondsHistograms(namespace string) (resources, total Family) {
+	const help = "Response times of all calls that ended before the end of this second."
+	return Family{namespace + "_" + SecondsRT, Histogram, help}, Family{namespace + "_" + InboundRT, Histogram, inbound(help)}
+}
