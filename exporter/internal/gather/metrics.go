@@ -55,6 +55,7 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
+		//lint:ignore ST1005 it begins with the name of the option
 		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
 	}
 	return nil
@@ -64,6 +65,7 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
+		//lint:ignore ST1005 it begins with the name of the option
 		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
