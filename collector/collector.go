@@ -131,11 +131,11 @@ type Moment struct {
 	Resources []*Resource
 }
 
-// Untimed is what [Options] said.
-func (c *Collector) Untimed() bool { return c != nil && c.opts.Untimed }
+// DurationsUnknown reports whether response times are unknown, see [Options]; exporters leave them out then.
+func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
 // Seal ends every second before the present one, for all resources at once, and returns the moment it did so. Now and
-// then it retires what is idle, see [Options].RetireAfter.
+// then it retires idle leaves, see [Options].RetireAfter.
 func (c *Collector) Seal() Moment {
 	if c == nil {
 		return Moment{}
@@ -145,7 +145,7 @@ func (c *Collector) Seal() Moment {
 
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
-	now = max(now, open.Start) // somebody may have crossed into the next second since
+	now = max(now, open.Start) // another goroutine may have opened the next second since
 	c.mu.Lock()
 	// A resource that is registered later begins after the seconds that are sealed here.
 	m := Moment{Open: open.Index, Now: now, Resources: c.resources[:len(c.resources):len(c.resources)]}
@@ -166,7 +166,7 @@ func (c *Collector) Inbound() View {
 	return View{&c.inbound}
 }
 
-// Health is what a Collector knows about itself.
+// Health is the state of a Collector: what it holds, and what overflowed.
 type Health struct {
 	// Resources is how many resources there are, [Other] included once it is needed. Leaves is how many combinations of
 	// resource, origin and entrance there are, which is what takes memory; Entrances is how many of these.
@@ -177,17 +177,17 @@ type Health struct {
 	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were counted for [Other] origins and
 	// entrances, because there were too many for their resource, too many in all, or too many combinations.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
-	// TreeOverflow counts the calls whose place in the call tree is not shown, because it is too deep or the tree full.
+	// TreeOverflow counts the calls that the call tree does not show, because they are nested too deep or the tree is full.
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle.
 	Retired int64
 	// Limits is how many limits there are.
 	Limits int
-	// Clock is what the timeline knows about the wall clock.
+	// Clock is how the timeline follows the wall clock.
 	Clock leap.Health
 }
 
-// Health tells how the Collector is. All is zero for a nil Collector.
+// Health reports the state of the Collector. All is zero for a nil Collector.
 func (c *Collector) Health() Health {
 	if c == nil {
 		return Health{}

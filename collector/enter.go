@@ -20,8 +20,8 @@ type Entry struct {
 	leaf *leaf
 }
 
-// Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. Which
-// errors are failures [Options] say. It may be called from another goroutine than the one that entered, and in any
+// Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. [Options]
+// decide which errors are failures. It may be called from another goroutine than the one that entered, and in any
 // order with other entries. A second Exit counts nothing.
 //
 // Deferred as it stands it does not see a panic and counts the call as good; [Resource.Do] does see it.
@@ -49,7 +49,7 @@ func (e *Entry) exitWith(err error) (n int64) {
 		}
 	}()
 	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
-	return 0 // what is counted when it ends
+	return 0 // replaced when the call ends
 }
 
 // run exits the entry when f has returned, with its error, or panicked.
@@ -60,8 +60,8 @@ func (e *Entry) run(f func() error) (err error) {
 	return err
 }
 
-// frame is the context of an entry: what entries below it want to know. The entry is part of it, so that a call takes
-// one allocation.
+// frame is the context of an entry, by which the entries below find it. The entry is part of it, so that a call takes one
+// allocation.
 type frame struct {
 	context.Context
 	entry Entry
@@ -77,12 +77,12 @@ func (f *frame) Value(k any) any {
 	return f.Context.Value(k)
 }
 
-// String is what a context is called where one is printed, which must not read the call.
+// String describes the context where one is printed; printing it otherwise would read the call.
 func (f *frame) String() string {
 	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.entry.leaf.resource.name)
 }
 
-// frameOf finds the entry that ctx is below of, nil if there is none.
+// frameOf finds the entry above ctx, nil if there is none.
 func (c *Collector) frameOf(ctx context.Context) *frame {
 	if f, ok := ctx.(*frame); ok && f.entry.leaf.resource.c == c {
 		return f
@@ -91,7 +91,7 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth is how many entries f is below of, and at most most.
+// depth is how many entries are above f, and at most most.
 func (f *frame) depth(most int) (n int) {
 	c := f.entry.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {
@@ -161,13 +161,13 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 	return e.run(func() error { return f(ctx) })
 }
 
-// below finds the entry that ctx is below of, nil if there is none, and what a call has from there and by its options.
+// below finds the entry above ctx, nil if there is none, and applies the options of a call below it.
 func (c *Collector) below(ctx context.Context, o *options, opts []Option) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
 	switch {
 	case up != nil:
-		o.entrance = up.entry.leaf.place.entrance.name
+		o.entrance = up.entry.leaf.treeNode.entrance.name
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.entry.leaf.origin
 		}
@@ -177,7 +177,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []Option) *frame
 	return up
 }
 
-// Block records that somebody else refused a call that would have begun here, below the entry that ctx belongs to; see
+// Block records a call that was refused outside of the Collector, below the entry that ctx belongs to; see
 // [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Option) {
 	if c == nil {

@@ -12,14 +12,14 @@ import (
 
 // gate decides which calls of one resource may pass. A call is checked, stamped and counted under mu, and under the lock
 // of the stripe that it is recorded in: so the bucket that a quota counts it in is the bucket that it passes in, and no
-// other call comes between check and count. The order of locks is mu, statistic; nobody takes mu with a statistic's lock
-// held. Once there is a gate it stays, with other rules or none.
+// other call comes between check and count. The order of locks is mu, statistic: mu is never taken with a statistic's lock
+// held. A gate stays, with other rules or none.
 type gate struct {
 	mu    sync.Mutex
 	rules []rule
 }
 
-// rule is a limit with what it has seen of the resource.
+// rule is a limit with the passes that it has counted.
 type rule struct {
 	Limit
 	quota *node.Quota // nil for concurrency, which is read from the statistics
@@ -28,7 +28,7 @@ type rule struct {
 // setLimits gives the resource those limits that are for it. Holds the collector's mu.
 func (r *Resource) setLimits(all []Limit) {
 	var rules []rule
-	r.blocks.prune(func(string) bool { return false })
+	r.blocks.prune()
 	for _, l := range all {
 		if l.Matches(r.name) || r.name == Other && l.pattern() {
 			rules = append(rules, rule{Limit: l})
@@ -44,8 +44,8 @@ func (r *Resource) setLimits(all []Limit) {
 	r.kept.replace(r, rules)
 }
 
-// replace puts new rules in the place of the old ones, with what has passed in the last second. Calls wait for it from
-// before it looks, so that none is missed.
+// replace replaces the rules. The quotas of the new ones begin with the passes of the last second. Calls wait from before
+// those are read, so that none is missed.
 func (g *gate) replace(r *Resource, rules []rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +67,8 @@ func (g *gate) replace(r *Resource, rules []rule) {
 	g.rules = rules
 }
 
-// view is what the rule is about: the resource, or one of its origins. It is nil for an origin that has not called.
+// view is the calls that the rule limits: of the resource, or of one of its origins. It is nil for an origin that has not
+// called.
 func (x *rule) view(r *Resource) *node.View {
 	if x.Origin == "" {
 		return r.view
@@ -118,8 +119,8 @@ func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err
 	return false, &BlockedError{Limit: *by, Resource: l.resource.name, Origin: l.origin, Reading: reading, Cancelled: cancelled}
 }
 
-// admit checks and counts the call in one step. If it is refused, admit returns the limit that refused it and what that
-// saw; if it may wait instead, a loan.
+// admit checks and counts the call in one step. For a refused call it returns the limit and its reading; for one that may
+// wait instead, a loan, too.
 func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 	l := e.leaf
 	g.mu.Lock()
@@ -155,8 +156,8 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *Limit, int64) {
 	return nil, by, reading
 }
 
-// concurrency returns the limit on what is in flight that has no room for one more call, nil if there is none.
-// Exits in between make the reading too high, never too low, and calls that enter wait for mu.
+// concurrency returns the limit on calls in flight that has no room for one more, nil if all have. Exits in between make
+// the reading too high, never too low, and calls that enter wait for mu.
 func (g *gate) concurrency(l *leaf, o *options, now leap.Reading) (*Limit, int64) {
 	for i := range g.rules {
 		x := &g.rules[i]
@@ -221,16 +222,16 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 	return c.line.At(now).Reading(bucket).Sub(now)
 }
 
-// errClock is why a call gives up that waits by a clock that stands still.
+// errClock ends the wait of a call whose clock stands still.
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
 func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived leap.Reading) error {
 	l := e.leaf
 	c := l.resource.c
-	// A clock of the Collector's own may stand still; nobody waits for it for ever.
-	patience := time.NewTimer(2 * node.OccupyTimeout)
-	defer patience.Stop()
+	// [Options].Now may stand still; no call waits for it for ever.
+	maxWait := time.NewTimer(2 * node.OccupyTimeout)
+	defer maxWait.Stop()
 	for {
 		now := c.line.Now()
 		var ok bool
@@ -244,7 +245,7 @@ func (g *gate) wait(ctx context.Context, e *Entry, o *options, b *loan, arrived 
 			continue
 		case <-ctx.Done():
 			reason = context.Cause(ctx)
-		case <-patience.C:
+		case <-maxWait.C:
 		}
 		timer.Stop()
 		g.mu.Lock()

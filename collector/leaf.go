@@ -11,10 +11,10 @@ type leaf struct {
 	*node.Statistic
 	leafKey
 	resource *Resource
-	place    *TreeNode
+	treeNode *TreeNode
 }
 
-// leafKey tells the leaves of one place apart.
+// leafKey tells the leaves of one tree node apart.
 type leafKey struct {
 	origin  string
 	inbound bool
@@ -24,12 +24,12 @@ type leafKey struct {
 // views are all views that the leaf is a part of. Holds the collector's mu.
 func (l *leaf) views() []*node.View {
 	c, r := l.resource.c, l.resource
-	views := []*node.View{r.view, l.place.view}
+	views := []*node.View{r.view, l.treeNode.view}
 	if o := r.origin(l.origin); o.view != r.view {
 		views = append(views, o.view)
 	}
 	if !l.nested {
-		views = append(views, c.root.view, l.place.entrance.view)
+		views = append(views, c.root.view, l.treeNode.entrance.view)
 	}
 	if l.inbound {
 		views = append(views, c.inbound.view)
@@ -46,15 +46,15 @@ func (l *leaf) block(reason string, n int64) bool {
 	return true
 }
 
-// spot is where a call belongs, as far as the limits allow.
+// spot is the leaf that counts a call, existing or to be made, within the limits of [Options].
 type spot struct {
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if there is none yet
-	over     *atomic.Int64 // counts calls that are beyond the limit; nil if this is not one
+	over     *atomic.Int64 // counts the calls beyond a limit; nil for a call within all limits
 }
 
-// spot finds where a call of a resource belongs. It changes nothing, and takes no lock.
+// spot finds the leaf of a call. It changes nothing, and takes no lock.
 func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
 	s := spot{entrance: o.entrance, key: leafKey{o.origin, o.inbound, up != nil}}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
@@ -65,7 +65,7 @@ func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
 	}
 	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil && c.leafCount.Load() >= int64(c.opts.MaxLeaves) {
 		s.entrance, s.over = Other, &c.overflow.leaves
-		if !c.limits.Load().origins[s.key.origin] { // nobody escapes a limit so
+		if !c.limits.Load().origins[s.key.origin] { // so that no origin escapes a limit
 			s.key.origin = Other
 		}
 		s.leaf = r.leaf(s.entrance, s.key)

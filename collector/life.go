@@ -56,7 +56,7 @@ func (l *life) next() *life {
 			return &life{c: l.c, view: node.NewView(l.c.shape, l.c.line.Now())}
 		}
 	case ofContext:
-		if t := l.resource.now().place(l.key); t != nil {
+		if t := l.resource.now().treeNode(l.key); t != nil {
 			return &t.life
 		}
 	case ofEntrance:

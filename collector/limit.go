@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Grade says what a [Limit] limits: Sentinel's grade.
+// Grade is the quantity that a [Limit] limits: Sentinel's grade.
 type Grade int
 
 const (
 	// QPS limits the passes of a second.
 	QPS Grade = iota
-	// Concurrency limits what is in flight. A batch is one.
+	// Concurrency limits the calls in flight. A batch is one.
 	Concurrency
 )
 
@@ -47,16 +47,15 @@ type Limit struct {
 	Resource string
 	// Origin limits the calls of one origin; empty, those of all origins together (Sentinel's limitApp default).
 	Origin string
-	// Grade is what is limited.
+	// Grade is the limited quantity.
 	Grade Grade
-	// Count is how much of it is allowed; 0 refuses every call.
+	// Count is the most that is allowed; 0 refuses every call.
 	Count int64
 	// Strict makes a limit on QPS hold for every second, not only for those that begin when a bucket does.
 	Strict bool
 }
 
-// String is what the limit is called as the reason of a block, such as "qps GET /users/*": it does not change with the
-// count.
+// String is the limit's name as the reason of a block, such as "qps GET /users/*". It does not change with the count.
 func (l Limit) String() string {
 	s := l.Grade.String() + " " + l.Resource
 	if l.Origin != "" {
@@ -87,7 +86,7 @@ func match(pattern, name string) bool {
 		if !more {
 			return len(name) >= len(part) && strings.HasSuffix(name, part)
 		}
-		i := strings.Index(name, part) // the first place is the best: it leaves the most to those that follow
+		i := strings.Index(name, part) // the first match is the best: it leaves the most to the parts that follow
 		if i < 0 {
 			return false
 		}
@@ -95,18 +94,18 @@ func match(pattern, name string) bool {
 	}
 }
 
-// ErrBlocked is the error of a call that a limit refused; errors.As finds the [BlockedError] that says which.
+// ErrBlocked is the error of a call that a limit refused; errors.As finds the [BlockedError] that names the limit.
 var ErrBlocked = errors.New("collector: blocked")
 
-// BlockedError says why a call was refused. errors.Is(err, ErrBlocked) holds for it.
+// BlockedError is the reason why a call was refused. errors.Is(err, ErrBlocked) holds for it.
 type BlockedError struct {
 	// Limit is the rule that refused the call.
 	Limit Limit
 	// Resource and Origin are those of the call.
 	Resource, Origin string
-	// Reading is what the rule saw: the passes of the last second, or what was in flight.
+	// Reading is the value that the limit compared: the passes of the last second, or the calls in flight.
 	Reading int64
-	// Cancelled is why a prioritized call stopped waiting for a bucket, its context's error; nil if it did not wait.
+	// Cancelled is the error that ended the wait of a prioritized call, usually its context's; nil if it did not wait.
 	Cancelled error
 }
 
@@ -136,7 +135,7 @@ const Cancelled = "cancelled"
 // ruleSet is all limits. It is replaced, not changed.
 type ruleSet struct {
 	list    []Limit
-	names   map[string]bool // resources that are named exactly: they always have a place
+	names   map[string]bool // resources that are named exactly: they are always registered
 	origins map[string]bool // and origins
 }
 
@@ -183,8 +182,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	return count, ok
 }
 
-// SetLimits replaces all limits, for all resources at once, while calls go on. What has passed in the last second, and
-// what is in flight, counts for the new limits. If any limit is wrong none is changed, and the error names all that is
+// SetLimits replaces all limits, for all resources at once, while calls go on. The passes of the last second,
+// and the calls in flight, count for the new limits. If any limit is wrong none is changed, and the error names all that is
 // wrong. A call that was about to enter a resource without limits in this very moment may enter uncounted.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {

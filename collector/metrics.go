@@ -74,61 +74,35 @@ func (c *Collector) Metrics() []Metric {
 }
 
 // own are the metrics of the Collector itself.
-func (c *Collector) own() []Metric {
-	read := func(f func(Health) float64) func() float64 { return func() float64 { return f(c.Health()) } }
-	return []Metric{
-		{
-			Name: "resources", Help: "Resources that are kept apart, _other included.",
-			Value: read(func(h Health) float64 { return float64(h.Resources) }),
-		},
-		{
-			Name: "overflow_events_total", Help: "Calls counted for the resource _other, because there were too many names.",
-			Value: read(func(h Health) float64 { return float64(h.Overflow) }),
-		},
-		{
-			Name: "leaves", Help: "Combinations of resource, origin and entrance that are kept apart; they take the memory.",
-			Value: read(func(h Health) float64 { return float64(h.Leaves) }),
-		},
-		{
-			Name: "entrances", Help: "Entrances that are kept apart.",
-			Value: read(func(h Health) float64 { return float64(h.Entrances) }),
-		},
-		{
-			Name: "origin_overflow_events_total", Help: "Calls counted for the origin _other, because their resource had too many origins.",
-			Value: read(func(h Health) float64 { return float64(h.OriginOverflow) }),
-		},
-		{
-			Name: "entrance_overflow_events_total", Help: "Calls counted for the entrance _other, because there were too many entrances.",
-			Value: read(func(h Health) float64 { return float64(h.EntranceOverflow) }),
-		},
-		{
-			Name: "leaf_overflow_events_total", Help: "Calls counted for the origin and entrance _other, because there were too many combinations.",
-			Value: read(func(h Health) float64 { return float64(h.LeafOverflow) }),
-		},
-		{
-			Name: "tree_overflow_events_total", Help: "Calls whose place in the call tree is not shown, because it is too deep or the tree is full.",
-			Value: read(func(h Health) float64 { return float64(h.TreeOverflow) }),
-		},
-		{
-			Name: "retired_resources_total", Help: "Resources that were retired because they were idle.",
-			Value: read(func(h Health) float64 { return float64(h.Retired) }),
-		},
-		{
-			Name: "limits", Help: "Limits in force.",
-			Value: read(func(h Health) float64 { return float64(h.Limits) }),
-		},
-		{
-			Name: "clock_steps_total", Help: "Wall clock steps of a second or more.",
-			Value: read(func(h Health) float64 { return float64(h.Clock.Steps) }),
-		},
-		{
-			Name: "clock_offset_seconds", Unit: "seconds", Help: "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
-			Value: read(func(h Health) float64 { return h.Clock.Offset.Seconds() }),
-		},
-		{
-			Name: "clock_repeated_seconds_total", Unit: "seconds",
-			Help:  "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
-			Value: read(func(h Health) float64 { return float64(h.Clock.Repeated) }),
-		},
+func (c *Collector) own() (all []Metric) {
+	metric := func(name, unit, help string, read func(Health) float64) {
+		all = append(all, Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return read(c.Health()) }})
 	}
+	metric("resources", "", "Resources that are kept apart, _other included.",
+		func(h Health) float64 { return float64(h.Resources) })
+	metric("overflow_events_total", "", "Calls counted for the resource _other, because there were too many names.",
+		func(h Health) float64 { return float64(h.Overflow) })
+	metric("leaves", "", "Combinations of resource, origin and entrance that are kept apart; they take the memory.",
+		func(h Health) float64 { return float64(h.Leaves) })
+	metric("entrances", "", "Entrances that are kept apart.",
+		func(h Health) float64 { return float64(h.Entrances) })
+	metric("origin_overflow_events_total", "", "Calls counted for the origin _other, because their resource had too many origins.",
+		func(h Health) float64 { return float64(h.OriginOverflow) })
+	metric("entrance_overflow_events_total", "", "Calls counted for the entrance _other, because there were too many entrances.",
+		func(h Health) float64 { return float64(h.EntranceOverflow) })
+	metric("leaf_overflow_events_total", "", "Calls counted for the origin and entrance _other, because there were too many combinations.",
+		func(h Health) float64 { return float64(h.LeafOverflow) })
+	metric("tree_overflow_events_total", "", "Calls whose place in the call tree is not shown, because it is too deep or the tree is full.",
+		func(h Health) float64 { return float64(h.TreeOverflow) })
+	metric("retired_resources_total", "", "Resources that were retired because they were idle.",
+		func(h Health) float64 { return float64(h.Retired) })
+	metric("limits", "", "Limits in force.",
+		func(h Health) float64 { return float64(h.Limits) })
+	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
+		func(h Health) float64 { return float64(h.Clock.Steps) })
+	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
+		func(h Health) float64 { return h.Clock.Offset.Seconds() })
+	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
+		func(h Health) float64 { return float64(h.Clock.Repeated) })
+	return all
 }

@@ -19,10 +19,10 @@ const (
 )
 
 // CleanName returns the name under which a resource is kept: the name itself, if it is UTF-8 of 1 to [MaxNameLength]
-// bytes. Each run of bytes that are not UTF-8 becomes one U+FFFD. A name that is too long is cut at a character, and ends in "~" and
-// a hash of all of it, so that two names that begin alike stay apart. The empty name becomes [Unnamed]. The names of
-// views, [Root] and [InboundTotal], get a "_" in front. All else, newlines and quotes included, is kept: exporters
-// escape what their format needs. Origins, entrances and reasons are cleaned in the same way.
+// bytes. Each run of bytes that are not UTF-8 becomes one U+FFFD. A name that is too long is cut at a character, and ends
+// in "~" and a hash of all of it, so that two names that begin alike stay apart. The empty name becomes [Unnamed]. The
+// names of views, [Root] and [InboundTotal], get a "_" in front. All else, newlines and quotes included, is kept:
+// exporters escape what their format needs. Origins, entrances and reasons are cleaned in the same way.
 func CleanName(name string) string {
 	if name == Root || name == InboundTotal {
 		return "_" + name

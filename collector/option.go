@@ -2,7 +2,7 @@ package collector
 
 import "time"
 
-// Option says how a call is counted, see [Collector.Enter].
+// Option changes how a call is counted, see [Collector.Enter].
 type Option struct {
 	kind optionKind
 	text string
@@ -24,41 +24,40 @@ const (
 	optionPassed
 )
 
-// Origin says who calls: Sentinel's origin. Entries below this one have the same origin, unless they say otherwise or
-// are [Outbound].
+// Origin names the caller: Sentinel's origin. Entries below this one have the same origin, unless they name another or are
+// [Outbound].
 func Origin(name string) Option { return Option{kind: optionOrigin, text: name} }
 
 // Entrance names the context of the call, where its chain enters: Sentinel's context name. It counts for the first
 // entry of a chain; those below it are in the same context. Without it that is [DefaultEntrance].
 func Entrance(name string) Option { return Option{kind: optionEntrance, text: name} }
 
-// Inbound says that the call comes into the process from outside: it is part of [InboundTotal].
+// Inbound marks a call that comes into the process from outside: it is part of [InboundTotal].
 func Inbound() Option { return Option{kind: optionInbound} }
 
-// Outbound says that the call leaves the process. Who called in does not matter to what is called then, so the origin
-// of the entry above is not passed on.
+// Outbound marks a call that leaves the process. It does not inherit the origin of the entry above.
 func Outbound() Option { return Option{kind: optionOutbound} }
 
-// Batch says that the entry stands for n calls: they pass, or are refused, together, take the same time, and are one in
-// flight. Below 1 it is 1.
+// Batch makes the entry stand for n calls: they pass, or are refused, together, take the same time, and are one in flight.
+// Below 1 it is 1.
 func Batch(n int64) Option { return Option{kind: optionBatch, n: n} }
 
-// Prioritized says that the call, if a limit on QPS refuses it, may wait for the next bucket: at most half a second,
-// and not longer than its context. See [Limit].
+// Prioritized lets a call that a limit on QPS refuses wait for the next bucket: at most half a second, and not longer than
+// its context. See [Limit].
 func Prioritized() Option { return Option{kind: optionPrioritized} }
 
-// Admitted says that somebody else has decided to let the call through. No limit refuses it, but it uses them up.
+// Admitted marks a call that was already let through. No limit refuses it, but it counts for all of them.
 func Admitted() Option { return Option{kind: optionAdmitted} }
 
-// StartedAt says when the call began, for one that is entered late. Its response time counts from then, but it passes,
-// and is in flight, from now on: what is sealed stays as it is. A time to come, and the zero time, are the present.
+// StartedAt is when the call began, for one that is entered late. Its response time counts from then; it passes, and is in
+// flight, from now on, because sealed seconds do not change. A time to come, and the zero time, are the present.
 func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} }
 
-// Passed says that the call passed before, and was counted then by another process: it is in flight and completes here,
-// and does not pass. No limit refuses it, or is used up.
+// Passed marks a call whose pass another process has counted: here it is in flight and completes, and does not pass. No
+// limit refuses it or counts it.
 func Passed() Option { return Option{kind: optionPassed} }
 
-// options are what a call's options say together.
+// options are all options of a call.
 type options struct {
 	origin, entrance string
 	hasOrigin        bool

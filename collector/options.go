@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// What [Options] are if they do not say.
+// Defaults of [Options].
 const (
 	DefaultMaxResources = 10_000
 	DefaultMaxOrigins   = 100
@@ -37,10 +37,10 @@ type Options struct {
 	// MaxDepth is how deep the call tree is, [DefaultMaxDepth] if zero. Entries below that are counted as all are; where they
 	// were called from is not shown.
 	MaxDepth int
-	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired: its series end, and its place
-	// is free for another. Its counts stay in every total that they are part of. [DefaultRetireAfter] if zero, never if
+	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired: its series end, and there is
+	// room for another. Its counts stay in every total that they are part of. [DefaultRetireAfter] if zero, never if
 	// negative, and otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
-	// retired with its last leaf; a handle that somebody kept starts it again.
+	// retired with its last leaf; a call by a kept handle registers it again.
 	RetireAfter time.Duration
 	// Windows shape the windows and the histogram of every resource.
 	Windows node.Options
@@ -50,11 +50,11 @@ type Options struct {
 	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
 	// Nil gives them none. A panic is [ErrPanicked].
 	ExceptionClass func(error) string
-	// Untimed says that how long calls take is not known, as of those that a log without durations tells of. Their response
-	// times are 0 here, and the ways out leave out what is about them.
-	Untimed bool
-	// After is the last second that a process before this one handed out, such as the last one in its metric log: no second
-	// of this process has its name, or an earlier one. The zero Time is none.
+	// DurationsUnknown marks calls whose response times are unknown, such as those read from a log without durations. They
+	// count as 0, and exporters leave out every metric of response times.
+	DurationsUnknown bool
+	// After is the last second that a process before this one has logged or sent: no second of this process has its name, or
+	// an earlier one. The zero Time is none.
 	After time.Time
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
 	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
@@ -106,8 +106,8 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// IsException is what counts as an exception unless [Options] say otherwise: every error but context.Canceled, because
-// a caller that no longer waits is no fault of what it called. context.DeadlineExceeded is an exception.
+// IsException is the default of [Options].Exception: every error but context.Canceled is an exception. A caller that no
+// longer waits is no fault of the callee. context.DeadlineExceeded is an exception.
 func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
 
 // Ignore returns an [Options].Exception for which all errors are exceptions but those that match one of the targets,

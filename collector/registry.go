@@ -27,7 +27,7 @@ func (c *Collector) Resource(name string) *Resource {
 	}
 	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
 	if other := c.other.Load(); other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue()) {
-		if r, ok := c.byName.Load(clean); ok { // somebody has just taken the last place for it
+		if r, ok := c.byName.Load(clean); ok { // somebody has just registered it
 			return r.(*Resource)
 		}
 		return other
@@ -37,7 +37,7 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.register(clean)
 }
 
-// full reports whether there is no place for a resource with this name.
+// full reports whether there is no room for a resource with this name.
 func (c *Collector) full(name string) bool {
 	return (c.count.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
 		!c.limits.Load().names[name]
@@ -59,7 +59,7 @@ func (c *Collector) register(name string) *Resource {
 	}
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.count.Add(1) // after it can be found: whoever sees the collector full finds every name in it
+	c.count.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
 	return r
 }
 
@@ -80,7 +80,7 @@ func (c *Collector) newResource(name string) *Resource {
 func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	var at *TreeNode
 	if up != nil {
-		at = up.entry.leaf.place
+		at = up.entry.leaf.treeNode
 	} else {
 		at = c.entrance(o.entrance)
 	}
@@ -99,8 +99,8 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 				continue // r was retired in this moment
 			}
 		}
-		if up != nil && up.entry.leaf.place.child(s.leaf.resource.name) != s.leaf.place {
-			up.entry.leaf.place.cutOff()
+		if up != nil && up.entry.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
+			up.entry.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)
 		}
 		if s.over != nil {
@@ -116,12 +116,12 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
 		return false // made with the leaf
 	}
-	at := up.entry.leaf.place
-	return at.child(l.resource.name) != l.place && !at.dead.Load() && at.entrance == l.place.entrance &&
+	at := up.entry.leaf.treeNode
+	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
 		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth
 }
 
-// makeLeaf finds or makes the leaf of a call and its place in the tree. It returns nil if the resource was retired.
+// makeLeaf finds or makes the leaf of a call and its node in the tree. It returns nil if the resource was retired.
 func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,26 +130,26 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	}
 	s := c.spot(r, up, o)
 	if s.leaf == nil {
-		place := r.place(s.entrance)
-		if place == nil {
-			place = c.newPlace(r, s.entrance)
+		tn := r.treeNode(s.entrance)
+		if tn == nil {
+			tn = c.newTreeNode(r, s.entrance)
 		}
-		s.leaf = c.newLeaf(place, s.key)
+		s.leaf = c.newLeaf(tn, s.key)
 	}
 	switch {
 	case up == nil:
-		s.leaf.place.entrance.adopt(s.leaf.place)
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
-		up.entry.leaf.place.adopt(s.leaf.place)
+		up.entry.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
-	case s.leaf.place.entrance != up.entry.leaf.place.entrance || up.entry.leaf.place.dead.Load():
-		s.leaf.place.entrance.adopt(s.leaf.place) // it has no caller there
+	case s.leaf.treeNode.entrance != up.entry.leaf.treeNode.entrance || up.entry.leaf.treeNode.dead.Load():
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller there
 	}
 	return s.leaf
 }
 
-// newPlace makes the node of a resource in the context of an entrance. Holds mu.
-func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
+// newTreeNode makes the node of a resource in the context of an entrance. Holds mu.
+func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
 		e = &TreeNode{name: entrance}
@@ -159,22 +159,22 @@ func (c *Collector) newPlace(r *Resource, entrance string) *TreeNode {
 		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
-	place := &TreeNode{name: r.name, entrance: e}
-	place.life.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
-	r.setPlace(place)
-	e.places++
-	return place
+	tn := &TreeNode{name: r.name, entrance: e}
+	tn.life.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
+	r.addTreeNode(tn)
+	e.members++
+	return tn
 }
 
 // newLeaf makes a leaf, and adds it to all views before anybody can record into it. Holds mu.
-func (c *Collector) newLeaf(place *TreeNode, k leafKey) *leaf {
-	l := &leaf{Statistic: node.New(c.shape, c.line.Now()), leafKey: k, resource: place.resource, place: place}
+func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
+	l := &leaf{Statistic: node.New(c.shape, c.line.Now()), leafKey: k, resource: tn.resource, treeNode: tn}
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(l.Statistic)
 	}
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
-	place.addLeaf(l)
+	tn.addLeaf(l)
 	return l
 }

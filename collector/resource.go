@@ -22,12 +22,12 @@ type Resource struct {
 	sole life  // the origin "" while there is no other; dead when there is
 	kept *gate // what gate is or was; guarded by the collector's mu
 
-	blocks, exceptions tally
+	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none
 
 	// These are replaced under the collector's mu, not changed:
-	places  atomic.Pointer[[]*TreeNode]
-	origins atomic.Pointer[map[string]*life] // nil while there is only the empty one
+	contexts atomic.Pointer[[]*TreeNode]
+	origins  atomic.Pointer[map[string]*life] // nil while there is only the empty one
 }
 
 // Name is the name under which the resource is kept, see [CleanName].
@@ -80,7 +80,7 @@ func (r *Resource) TryEnter() (e Entry, err error) {
 }
 
 // Do records f as one call, or returns [ErrBlocked] if a limit refuses it. An error that f returns is returned, and
-// counts as an exception if Options say so; so does a panic, which goes on, and a runtime.Goexit.
+// counts as an exception if [Options].Exception reports so; a panic, which goes on, and a runtime.Goexit always do.
 func (r *Resource) Do(f func() error) (err error) {
 	if r == nil {
 		return f()
@@ -120,8 +120,8 @@ func (r *Resource) ownLeaf() *leaf {
 	return l
 }
 
-// Block records a call that was refused, and so never began. The reason is one of a few words, see [Resource.Blocks];
-// empty is [Unspecified].
+// Block records a call that was refused, and so never began. Reasons should be few, see [Resource.Blocks]; the empty one is
+// [Unspecified].
 func (r *Resource) Block(reason string) {
 	if r == nil {
 		return
@@ -197,7 +197,7 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 		if r == nil {
 			return
 		}
-		for _, p := range r.now().placeList() {
+		for _, p := range r.now().treeNodes() {
 			if !yield(p.entrance.name, p.View()) {
 				return
 			}
@@ -205,8 +205,8 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 	}
 }
 
-// Blocks iterates over the reasons for which calls were refused, with how often: the limit, or the caller's word. There
-// are at most 16; [Other] is for all further ones. Where nothing was refused it is [Unspecified], with 0.
+// Blocks iterates over the refused calls by reason: the limit that refused them, or the reason passed to Block. There are
+// at most 16 reasons; [Other] is for all further ones. A resource without refused calls yields [Unspecified], with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {

@@ -7,16 +7,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// sweepEvery is how many seconds lie between two looks for what is idle.
+// sweepEvery is how many seconds lie between two sweeps for idle leaves.
 const sweepEvery = 10
 
-// sweepIsDue reports whether it is time to look for what is idle. It does not read the clock: the second that was
-// opened last is near enough.
+// sweepIsDue reports whether it is time for a sweep. It does not read the clock: the second that was opened last is near
+// enough.
 func (c *Collector) sweepIsDue() bool {
 	return c.opts.RetireAfter >= 0 && c.line.At(0).Index >= c.swept.Load()+sweepEvery
 }
 
-// sweep retires what has been idle for long enough, if it is time to look again. Holds mu.
+// sweep retires the leaves that have been idle for long enough, if a sweep is due. Holds mu.
 func (c *Collector) sweep() {
 	if !c.sweepIsDue() {
 		return
@@ -35,7 +35,7 @@ func (c *Collector) sweep() {
 			touched[v] = true
 		}
 		c.leafCount.Add(-1)
-		l.place.dropLeaf(l)
+		l.treeNode.dropLeaf(l)
 		l.resource.home.CompareAndSwap(l, nil)
 		return false
 	})
@@ -50,10 +50,10 @@ func (c *Collector) sweep() {
 				}
 			}
 		}
-		for _, p := range r.placeList() {
+		for _, p := range r.treeNodes() {
 			if p.view.Empty() {
-				r.dropPlace(p)
-				p.entrance.places--
+				r.dropTreeNode(p)
+				p.entrance.members--
 				c.edges.Add(-p.unlink())
 			}
 		}
@@ -68,7 +68,7 @@ func (c *Collector) sweep() {
 		return false
 	})
 	all := filter(*c.entrances.Load(), func(e *TreeNode) bool {
-		if e.places > 0 {
+		if e.members > 0 {
 			return true
 		}
 		e.unlink()

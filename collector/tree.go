@@ -18,9 +18,9 @@ const (
 )
 
 // TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
-// (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which
-// is the child of all its callers, and its own if it calls itself: the tree is a graph, and whoever prints it must stop
-// somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
+// (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which is
+// the child of all its callers, and its own if it calls itself: the tree is a graph, and a program that prints it must
+// stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
 type TreeNode struct {
 	life     // with the resource, nil for the root and for entrances
 	name     string
@@ -33,7 +33,7 @@ type TreeNode struct {
 
 	// Guarded by the collector's mu:
 	parents []*TreeNode
-	places  int // of an entrance: nodes in its context
+	members int // of an entrance: nodes in its context
 }
 
 // Tree returns the root of the call tree. It is nil for a nil Collector.
@@ -87,8 +87,8 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// unlink takes the node out of the tree, and returns how many edges below entrances that were. What it called may still
-// be called by whoever it was called for, so that the entrance has it now. Holds the collector's mu.
+// unlink takes the node out of the tree, and returns how many edges below entrances that were. Its children may still
+// be called in the same context, so they move below the entrance. Holds the collector's mu.
 func (t *TreeNode) unlink() (edges int64) {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
@@ -110,7 +110,7 @@ func (t *TreeNode) unlink() (edges int64) {
 	return edges
 }
 
-// leafSet is the leaves of a place. Few are found faster by looking at each.
+// leafSet is the leaves of a tree node. Few are found faster by looking at each.
 type leafSet struct {
 	list  []*leaf
 	byKey map[leafKey]*leaf // nil while the list is short
@@ -119,7 +119,7 @@ type leafSet struct {
 // fewLeaves is how many leaves are looked at one by one.
 const fewLeaves = 8
 
-// leaf finds a leaf of this place, nil if there is none.
+// leaf finds a leaf of this node, nil if there is none.
 func (t *TreeNode) leaf(k leafKey) *leaf {
 	if l := t.first.Load(); l == nil || l.leafKey == k {
 		return l

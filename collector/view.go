@@ -9,9 +9,9 @@ import (
 
 // View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
 // traffic. Get one from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound], and keep it as long as
-// you like: it stands for a name. What was retired because it was idle, and is used again, begins anew, and the View reads
-// that. While there is nothing of this name it reads what it was taken from, which does not change: its totals, and windows
-// without calls.
+// you like: it stands for a name. A name that was retired because it was idle, and is used again, begins anew, and the View
+// reads the new statistics. In between it reads the retired ones, which do not change: their totals, and windows without
+// calls.
 //
 // The zero View, and that of a nil *Resource or a nil *Collector, is idle, and so is the view of an origin until that
 // calls. A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf
@@ -54,7 +54,7 @@ func (v View) InFlight() int64 {
 	return n.InFlight()
 }
 
-// Snapshot reads the totals, what is in flight, the last complete second and the peak of the minute. If h is not nil it is
+// Snapshot reads the totals, the calls in flight, the last complete second and the peak of the minute. If h is not nil it is
 // set to the histogram of all response times as of the same moment.
 func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 	n, now := v.read()
@@ -113,7 +113,7 @@ func (v View) Node() *node.View {
 	return nil
 }
 
-// read is the view that the name has now, nil if there is none, and the present reading of the clock.
+// read returns the view to read, nil for one that is idle, and the present reading of the clock.
 func (v View) read() (n *node.View, now leap.Reading) {
 	if n = v.Node(); n != nil {
 		now = v.life.c.line.Now()

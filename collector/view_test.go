@@ -1,7 +1,10 @@
 package collector_test
 
 import (
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +91,63 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 	}
 	use(1)
 	check("used a third time", 1, 1)
+}
+
+// Kept views are read while their names come and go. Each call is seen by every view of it, in the life that counts it.
+func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: 4 * time.Second, Windows: node.Options{Minute: 2 * time.Second, History: 2 * time.Second}})
+	r := c.Resource("a")
+	views := []collector.View{r.View(), r.Origin("o"), r.Origin(""), c.Inbound(), c.Tree().View()}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			var h node.Histogram
+			for !stop.Load() {
+				for _, v := range views {
+					if s := v.Snapshot(&h); s.InFlight < 0 || h.Count() != s.Total.Complete {
+						t.Errorf("%+v, histogram of %d", s, h.Count())
+					}
+					v.Last(3)
+					v.Window()
+				}
+				for _, x := range c.Seal().Resources {
+					x.View().Node().InFlight()
+					for _, v := range x.Origins() {
+						v.Node().InFlight()
+					}
+					for _, v := range x.Entrances() {
+						v.Node().InFlight()
+					}
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	for i := range 200 {
+		for range 3 {
+			_, e, _ := c.Enter(t.Context(), "a", collector.Origin([]string{"", "o", "p"}[i%3]), collector.Inbound())
+			e.Exit(nil)
+		}
+		if got := views[0].Window().Pass; got != 3 {
+			t.Fatalf("round %d: the resource has %d passes", i, got)
+		}
+		if i%3 < 2 {
+			if got := views[2-i%3].Window().Pass; got != 3 {
+				t.Fatalf("round %d: the origin has %d passes", i, got)
+			}
+		}
+		f.add(15 * time.Second) // a sweep is due each 10 s
+		c.Seal()
+	}
+	stop.Store(true)
+	wg.Wait()
+	if h := c.Health(); h.Retired < 100 {
+		t.Errorf("only %d lives", h.Retired)
+	}
+	if got := views[3].Snapshot(nil).Total.Pass; got != 600 {
+		t.Errorf("%d inbound calls, want 600", got)
+	}
 }
 
 // The origin "" is that of calls without one, also for who kept it while there was no other.

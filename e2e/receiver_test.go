@@ -48,6 +48,10 @@ func TestReceiverDown(t *testing.T) {
 	}
 	err := endLog()
 	end := s.open()
+	numbers := make([]map[string]float64, len(pushes)) // a pusher that has ended has none
+	for i, p := range pushes {
+		numbers[i] = p.numbers()
+	}
 	for _, stop := range stops {
 		err = errors.Join(err, stop()) // what was before the end has been sent then
 	}
@@ -59,7 +63,7 @@ func TestReceiverDown(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, p := range pushes {
+	for i, p := range pushes {
 		t.Run(p.server.name+"/"+p.job.name, func(t *testing.T) {
 			p.show(t)
 			samples := 0
@@ -67,7 +71,7 @@ func TestReceiverDown(t *testing.T) {
 				samples += checkField(t, p.server, p.job, f, truths, end)
 			}
 			checkPeak(t, p.server, p.job, truths["burst"])
-			n := p.numbers()
+			n := numbers[i]
 			t.Logf("%d samples; %v requests were sent again, %v samples refused, %v seconds lost", samples,
 				n["push_retries_total"], n["push_refused_samples_total"], n["push_lost_seconds_total"])
 			if n["push_retries_total"] == 0 || n["push_refused_samples_total"] != 0 || n["push_lost_seconds_total"] != 0 {

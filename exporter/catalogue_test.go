@@ -1,8 +1,6 @@
 package exporter_test
 
 import (
-	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -27,59 +25,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
-
-var update = flag.Bool("update", false, "write the metric tables of the README instead of comparing them")
-
-// table is a table of the README, from the line begin to the line end.
-type table struct{ begin, end, rows string }
-
-// tables are those of the README: of the metrics, and of the metrics of single seconds.
-func tables() []table {
-	var metrics, seconds strings.Builder
-	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
-	seconds.WriteString("| name | in the log | what it is |\n|---|---|---|\n")
-	for _, m := range exporter.Catalogue() {
-		name := exporter.Namespace + "_" + m.Name
-		if !m.Seconds {
-			fmt.Fprintf(&metrics, "| `%s` | %s | %s | %s |\n", name, m.Type, strings.Join(m.Labels, ", "), m.Help)
-			continue
-		}
-		logged := ""
-		if m.Logged {
-			logged = "yes"
-		}
-		fmt.Fprintf(&seconds, "| `%s` | %s | %s |\n", name, logged, m.Help)
-	}
-	return []table{
-		{"<!-- metrics: go test ./exporter -update -->\n", "<!-- /metrics -->\n", metrics.String()},
-		{"<!-- seconds: go test ./exporter -update -->\n", "<!-- /seconds -->\n", seconds.String()},
-	}
-}
-
-func TestREADMEHasTheCatalogue(t *testing.T) {
-	const path = "../README.md"
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(b)
-	for _, x := range tables() {
-		before, rest, ok1 := strings.Cut(page, x.begin)
-		got, after, ok2 := strings.Cut(rest, x.end)
-		if !ok1 || !ok2 {
-			t.Fatalf("%s has no %q and %q", path, x.begin, x.end)
-		}
-		if got != x.rows && !*update {
-			t.Errorf("a table of %s is not the catalogue; run go test ./exporter -update", path)
-		}
-		page = before + x.begin + x.rows + x.end + after
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func TestCatalogueIsConsistent(t *testing.T) {
 	seen := map[string]bool{}

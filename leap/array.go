@@ -102,7 +102,7 @@ func (a *Array[B]) Open(t time.Duration) *B {
 
 // At returns the bucket that covers t if the ring holds it, even where t is more than a span ago: a bucket stays
 // until a newer one needs its slot. It returns nil for a bucket that was never opened, which an owner who opens
-// buckets only to write to them may read as an empty one; [Array.Replaced] tells from when on that is so.
+// buckets only to write to them may read as an empty one.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -133,19 +133,13 @@ func (a *Array[B]) after(index int64) (time.Duration, *B) {
 	return time.Duration(next.index) * a.length, &next.bucket
 }
 
-// Oldest returns the oldest bucket that the ring holds of those after which none was replaced, nil if there is none.
+// Oldest returns the oldest bucket after the latest one that was replaced, nil if the ring holds none.
 func (a *Array[B]) Oldest() *B {
 	if a.slots == nil {
 		return nil
 	}
 	_, b := a.after(a.replaced)
 	return b
-}
-
-// Replaced reports whether the bucket that covers t, or a later one, has lost its slot to a newer bucket. The ring
-// holds every bucket that was opened and not replaced.
-func (a *Array[B]) Replaced(t time.Duration) bool {
-	return a.slots != nil && a.Index(t) <= a.replaced
 }
 
 // Window iterates over the buckets of the window of the given span that ends with now's bucket, oldest first: those

@@ -132,23 +132,20 @@ func TestOpenBehindTheNewestCountsIntoTheNewest(t *testing.T) {
 
 func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 	a := newArray(t, 4*time.Second, 4)
-	if a.At(0) != nil || a.Replaced(0) {
-		t.Error("an unused ring holds or has replaced something")
+	if a.At(0) != nil || a.Oldest() != nil {
+		t.Error("an unused ring holds something")
 	}
 	*a.Open(0) = 7
 	*a.Open(101 * time.Second) = 8 // slot 1
 	if b := a.At(0); b == nil || *b != 7 {
 		t.Errorf("bucket 0 is %v after a jump that did not need its slot", b)
 	}
-	if a.At(time.Second) != nil || a.Replaced(time.Second) {
+	if a.At(time.Second) != nil || *a.Oldest() != 7 {
 		t.Error("second 1 was never opened, and nothing was replaced")
 	}
 	*a.Open(104 * time.Second) = 9 // slot 0
-	if a.At(0) != nil || !a.Replaced(0) {
-		t.Error("bucket 0 should be gone, and known to be")
-	}
-	if a.Replaced(time.Second) {
-		t.Error("nothing after second 0 was replaced")
+	if a.At(0) != nil || *a.Oldest() != 8 {
+		t.Error("bucket 0 should be gone, and the one after it be the oldest")
 	}
 }
 

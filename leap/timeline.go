@@ -84,7 +84,7 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this one stands for.
 	Name int64
-	// Repeat says that Name is not after all names before it, because the wall clock was set back.
+	// Repeat reports whether Name is not after all names before it, because the wall clock was set back.
 	Repeat bool
 	// Start and End are the readings of the monotonic clock between which the second is open: [Start, End).
 	Start, End Reading
@@ -106,10 +106,10 @@ type run struct {
 	floor       int64 // latest name before the run began
 }
 
-// NewTimeline makes a line that starts in the present second. If the clock says After, and that second is not over, it
-// starts with the next one, ahead of the wall clock; if it is in a future of more than five minutes, with the present
-// second, and seconds are marked [Second.Repeat] until it is over. The zero Clock stands for the machine's clocks; of
-// the two functions of a Clock that is given, both are needed.
+// NewTimeline makes a line that starts in the present second. If Clock.After is not over, the line starts with the second
+// after it, ahead of the wall clock. If After is more than five minutes ahead, the line starts with the present second, and
+// seconds are marked [Second.Repeat] until After is over. The zero Clock stands for the machine's clocks; any other needs
+// both functions.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.read()
@@ -168,9 +168,9 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), true
 }
 
-// Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false if
-// there is none, because the line had not begun, because names skipped it, or, if the clock stepped since, because it was more than two hours ago.
-// A second that has not opened yet has the index that it will have if the clock does not step.
+// Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false for a
+// second from before the line began, for one that names skipped, and, if the clock stepped since, for one from more than
+// two hours ago. A second that has not opened yet has the index that it will have if the clock does not step.
 func (t *Timeline) Index(at time.Time) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,9 +186,10 @@ func (t *Timeline) Index(at time.Time) (int64, bool) {
 	return 0, false
 }
 
-// IndexFrom is the index of the first second that starts at the wall-clock time at or after it, of those that can be named,
-// see [Timeline.Name]. For a time to come it is what the index will be if the clock does not step. For one from before the
-// line began, or more than two hours ago if the clock stepped since, it is that of the first second that is known.
+// IndexFrom is the index of the first second whose name is not before the wall-clock time at; seconds without a name, see
+// [Timeline.Name], do not count. For a time to come it is the index that the second will have if the clock does not step.
+// For a time from before the line began, or, if the clock stepped since, from more than two hours ago, it is the index of
+// the first known second.
 func (t *Timeline) IndexFrom(at time.Time) int64 {
 	name := min(max(at.Unix(), -1<<60), 1<<60) // so that no sum overflows
 	if at.Nanosecond() > 0 {
@@ -206,7 +207,7 @@ func (t *Timeline) IndexFrom(at time.Time) int64 {
 	return 0 // not reached: there is a last run
 }
 
-// Health tells how the line and the wall clock get on.
+// Health reports how the line follows the wall clock.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,7 +226,7 @@ func (t *Timeline) turn(now Reading) Second {
 	return s
 }
 
-// next opens the second that now falls into if seconds have their usual length, as those that nobody asked for had.
+// next opens the second that now falls into. The seconds that nobody asked for had their usual length.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{Index: s.Index + 1 + idle, Name: s.Name + 1 + idle, Start: s.End.Add(time.Duration(idle) * time.Second)}

@@ -5,16 +5,16 @@ package node
 type Column struct {
 	// Name is the column's name, in lower case with underscores and without a unit, such as "pass" or "rt_sum".
 	Name string
-	// Help says what the number is, to go on with "in this second" or the like.
+	// Help says what the number is. "in this second" or the like goes to its end, or before its comma.
 	Help string
-	// Kind says what the number can be added up over, and its unit.
+	// Kind is the number's unit, and what it can be added up over.
 	Kind Kind
 	// Detail marks a part of another column. It is left out where only the main counts are shown.
 	Detail bool
 	// At is where the number stands in a record, to read and to set; a time in nanoseconds.
 	At func(*MetricNode) *int64
-	// None reports whether a record has no such number, such as the shortest response time of a second in which no call
-	// ended. It is nil where there always is one.
+	// None reports whether a record lacks the number: without calls that ended there is no shortest response time. It is nil
+	// for a number that every record has.
 	None func(*MetricNode) bool
 }
 
@@ -42,7 +42,7 @@ func Columns() []Column {
 		{Name: "complete", Help: "Calls that ended, failed ones included", At: func(m *MetricNode) *int64 { return &m.Complete }},
 		{Name: "exception", Help: "Calls that ended with an error", At: func(m *MetricNode) *int64 { return &m.Exception }},
 		{
-			Name: "occupied_pass", Help: "Calls admitted on quota that they had borrowed earlier", Detail: true,
+			Name: "occupied_pass", Help: "Calls admitted, on quota that they had borrowed earlier", Detail: true,
 			At: func(m *MetricNode) *int64 { return &m.OccupiedPass },
 		},
 		{

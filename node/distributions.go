@@ -49,19 +49,19 @@ func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram,
 // The shortest and the longest response time are not in h.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	open := v.shape.opened()
-	leaves, gone := v.all()
+	leaves, removed := v.all()
 	h.reset(v.shape.layout)
 	if index > open.Index {
 		return false
 	}
 	var later Histogram
 	later.reset(v.shape.layout)
-	if gone != nil {
-		if index <= gone.last {
+	if removed != nil {
+		if index <= removed.last {
 			return false
 		}
-		gone.rt.addTo(h.cells)
-		h.sum = gone.total.RTSum
+		removed.rt.addTo(h.cells)
+		h.sum = removed.total.RTSum
 	}
 	known := true
 	for _, s := range leaves {

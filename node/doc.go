@@ -3,11 +3,12 @@
 // A [Statistic] is Sentinel's StatisticNode: calls that passed, were blocked, completed, failed, how long they took
 // and how many are in flight, in a window of a second, a window of a minute and in total, with a histogram of
 // response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight, and a [Loan] one
-// that waits for a bucket to come. A [View] reads several statistics as one: what Sentinel has other kinds of nodes for.
+// that waits for a bucket to come. A [View] reads one or several statistics; Sentinel has other kinds of nodes for that.
 // A [Quota] is how many calls may pass in a second.
 //
-// Time is an argument: a reading of the [leap.Timeline] that the statistics of a process share. Only
-// [Statistic.Begin] and [Call.End], the two ends of a call, take the reading themselves.
+// Time is an argument: a [leap.Reading] of the timeline that the statistics of a process share. One that the clock has not
+// reached counts as the present. Only [Statistic.Begin] and [Call.End], the two ends of a call, take the reading
+// themselves. The position of a bucket on the timeline is a time.Duration since 1970, and is called line time.
 //
 // # Promises
 //
@@ -24,6 +25,6 @@
 //
 // # Caveats
 //
-// Statistics are lost when the process ends, unless somebody took them out. Counts and sums of response time stop at
+// Statistics are lost when the process ends; exporters take them out before. Counts and sums of response time stop at
 // the largest int64 instead of wrapping, about 292 years of response time.
 package node

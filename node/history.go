@@ -26,7 +26,7 @@ func (h *history) add(index int64, record []byte) {
 	b = binary.AppendUvarint(b, uint64(len(record)))
 	h.last = index
 	if need := len(b) + len(record); len(h.buf)+need > cap(h.buf) {
-		// As the store does: what is dropped makes room, or there is an eighth more of it.
+		// As in the store: dropped records make room, or the buffer grows by an eighth.
 		kept := h.buf[h.from:]
 		size := len(kept) + need
 		size += size / 8
@@ -52,7 +52,7 @@ func (h *history) drop(before int64) {
 	}
 }
 
-// entry reads what is kept at a place of buf: the distance to the second before, the record, and the next place.
+// entry reads the entry at an offset of buf: the distance to the second before, the record, and the next offset.
 func (h *history) entry(at int) (distance int64, record []byte, next int) {
 	d, n := binary.Uvarint(h.buf[at:])
 	size, m := binary.Uvarint(h.buf[at+n:])

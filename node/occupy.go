@@ -16,16 +16,16 @@ type Loan struct {
 	n    int64
 }
 
-// loan is what was borrowed from one bucket: a ring of the future with one slot for each bucket that was borrowed from.
+// loan is the passes borrowed from one bucket. A statistic keeps one for each bucket that calls have borrowed from.
 type loan struct {
 	at            time.Duration // line time at which the bucket starts
 	calls, passes int64
 }
 
 // Occupy borrows n passes from the bucket that starts at the line time bucket, for one call. When that bucket begins,
-// they pass in it and the call is in flight, whoever turns the statistic and whenever: so the pass is in the second in
-// which it happened in every view, and no other second changes. It reports false if the bucket has begun at the
-// reading now, or if the statistic is retired.
+// they pass in it and the call is in flight, however late the statistic turns: every view has the pass in its own second,
+// and no other second changes. Occupy reports false if the bucket has begun at the reading now, or if the statistic is
+// retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = max(n, 1)
 	s.mu.Lock()
@@ -102,7 +102,7 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// findLoan returns the place of a bucket among the loans, which are ascending.
+// findLoan returns the index of a bucket among the loans, which are ascending.
 func (r *rings) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }

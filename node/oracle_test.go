@@ -533,6 +533,7 @@ func TestAgainstOracle(t *testing.T) {
 func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false) // a second that is older than the history, from before a leaf began
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)

@@ -89,9 +89,9 @@ func (q *Quota) Pass(at time.Duration, n int64) {
 }
 
 // TryOccupyNext finds the first bucket after the bucket at, and not before the bucket from, from which n passes can be
-// borrowed: every window that has it in it then holds no more than the count. It reports false if there is none that
-// begins within [OccupyTimeout], or is the next one. This is Sentinel's formula (StatisticNode.tryOccupyNext); the
-// windows that end after the bucket are looked at, too.
+// borrowed: no window with that bucket then holds more than the count. It reports false if no such bucket begins within
+// [OccupyTimeout]; the next bucket is always tried. This is Sentinel's formula (StatisticNode.tryOccupyNext), applied to
+// the windows that end after the bucket, too.
 func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.move(at)
 	length := q.ring.Length()
@@ -103,8 +103,8 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 	return 0, false
 }
 
-// Fill makes the quota know what has passed in the leaves of a view, and is borrowed there, as of the reading now: for
-// a rule that begins while calls go on.
+// Fill sets the quota to the passes of a view's leaves, the borrowed ones included, at the reading now: for a rule that
+// begins while calls go on.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	count := func(at time.Duration, n int64) {
 		if b := q.ring.At(at); b != nil {
@@ -135,7 +135,7 @@ func (q *Quota) Borrow(bucket time.Duration, n int64) {
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack takes back what was borrowed from a bucket.
+// GiveBack returns n passes that were borrowed from a bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -178,7 +178,7 @@ func (q *Quota) move(at time.Duration) {
 	q.measure()
 }
 
-// measure adds up the window and what is borrowed.
+// measure adds up the window and the borrowed passes.
 func (q *Quota) measure() {
 	q.sum = q.window(q.at)
 	q.borrowed = 0

@@ -125,15 +125,15 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 func (s *Statistic) inFlight() int64 {
 	s.lockStripes()
 	defer s.unlockStripes()
-	_, flying := s.openCounts()
-	return flying
+	_, inFlight := s.openCounts()
+	return inFlight
 }
 
 // Snapshot is a view at one moment. It is a plain value, and comparable.
 type Snapshot struct {
 	// Total is everything since the view began, up to the moment.
 	Total Counts
-	// InFlight is what was in flight at the moment.
+	// InFlight is how many calls were in flight at the moment.
 	InFlight int64
 	// Last is the last complete second, which no open bucket blurs.
 	Last MetricNode
@@ -141,16 +141,16 @@ type Snapshot struct {
 	Peak int64
 }
 
-// addTotal adds what was counted up to now to the snapshot, and to the cells of h. Holds mu.
+// addTotal adds all counts up to now to the snapshot, and to the cells of h. Holds mu.
 func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
 	s.lockStripes()
 	defer s.unlockStripes()
-	open, flying := s.openCounts()
+	open, inFlight := s.openCounts()
 	if s.rings != nil {
 		open.add(&s.rings.total)
 	}
 	snap.Total.add(&open)
-	snap.InFlight += flying
+	snap.InFlight += inFlight
 	if h != nil {
 		s.eachCell(func(cell int, n int64) { h.cells[cell] = saturate(h.cells[cell], n) })
 		if s.rings != nil {
@@ -172,14 +172,14 @@ func (s *Statistic) lockAt(now leap.Reading) {
 	}
 }
 
-// openCounts sums the open bucket and what is in flight over the stripes. Holds their locks.
-func (s *Statistic) openCounts() (sum Counts, flying int64) {
+// openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
+func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		c := st.open
 		var n int64
 		c.Pass, n = st.passes()
 		sum.add(&c)
-		flying += n
+		inFlight += n
 	}
-	return sum, flying
+	return sum, inFlight
 }

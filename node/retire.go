@@ -7,13 +7,12 @@ import (
 )
 
 // retired is the end of the open bucket in the stripes of a statistic that is retired, or about to be: every reading
-// is after it, so whoever records looks closer.
+// is after it, so every writer looks closer.
 const retired = math.MinInt64
 
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
-// second with the index since or later. It reports whether it did. From then on nothing is recorded any more; what was
-// can be read as before, and changes no more. Those who know the statistic must be told, and its totals be kept where
-// they are part of a sum: see [View.Remove].
+// second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
+// be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

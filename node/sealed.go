@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// sealed is what is kept of a second that has ended. Beside it are its slides: the passes of each window of one second
-// that ended at the end of one of its buckets. The last of them are the passes of the second itself. Slides of several
-// statistics can be added up, which their peaks cannot.
+// sealed is the record of a second that has ended, as a statistic keeps it. Beside it are its slides: the passes of each
+// window of one second that ended at the end of one of its buckets. The last of them are the passes of the second itself.
+// Slides of several statistics can be added up, which their peaks cannot.
 type sealed struct {
 	Counts
-	began, inFlight int64 // what was in flight when the second began and ended
+	began, inFlight int64 // calls in flight when the second began and ended
 	most            int64
 }
 
-// packed says where the record of a second lies in the store.
+// packed is the position of a record in the store.
 type packed struct {
 	at   uint32
 	size uint32

@@ -47,10 +47,10 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, s
 	s.advance(open)
 	perSec := s.first.shape.perSec
 	next, to := max(from, s.since), from+int64(len(ms))
-	idle := func(until, flying int64) {
+	idle := func(until, inFlight int64) {
 		for ; next < until; next++ {
-			ms[next-from].InFlight += flying
-			ms[next-from].InFlightMax += flying
+			ms[next-from].InFlight += inFlight
+			ms[next-from].InFlightMax += inFlight
 		}
 	}
 	s.eachRecord(next, to, func(i int64, b []byte) {

@@ -13,11 +13,11 @@ import (
 //
 // Protocol. The bucket that is open is spread over stripes, each behind its own lock. A writer takes the lock of one
 // stripe, adds, and releases it; one that only lets a call in adds one to a counter of the stripe without the lock.
-// Everything that concerns all stripes is done by whoever comes first, under the locks of all of them: when a bucket
-// is over, its counts are moved from the stripes into the ring of the second window, and when a second is over, it is
-// sealed into the ring of the minute. So all stripes are always in the same bucket, and a count is either in an open
-// stripe or in the rings, never in both or neither. Whoever reads the clock before a boundary and records after
-// somebody has crossed it counts into the bucket that is open then.
+// The first goroutine after a boundary turns the statistic, under the locks of all stripes: it moves the counts of a bucket
+// that is over from the stripes into the ring of the second window, and seals a second that is over into the ring of the
+// minute. So all stripes are always in the same bucket, and a count is either in an open stripe or in the rings, never in
+// both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
+// counts into the bucket that is open then.
 //
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
@@ -25,18 +25,18 @@ import (
 // writer waiting, readers of the open bucket take the stripes' locks.
 //
 // Consistency. A sealed second is exact and never changes. A reading of the open bucket has every completion as a
-// whole, and of each stripe the passes and what is in flight as of one moment. Calls that enter through different
+// whole, and of each stripe the passes and the calls in flight as of one moment. Calls that enter through different
 // stripes while it is taken may be seen in another order than they came.
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
 // with one stripe and gets more, up to twice the processors, when goroutines meet at it. A reading of a window takes
 // all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each second in which
-// something happened, more with many buckets, and nothing for idle ones; statistics turn when somebody records or reads, not by themselves.
-// Memory: some 300 bytes until something is counted.
+// something happened, more with many buckets, and nothing for idle ones. A statistic turns when it is written or read, not
+// by itself. Memory: some 300 bytes until something is counted.
 //
-// Retirement. A statistic that nobody uses can be retired, see [Statistic.Retire]. A writer that comes later finds it
-// so and must go elsewhere. One that enters without a lock adds first and then looks whether the statistic is retired;
-// Retire marks it first and then looks whether somebody has entered. So one of them sees the other.
+// Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
+// A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
+// then looks whether a call has entered. So one of them sees the other.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
@@ -45,7 +45,7 @@ import (
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
-	more  atomic.Pointer[spread] // the other stripes; nil while there is one
+	more  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
 	first stripe
 
 	since int64 // index of the second in which the statistic began
@@ -54,12 +54,12 @@ type Statistic struct {
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
 	end   leap.Reading  // reading at which it ends
-	began int64         // what was in flight when the open second began
+	began int64         // calls in flight when the open second began
 	rings *rings        // nil while nothing was counted before the open bucket
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	_ [47]byte // fills four cache lines, see apart
+	_ [47]byte // fills four cache lines, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -117,7 +117,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	if now >= leap.Reading(st.end.Load()) {
 		s.turn(now)
 	}
-	// If somebody turns the bucket here, the call counts into the next one, as late stamps do.
+	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(1)
 	if st.end.Load() == retired && s.late(st) {
 		return Call{}
@@ -130,9 +130,10 @@ func (s *Statistic) enterBatch(now leap.Reading, n int64) (c Call) {
 	return
 }
 
-// EnterIf is Enter for a call that decide admits. It is told the line time at which the bucket starts that the call
-// would pass in, and runs under the lock of a stripe: until it has returned, that bucket does not end. It must not use
-// the statistic. EnterIf reports what decide said, and false without asking it if the statistic is retired.
+// EnterIf is Enter for a call that decide admits. decide gets the line time at which the bucket starts that the call would
+// pass in. It runs under the lock of a stripe, so that this bucket does not end before it returns, and must not use the
+// statistic. EnterIf reports the result of decide. If the statistic is retired it reports false and does not call
+// decide.
 func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
 	n = max(n, 1)
 	st := s.enter(now)
@@ -155,7 +156,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	if s.retired {
 		return Call{}
 	}
-	s.remember() // what is in flight is to be seen, though nothing was counted
+	s.remember() // so that the call in flight is in the records, though nothing was counted
 	s.first.entered.Add(1)
 	s.first.base++ // so that it does not count as one that entered since the cut
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
@@ -183,7 +184,7 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	if st == nil {
 		return 0
 	}
-	rt := took(c.entered, now)
+	rt := elapsed(c.entered, now)
 	cell := st.shape.layout.cell(rt)
 	st.lock()
 	n := c.n
@@ -197,16 +198,16 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	st.open.complete(rt, n, failed)
 	st.count(cell, n)
-	if flying := int32(st.entered.Load() - st.exited); flying > st.most {
-		st.most = flying
+	if inFlight := int32(st.entered.Load() - st.exited); inFlight > st.most {
+		st.most = inFlight
 	}
 	st.exited++
 	st.unlock()
 	return n
 }
 
-// took is the time from one reading to another, 0 if that is before it.
-func took(from, to leap.Reading) time.Duration {
+// elapsed is the time from one reading to another, 0 if that is before it.
+func elapsed(from, to leap.Reading) time.Duration {
 	if to <= from {
 		return 0
 	}

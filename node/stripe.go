@@ -10,28 +10,28 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// stripe is the part of a statistic that one processor at a time records into: the bucket that is open, what is in
-// flight through this stripe, and the response times of the open second.
+// stripe is the part of a statistic that one processor at a time records into: the open bucket, the calls in flight that
+// entered here, and the response times of the open second.
 //
 // A call that enters is one atomic addition, to entered; everything else is plain memory behind mu, because ten
-// additions under a lock cost what one atomic addition costs. Whoever holds mu cuts the entered calls by reading
+// additions under a lock cost what one atomic addition costs. The holder of mu cuts the entered calls by reading
 // entered once: those up to there belong to the bucket that is over, later ones to the next, whenever they read
-// their clock. Between two exits what is in flight only grows, so its highest value is seen by looking before each
+// their clock. Between two exits the calls in flight only grow, so their highest number is seen by looking before each
 // exit and at each cut.
 //
 // The order of the fields is that of use. A call touches two cache lines here, what stands before open and open, and
 // one of a page; for a resource that is not in the cache, that is what it costs.
 type stripe struct {
-	mu       sync.Mutex
-	end      atomic.Int64 // reading at which the open bucket ends; the same in all stripes; changes under mu
-	shape    *Shape
-	recent   *page         // the page of rt that was counted into last
-	entered  atomic.Uint32 // calls that entered, modulo 2^32
-	exited   uint32        // calls that left again, modulo 2^32
-	most     int32         // most that were in flight in the open second, as far as was looked
-	recentNo int32         // number of the recent page
-	waits    int32         // how often a goroutine found the lock taken, since something was done about it
-	patience int32         // at how many waits something is done
+	mu        sync.Mutex
+	end       atomic.Int64 // reading at which the open bucket ends; the same in all stripes; changes under mu
+	shape     *Shape
+	recent    *page         // the page of rt that was counted into last
+	entered   atomic.Uint32 // calls that entered, modulo 2^32
+	exited    uint32        // calls that left again, modulo 2^32
+	most      int32         // most calls in flight in the open second, seen so far
+	recentNo  int32         // number of the recent page
+	waits     int32         // how often a goroutine found the lock taken, since the last rebalance
+	threshold int32         // at how many waits the stripes are rebalanced
 
 	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
 
@@ -41,14 +41,14 @@ type stripe struct {
 }
 
 func (st *stripe) init(owner *Statistic, shape *Shape) {
-	st.owner, st.shape, st.patience = owner, shape, patience
+	st.owner, st.shape, st.threshold = owner, shape, minThreshold
 }
 
-// passes is how many calls passed in the open bucket, and flying how many are in flight, both as of one reading of
+// passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
 // entered. Holds mu.
-func (st *stripe) passes() (passes, flying int64) {
+func (st *stripe) passes() (passes, inFlight int64) {
 	if st.end.Load() == retired {
-		return 0, 0 // somebody may be about to find out that nothing is recorded here any more
+		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
 	return saturate(st.open.Pass, int64(entered-st.base)), int64(int32(entered - st.exited))
@@ -66,26 +66,26 @@ func (st *stripe) cut() Counts {
 	return sum
 }
 
-// apart is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
+// paddedStripe is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
 // lines, so that the allocator puts it at the start of one, and the two that matter begin where lines do.
-type apart struct {
+type paddedStripe struct {
 	_ [72]byte
 	stripe
 	_ [40]byte
 }
 
-// spread is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
+// stripeSet is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
 // is never changed, only replaced. The first stripe is not picked any more, because it shares its cache lines with
 // what every writer reads; calls that entered by it still leave by it.
-type spread struct {
+type stripeSet struct {
 	list []*stripe // the length is a power of two
-	salt uint64    // odd; goroutines that meet under one salt are apart under most others
+	seed uint64    // odd; goroutines that meet under one seed are apart under most others
 }
 
-// How often goroutines must have met at a lock before something is done: at first, and at most.
+// How often goroutines must have met at a lock before the stripes are rebalanced: at first, and at most.
 const (
-	patience    = 32
-	mostPatient = patience << 12
+	minThreshold = 32
+	maxThreshold = minThreshold << 12
 )
 
 // maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up,
@@ -106,12 +106,12 @@ func (s *Statistic) pick() *stripe {
 		return &s.first
 	}
 	var here byte
-	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.salt
+	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
 	return more.list[hash>>32&uint64(len(more.list)-1)]
 }
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
-// from before the open bucket counts into that one: what is sealed stays so.
+// from before the open bucket counts into that one: sealed seconds do not change.
 func (s *Statistic) enter(now leap.Reading) *stripe {
 	st := s.pick()
 	st.lock()
@@ -136,42 +136,42 @@ func (st *stripe) lock() {
 	}
 }
 
-// unlock releases the lock, and does something about it if goroutines have met here often: there are more stripes
-// then, or goroutines are spread over them in another way.
+// unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
+// spread over them in another way.
 func (st *stripe) unlock() {
-	often := st.waits >= st.patience
+	often := st.waits >= st.threshold
 	st.mu.Unlock()
 	if often {
-		st.owner.mend(st)
+		st.owner.rebalance(st)
 	}
 }
 
-// mend is called for a stripe at which goroutines meet.
-func (s *Statistic) mend(st *stripe) {
+// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
+func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
-	often := st.waits >= st.patience
+	often := st.waits >= st.threshold
 	more := s.more.Load()
 	grow := more == nil || len(more.list) < maxStripes()
 	if often {
 		st.waits = 0
 		if !grow {
-			st.patience = min(2*st.patience, mostPatient)
+			st.threshold = min(2*st.threshold, maxThreshold)
 		}
 	}
 	st.mu.Unlock()
 	switch {
-	case !often: // somebody else was here first
+	case !often: // another goroutine was here first
 	case grow:
 		s.grow()
 	default:
 		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
-		// salt helps; so this becomes rarer each time.
-		s.more.CompareAndSwap(more, &spread{list: more.list, salt: nextSalt(more.salt)})
+		// seed helps; so this becomes rarer each time.
+		s.more.CompareAndSwap(more, &stripeSet{list: more.list, seed: nextSeed(more.seed)})
 	}
 }
 
-// grow doubles the stripes, from one to two at first. Old stripes stay, with what they hold and whoever is in flight
-// through them; new ones begin in the open bucket.
+// grow doubles the stripes, from one to two at first. Old stripes stay, with their counts and their calls in flight; new
+// ones begin in the open bucket.
 func (s *Statistic) grow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,22 +186,22 @@ func (s *Statistic) grow() {
 	}
 	list = slices.Clone(list)
 	for range max(len(list), 2) {
-		st := new(apart)
+		st := new(paddedStripe)
 		st.init(s, s.first.shape)
 		st.end.Store(s.first.end.Load())
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
 	}
-	s.more.Store(&spread{list: list, salt: firstSalt})
+	s.more.Store(&stripeSet{list: list, seed: firstSeed})
 }
 
-const firstSalt = 0x9e3779b97f4a7c15
+const firstSeed = 0x9e3779b97f4a7c15
 
-// nextSalt is a step of a linear congruential generator (Knuth's MMIX), made odd.
-func nextSalt(salt uint64) uint64 { return salt*6364136223846793005 + 1442695040888963407 | 1 }
+// nextSeed is a step of a linear congruential generator (Knuth's MMIX), made odd.
+func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }
 
 // stripes iterates over all stripes, in the order in which they are locked. The list grows under mu and the locks of
-// all stripes; whoever holds mu or the first stripe's lock may use it.
+// all stripes; a goroutine that holds mu or the first stripe's lock may use it.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return

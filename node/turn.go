@@ -94,10 +94,10 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
-		flying := int32(st.base - st.exited) // at the cut
-		rec.most += int64(max(st.most, flying))
-		rec.inFlight += int64(flying)
-		st.most = flying
+		inFlight := int32(st.base - st.exited) // at the cut
+		rec.most += int64(max(st.most, inFlight))
+		rec.inFlight += int64(inFlight)
+		st.most = inFlight
 	}
 	s.began = rec.inFlight
 	start := secondAt(s.index)

@@ -24,13 +24,13 @@ type View struct {
 	shape       *Shape
 	since, name int64
 
-	mu     sync.Mutex
-	leaves []*Statistic // a new slice when leaves are removed; elements never change
-	gone   *gone        // nil while no leaf was removed
+	mu      sync.Mutex
+	leaves  []*Statistic   // a new slice when leaves are removed; elements never change
+	removed *removedLeaves // nil while no leaf was removed
 }
 
-// gone is what is left of leaves that were removed.
-type gone struct {
+// removedLeaves is the totals of the leaves that were removed.
+type removedLeaves struct {
 	total Counts
 	rt    cells
 	last  int64 // the last second in which any of them may have counted
@@ -56,15 +56,15 @@ func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves)}
-	if v.gone != nil {
-		c.gone = &gone{total: v.gone.total, last: v.gone.last}
-		v.gone.rt.each(c.gone.rt.count)
+	if v.removed != nil {
+		c.removed = &removedLeaves{total: v.removed.total, last: v.removed.last}
+		v.removed.rt.each(c.removed.rt.count)
 	}
 	return c
 }
 
 // Remove removes the leaves that were retired, see [Statistic.Retire], and keeps their totals. Nothing may have been
-// recorded for them in the second since or later: what the view says of seconds before it is not known any more.
+// recorded for them in the second since or later. Seconds before it cannot be read any more.
 func (v *View) Remove(since int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,12 +77,12 @@ func (v *View) Remove(since int64) {
 		if s.rings == nil {
 			continue
 		}
-		if v.gone == nil {
-			v.gone = &gone{last: since - 1}
+		if v.removed == nil {
+			v.removed = &removedLeaves{last: since - 1}
 		}
-		v.gone.last = max(v.gone.last, since-1)
-		v.gone.total.add(&s.rings.total) // a retired statistic does not change
-		s.rings.rt.each(v.gone.rt.count)
+		v.removed.last = max(v.removed.last, since-1)
+		v.removed.total.add(&s.rings.total) // a retired statistic does not change
+		s.rings.rt.each(v.removed.rt.count)
 	}
 	v.leaves = left
 }

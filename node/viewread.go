@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// attempts is how often a reading is begun again because the bucket turned. Where buckets are so short, and leaves so
-// many, that they turn all the time, leaves are read in buckets that follow each other.
+// attempts is how often a reading is tried again because the bucket turned. If buckets are so short, and leaves so many,
+// that all attempts fail, the leaves are read in successive buckets.
 const attempts = 5
 
 // together calls read for each leaf, with all its stripes' locks held, when all are in the same bucket: that of the
@@ -76,8 +76,8 @@ func (v *View) InFlight() (sum int64) {
 	return sum
 }
 
-// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. Whoever adds
-// calls to [View.InFlight] must ask for them first: a call that passes in between is in both then, and not in neither.
+// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. To add the calls to
+// [View.InFlight], read Waiting first: a call that passes in between is then in both, and not in neither.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)
@@ -86,21 +86,21 @@ func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// Snapshot reads the view at the reading now, each leaf as of its own moment; what was retired is in the totals. If h is
+// Snapshot reads the view at the reading now, each leaf as of its own moment; the totals include removed leaves. If h is
 // not nil it is set to the histogram of all response times since the view began, as of the same moments: its count is
 // Total.Complete.
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	v.shape.line.At(now)
 	open := v.shape.opened()
-	leaves, gone := v.all()
+	leaves, removed := v.all()
 	var snap Snapshot
 	if h != nil {
 		h.reset(v.shape.layout)
 	}
-	if gone != nil {
-		snap.Total = gone.total
+	if removed != nil {
+		snap.Total = removed.total
 		if h != nil {
-			gone.rt.addTo(h.cells)
+			removed.rt.addTo(h.cells)
 		}
 	}
 	var room [128]int64
@@ -132,14 +132,14 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	return snap
 }
 
-// all is the leaves and what is left of those that were removed, as of one moment.
-func (v *View) all() ([]*Statistic, *gone) {
+// all is the leaves and the totals of the removed ones, as of one moment.
+func (v *View) all() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var g *gone
-	if v.gone != nil {
-		g = &gone{total: v.gone.total, last: v.gone.last}
-		v.gone.rt.each(g.rt.count)
+	var g *removedLeaves
+	if v.removed != nil {
+		g = &removedLeaves{total: v.removed.total, last: v.removed.last}
+		v.removed.rt.each(g.rt.count)
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], g
 }

@@ -36,17 +36,17 @@ func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, sli
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
+	if !s.known(index) {
+		return false // also before the leaf began, so that what can be read has no gap
+	}
 	if index < s.since {
 		return true
 	}
-	if !s.known(index) {
-		return false
-	}
 	b := s.record(index)
 	if b == nil {
-		flying := s.inFlightAfter(index)
-		m.InFlight += flying
-		m.InFlightMax += flying
+		inFlight := s.inFlightAfter(index)
+		m.InFlight += inFlight
+		m.InFlightMax += inFlight
 		return true
 	}
 	var rec sealed
@@ -57,13 +57,13 @@ func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, sli
 	return true
 }
 
-// known is the leaves, and the last second that is not known because a leaf is gone.
+// known is the leaves, and the last second that is not known because a leaf is removed.
 func (v *View) known() ([]*Statistic, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	last := v.since - 1
-	if v.gone != nil {
-		last = v.gone.last
+	if v.removed != nil {
+		last = v.removed.last
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], last
 }

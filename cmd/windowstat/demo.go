@@ -88,7 +88,7 @@ func (d demo) run(c *cli.Context) (err error) {
 			return err
 		}
 	}
-	db := &database{stats: stats, calls: map[string]tally{}}
+	db := &database{stats: stats, calls: map[string]counts{}}
 	routes := shop(db)
 	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		return err
 	}
 	maps.Copy(l.sent, db.calls)
-	b := books{sent: l.sent, counted: counted(stats)}
+	b := reconciliation{sent: l.sent, counted: counted(stats)}
 	if b.scraped, err = d.scrape(tele); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (d demo) ownLimits() []collector.Limit {
 
 // scrape reads the page over HTTP. If the page is behind TLS or a password, the same handler is asked on a listener
 // of its own.
-func (d demo) scrape(t *telemetry) (map[string]tally, error) {
+func (d demo) scrape(t *telemetry) (map[string]counts, error) {
 	if d.webConfig == "" {
 		return scraped(t.url())
 	}

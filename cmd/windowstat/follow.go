@@ -11,16 +11,15 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// followEvery is how often it is looked for new rows.
-const followEvery = 250 * time.Millisecond
+// followInterval is how often the log is read for new rows.
+const followInterval = 250 * time.Millisecond
 
-// follow prints rows as they are logged, each once, until ctx ends. What cannot be read is said once, and may be there
-// again later.
+// follow prints rows as they are logged, each once, until ctx ends. An error is printed once, while it lasts.
 func (s *search) follow(ctx context.Context, p printer) error {
-	ticker := time.NewTicker(followEvery)
+	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	query := s.query
-	said, malformed := "", int64(0)
+	lastErr, malformed := "", int64(0)
 	s.sayAbsent()
 	for {
 		rows, err := s.Search(query)
@@ -44,10 +43,10 @@ func (s *search) follow(ctx context.Context, p printer) error {
 		case err != nil:
 			now = err.Error()
 		}
-		if now != "" && now != said {
+		if now != "" && now != lastErr {
 			fmt.Fprintf(s.stderr, "windowstat: %s\n", now)
 		}
-		said = now
+		lastErr = now
 		select {
 		case <-ctx.Done():
 			return nil
@@ -56,8 +55,8 @@ func (s *search) follow(ctx context.Context, p printer) error {
 	}
 }
 
-// sayAbsent says if there is no log yet of the application or process that was asked for, and what there is: it may be a
-// mistake, and never come.
+// sayAbsent prints that there is no log yet of the application or process, and which logs there are: the name may be a
+// mistake.
 func (s *search) sayAbsent() {
 	logs, err := s.Logs()
 	if err != nil || s.App == "" && len(s.pids) == 0 || slices.ContainsFunc(logs, func(l metriclog.Log) bool { return s.ofProcess(l.PID) }) {

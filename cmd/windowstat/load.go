@@ -23,7 +23,7 @@ type load struct {
 	room chan struct{} // bounds the requests in flight
 
 	mu         sync.Mutex
-	sent       map[string]tally
+	sent       map[string]counts
 	unanswered int64
 }
 
@@ -38,7 +38,7 @@ func newLoad(base string, routes []route, rate float64) *load {
 		base: base, routes: routes, rate: rate,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
 		room:   make(chan struct{}, maxInFlight),
-		sent:   map[string]tally{},
+		sent:   map[string]counts{},
 	}
 }
 

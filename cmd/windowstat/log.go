@@ -30,13 +30,13 @@ func logCommand() *cli.Command {
 		Name:  "log",
 		Usage: "search the metric log, convert it, and fill gaps of a database from it",
 		Description: `The rows from --from to --to, both included, are printed: those of the last 15 minutes if there is neither. A time is one of
-  ` + momentHelp + `.
+  ` + timeHelp + `.
 Times without an offset are those of --zone, and those without a date are today's.
 
 A resource is given by ` + patternHelp + `.
 
-Formats of rows: table is for people, with what cannot be printed in names escaped. json is a line for each row, with the
-names of the metrics of seconds. csv has a header; names that a spreadsheet would calculate begin with an apostrophe there.
+Formats of rows: table is for reading, with unprintable characters in names escaped. json is a line for each row, with the
+names of the per-second metrics. csv has a header; names that a spreadsheet would calculate begin with an apostrophe there.
 sentinel is as in the log. The last row of a second is all inbound traffic, __total_inbound_traffic__; leave it out of sums.
 
 A gap that an outage left in Prometheus, where the service was scraped with --label job and instance, is filled so:
@@ -125,7 +125,7 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 // parseRange reads from when to when. Of a time that clocks show twice, the first is the beginning and the last the end.
 func (s *search) parseRange(c *cli.Context, now time.Time) error {
 	var errs []error
-	to, err := parseMoment(moment(c, "to", "now"), now, s.zone)
+	to, err := parseTime(timeFlag(c, "to", "now"), now, s.zone)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
@@ -134,7 +134,7 @@ func (s *search) parseRange(c *cli.Context, now time.Time) error {
 		begin.first = now.Truncate(time.Second)
 	}
 	if c.IsSet("from") {
-		if begin, err = parseMoment(c.String("from"), now, s.zone); err != nil {
+		if begin, err = parseTime(c.String("from"), now, s.zone); err != nil {
 			errs = append(errs, fmt.Errorf("--from: %w", err))
 		}
 	}
@@ -148,7 +148,7 @@ func (s *search) parseRange(c *cli.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-func moment(c *cli.Context, flag, otherwise string) string {
+func timeFlag(c *cli.Context, flag, otherwise string) string {
 	if c.IsSet(flag) {
 		return c.String(flag)
 	}
@@ -197,7 +197,7 @@ func apps(logs []metriclog.Log) (names []string) {
 	return slices.Compact(names)
 }
 
-// list is some of the things, for people.
+// list is some of the things, for a message.
 func list[T any](things []T) string {
 	const most = 20
 	var names []string
@@ -214,14 +214,14 @@ func list[T any](things []T) string {
 // ofProcess reports whether rows of a process are wanted.
 func (s *search) ofProcess(pid int) bool { return len(s.pids) == 0 || slices.Contains(s.pids, pid) }
 
-// run prints what is wanted. Whoever reads it may stop at any time: that is no mistake.
+// run prints what is wanted. A reader of the output may close it at any time without an error.
 func (s *search) run(ctx context.Context, stdout io.Writer) error {
 	signal.Ignore(syscall.SIGPIPE) // writing fails then, and does not end the program
 	err := s.answer(ctx, stdout)
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		return nil
-	case errors.Is(err, context.Canceled): // in words that people use
+	case errors.Is(err, context.Canceled): // in the user's words
 		return errors.New(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	}
 	return err
@@ -263,14 +263,14 @@ func (s *search) answer(ctx context.Context, stdout io.Writer) error {
 	return p.flush()
 }
 
-// sayMalformed says how many lines were left out.
+// sayMalformed prints how many lines were left out.
 func (s *search) sayMalformed(n int64) {
 	if n > 0 {
 		fmt.Fprintf(s.stderr, "windowstat: lines that were left out, because they are malformed or out of place: %d\n", n)
 	}
 }
 
-// sayEmpty says that there was nothing, and where there is something.
+// sayEmpty prints that there was nothing, and when there is something.
 func (s *search) sayEmpty() {
 	what := "no rows"
 	if s.query.Match != nil {

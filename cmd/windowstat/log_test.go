@@ -132,7 +132,7 @@ func TestLogFills(t *testing.T) {
 	dir := aLog(t)
 	const hole = "  --from=2026-01-02  --to=2026-01-02 12:00  --label=job=j  --label=instance=i"
 	status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --format=openmetrics  --resource=checkout"+hole)
-	if want := `# HELP windowstat_persecond_pass Calls that were admitted in this second.
+	if want := `# HELP windowstat_persecond_pass Calls admitted in this second.
 # TYPE windowstat_persecond_pass gauge
 windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 100.0 1767323045
 windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 0.0 1767323046

@@ -13,10 +13,10 @@ import (
 func logFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
-		&cli.IntFlag{Name: "metric-log.max-files", Usage: fmt.Sprintf("how many files of the log are kept (default: %d, or any number with one of the two flags below)", metriclog.DefaultMaxFiles)},
-		&cli.Int64Flag{Name: "metric-log.max-bytes", Usage: "how many bytes they may have together, and as many those of JSON (default: no limit)"},
-		&cli.DurationFlag{Name: "metric-log.max-age", Usage: "how old the last second of a file may be (default: no limit)"},
-		&cli.DurationFlag{Name: "metric-log.sync", Usage: "fsync interval in whole seconds (default: left to the operating system)"},
+		&cli.IntFlag{Name: "metric-log.max-files", Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)},
+		&cli.Int64Flag{Name: "metric-log.max-bytes", Usage: "how many bytes they may have together, and as many those of JSON", DefaultText: "no limit"},
+		&cli.DurationFlag{Name: "metric-log.max-age", Usage: "how old the last second of a file may be", DefaultText: "no limit"},
+		&cli.DurationFlag{Name: "metric-log.sync", Usage: "fsync interval in whole seconds", DefaultText: "left to the operating system"},
 		&cli.BoolFlag{Name: "metric-log.zero-rows", Usage: "write rows for seconds in which nothing happened, too"},
 		&cli.BoolFlag{Name: "metric-log.json", Usage: "write a second log, of JSON lines with quantiles, origins and entrances"},
 	}

@@ -391,7 +391,7 @@ func TestProxyClientsAtFault(t *testing.T) {
 	}
 }
 
-// A rate that no machine can keep up with: the demo can be stopped all the same, and its books agree.
+// A rate that no machine can keep up with: the demo can be stopped all the same, and its reconciliation agree.
 func TestDemoAtTooHighARate(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "demo", anyPort, "--rate=100000")

@@ -19,26 +19,26 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// tally is what one observer counted for one resource.
-type tally struct{ pass, block, complete, exception int64 }
+// counts are those of one observer for one resource.
+type counts struct{ pass, block, complete, exception int64 }
 
-// books are the counts of all observers, by resource.
-type books struct {
-	sent, counted, scraped, logged map[string]tally
+// reconciliation compares the counts of all observers, by resource.
+type reconciliation struct {
+	sent, counted, scraped, logged map[string]counts
 }
 
 // counted asks the SDK.
-func counted(c *collector.Collector) map[string]tally {
-	all := map[string]tally{}
+func counted(c *collector.Collector) map[string]counts {
+	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
 		t := r.Snapshot(nil).Total
-		all[r.Name()] = tally{t.Pass, t.Block, t.Complete, t.Exception}
+		all[r.Name()] = counts{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all
 }
 
 // scraped reads a metrics page over HTTP, as a server would.
-func scraped(url string) (map[string]tally, error) {
+func scraped(url string) (map[string]counts, error) {
 	resp, err := http.Get(url)
 	if err != nil {
 		return nil, err
@@ -52,12 +52,12 @@ func scraped(url string) (map[string]tally, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
-	all := map[string]tally{}
-	for name, add := range map[string]func(*tally, int64){
-		"pass_total":      func(t *tally, n int64) { t.pass += n },
-		"block_total":     func(t *tally, n int64) { t.block += n },
-		"complete_total":  func(t *tally, n int64) { t.complete += n },
-		"exception_total": func(t *tally, n int64) { t.exception += n },
+	all := map[string]counts{}
+	for name, add := range map[string]func(*counts, int64){
+		"pass_total":      func(t *counts, n int64) { t.pass += n },
+		"block_total":     func(t *counts, n int64) { t.block += n },
+		"complete_total":  func(t *counts, n int64) { t.complete += n },
+		"exception_total": func(t *counts, n int64) { t.exception += n },
 	} {
 		for _, m := range families[exporter.Namespace+"_"+name].GetMetric() {
 			for _, l := range m.Label {
@@ -73,8 +73,8 @@ func scraped(url string) (map[string]tally, error) {
 }
 
 // logged sums the rows of the metric log's files from a second on.
-func logged(files []string, from time.Time) (map[string]tally, error) {
-	all := map[string]tally{}
+func logged(files []string, from time.Time) (map[string]counts, error) {
+	all := map[string]counts{}
 	for _, path := range files {
 		if err := sum(all, path, from); err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func logged(files []string, from time.Time) (map[string]tally, error) {
 	return all, nil
 }
 
-func sum(all map[string]tally, path string, from time.Time) (err error) {
+func sum(all map[string]counts, path string, from time.Time) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -108,12 +108,12 @@ func sum(all map[string]tally, path string, from time.Time) (err error) {
 	return lines.Err()
 }
 
-// print shows the books, and reports whether they agree.
-func (b books) print(w io.Writer) bool {
+// print shows all counts, and reports whether the observers agree.
+func (r reconciliation) print(w io.Writer) bool {
 	seen := map[string]bool{}
 	width := len("resource")
-	for _, book := range []map[string]tally{b.sent, b.counted, b.scraped, b.logged} {
-		for name := range book {
+	for _, observer := range []map[string]counts{r.sent, r.counted, r.scraped, r.logged} {
+		for name := range observer {
 			seen[name] = true
 			width = max(width, len(name))
 		}
@@ -121,7 +121,7 @@ func (b books) print(w io.Writer) bool {
 	agree := true
 	fmt.Fprintf(w, "\n%-*s %9s %9s %9s %9s %9s %9s\n", width, "resource", "sent", "counted", "scraped", "logged", "failed", "blocked")
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		sent, counted, scraped, logged := b.sent[name], b.counted[name], b.scraped[name], b.logged[name]
+		sent, counted, scraped, logged := r.sent[name], r.counted[name], r.scraped[name], r.logged[name]
 		verdict := "equal"
 		if counted != sent || scraped != sent || logged != sent {
 			verdict = fmt.Sprintf("DIFFERENT: sent %v, counted %v, scraped %v, logged %v", sent, counted, scraped, logged)
@@ -134,6 +134,6 @@ func (b books) print(w io.Writer) bool {
 }
 
 // String names all counts, for the case that they differ where the table does not show it.
-func (t tally) String() string {
+func (t counts) String() string {
 	return fmt.Sprintf("%d pass %d block %d complete %d exception", t.pass, t.block, t.complete, t.exception)
 }

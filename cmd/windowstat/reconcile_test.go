@@ -7,13 +7,13 @@ import (
 
 // Any observer that differs from what was sent, in any count, must be noticed.
 func TestBooksThatDiffer(t *testing.T) {
-	right := func() map[string]tally { return map[string]tally{"a": {10, 2, 9, 3}, "b": {1, 0, 1, 0}} }
-	agree := books{sent: right(), counted: right(), scraped: right(), logged: right()}
+	right := func() map[string]counts { return map[string]counts{"a": {10, 2, 9, 3}, "b": {1, 0, 1, 0}} }
+	agree := reconciliation{sent: right(), counted: right(), scraped: right(), logged: right()}
 	var out strings.Builder
 	if !agree.print(&out) || strings.Contains(out.String(), "DIFFERENT") {
-		t.Errorf("equal books differ:\n%s", out.String())
+		t.Errorf("equal reconciliation differ:\n%s", out.String())
 	}
-	for name, wrong := range map[string]map[string]tally{
+	for name, wrong := range map[string]map[string]counts{
 		"pass":           {"a": {11, 2, 9, 3}, "b": {1, 0, 1, 0}},
 		"block":          {"a": {10, 1, 9, 3}, "b": {1, 0, 1, 0}},
 		"complete":       {"a": {10, 2, 8, 3}, "b": {1, 0, 1, 0}},
@@ -22,13 +22,13 @@ func TestBooksThatDiffer(t *testing.T) {
 		"one more":       {"a": {10, 2, 9, 3}, "b": {1, 0, 1, 0}, "c": {1, 0, 1, 0}},
 		"nothing at all": nil,
 	} {
-		for observer, set := range map[string]func(*books){
-			"sent":    func(b *books) { b.sent = wrong },
-			"counted": func(b *books) { b.counted = wrong },
-			"scraped": func(b *books) { b.scraped = wrong },
-			"logged":  func(b *books) { b.logged = wrong },
+		for observer, set := range map[string]func(*reconciliation){
+			"sent":    func(b *reconciliation) { b.sent = wrong },
+			"counted": func(b *reconciliation) { b.counted = wrong },
+			"scraped": func(b *reconciliation) { b.scraped = wrong },
+			"logged":  func(b *reconciliation) { b.logged = wrong },
 		} {
-			b := books{sent: right(), counted: right(), scraped: right(), logged: right()}
+			b := reconciliation{sent: right(), counted: right(), scraped: right(), logged: right()}
 			set(&b)
 			if out.Reset(); b.print(&out) || !strings.Contains(out.String(), "DIFFERENT") {
 				t.Errorf("%s wrong for %s:\n%s", name, observer, out.String())

@@ -43,7 +43,7 @@ far as the file reaches back, and counts nothing twice. A log that is truncated 
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
 			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
 			&cli.StringFlag{Name: "zone", Value: "UTC", Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"},
-			&cli.DurationFlag{Name: "tolerance", Usage: "by how much lines may be out of order, in whole seconds (default: 5m0s; 10s with --follow)"},
+			&cli.DurationFlag{Name: "tolerance", Usage: "`DURATION` by which lines may be out of order, in whole seconds", DefaultText: "5m0s; 10s with --follow"},
 			&cli.BoolFlag{Name: "follow", Usage: "read one file as it grows, and serve its calls"},
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
@@ -267,9 +267,9 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
 	line(r.Future, "from the future, and are not counted")
-	line(r.Astray, "far ahead of the lines around them, and are not counted")
-	line(r.Early, "began before the tolerance, and pass in the first second that was still open")
-	line(r.Squeezed, "seconds were ended before the tolerance was over, because there were too many calls to hold")
+	line(r.Outliers, "far ahead of the lines around them, and are not counted")
+	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
+	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))
 	}

@@ -32,7 +32,7 @@ func (r *replaying) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, Untimed: !f.Timed}
+	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
 	r.Drain = -1 // when the file is read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
 	if err != nil {

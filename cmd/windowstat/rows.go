@@ -138,7 +138,7 @@ func (n *names) of(name string) string {
 }
 
 // csvRows are comma-separated values with a header, as in RFC 4180 but for the end of a line, which is a newline alone.
-// Names are as people see them, see [visible].
+// Names are shown as [visible] does.
 type csvRows struct {
 	*csv.Writer
 	stamp  stamp
@@ -173,8 +173,7 @@ func (p *csvRows) flush() error {
 	return p.Error()
 }
 
-// noFormula is a name as people may see it, with an apostrophe before it if a spreadsheet would take it for a formula, and
-// calculate.
+// noFormula is a visible name, with an apostrophe before it if a spreadsheet would calculate it as a formula.
 func noFormula(name string) string {
 	s := visible(name)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -183,8 +182,8 @@ func noFormula(name string) string {
 	return s
 }
 
-// visible is a name as people may see it: what cannot be printed, or would change how the rest is shown, stands there as
-// in Go, \x1b or \u202e, and so a backslash is two.
+// visible escapes what cannot be printed in a name, or would change how the rest is shown, as in Go: \x1b or \u202e. So a
+// backslash is two.
 func visible(name string) string {
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {

@@ -18,8 +18,8 @@ type server struct {
 	err      error         // why, if that was not stop; read it after ended
 }
 
-// grace is how long requests may take to finish when a server stops.
-const grace = 10 * time.Second
+// shutdownTimeout is how long requests may take to finish when a server stops.
+const shutdownTimeout = 10 * time.Second
 
 // listen starts a server on the address.
 func listen(address string, h http.Handler, logger *slog.Logger) (*server, error) {
@@ -33,7 +33,7 @@ func listen(address string, h http.Handler, logger *slog.Logger) (*server, error
 // start serves on the listener. The function serve is http.Server.Serve or does the same.
 func start(listener net.Listener, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) *server {
 	s := &server{
-		// No deadline for a whole answer: answers may stream.
+		// No deadline for a whole response: responses may stream.
 		http: &http.Server{
 			Handler:           h,
 			ReadHeaderTimeout: 10 * time.Second,
@@ -58,11 +58,11 @@ func (s *server) address() string { return s.listener.Addr().String() }
 // stop waits for the requests that are running, but not for hijacked connections, and ends the server. The error is
 // also that of a server that ended by itself.
 func (s *server) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", grace), s.http.Close())
+		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout), s.http.Close())
 	}
 	<-s.ended
 	return errors.Join(err, s.err)

@@ -76,7 +76,7 @@ func takes(d func() time.Duration) http.HandlerFunc {
 type database struct {
 	stats *collector.Collector
 	mu    sync.Mutex
-	calls map[string]tally
+	calls map[string]counts
 }
 
 // query is a handler that queries the database, which takes its time, before it does the rest.

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// table is for people. The names are behind the numbers, so that no name is too long for its column.
+// table is for reading. The names are behind the numbers, so that no name is too long for its column.
 type table struct {
 	*bufio.Writer
 	stamp   stamp

@@ -22,7 +22,7 @@ func topCommand() *cli.Command {
 		Usage:     "watch the resources of an endpoint in the terminal, second by second",
 		ArgsUsage: "[URL]",
 		Description: "URL is where the pages of a service are, " + topEndpoint + " by default: http://host:port or https://host:port,\n" +
-			"with the path of its page of seconds if that is not /metrics/seconds. It is read without a cursor, so nothing is taken\n" +
+			"with the path of its per-second page if that is not /metrics/seconds. It is read without a cursor, so nothing is taken\n" +
 			"from the servers that scrape it. With --once the last second is written as text, columns between tabs, and the exit\n" +
 			"status is 1 if it cannot be read. NO_COLOR in the environment leaves out colours.",
 		Flags: []cli.Flag{

@@ -39,7 +39,7 @@ func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
 	}
 }
 
-// StreamClient counts the streams that a client opens: each is one call. It lasts until the stream has said how it
+// StreamClient counts the streams that a client opens: each is one call. It lasts until the stream has reported how it
 // ended, which is an error from RecvMsg, io.EOF included, or the one message of a stream that has but one for an answer;
 // or an error from SendMsg, other than io.EOF; or until its context ends or its connection is closed, whichever is
 // first. One that a limit refuses is not opened. A nil Collector counts nothing.
@@ -67,7 +67,7 @@ func StreamClient(c *collector.Collector) grpc.StreamClientInterceptor {
 				s.end(err)
 			}
 		}()
-		// A stream that nobody reads any more ends with its connection. Before that this is the end of an attempt only,
+		// A stream that is not read any more ends with its connection. Before that this is the end of an attempt only,
 		// and interceptors between here and there may make another.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {

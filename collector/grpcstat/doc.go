@@ -17,18 +17,18 @@
 // # Limits
 //
 // Calls ask the Collector's limits. A server answers a call that is refused with ResourceExhausted, before the handler
-// runs and before a stream's first message is read, with a RetryInfo that says one second. A client does not send it.
+// runs and before a stream's first message is read, with a RetryInfo of one second. A client does not send it.
 // The error has that code in both places, and errors.Is finds [collector.ErrBlocked] in it, as interceptors further out
-// and callers may want to know. Its message, which a server sends to whoever called, names the limit and what it saw.
+// and callers may want to know. Its message, which a server sends to the caller, names the limit and its reading.
 //
 // # Exceptions
 //
-// What a call ends with is an exception where it says that the callee failed, not where it is an answer about the call:
+// A code that means that the callee failed is an exception; one that is an answer about the call is none:
 //
 //	code                server  client
 //	OK                  no      no
 //	Canceled            no      no      the caller did not wait for it
-//	Unknown             yes     yes     an error that nobody foresaw
+//	Unknown             yes     yes     an error that was not foreseen
 //	InvalidArgument     no      no      an answer about the request
 //	DeadlineExceeded    yes     yes     the callee was too slow
 //	NotFound            no      no      an answer about the data
@@ -44,7 +44,7 @@
 //	DataLoss            yes     yes     the callee is broken
 //	Unauthenticated     no      no      an answer about the caller
 //
-// A number that is none of these is an exception. An error that is no gRPC status has the code that gRPC gives it:
+// Any other number is an exception. An error that is no gRPC status has the code that gRPC gives it:
 // Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
 // about the rest, with the error as the handler or the call returned it, and can only say no.
 //

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// serverFailed reports whether a code that a handler returns says that the server failed.
+// serverFailed reports whether a code that a handler returns means that the server failed.
 func serverFailed(c codes.Code) bool {
 	switch c {
 	case codes.OK, codes.Canceled, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
@@ -15,10 +15,10 @@ func serverFailed(c codes.Code) bool {
 	return true
 }
 
-// clientFailed reports whether a code that a client gets says that the call failed.
+// clientFailed reports whether a code that a client gets means that the call failed.
 func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
 
-// exception returns the error if its code says so, nil if not.
+// exception returns the error if its code is an exception, nil if not.
 func exception(err error, failed func(codes.Code) bool) error {
 	s, ok := status.FromError(err)
 	if !ok {

@@ -6,11 +6,11 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Option says how the calls that a server takes are counted, see [UnaryServer] and [StreamServer].
+// Option changes how the calls that a server takes are counted, see [UnaryServer] and [StreamServer].
 type Option func(*options)
 
 type options struct {
-	origin func(context.Context) string // nil if nobody asks
+	origin func(context.Context) string // nil without the option
 }
 
 func apply(opts []Option) *options {
@@ -21,9 +21,9 @@ func apply(opts []Option) *options {
 	return o
 }
 
-// Origin says who calls: f is asked once for each call, before any limit is, with the call's context. It must be safe
-// for concurrent use, and know few answers: [collector.Options] say how many are kept apart. The empty one is no origin.
-// Of several such options the last counts.
+// Origin names the caller: f is asked once for each call, before any limit is, with the call's context. It must be safe
+// for concurrent use, and return few different names: [collector.Options] bound how many are kept apart. The empty one is
+// no origin. Of several such options the last counts.
 //
 // The context is the one that interceptors further out made: where the origin is an identity that one of them
 // establishes, this one goes after it.
@@ -31,10 +31,10 @@ func Origin(f func(ctx context.Context) string) Option {
 	return func(o *options) { o.origin = f }
 }
 
-// OriginFromMetadata is [Origin] for callers that say their name themselves, as the first value of a key of the call's
+// OriginFromMetadata is [Origin] for callers that name themselves, by the first value of a key of the call's
 // metadata, such as "x-caller"; case does not matter in a key. Without it there is no origin.
 //
-// Anybody can say any name. The Collector bounds how long names are and how many, but a limit on one origin holds for
+// Any client can send any name. The Collector bounds how long names are and how many, but a limit on one origin holds for
 // those callers only that are honest about it.
 func OriginFromMetadata(key string) Option {
 	return Origin(func(ctx context.Context) string {

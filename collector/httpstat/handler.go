@@ -10,7 +10,7 @@ import (
 // Unmatched is the resource of requests that match no route.
 const Unmatched = "unmatched"
 
-// DefaultEntrance is the entrance of requests, unless [Entrance] says otherwise.
+// DefaultEntrance is the entrance of requests without the option [Entrance].
 const DefaultEntrance = "http"
 
 // StatusError is the error that a status of 500 or more counts as: what [collector.Options] are asked about.
@@ -64,7 +64,7 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 			trace = s.trace(r)
 		}
 		serve(e, trace, next, w, inner)
-		r.Pattern = inner.Pattern // for whoever looks at the request afterwards
+		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Option says how requests are counted.
+// Option changes how requests are counted.
 type Option func(*settings)
 
 type settings struct {
@@ -36,7 +36,7 @@ func Refused(h http.Handler) Option { return func(s *settings) { s.refused = h }
 // see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is [TraceParent].
 func Trace(of func(*http.Request) string) Option { return func(s *settings) { s.trace = of } }
 
-// TraceParent is the trace id of the header traceparent, if it says that the trace is recorded:
+// TraceParent is the trace id of the header traceparent, if its flags mark the trace as recorded:
 // version-id-parent-flags, in hexadecimal digits (https://www.w3.org/TR/trace-context/).
 func TraceParent(r *http.Request) string {
 	part := strings.Split(r.Header.Get("traceparent"), "-")

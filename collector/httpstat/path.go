@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// DefaultDepth is how many segments of a path a name keeps if nobody says.
+// DefaultDepth is how many segments of a path a name keeps by default.
 const DefaultDepth = 4
 
 // PathName returns a name function for services whose routes are not known: the method and the path, without what
@@ -33,10 +33,10 @@ func method(m string) string {
 }
 
 // CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, resolves "."
-// and ".." as the service behind may, and replaces all beyond the depth by "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or more
-// characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at
-// most one separator, and anything longer than 48 bytes. Control characters and | become _. A depth below 1 is
-// [DefaultDepth].
+// and ".." as the service behind may, and replaces all beyond the depth by "*". Identifiers are numbers, UUIDs,
+// hexadecimal strings of eight or more characters with a digit, other strings of sixteen or more letters, digits, - and _
+// with at least two digits and at most one separator, and anything longer than 48 bytes. Control characters and | become
+// _. A depth below 1 is [DefaultDepth].
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 func CollapsePath(p string, depth int) string {

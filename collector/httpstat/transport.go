@@ -66,7 +66,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode >= http.StatusInternalServerError {
 		b.err = StatusError(resp.StatusCode)
 	}
-	// What is said after the protocol was switched is no response; and one without a body has been read.
+	// After a switch of the protocol no response follows, and a response without a body has been read.
 	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody {
 		b.end(nil)
 		return resp, nil

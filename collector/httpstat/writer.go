@@ -11,7 +11,7 @@ import (
 // asks for one must be told the truth, so the types below add those that the wrapped writer has.
 type writer struct {
 	http.ResponseWriter
-	status int // of the response; 0 while nothing was said, which means 200
+	status int // of the response; 0 while no header was written, which means 200
 }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.

@@ -196,7 +196,7 @@ func (p *parser) count(key string, n *yaml.Node) int64 {
 	return v
 }
 
-// kind says what a value is.
+// kind describes a value in an error.
 func kind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

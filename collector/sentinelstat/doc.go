@@ -33,7 +33,7 @@
 //
 // # Caveats
 //
-// This is a module of its own, so that whoever imports package collector alone does not get Sentinel. It is made for
+// This is a module of its own, so that importing package collector alone does not bring Sentinel. It is made for
 // sentinel-golang v1.0.4.
 //
 // A call, blocked or not, costs what Sentinel costs, some 1.5 to 2 µs, and about 0.5 µs and one allocation of 64 bytes

@@ -11,10 +11,10 @@ import (
 	"github.com/alibaba/sentinel-golang/core/system"
 )
 
-// reason says why a call of a resource was refused, in a few words that do not change with the call: the kind of the
+// reason describes why a call of a resource was refused, in a few words that do not change with the call: the kind of the
 // rule, and which one, as far as that is to be had.
 func reason(resource string, err *base.BlockError) (words string) {
-	// Sentinel lets a call through if a slot panics: a rule that cannot say what it is called must not do that.
+	// Sentinel lets a call through if a slot panics: a rule whose String method panics must not do that.
 	defer func() { _ = recover() }()
 	words = strings.TrimPrefix(err.BlockType().String(), "BlockType")
 	if name := ruleName(err.TriggeredRule()); name != "" && name != resource {

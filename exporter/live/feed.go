@@ -122,7 +122,7 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		}
 		x := row{number: number(), m: second, average: second.AvgRT()}
 		switch {
-		case f.stats.Untimed():
+		case f.stats.DurationsUnknown():
 			x.average, x.p99 = unknown, unknown
 		case v.Histogram(index, index+1, &h):
 			x.p99 = h.Quantile(0.99)

@@ -54,7 +54,7 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
 	}
 	d.Seconds = seconds(view, m.Open)
-	if p.stats.Untimed() {
+	if p.stats.DurationsUnknown() {
 		for _, s := range d.Seconds {
 			s[5], s[6] = -1, -1
 		}

@@ -3,108 +3,160 @@ package metriclog
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
-// jsonLine is a row of the log of JSON lines. Its fields are named like the metrics of single seconds.
-type jsonLine struct {
-	TS           int64                 `json:"ts"` // the start in Unix milliseconds
-	Time         string                `json:"time"`
-	Resource     string                `json:"resource"`
-	Pass         int64                 `json:"pass"`
-	Block        int64                 `json:"block"`
-	Complete     int64                 `json:"complete"`
-	Exception    int64                 `json:"exception"`
-	OccupiedPass int64                 `json:"occupied_pass"`
-	InFlight     int64                 `json:"in_flight"`
-	InFlightMax  int64                 `json:"in_flight_max"`
-	PassPeak     int64                 `json:"pass_peak"`
-	RT           *jsonTimes            `json:"rt,omitempty"` // nil if no call ended
-	Origins      map[string]jsonCounts `json:"origins,omitempty"`
-	Entrances    map[string]jsonCounts `json:"entrances,omitempty"`
-}
-
-// jsonTimes are response times in seconds.
-type jsonTimes struct {
-	Sum float64 `json:"sum_seconds"`
-	Min float64 `json:"min_seconds"`
-	Max float64 `json:"max_seconds"`
-	// The quantiles are nil if the Collector does not know them any more.
-	*jsonQuantiles
-}
-
-type jsonQuantiles struct {
-	P50  float64 `json:"p50_seconds"`
-	P90  float64 `json:"p90_seconds"`
-	P99  float64 `json:"p99_seconds"`
-	P999 float64 `json:"p999_seconds"`
-}
-
-// jsonCounts are the counts of a part of a resource's calls.
-type jsonCounts struct {
-	Pass      int64 `json:"pass"`
-	Block     int64 `json:"block"`
-	Complete  int64 `json:"complete"`
-	Exception int64 `json:"exception"`
-}
-
-// jsonLines are the lines of one second.
+// jsonLines are the lines of one second in the log of JSON lines: the columns of the record by name, response times in
+// seconds under "rt" with their quantiles, and the main counts of each origin and entrance:
+//
+//	{"ts":1767323045000,"time":"2026-01-02T03:04:05Z","resource":"a","pass":1,…,"rt":{"sum_seconds":0.008,…,"p50_seconds":0.008,…},
+//	"origins":{"":{"pass":1,…}},"entrances":{"http":{"pass":1,…}}}
 type jsonLines struct {
-	buf  bytes.Buffer
-	time string
-	hist node.Histogram
-
-	untimed bool // response times are not known
+	buf     []byte
+	head    []byte // what all lines begin with
+	hist    node.Histogram
+	names   map[string][]byte // as JSON strings
+	untimed bool              // response times are not known
 }
+
+// jsonColumn is a column with its name as a JSON key.
+type jsonColumn struct {
+	key string
+	node.Column
+}
+
+// The columns of a line, by where they stand. Times lose their prefix, which is the name of their object.
+var (
+	jsonCounts = jsonColumns(func(c node.Column) bool { return c.Kind != node.Time })
+	jsonTimes  = jsonColumns(func(c node.Column) bool { return c.Kind == node.Time })
+	jsonParts  = jsonColumns(func(c node.Column) bool { return c.Kind == node.Count && !c.Detail })
+)
+
+func jsonColumns(wanted func(node.Column) bool) (list []jsonColumn) {
+	for _, c := range node.Columns() {
+		switch {
+		case !wanted(c):
+		case c.Kind == node.Time:
+			list = append(list, jsonColumn{`"` + strings.TrimPrefix(c.Name, "rt_") + `_seconds":`, c})
+		default:
+			list = append(list, jsonColumn{`"` + c.Name + `":`, c})
+		}
+	}
+	return list
+}
+
+// jsonQuantiles are those of the response times.
+var jsonQuantiles = []struct {
+	key string
+	q   float64
+}{{`,"p50_seconds":`, .5}, {`,"p90_seconds":`, .9}, {`,"p99_seconds":`, .99}, {`,"p999_seconds":`, .999}}
 
 func (l *jsonLines) begin(start time.Time) {
-	l.buf.Reset()
-	l.time = start.Format(time.RFC3339)
+	l.buf = l.buf[:0]
+	l.head = strconv.AppendInt(append(l.head[:0], `{"ts":`...), start.UnixMilli(), 10)
+	l.head = start.AppendFormat(append(l.head, `,"time":"`...), time.RFC3339)
+	l.head = append(l.head, `","resource":`...)
 }
 
-func (l *jsonLines) bytes() []byte { return l.buf.Bytes() }
+func (l *jsonLines) bytes() []byte { return l.buf }
 
 // add adds the line of a resource; nil is no resource, but a view of several.
 func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) {
-	line := jsonLine{
-		TS: m.Start.UnixMilli(), Time: l.time, Resource: name,
-		Pass: m.Pass, Block: m.Block, Complete: m.Complete, Exception: m.Exception, OccupiedPass: m.OccupiedPass,
-		InFlight: m.InFlight, InFlightMax: m.InFlightMax, PassPeak: m.PassPeak,
-	}
+	l.buf = append(append(l.buf, l.head...), l.name(name)...)
+	l.buf = appendColumns(append(l.buf, ','), jsonCounts, m)
 	if m.Complete > 0 && !l.untimed {
-		line.RT = &jsonTimes{Sum: m.RTSum.Seconds(), Min: m.RTMin.Seconds(), Max: m.RTMax.Seconds()}
-		if v.Histogram(index, index+1, &l.hist) {
-			quantile := func(q float64) float64 { return l.hist.Quantile(q).Seconds() }
-			line.RT.jsonQuantiles = &jsonQuantiles{quantile(.5), quantile(.9), quantile(.99), quantile(.999)}
+		l.buf = appendColumns(append(l.buf, `,"rt":{`...), jsonTimes, m)
+		if v.Histogram(index, index+1, &l.hist) { // or the Collector does not know it any more
+			for _, q := range jsonQuantiles {
+				l.buf = appendFloat(append(l.buf, q.key...), l.hist.Quantile(q.q).Seconds())
+			}
 		}
+		l.buf = append(l.buf, '}')
 	}
 	if r != nil {
-		for origin, v := range r.Origins() {
-			line.Origins = addCounts(line.Origins, origin, v.Node(), index)
-		}
-		for entrance, v := range r.Entrances() {
-			line.Entrances = addCounts(line.Entrances, entrance, v.Node(), index)
-		}
+		l.parts(`,"origins":{`, r.Origins(), index)
+		l.parts(`,"entrances":{`, r.Entrances(), index)
 	}
-	encoder := json.NewEncoder(&l.buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(line); err != nil {
-		panic(err) // it is numbers and names
-	}
+	l.buf = append(l.buf, "}\n"...)
 }
 
-// addCounts adds what a part of a resource did in a second, if it did anything.
-func addCounts(to map[string]jsonCounts, name string, v *node.View, index int64) map[string]jsonCounts {
-	m, ok := v.Second(index)
-	if !ok || m.Idle() {
-		return to
+// parts adds the parts of a resource's calls that did anything in the second.
+func (l *jsonLines) parts(key string, views iter.Seq2[string, collector.View], index int64) {
+	before, first := len(l.buf), true
+	l.buf = append(l.buf, key...)
+	for name, view := range views {
+		m, ok := view.Node().Second(index)
+		if !ok || m.Idle() {
+			continue
+		}
+		if !first {
+			l.buf = append(l.buf, ',')
+		}
+		first = false
+		l.buf = append(append(l.buf, l.name(name)...), ":{"...)
+		l.buf = append(appendColumns(l.buf, jsonParts, &m), '}')
 	}
-	if to == nil {
-		to = map[string]jsonCounts{}
+	if first {
+		l.buf = l.buf[:before]
+		return
 	}
-	to[name] = jsonCounts{m.Pass, m.Block, m.Complete, m.Exception}
-	return to
+	l.buf = append(l.buf, '}')
+}
+
+// maxJSONNames bounds the names that are remembered.
+const maxJSONNames = 100_000
+
+// name is a name as a JSON string.
+func (l *jsonLines) name(name string) []byte {
+	b, ok := l.names[name]
+	if !ok {
+		if l.names == nil || len(l.names) >= maxJSONNames {
+			l.names = map[string][]byte{}
+		}
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(name); err != nil {
+			panic(err) // it is a string
+		}
+		b = bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+		l.names[name] = b
+	}
+	return b
+}
+
+// appendColumns appends keys and values, with commas between them.
+func appendColumns(b []byte, columns []jsonColumn, m *node.MetricNode) []byte {
+	for i := range columns {
+		c := &columns[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, c.key...)
+		if v := *c.At(m); c.Kind == node.Time {
+			b = appendFloat(b, time.Duration(v).Seconds())
+		} else {
+			b = strconv.AppendInt(b, v, 10)
+		}
+	}
+	return b
+}
+
+// appendFloat appends a number as encoding/json writes it: without an exponent unless it is very small.
+func appendFloat(b []byte, v float64) []byte {
+	if v != 0 && math.Abs(v) < 1e-6 {
+		b = strconv.AppendFloat(b, v, 'e', -1, 64)
+		if n := len(b); b[n-2] == '0' && b[n-3] == '-' { // e-09 is e-9
+			b = append(b[:n-2], b[n-1])
+		}
+		return b
+	}
+	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }

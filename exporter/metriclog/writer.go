@@ -55,7 +55,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files(sentinel)}
-	w.jsonBuf.untimed = c.Untimed()
+	w.jsonBuf.untimed = c.DurationsUnknown()
 	w.first = c.Seal().Open
 	w.next = w.first
 	last, err := w.files.resume()

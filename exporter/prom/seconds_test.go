@@ -84,15 +84,15 @@ func TestSecondsPage(t *testing.T) {
 	}
 	r.Enter()
 	*now = now.Add(2 * time.Second)
-	const want = `# HELP windowstat_persecond_pass Calls that were admitted in this second.
+	const want = `# HELP windowstat_persecond_pass Calls admitted in this second.
 # TYPE windowstat_persecond_pass gauge
 windowstat_persecond_pass{resource="a"} 3 1767323045000
 windowstat_persecond_pass{resource="a"} 0 1767323046000
-# HELP windowstat_persecond_in_flight Calls that were in flight when this second ended.
+# HELP windowstat_persecond_in_flight Calls in flight when the second ended.
 # TYPE windowstat_persecond_in_flight gauge
 windowstat_persecond_in_flight{resource="a"} 1 1767323045000
 windowstat_persecond_in_flight{resource="a"} 1 1767323046000
-# HELP windowstat_persecond_rt_min_seconds Shortest response time of this second; none if no call ended.
+# HELP windowstat_persecond_rt_min_seconds Shortest response time in this second; none if no call ended.
 # TYPE windowstat_persecond_rt_min_seconds gauge
 windowstat_persecond_rt_min_seconds{resource="a"} 0.002 1767323045000
 `

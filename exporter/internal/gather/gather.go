@@ -66,8 +66,8 @@ type scrape struct {
 	resource      *collector.Resource
 	metric        *Metric
 
-	snap node.Snapshot
-	h    node.Histogram
+	reading table.Reading
+	h       node.Histogram
 }
 
 // labelled emits a count of the resource by a label value.
@@ -93,18 +93,18 @@ func (s *scrape) view(name string, view collector.View) bool {
 	s.values[0], s.values[1] = name, s.resource.Name()
 	s.to.Labels(s.names, s.values[2-len(s.names):])
 	if s.perView {
-		s.snap = v.Snapshot(s.now, &s.h)
+		s.reading.Set(v.Snapshot(s.now, &s.h))
 		var exemplars []collector.Exemplar // of a resource, not of a view
 		if s.by == "" {
 			exemplars = s.resource.Exemplars()
 		}
 		s.histogram(v, exemplars)
 	} else {
-		s.snap = v.Snapshot(s.now, nil)
+		s.reading.Set(v.Snapshot(s.now, nil))
 	}
 	for _, m := range s.List {
 		if m.Value != nil {
-			s.to.Value(m, m.Value(&s.snap))
+			s.to.Value(m, m.Value(&s.reading))
 		}
 	}
 	return true

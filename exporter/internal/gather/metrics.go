@@ -10,7 +10,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // Options configure what is gathered. prom.Options documents them.
@@ -55,8 +54,7 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
-		//lint:ignore ST1005 it begins with the name of the option
-		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
+		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
 	}
 	return nil
 }
@@ -65,11 +63,10 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		//lint:ignore ST1005 it begins with the name of the option
-		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
+		errs = append(errs, fmt.Errorf("%s is %q; %q, %q or nothing is allowed", "By", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, errors.New("HistogramsBy needs By"))
+		errs = append(errs, fmt.Errorf("%s needs By", "HistogramsBy"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 	}
 	p := &Metrics{stats: c, namespace: o.Namespace, by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
 	for _, m := range table.Metrics() {
-		if m.Name == table.RT && c.Untimed() {
+		if m.Name == table.RT && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {
@@ -110,7 +107,7 @@ func labelled(m table.Metric, by string, histograms bool) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are counted for the resource only
 		m.Labelled = nil
-		m.Value = func(s *node.Snapshot) float64 { return float64(s.Total.Block) }
+		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
 	case m.Value != nil || m.Type == table.Histogram && histograms:
 		m.Labels = append(slices.Clone(m.Labels), by)

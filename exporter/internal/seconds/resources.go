@@ -38,7 +38,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	now := c.Timeline().Now()
 	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
 	for _, m := range table.Seconds() {
-		if c.Untimed() && strings.HasPrefix(m.Name, "persecond_rt_") {
+		if c.DurationsUnknown() && m.Timed {
 			continue
 		}
 		r.metrics = append(r.metrics, newFamily(namespace, m))
@@ -55,7 +55,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 }
 
 // histograms reports whether the selection has histograms.
-func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.Untimed() }
+func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.DurationsUnknown() }
 
 // First returns the index of the first second of this process. Indexes of earlier seconds are Unix times.
 func (r *Resources) First() int64 { return r.first }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
@@ -19,7 +20,7 @@ type Metric struct {
 	// Labels are the label names, in order.
 	Labels []string
 	// Value reads a metric from a snapshot of the resource, or of one of its origins or entrances.
-	Value func(*node.Snapshot) float64
+	Value func(*Reading) float64
 	// Optional reads a metric that not every resource has; ok is false for those that do not.
 	Optional func(*collector.Resource) (v float64, ok bool)
 	// Labelled reads a metric that has another label: its values, with what was counted for each.
@@ -34,72 +35,59 @@ const (
 	Blocks = "block_total"
 )
 
+// Reading is a snapshot of a view, as [Metric].Value reads it.
+type Reading struct {
+	node.Snapshot
+	total node.MetricNode // Total, for the columns
+}
+
+// Set sets the reading to a snapshot.
+func (r *Reading) Set(s node.Snapshot) { r.Snapshot, r.total.Counts = s, s.Total }
+
 // Metrics returns the metrics of resources, in the order in which they are documented. The caller owns the slice.
 func Metrics() []Metric {
-	return []Metric{
-		{
-			Name: "pass_total", Type: Counter, Labels: resource,
-			Help:  "Calls that were admitted, counted when they began.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
-		},
-		{
-			Name: Blocks, Type: Counter, Labels: []string{"resource", "reason"},
-			Help:     "Calls refused, by reason: the limit that refused them, or the reason passed to Block.",
-			Labelled: (*collector.Resource).Blocks,
-		},
-		{
-			Name: "complete_total", Type: Counter, Labels: resource,
-			Help:  "Calls that ended, failed ones included; Sentinel's success.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
-		},
-		{
-			Name: "exception_total", Type: Counter, Labels: resource,
-			Help:  "Calls that ended with an error; part of complete.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
-		},
-		{
-			Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
-			Help:     "Calls that ended with an error, by class; none unless classes are configured.",
-			Labelled: (*collector.Resource).Exceptions,
-		},
-		{
-			Name: "occupied_pass_total", Type: Counter, Labels: resource,
-			Help:  "Calls that passed on quota borrowed from a later bucket; part of pass.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
-		},
+	var totals, rates []Metric
+	for _, c := range node.Columns() {
+		if c.Kind != node.Count {
+			continue
+		}
+		m := Metric{
+			Name: c.Name + "_total", Type: Counter, Labels: resource, Help: c.Help + ".",
+			Value: func(r *Reading) float64 { return float64(*c.At(&r.total)) },
+		}
+		if m.Name == Blocks {
+			m.Labels, m.Value, m.Labelled = []string{"resource", "reason"}, nil, (*collector.Resource).Blocks
+			m.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
+		}
+		totals = append(totals, m)
+		if c.Name == "exception" {
+			totals = append(totals, Metric{
+				Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
+				Help: c.Help + ", by class; none unless classes are configured.", Labelled: (*collector.Resource).Exceptions,
+			})
+		}
+		if !c.Detail {
+			rates = append(rates, Metric{
+				Name: c.Name + "_qps", Type: Gauge, Labels: resource, Help: when(c.Help, "in the last complete second") + ".",
+				Value: func(r *Reading) float64 { return float64(*c.At(&r.Last)) },
+			})
+		}
+	}
+	return slices.Concat(totals, []Metric{
 		{
 			Name: RT, Type: Histogram, Unit: "seconds", Labels: resource,
 			Help: "Response times of calls that ended.",
 		},
 		{
 			Name: "in_flight", Type: Gauge, Labels: resource,
-			Help:  "Calls that have begun and not ended.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.InFlight) },
+			Help:  "Calls in flight: they have begun and not ended.",
+			Value: func(r *Reading) float64 { return float64(r.InFlight) },
 		},
-		{
-			Name: "pass_qps", Type: Gauge, Labels: resource,
-			Help:  "Calls admitted in the last complete second.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
-		},
-		{
-			Name: "block_qps", Type: Gauge, Labels: resource,
-			Help:  "Calls refused in the last complete second.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
-		},
-		{
-			Name: "complete_qps", Type: Gauge, Labels: resource,
-			Help:  "Calls that ended in the last complete second.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
-		},
-		{
-			Name: "exception_qps", Type: Gauge, Labels: resource,
-			Help:  "Calls that ended with an error in the last complete second.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
-		},
+	}, rates, []Metric{
 		{
 			Name: "pass_qps_peak", Type: Gauge, Labels: resource,
 			Help:  "Most calls admitted in any sliding second that ended in the last minute.",
-			Value: func(s *node.Snapshot) float64 { return float64(s.Peak) },
+			Value: func(r *Reading) float64 { return float64(r.Peak) },
 		},
 		{
 			Name: "limit_qps", Type: Gauge, Labels: resource,
@@ -111,7 +99,7 @@ func Metrics() []Metric {
 			Help:     "Most calls that this process has in flight: the lowest limit on concurrency for all origins together; none without one.",
 			Optional: limit(collector.Concurrency),
 		},
-	}
+	})
 }
 
 // limit reads the limit of a grade.

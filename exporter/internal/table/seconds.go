@@ -1,9 +1,14 @@
 package table
 
-import "github.com/windowstat/windowstat/node"
+import (
+	"slices"
+	"strings"
+	"time"
 
-// Second is a metric that has a value for every sealed second of every resource. Where the value comes from is told by
-// the one of Value and RT that is set.
+	"github.com/windowstat/windowstat/node"
+)
+
+// Second is a metric that has a value for every sealed second of every resource. One of Value and RT reads it.
 type Second struct {
 	// Name without namespace.
 	Name string
@@ -15,68 +20,61 @@ type Second struct {
 	// RT reads the metric from the response times of the second, of which there are some. They are kept for a minute, and
 	// older seconds do not have the metric.
 	RT func(*node.Histogram) float64
-	// Logged says that the metric log has it, too: what is read from there is the same.
+	// Timed metrics are about response times, which a Collector may not know.
+	Timed bool
+	// Logged metrics are in the metric log, too, and what is read from there is the same.
 	Logged bool
 }
 
+// logged are the columns that the metric log has without a loss: it has the average response time in milliseconds.
+var logged = []string{"pass", "block", "complete", "exception", "occupied_pass", "in_flight_max"}
+
 // Seconds returns the metrics of single seconds, all gauges with the label resource, in the order in which they are
-// documented. The caller owns the slice.
-func Seconds() []Second {
-	count := func(f func(*node.MetricNode) int64) func(*node.MetricNode) (float64, bool) {
-		return func(m *node.MetricNode) (float64, bool) { return float64(f(m)), true }
+// documented: a metric for each column, and the quantile. The caller owns the slice.
+func Seconds() (all []Second) {
+	for _, c := range node.Columns() {
+		m := Second{Name: "persecond_" + c.Name, Help: c.Help, Value: value(c), Logged: slices.Contains(logged, c.Name)}
+		if c.Kind == node.Time {
+			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
+		}
+		if !strings.Contains(c.Help, "second") {
+			m.Help = when(c.Help, "in this second")
+		}
+		if c.None != nil {
+			m.Help += "; none if no call ended"
+		}
+		m.Help += "."
+		all = append(all, m)
 	}
-	return []Second{
-		{
-			Name: "persecond_pass", Help: "Calls that were admitted in this second.",
-			Value: count(func(m *node.MetricNode) int64 { return m.Pass }), Logged: true,
-		},
-		{
-			Name: "persecond_block", Help: "Calls that were refused in this second.",
-			Value: count(func(m *node.MetricNode) int64 { return m.Block }), Logged: true,
-		},
-		{
-			Name: "persecond_complete", Help: "Calls that ended in this second, failed ones included.",
-			Value: count(func(m *node.MetricNode) int64 { return m.Complete }), Logged: true,
-		},
-		{
-			Name: "persecond_exception", Help: "Calls that ended in this second with an error.",
-			Value: count(func(m *node.MetricNode) int64 { return m.Exception }), Logged: true,
-		},
-		{
-			Name: "persecond_occupied_pass", Help: "Calls admitted in this second on quota that they had borrowed from it earlier.",
-			Value: count(func(m *node.MetricNode) int64 { return m.OccupiedPass }), Logged: true,
-		},
-		{
-			Name: "persecond_in_flight", Help: "Calls that were in flight when this second ended.",
-			Value: count(func(m *node.MetricNode) int64 { return m.InFlight }),
-		},
-		{
-			Name: "persecond_in_flight_max", Help: "Most calls that were in flight at any moment of this second.",
-			Value: count(func(m *node.MetricNode) int64 { return m.InFlightMax }), Logged: true,
-		},
-		{
-			Name: "persecond_pass_peak", Help: "Most calls admitted in any sliding second that ended in this one.",
-			Value: count(func(m *node.MetricNode) int64 { return m.PassPeak }),
-		},
-		{
-			Name: "persecond_rt_sum_seconds", Unit: "seconds", Help: "Response time of all calls that ended in this second.",
-			Value: func(m *node.MetricNode) (float64, bool) { return m.RTSum.Seconds(), true },
-		},
-		{
-			Name: "persecond_rt_min_seconds", Unit: "seconds", Help: "Shortest response time of this second; none if no call ended.",
-			Value: func(m *node.MetricNode) (float64, bool) { return m.RTMin.Seconds(), m.Complete > 0 },
-		},
-		{
-			Name: "persecond_rt_max_seconds", Unit: "seconds", Help: "Longest response time of this second; none if no call ended.",
-			Value: func(m *node.MetricNode) (float64, bool) { return m.RTMax.Seconds(), m.Complete > 0 },
-		},
-		{
-			Name: "persecond_rt_p99_seconds", Unit: "seconds",
-			Help: "Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the second was over a minute ago.",
-			RT:   func(h *node.Histogram) float64 { return h.Quantile(0.99).Seconds() },
-		},
-	}
+	return append(all, Second{
+		Name: "persecond_rt_p99_seconds", Unit: "seconds", Timed: true,
+		Help: "Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the second was over a minute ago.",
+		RT:   func(h *node.Histogram) float64 { return h.Quantile(0.99).Seconds() },
+	})
 }
+
+// when adds a time to the help of a column.
+func when(help, time string) string {
+	what, more, ok := strings.Cut(help, ", ")
+	if !ok {
+		return help + " " + time
+	}
+	return what + " " + time + ", " + more
+}
+
+// value reads a column in base units.
+func value(c node.Column) func(*node.MetricNode) (float64, bool) {
+	at, none := c.At, c.None
+	switch {
+	case c.Kind != node.Time:
+		return func(m *node.MetricNode) (float64, bool) { return float64(*at(m)), true }
+	case none == nil:
+		return func(m *node.MetricNode) (float64, bool) { return seconds(*at(m)), true }
+	}
+	return func(m *node.MetricNode) (float64, bool) { return seconds(*at(m)), !none(m) }
+}
+
+func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
 // SecondsRT is the histogram of single seconds: of all response times up to the end of its second, with the label
 // resource.

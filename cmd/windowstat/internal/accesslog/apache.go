@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// apacheDirectives are the directives that a record is made of, besides %t and %T. All others are skipped.
+// apacheDirectives are the directives that a record needs, besides %t and %T. All others are skipped.
 var apacheDirectives = map[string]variable{
 	"a":    {slot: client, rank: 3},
 	"h":    {slot: client, rank: 2},
@@ -18,17 +18,17 @@ var apacheDirectives = map[string]variable{
 	"q":    {slot: tail},
 	"r":    {slot: request},
 	"s":    {slot: status},
-	"D":    {slot: took, unit: microseconds, rank: 3},
+	"D":    {slot: duration, unit: microseconds, rank: 3},
 }
 
 // Apache returns the format of a LogFormat string of httpd, such as
 //
 //	%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D
 //
-// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a
-// time: %t, or %{…}t with one of sec, msec, usec, msec_frac, usec_frac or a strftime pattern, begin: or end: in front
-// of it, or several that make up one. There is to be literal text between directives; one without a meaning here is
-// skipped. All problems are in the error.
+// with or without the backslashes, or of the whole directive with its quotes. It needs a status, %>s or %s, and a time: %t,
+// or %{…}t with sec, msec, usec, msec_frac, usec_frac or a strftime pattern of %Y %m %b %d %H %M %S %z %s %F %T, with or
+// without begin: or end: before it. Several may make up one time. Directives need literal text between them; unknown ones
+// are skipped. The error joins all problems.
 func Apache(format string) (*Format, error) {
 	text := apacheDirective(format)
 	var prefix strings.Builder
@@ -73,7 +73,7 @@ func Apache(format string) (*Format, error) {
 	return compile(text, prefix.String(), tokens, true, problems)
 }
 
-// apacheParts reads a directive: % and conditions, which are of no interest, {argument} if it has one, and its letter.
+// apacheParts reads a directive: % and conditions, which it skips, an optional {argument}, and the letter.
 func apacheParts(s string) (argument, letter string, width int) {
 	i := 1
 	for i < len(s) && strings.IndexByte("!<>,", s[i]) >= 0 || i < len(s) && isDigit(s[i]) {
@@ -100,13 +100,13 @@ func apacheParts(s string) (argument, letter string, width int) {
 	return argument, s[i : i+long], i + long
 }
 
-// apacheMeaning says what a directive is for, and with which literals it surrounds its value.
+// apacheMeaning returns the variable of a directive, and the literals around its value.
 func apacheMeaning(argument, letter string) (v variable, open, end string, err error) {
 	switch letter {
 	case "t":
 		return apacheTime(argument)
 	case "T":
-		v = variable{slot: took, unit: seconds, rank: 1}
+		v = variable{slot: duration, unit: seconds, rank: 1}
 		switch argument {
 		case "", "s":
 		case "ms":
@@ -131,7 +131,7 @@ func apacheMeaning(argument, letter string) (v variable, open, end string, err e
 
 // apacheTime reads the argument of %{…}t.
 func apacheTime(argument string) (v variable, open, end string, err error) {
-	v = variable{slot: moment, stamp: Start}
+	v = variable{slot: timestamp, stamp: Start}
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
 		v.stamp = End
@@ -158,7 +158,7 @@ func apacheTime(argument string) (v variable, open, end string, err error) {
 	return v, "", "", err
 }
 
-// apacheDirective takes the format out of a LogFormat directive, or of its quotes, and undoes its backslashes.
+// apacheDirective extracts the format from a LogFormat directive, or from quotes, and removes its backslashes.
 func apacheDirective(s string) string {
 	s = strings.TrimSpace(s)
 	if word, rest := cutSpace(s); strings.EqualFold(word, "LogFormat") {
@@ -174,7 +174,7 @@ func apacheDirective(s string) string {
 	return text
 }
 
-// unescape undoes the backslashes in front of an end, and returns what is behind it.
+// unescape removes the backslashes up to an unescaped end, and returns what follows it.
 func unescape(s string, end byte) (text, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

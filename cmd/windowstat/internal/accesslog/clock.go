@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// A clock reads times and keeps the last date, which the next line most likely has, too: what a date costs, its
-// calendar, is paid for once a day of the log.
+// A clock parses times. It caches the last date, which the next line most likely has, too: it computes the calendar once
+// for each day of the log.
 type clock struct {
 	zone *time.Location
 
 	year, month, day int   // the last date
 	midnight         int64 // its beginning in UTC, in seconds since 1970
 
-	sec, nsec int64 // the time that was read
-	coarse    bool  // it was written without a fraction of a second
+	sec, nsec int64 // the parsed time
+	coarse    bool  // it has no fraction of a second
 
-	parts parts // of a time that is written in pieces
+	parts parts // of a time in several parts
 }
 
-// time returns what was read.
+// time returns the parsed time.
 func (c *clock) time() time.Time { return time.Unix(c.sec, c.nsec).UTC() }
 
 // clf reads 17/May/2015:10:05:03 +0000.
@@ -42,7 +42,7 @@ func (c *clock) clf(b []byte) (n int) {
 	return width
 }
 
-// iso reads RFC 3339 and what is near it: 2015-05-17T10:05:03.123Z, with a space for the T, slashes for the dashes
+// iso reads RFC 3339 and variants: 2015-05-17T10:05:03.123Z, with a space for the T, slashes for the dashes
 // (Caddy's wall formats), a comma for the point, +02:00, +0200 or +02 for a zone, or none.
 func (c *clock) iso(b []byte) (n int) {
 	n = len("2015-05-17T10:05:03")
@@ -84,7 +84,7 @@ func (c *clock) epoch(b []byte, unit int) (n int) {
 	return n
 }
 
-// date returns the beginning of a date in UTC, unless there is no such date.
+// date returns the midnight of a date in UTC; ok is false if there is no such date.
 func (c *clock) date(year, month, day int) (midnight int64, ok bool) {
 	if year == c.year && month == c.month && day == c.day && day != 0 {
 		return c.midnight, true
@@ -100,7 +100,7 @@ func (c *clock) date(year, month, day int) (midnight int64, ok bool) {
 	return c.midnight, true
 }
 
-// local returns the time of a day that c.date gave, without a zone of its own.
+// local returns a time of the last date in the zone of the clock.
 func (c *clock) local(midnight int64, inDay int) int64 {
 	if c.zone == time.UTC {
 		return midnight + int64(inDay)
@@ -108,7 +108,7 @@ func (c *clock) local(midnight int64, inDay int) int64 {
 	return time.Date(c.year, time.Month(c.month), c.day, 0, 0, inDay, 0, c.zone).Unix()
 }
 
-// timeOfDay reads 10:05:03 in seconds. Second 60 is there for leap seconds.
+// timeOfDay reads 10:05:03 in seconds, or 60 in a leap second.
 func timeOfDay(b []byte) (int, bool) {
 	_ = b[7]
 	h, m, s := two(b[0:2]), two(b[3:5]), two(b[6:8])
@@ -126,7 +126,7 @@ func offset(b []byte) (int, bool) {
 	return shift, uint(h) < 24 && uint(m) < 60 && (b[0] == '+' || b[0] == '-')
 }
 
-// zone reads Z, +02:00, +0200 or +02, if b begins so. The width is 0 if there is none and negative if it is impossible.
+// zone reads Z, +02:00, +0200 or +02. The width is 0 if b begins with no zone, and negative if the zone is impossible.
 func zone(b []byte) (shift, width int) {
 	if len(b) == 0 {
 		return 0, 0

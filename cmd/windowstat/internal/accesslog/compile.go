@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A slot is the place in a Record that a field goes to.
+// A slot is what a field of a line is in a Record.
 type slot uint8
 
 const (
@@ -15,30 +15,30 @@ const (
 	host
 	method
 	target
-	tail // of the target: the query
+	tail // the query of the target
 	request
 	status
-	took
-	moment
+	duration
+	timestamp
 	slots
 )
 
-// A variable is a variable or directive of a format string.
+// A variable is a variable of nginx or a directive of httpd in a format string.
 type variable struct {
-	name  string // as it was written, for errors
+	name  string // as in the format string, for errors
 	at    int    // column, from 1
 	slot  slot
-	rank  int    // of two for the same slot, the higher one counts
-	unit  int    // of took
-	items []item // of moment
-	stamp Stamp  // of moment
+	rank  int    // of two for the same slot the higher one counts
+	unit  int    // of duration
+	items []item // of timestamp
+	stamp Stamp  // of timestamp
 }
 
-// String names the variable to people who may not have written the format.
+// String names the variable and what it means.
 func (v variable) String() string {
 	kinds := [slots]string{
 		client: "the client", host: "the host", method: "the method", target: "the target", request: "the request",
-		status: "the status", took: "the duration", moment: "the time",
+		status: "the status", duration: "the duration", timestamp: "the time",
 	}
 	if kinds[v.slot] == "" {
 		return v.name
@@ -46,7 +46,7 @@ func (v variable) String() string {
 	return kinds[v.slot] + " (" + v.name + ")"
 }
 
-// A token is a variable and the literal behind it.
+// A token is a variable and the literal text behind it.
 type token struct {
 	variable
 	until string
@@ -63,8 +63,8 @@ type step struct {
 	missing, bad error
 }
 
-// compile makes a format of its tokens, unless there are problems already: of the variables for one slot the best is
-// kept, all behind the last one of interest is dropped, and what cannot be told apart is refused.
+// compile makes a format of its tokens, unless there are problems already. It keeps the best variable of each slot, drops
+// all behind the last one that counts, and refuses fields that cannot be told apart.
 func compile(name, prefix string, tokens []token, escaped bool, problems []error) (*Format, error) {
 	tokens, stamp, err := choose(joinTails(tokens))
 	if err != nil {
@@ -85,8 +85,8 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 	var pieces []item
 	for i, t := range tokens {
 		end := i+1 == len(tokens)
-		// Times and status say themselves where they end.
-		if t.until == "" && t.slot != moment && t.slot != status && !(end && whole) {
+		// The end of a time or a status is known without a literal.
+		if t.until == "" && t.slot != timestamp && t.slot != status && !(end && whole) {
 			next := "what follows"
 			if !end {
 				next = tokens[i+1].name
@@ -96,14 +96,14 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 		}
 		f.steps = append(f.steps, newStep(t, !end && tokens[i+1].slot == status, end && whole && t.until == ""))
 		switch t.slot {
-		case moment:
+		case timestamp:
 			if f.required = i; pieces == nil {
-				f.moment = i
+				f.timestamp = i
 			}
 			pieces = append(pieces, t.items...)
 		case status:
 			f.required = i
-		case took:
+		case duration:
 			f.duration = true
 		}
 	}
@@ -114,7 +114,7 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 	return f, nil
 }
 
-// newStep makes a step, and the errors that it will return.
+// newStep makes a step and its errors.
 func newStep(t token, beforeStatus, last bool) step {
 	s := step{slot: t.slot, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last}
 	switch {
@@ -129,12 +129,12 @@ func newStep(t token, beforeStatus, last bool) step {
 	return s
 }
 
-// expected says what a field looks like.
+// expected describes the values of a field.
 func expected(v variable) string {
 	switch v.slot {
 	case status:
 		return "a status of three digits"
-	case took:
+	case duration:
 		return "a duration"
 	}
 	if len(v.items) == 1 {
@@ -150,7 +150,7 @@ func expected(v variable) string {
 	return "a time as the format has it"
 }
 
-// joinTails makes one field of a target and the query that follows it at once.
+// joinTails joins a target and the query directly behind it.
 func joinTails(tokens []token) []token {
 	var joined []token
 	for _, t := range tokens {
@@ -167,7 +167,7 @@ func joinTails(tokens []token) []token {
 	return joined
 }
 
-// joinSkips makes one field of adjacent ones that nobody wants to know.
+// joinSkips joins adjacent fields that are skipped.
 func joinSkips(tokens []token) []token {
 	var joined []token
 	for _, t := range tokens {
@@ -181,8 +181,8 @@ func joinSkips(tokens []token) []token {
 	return joined
 }
 
-// choose leaves one variable for each slot, and those that make up one time, and skips the others. It returns which
-// moment the time is.
+// choose keeps one variable for each slot, and those that make up one time, and skips the others. It returns which end of the
+// call the time is.
 func choose(tokens []token) ([]token, Stamp, error) {
 	best := map[slot]int{}
 	for i, t := range tokens {
@@ -194,7 +194,7 @@ func choose(tokens []token) ([]token, Stamp, error) {
 	stamp, single, err := chooseTime(tokens)
 	for i, t := range tokens {
 		switch t.slot {
-		case moment:
+		case timestamp:
 			if single >= 0 && i != single || t.stamp != stamp {
 				tokens[i].slot = skip
 			}
@@ -211,15 +211,15 @@ func choose(tokens []token) ([]token, Stamp, error) {
 	return tokens, stamp, err
 }
 
-// chooseTime says which end of the call has a whole time in the line, and which variable has all of it with the
-// fraction of the second, if one does; negative if the pieces are to be put together.
+// chooseTime returns which end of the call has a whole time in the line, and which variable has all of it including the
+// fraction of the second; negative if the time has several parts.
 func chooseTime(tokens []token) (stamp Stamp, single int, err error) {
 	err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
 	for _, stamp := range []Stamp{Start, End} {
 		var pieces []item
 		single := -1
 		for i, t := range tokens {
-			if t.slot != moment || t.stamp != stamp {
+			if t.slot != timestamp || t.stamp != stamp {
 				continue
 			}
 			pieces = append(pieces, t.items...)

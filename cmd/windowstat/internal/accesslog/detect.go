@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Detect guesses which of the named formats some lines have: the one that more than half of them have, to
-// their ends. Empty lines do not count. Lines that end in a whole number behind what combined has are an error: it may
-// be microseconds, seconds or bytes, and nothing in them says which.
+// Detect guesses the named format of some lines: the one that more than half of them have, to their ends. It ignores empty
+// lines. Lines that end in a whole number behind combined are an error: it may be microseconds, seconds or bytes.
 func Detect(sample [][]byte) (*Format, error) {
 	votes := make(map[string]int)
 	lines := 0
-	var strange []byte // the first line that is like no format
+	var strange []byte // the first line of no format
 	for _, line := range sample {
 		if line = trimEnd(line); len(line) == 0 {
 			continue
@@ -50,7 +49,7 @@ func Detect(sample [][]byte) (*Format, error) {
 
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"
 
-// What lines of the named text formats look like to their ends. Traefik does not escape the quotes in its fields.
+// The shapes of lines of the named text formats, to their ends. Traefik does not escape quotes in its fields.
 var (
 	begin  = `\S+ \S+ .+ \[[^]]+\] "(?:[^"\\]|\\.)*" (?:\d{3}|-) (?:\d+|-)`
 	agents = ` "(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"`

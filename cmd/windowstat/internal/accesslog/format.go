@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A Format says how the lines of a log look. It does not change and is safe for concurrent use.
+// A Format describes the lines of a log. It is immutable and safe for concurrent use.
 type Format struct {
-	name     string
-	json     bool
-	prefix   string // what lines begin with, in front of the first field
-	noPrefix error
-	steps    []step
-	required int   // the step behind which a line may end
-	moment   int   // the step of the time, or of its first piece
-	composed bool  // the time is made of pieces
-	stamp    Stamp // of all lines; JSON has one for each key
-	escaped  bool  // a backslash in front of a quote makes it part of the field
-	duration bool
+	name      string
+	json      bool
+	prefix    string // literal text before the first field
+	noPrefix  error
+	steps     []step
+	required  int   // a line may end behind this step
+	timestamp int   // the step of the time, or of its first part
+	composed  bool  // the time has several parts
+	stamp     Stamp // of all lines; in JSON the key decides
+	escaped   bool  // a backslash before a quote makes it part of the field
+	duration  bool
 }
 
-// String returns the name of a named format, and the format string of another.
+// String returns the name of a named format, otherwise the format string.
 func (f *Format) String() string { return f.name }
 
-// HasDuration says whether lines have a duration. Lines of JSON may have one or not.
+// HasDuration reports whether lines have a duration. JSON lines may have one.
 func (f *Format) HasDuration() bool { return f.duration }
 
-// named are the formats that have names, the more particular ones first, so that Detect tries them in this order.
+// named are the named formats, the more specific ones first: Detect tries them in this order.
 var named = []struct {
 	name, format string
 	stamp        Stamp
@@ -42,7 +42,7 @@ var named = []struct {
 
 const jsonName = "json"
 
-// Names are the names that [Named] knows.
+// Names returns the names of the named formats.
 func Names() []string {
 	names := make([]string, 0, len(named)+1)
 	for _, n := range named {
@@ -51,7 +51,7 @@ func Names() []string {
 	return append(names, jsonName)
 }
 
-// Named returns the format of a name:
+// Named returns a format by name:
 //
 //   - common, combined: those of httpd and nginx;
 //   - vhost-combined: combined behind the virtual host and its port, as Debian's httpd writes it;
@@ -60,7 +60,7 @@ func Names() []string {
 //   - traefik: the text format of Traefik, combined with more behind it, and the duration in milliseconds;
 //   - json: an object in each line, with the keys of Caddy, of Traefik, or of nginx's variables.
 //
-// Another name is an error that lists these.
+// The error for another name lists these.
 func Named(name string) (*Format, error) {
 	if name == jsonName {
 		return &Format{name: jsonName, json: true, duration: true}, nil
@@ -78,15 +78,14 @@ func Named(name string) (*Format, error) {
 	return nil, fmt.Errorf("there is no log format named %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// A Parser reads lines of one format. It is for one goroutine.
+// A Parser parses lines of one format. One goroutine may use it.
 type Parser struct {
 	format *Format
 	clock  clock
-	buf    []byte // strings of JSON that had escapes
+	buf    []byte // unescaped strings of JSON
 }
 
-// NewParser returns a parser. Times that are written without a zone are in zone; nil means UTC, so that a log reads
-// alike on every machine.
+// NewParser returns a parser. Times without a zone are in zone; nil is UTC, so that a log means the same on every machine.
 func (f *Format) NewParser(zone *time.Location) *Parser {
 	if zone == nil {
 		zone = time.UTC
@@ -94,8 +93,8 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 	return &Parser{format: f, clock: clock{zone: zone}}
 }
 
-// Parse reads a line, with or without the line feed at its end, and overwrites r. The error says which field did not
-// match and what it should look like; it is made beforehand, and r is of no use then. Parse does not allocate.
+// Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
+// it should look like; r is invalid then. Parse does not allocate: all errors are made beforehand.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	line = trimEnd(line)
 	*r = Record{Stamp: p.format.stamp}

@@ -94,7 +94,7 @@ func FuzzDuration(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		d, has, ok := duration([]byte(s), seconds)
+		d, has, ok := parseDuration([]byte(s), seconds)
 		if !ok || !has {
 			return
 		}
@@ -213,7 +213,7 @@ func FuzzFormat(f *testing.F) {
 	for _, s := range []string{nginxCombined, nginxMain, `escape=json '{"t":"$time_iso8601",' '"s":$status}';`, `$msec $status $uri$is_args$args ${request_time}s`} {
 		f.Add(s, true, line)
 	}
-	for _, s := range []string{apacheCommon, apacheVhost, apacheIO, `%{%a %b %e %I:%M:%S %p %y %Z}t %s`, `%{sec}t.%{usec_frac}t %U%q %>s %{ms}T`, `%{end:%F %T %z}t%%%s`} {
+	for _, s := range []string{apacheCommon, apacheVhost, apacheIO, `%{%d %b %Y %H:%M:%S %z}t %s`, `%{sec}t.%{usec_frac}t %U%q %>s %{ms}T`, `%{end:%F %T %z}t%%%s`} {
 		f.Add(s, false, line)
 	}
 	f.Fuzz(func(t *testing.T, format string, nginx bool, line string) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// What can be wrong with a line of JSON.
+// The errors of JSON lines.
 var (
 	errObject       = errors.New("not a whole JSON object")
 	errNoTime       = errors.New("no time (ts, StartUTC, time_iso8601, time_local, msec, @timestamp, timestamp, time)")
@@ -15,14 +15,14 @@ var (
 	errJSONDuration = errors.New("the duration is not a number")
 )
 
-// A value is the value of a key, without its quotes.
+// A value is the value of a key, without quotes.
 type value struct {
 	meaning
 	raw    []byte
 	quoted bool
 }
 
-// object reads a line that is a JSON object.
+// object parses a line that is a JSON object.
 func (p *Parser) object(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
 	var best [slots]value
@@ -30,11 +30,11 @@ func (p *Parser) object(line []byte, r *Record) error {
 		return errObject
 	}
 	var err error
-	if best[moment].rank == 0 {
+	if best[timestamp].rank == 0 {
 		return errNoTime
 	}
-	r.Stamp = best[moment].stamp
-	if err = p.moment(p.plain(&best[moment])); err != nil {
+	r.Stamp = best[timestamp].stamp
+	if err = p.readTime(p.plain(&best[timestamp])); err != nil {
 		return err
 	}
 	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
@@ -44,9 +44,9 @@ func (p *Parser) object(line []byte, r *Record) error {
 	if r.Status = smallNumber(p.plain(&best[status])); r.Status < 0 {
 		return errJSONStatus
 	}
-	if best[took].rank > 0 {
+	if best[duration].rank > 0 {
 		ok := false
-		if r.Duration, r.HasDuration, ok = duration(p.plain(&best[took]), best[took].unit); !ok {
+		if r.Duration, r.HasDuration, ok = parseDuration(p.plain(&best[duration]), best[duration].unit); !ok {
 			return errJSONDuration
 		}
 	}
@@ -55,7 +55,7 @@ func (p *Parser) object(line []byte, r *Record) error {
 	return nil
 }
 
-// request puts together what was asked for. A request line has both parts, and whole; a path in its place is a target.
+// request sets method and target. A request line has both; a path in its place is a target.
 func (p *Parser) request(best *[slots]value, r *Record) {
 	line := p.plain(&best[request])
 	r.Method, r.Target = splitRequest(line)
@@ -70,9 +70,9 @@ func (p *Parser) request(best *[slots]value, r *Record) {
 	}
 }
 
-// moment reads a time that is written in one of the ways that servers have. Numbers are seconds, unless that would be
-// beyond the year 5000: then they are milliseconds, or microseconds, or nanoseconds.
-func (p *Parser) moment(b []byte) error {
+// readTime parses a time in one of the formats of servers. A number is seconds, unless that is beyond the year 5000: then it
+// is milliseconds, microseconds or nanoseconds.
+func (p *Parser) readTime(b []byte) error {
 	c := &p.clock
 	n := 0
 	switch {
@@ -93,7 +93,7 @@ func (p *Parser) moment(b []byte) error {
 	return nil
 }
 
-// plain returns a value with its escapes undone.
+// plain returns a value without escapes.
 func (p *Parser) plain(v *value) []byte {
 	if !v.quoted || bytes.IndexByte(v.raw, '\\') < 0 {
 		return v.raw
@@ -103,7 +103,7 @@ func (p *Parser) plain(v *value) []byte {
 	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
-// smallNumber reads up to three digits; negative if it is something else.
+// smallNumber parses up to three digits; it is negative for anything else.
 func smallNumber(b []byte) int {
 	if len(b) == 0 || len(b) > 3 || digits(b) != len(b) {
 		return -1
@@ -115,8 +115,8 @@ func smallNumber(b []byte) int {
 	return n
 }
 
-// collect reads an object, keeps the best value for each slot, and returns how long it is; 0 if it has no end. Of
-// other objects in it only a request is looked into.
+// collect scans an object, keeps the best value for each slot, and returns its length; 0 if it has no end. Of nested objects it
+// scans only a request.
 func collect(b []byte, inRequest bool, best *[slots]value) int {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -182,7 +182,7 @@ func collect(b []byte, inRequest bool, best *[slots]value) int {
 	return 0
 }
 
-// composite returns how long the object or array is that b begins with; 0 if it has no end.
+// composite returns the length of the object or array that b begins with; 0 if it has no end.
 func composite(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -202,7 +202,7 @@ func composite(b []byte) int {
 	return 0
 }
 
-// quoted returns where the quote is that ends the string which begins at b[i]; negative if there is none.
+// quoted returns the index of the quote that ends the string at b[i]; negative if there is none.
 func quoted(b []byte, i int) int {
 	begin := i + 1
 	for at := begin; ; at++ {
@@ -217,7 +217,7 @@ func quoted(b []byte, i int) int {
 	}
 }
 
-// space returns where white space that begins at i ends.
+// space returns the index of the first byte from i on that is not white space.
 func space(b []byte, i int) int {
 	for i < len(b) && isSpace(b[i]) {
 		i++

@@ -1,16 +1,15 @@
 package accesslog
 
-// A meaning is what the value of a key is good for.
+// A meaning is what a JSON key means.
 type meaning struct {
 	slot  slot
-	rank  int   // of two keys for the same slot, the higher one counts; never 0
-	unit  int   // of took, for numbers
-	stamp Stamp // of moment
+	rank  int   // of two keys for the same slot the higher one counts; never 0
+	unit  int   // of duration, for numbers
+	stamp Stamp // of timestamp
 }
 
-// meaningOf knows the keys of Caddy, where what was asked for is an object of its own, of Traefik, and those that
-// people who make nginx write JSON give its variables. Traefik's time is when the line was written; StartUTC, if it
-// is there, is better, because its Duration was measured from then on.
+// meaningOf knows the keys of Caddy, which nests the request in an object, those of Traefik, and the usual ones for JSON of
+// nginx. Traefik's time is when it wrote the line; StartUTC is better, because Duration begins there.
 func meaningOf(key []byte, inRequest bool) meaning {
 	if inRequest {
 		switch string(key) {
@@ -29,30 +28,30 @@ func meaningOf(key []byte, inRequest bool) meaning {
 	}
 	switch string(key) {
 	case "StartUTC":
-		return meaning{slot: moment, rank: 9, stamp: Start}
+		return meaning{slot: timestamp, rank: 9, stamp: Start}
 	case "StartLocal":
-		return meaning{slot: moment, rank: 8, stamp: Start}
+		return meaning{slot: timestamp, rank: 8, stamp: Start}
 	case "msec":
-		return meaning{slot: moment, rank: 7, stamp: End}
+		return meaning{slot: timestamp, rank: 7, stamp: End}
 	case "ts":
-		return meaning{slot: moment, rank: 6, stamp: End}
+		return meaning{slot: timestamp, rank: 6, stamp: End}
 	case "time_iso8601":
-		return meaning{slot: moment, rank: 5, stamp: End}
+		return meaning{slot: timestamp, rank: 5, stamp: End}
 	case "@timestamp":
-		return meaning{slot: moment, rank: 4, stamp: End}
+		return meaning{slot: timestamp, rank: 4, stamp: End}
 	case "timestamp":
-		return meaning{slot: moment, rank: 3, stamp: End}
+		return meaning{slot: timestamp, rank: 3, stamp: End}
 	case "time_local":
-		return meaning{slot: moment, rank: 2, stamp: End}
+		return meaning{slot: timestamp, rank: 2, stamp: End}
 	case "time":
-		return meaning{slot: moment, rank: 1, stamp: End}
+		return meaning{slot: timestamp, rank: 1, stamp: End}
 
 	case "Duration":
-		return meaning{slot: took, rank: 3, unit: nanoseconds}
+		return meaning{slot: duration, rank: 3, unit: nanoseconds}
 	case "request_time":
-		return meaning{slot: took, rank: 2, unit: seconds}
+		return meaning{slot: duration, rank: 2, unit: seconds}
 	case "duration":
-		return meaning{slot: took, rank: 1, unit: seconds}
+		return meaning{slot: duration, rank: 1, unit: seconds}
 
 	case "DownstreamStatus":
 		return meaning{slot: status, rank: 3}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nginxVariables are the variables that a record is made of. All others are skipped.
+// nginxVariables are the variables that a record needs. All others are skipped.
 var nginxVariables = map[string]variable{
 	"remote_addr":        {slot: client, rank: 2},
 	"realip_remote_addr": {slot: client, rank: 1},
@@ -22,10 +22,10 @@ var nginxVariables = map[string]variable{
 	"args":               {slot: tail},
 	"query_string":       {slot: tail},
 	"status":             {slot: status},
-	"request_time":       {slot: took, unit: seconds},
-	"time_local":         {slot: moment, items: []item{{kind: itemCLF}}, stamp: End},
-	"time_iso8601":       {slot: moment, items: []item{{kind: itemISO}}, stamp: End},
-	"msec":               {slot: moment, items: []item{{kind: itemEpoch, unit: seconds}}, stamp: End, rank: 1},
+	"request_time":       {slot: duration, unit: seconds},
+	"time_local":         {slot: timestamp, items: []item{{kind: itemCLF}}, stamp: End},
+	"time_iso8601":       {slot: timestamp, items: []item{{kind: itemISO}}, stamp: End},
+	"msec":               {slot: timestamp, items: []item{{kind: itemEpoch, unit: seconds}}, stamp: End, rank: 1},
 }
 
 // Nginx returns the format of an nginx log_format string, such as
@@ -33,9 +33,8 @@ var nginxVariables = map[string]variable{
 //	$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent $request_time
 //
 // or of the whole directive, from log_format to the semicolon, with its quotes and line breaks. The parameter
-// escape=json or escape=none counts, in front of a string, too. It needs $status and one of $msec, $time_iso8601 and
-// $time_local, and literal text between the variables; a variable without a meaning here is skipped. All problems are
-// in the error.
+// escape=json or escape=none counts before a string, too. The format needs $status, one of $msec, $time_iso8601 and
+// $time_local, and literal text between the variables; unknown variables are skipped. The error joins all problems.
 func Nginx(format string) (*Format, error) {
 	text, escape, err := nginxDirective(format)
 	if err != nil {
@@ -88,7 +87,7 @@ func nginxName(s string) (name string, width int) {
 	return s[begin:end], end + 1
 }
 
-// nginxDirective takes the format and the way of escaping out of a directive, or a part of one.
+// nginxDirective extracts the format and the escaping from a directive, or from a part of one.
 func nginxDirective(s string) (text, escape string, err error) {
 	s = strings.TrimSpace(s)
 	directive := false

@@ -13,11 +13,10 @@ const (
 	seconds      = 9
 )
 
-// decimal reads the number that b begins with, digits with or without a fraction and an exponent, in a unit. It
-// returns nanoseconds, what is below them cut off, and how many bytes it read: 0 if there is no number, or one that
-// does not fit.
+// decimal parses the number at the beginning of b, digits with or without a fraction and an exponent, in a unit. It returns
+// whole nanoseconds and the length of the number: 0 if there is none, or if it overflows.
 func decimal(b []byte, unit int) (ns int64, n int) {
-	const full = (math.MaxInt64 - 9) / 10 // beyond it, digits only count for the size
+	const full = (math.MaxInt64 - 9) / 10 // further digits only count for the magnitude
 	var mantissa int64
 	exp := unit
 	for ; n < len(b) && isDigit(b[n]); n++ {
@@ -52,7 +51,7 @@ func decimal(b []byte, unit int) (ns int64, n int) {
 	return mantissa, n
 }
 
-// exponent reads e, a sign or none, and digits, if b begins so.
+// exponent parses e, an optional sign and digits, if b begins so.
 func exponent(b []byte) (e, n int) {
 	if len(b) < 2 || b[0]|0x20 != 'e' {
 		return 0, 0
@@ -74,9 +73,9 @@ func exponent(b []byte) (e, n int) {
 	return e, n
 }
 
-// duration reads a whole field: a number in a unit, or numbers with units of their own as Go writes them (1m2.5s).
-// Nothing and "-" are no duration. Less than nothing, the mark of a clock that was set back, is 0.
-func duration(b []byte, unit int) (d time.Duration, has, ok bool) {
+// parseDuration parses a whole field: a number in a unit, or a duration as Go writes it (1m2.5s). An empty field and "-" have
+// no duration. A negative one, from a clock that was set back, is 0.
+func parseDuration(b []byte, unit int) (d time.Duration, has, ok bool) {
 	if len(b) == 0 || string(b) == "-" {
 		return 0, false, true
 	}
@@ -99,7 +98,7 @@ func duration(b []byte, unit int) (d time.Duration, has, ok bool) {
 	return time.Duration(ns), true, true
 }
 
-// spelled reads numbers with units.
+// spelled parses numbers with units.
 func spelled(b []byte) (sum int64, ok bool) {
 	for len(b) > 0 {
 		_, n := decimal(b, nanoseconds)
@@ -136,7 +135,7 @@ func spelled(b []byte) (sum int64, ok bool) {
 	return sum, true
 }
 
-// digits returns how many b begins with.
+// digits returns how many digits b begins with.
 func digits(b []byte) (n int) {
 	for n < len(b) && isDigit(b[n]) {
 		n++

@@ -91,11 +91,11 @@ func generate(n int) [][]byte {
 			pick("/", "/a?b=c", "/a b c", `/\"quoted\" 200 1`, `/\\`, "/\xff\xfe\x00", "/ü/日本", "*", "http://h/x", `/\x22`) +
 			pick("", strconv.Itoa(rng.IntN(1000))) + " " + pick("HTTP/1.1", "HTTP/1.0", "HTTP/2.0")
 		request = pick(request, request, request, request, "-", "", `\x16\x03\x01`, "GET /", "GET /a b", `quit\n`, `\"`, "\x80\x80\x01\x03\x01 x")
-		took := pick("", " -", fmt.Sprintf(" %d.%03d", rng.IntN(100), rng.IntN(1000)))
+		duration := pick("", " -", fmt.Sprintf(" %d.%03d", rng.IntN(100), rng.IntN(1000)))
 		lines[i] = fmt.Appendf(nil, `%s - %s [%s] "%s" %s %s "%s" "%s"%s`,
 			pick("10.0.0.1", "2001:db8::1", "::1", "host.example", "-"), pick("-", "ann", "ann lee", `""`),
 			at.Format("02/Jan/2006:15:04:05 -0700"), request, pick("200", "404", "499", "000", "-"), pick("-", "0", "8123"),
-			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"), pick("-", "curl/8", `Mozilla/5.0 (\"x\")`, `a\\`, `without an end\`), took)
+			pick("-", "", `http://x/\"y\" z`, "\xe4\xe5"), pick("-", "curl/8", `Mozilla/5.0 (\"x\")`, `a\\`, `without an end\`), duration)
 	}
 	return lines
 }
@@ -125,9 +125,9 @@ func parser(t testing.TB, name string) *Parser {
 
 // show writes a record down, for comparisons.
 func show(r *Record) string {
-	took := "-"
+	duration := "-"
 	if r.HasDuration {
-		took = r.Duration.String()
+		duration = r.Duration.String()
 	}
-	return fmt.Sprintf("%s %s %s %d %q %q %q %q", r.Time.UTC().Format(time.RFC3339Nano), r.Stamp, took, r.Status, r.Method, r.Target, r.Host, r.Client)
+	return fmt.Sprintf("%s %s %s %d %q %q %q %q", r.Time.UTC().Format(time.RFC3339Nano), r.Stamp, duration, r.Status, r.Method, r.Target, r.Host, r.Client)
 }

@@ -2,7 +2,7 @@ package accesslog
 
 import "time"
 
-// Stamp says which moment of a call the time of its line is.
+// Stamp is the end of a call that the time of its line is.
 type Stamp uint8
 
 // The two ends of a call.
@@ -19,12 +19,12 @@ func (s Stamp) String() string {
 	return "start"
 }
 
-// A Record is what a line says about a call. Its slices point into the line or into the [Parser], and are valid until
+// A Record is a call, as its line describes it. Its slices point into the line or into the [Parser], and are valid until
 // the next Parse and as long as the line is.
 type Record struct {
 	Time        time.Time     // in UTC
-	Stamp       Stamp         // which moment Time is
-	Coarse      bool          // Time is written without a fraction of a second
+	Stamp       Stamp         // which end of the call Time is
+	Coarse      bool          // Time has no fraction of a second
 	Duration    time.Duration // never negative: a clock that was set back makes it 0
 	HasDuration bool
 	Status      int // 0 to 999; 0 if the server had none to log ("-", or nginx's 000)

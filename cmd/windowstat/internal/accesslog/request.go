@@ -2,8 +2,8 @@ package accesslog
 
 import "bytes"
 
-// splitRequest returns method and target of a request line. Both are empty unless it has the three parts. Spaces
-// within the target, which clients should not send and do, are part of it.
+// splitRequest returns method and target of a request line, or nothing unless it has three parts. Spaces within the target,
+// which some clients send, are part of it.
 func splitRequest(line []byte) (method, target []byte) {
 	first, last := bytes.IndexByte(line, ' '), bytes.LastIndexByte(line, ' ')
 	if first == last || !bytes.HasPrefix(line[last+1:], []byte("HTTP/")) {
@@ -16,7 +16,7 @@ func splitRequest(line []byte) (method, target []byte) {
 	return method, target
 }
 
-// isMethod says whether b is a token, which is what methods are made of.
+// isMethod reports whether b is a token, as methods are.
 func isMethod(b []byte) bool {
 	for _, c := range b {
 		if !tokenChars[c] {
@@ -26,7 +26,7 @@ func isMethod(b []byte) bool {
 	return len(b) > 0
 }
 
-// tokenChars are the characters of tokens as RFC 9110 has them.
+// tokenChars are the characters of tokens in RFC 9110.
 var tokenChars = func() (t [256]bool) {
 	for c := '0'; c <= 'z'; c++ {
 		t[c] = c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a'

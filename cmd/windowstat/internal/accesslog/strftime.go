@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An item is a piece of a time: the letter of a strftime conversion, or one of those below.
+// An item is a part of a time: the letter of a strftime conversion, or one of those below.
 type item struct {
 	kind byte
 	unit int    // of an epoch, and of a fraction
@@ -23,14 +23,15 @@ const (
 	itemFraction      // milliseconds or microseconds within the second
 )
 
-// strftimeLetters are the conversions that are understood, and what the composed ones stand for.
-const strftimeLetters = "YymbhdeHkIlMSpzZasntFTRD%"
+// strftimeLetters are the conversions that are supported: those of a date and a time of day that can be read back.
+const strftimeLetters = "YmbdHMSzsFT%"
 
-var strftimeComposed = map[byte]string{'F': "%Y-%m-%d", 'T': "%H:%M:%S", 'R': "%H:%M", 'D': "%m/%d/%y"}
+// strftimeComposed are the conversions that stand for several.
+var strftimeComposed = map[byte]string{'F': "%Y-%m-%d", 'T': "%H:%M:%S"}
 
 // strftime compiles a pattern.
 func strftime(pattern string) ([]item, error) {
-	switch pattern { // of these there are faster readers
+	switch pattern { // these have faster readers
 	case "%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y:%T %z":
 		return []item{{kind: itemCLF}}, nil
 	case "%Y-%m-%dT%H:%M:%S%z", "%FT%T%z", "%Y-%m-%dT%T%z":
@@ -57,15 +58,9 @@ func strftime(pattern string) ([]item, error) {
 		switch c := pattern[i]; c {
 		case '%':
 			literal("%")
-		case 'n':
-			literal("\n")
-		case 't':
-			literal("\t")
 		case 's':
 			items = append(items, item{kind: itemCount, unit: seconds})
-		case 'h':
-			items = append(items, item{kind: 'b'})
-		case 'F', 'T', 'R', 'D':
+		case 'F', 'T':
 			inner, _ := strftime(strftimeComposed[c])
 			items = append(items, inner...)
 		default:
@@ -75,10 +70,10 @@ func strftime(pattern string) ([]item, error) {
 	return items, nil
 }
 
-// whole says whether the item is a time of its own.
+// whole reports whether the item is a whole time.
 func (i *item) whole() bool { return i.kind >= itemCLF && i.kind <= itemCount }
 
-// lacks says what a time made of these items would not have; "" if it is a whole one.
+// lacks returns what a time made of these items lacks, "" if nothing.
 func lacks(items []item) string {
 	has := func(kinds ...byte) bool {
 		return slices.ContainsFunc(items, func(i item) bool { return slices.Contains(kinds, i.kind) })
@@ -86,9 +81,9 @@ func lacks(items []item) string {
 	switch {
 	case has(itemCLF, itemISO, itemEpoch, itemCount):
 		return ""
-	case !has('Y', 'y') || !has('m', 'b') || !has('d', 'e'):
+	case !has('Y') || !has('m', 'b') || !has('d'):
 		return "date"
-	case !has('H', 'k') && !(has('I', 'l') && has('p')) || !has('M') || !has('S'):
+	case !has('H') || !has('M') || !has('S'):
 		return "time of day to the second"
 	}
 	return ""

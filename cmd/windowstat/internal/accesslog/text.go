@@ -7,7 +7,7 @@ import (
 
 var errEmpty = errors.New("an empty line")
 
-// text reads a line of a format string.
+// text parses a line of a format string.
 func (p *Parser) text(line []byte, r *Record) error {
 	f := p.format
 	if len(line) < len(f.prefix) || string(line[:len(f.prefix)]) != f.prefix {
@@ -23,7 +23,7 @@ func (p *Parser) text(line []byte, r *Record) error {
 			break
 		}
 		switch s.slot {
-		case moment:
+		case timestamp:
 			n := 0
 			if f.composed {
 				n = p.clock.read(s.items, rest)
@@ -65,13 +65,13 @@ func (p *Parser) text(line []byte, r *Record) error {
 		}
 	}
 	if f.composed && !p.clock.assemble() {
-		return f.steps[f.moment].bad
+		return f.steps[f.timestamp].bad
 	}
 	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
 	return nil
 }
 
-// keep puts a field into its place.
+// keep stores a field in the record.
 func (s *step) keep(field []byte, r *Record) (ok bool) {
 	switch s.slot {
 	case request:
@@ -86,14 +86,14 @@ func (s *step) keep(field []byte, r *Record) (ok bool) {
 		r.Host = present(field)
 	case client:
 		r.Client = present(field)
-	case took:
-		r.Duration, r.HasDuration, ok = duration(field, s.unit)
+	case duration:
+		r.Duration, r.HasDuration, ok = parseDuration(field, s.unit)
 		return ok
 	}
 	return true
 }
 
-// present is nil for the ways of saying that there is nothing.
+// present returns nil for an empty field and for "-".
 func present(field []byte) []byte {
 	if len(field) == 0 || string(field) == "-" {
 		return nil
@@ -101,7 +101,7 @@ func present(field []byte) []byte {
 	return field
 }
 
-// end returns where the field ends that b begins with: at its literal; negative if that is not there.
+// end returns the length of the field at the beginning of b, up to its literal; negative if the literal is missing.
 func (s *step) end(b []byte, escaped bool) int {
 	if s.until == "" {
 		return len(b)
@@ -126,8 +126,8 @@ func (s *step) end(b []byte, escaped bool) int {
 	}
 }
 
-// follows says whether b begins with the literal behind the field. Literals are so short that a call to compare
-// memory would take longer.
+// follows reports whether b begins with the literal behind the field. For such short literals a loop is quicker than a call
+// that compares memory.
 func (s *step) follows(b []byte) bool {
 	if len(b) < len(s.until) {
 		return false
@@ -140,12 +140,12 @@ func (s *step) follows(b []byte) bool {
 	return true
 }
 
-// backslashes returns how many b ends with.
+// backslashes returns how many backslashes b ends with.
 func backslashes(b []byte) int {
 	return len(b) - len(bytes.TrimRight(b, `\`))
 }
 
-// statusCode reads three digits, or "-", that stand alone. The width is 0 if b does not begin so.
+// statusCode parses a status of three digits, or "-". The width is 0 if b does not begin with one.
 func statusCode(b []byte) (code, width int) {
 	if len(b) >= 3 && isDigit(b[0]) {
 		code = two(b[1:3])

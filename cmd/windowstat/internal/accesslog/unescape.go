@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendUnescaped appends a JSON string with its escapes undone. \x22, which is none in JSON, is what nginx writes into
-// what looks like JSON unless it is told escape=json. An escape that is none is left as it is; half a surrogate pair
-// is U+FFFD.
+// appendUnescaped appends a JSON string without escapes. It knows \x22, which is not JSON: nginx writes that unless its format
+// has escape=json. Unknown escapes stay as they are; half a surrogate pair is U+FFFD.
 func appendUnescaped(to, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
@@ -60,7 +59,7 @@ func appendUnescaped(to, s []byte) []byte {
 	return to
 }
 
-// hex reads a number of hexadecimal digits.
+// hex parses hexadecimal digits.
 func hex(s []byte, at, width int) (code rune, ok bool) {
 	if len(s)-at < width {
 		return 0, false

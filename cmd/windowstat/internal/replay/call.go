@@ -1,17 +1,17 @@
 package replay
 
-// call is a line of an access log, as far as it counts. Several that are alike are one.
+// call is what counts of a line of an access log. Equal calls may be merged into one.
 type call struct {
-	at    int64 // when it began, Unix nanoseconds
-	early int64 // how much before that it really began, in a second that was over already
-	took  int64 // nanoseconds; unknown where the log does not say
-	name  int32 // of its resource, in the order in which names were found
-	n     int32 // how many there are
+	at       int64 // when it began, Unix nanoseconds
+	clipped  int64 // how much earlier it began, in a second that had ended
+	duration int64 // nanoseconds; unknown if the log does not say
+	name     int32 // of its resource, an index into the names
+	n        int32 // how many calls this stands for
 	outcome
-	passed bool // and was counted then by the process before this one
+	passed bool // the previous process counted its beginning
 }
 
-// unknown is how long a call took of a log that does not say.
+// unknown is the duration of a call whose log does not say.
 const unknown = -1
 
 // outcome is what became of a call.

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Follower replays a log that grows, as it grows: the time of its Collector is that of the wall clock, less the
-// tolerance and a second. It must be made with [NewFollower].
+// Follower replays a log as it grows. The time of its Collector is the wall clock less the tolerance and a second. It must
+// be made with [NewFollower].
 type Follower struct {
 	Clock *Clock // for the Collector's options
 	Timed bool   // the log says how long calls take
@@ -23,12 +23,13 @@ type Follower struct {
 	tail   *tail // nil if the log is a stream
 }
 
-// grace is how long a line may take on its way from the server into the log, and still be in time.
-const grace = time.Second
+// ingestDelay is how long a line may take from the server into the log without being late.
+const ingestDelay = time.Second
 
-// NewFollower opens the log, the only one of the options' files, which may be Stdin. The log must have lines if no format
-// is given. What it has now is left out, or, if after is not the zero Time, what is not after that second: so a process
-// goes on where the one before it ended. What is written from now on counts, even in a file that is not there yet.
+// NewFollower opens the log, the only one of the options' files, which may be Stdin. Without a format the log must have
+// lines. The Follower skips what the log has now, or, if after is not the zero Time, what is not after that second: so a
+// process goes on where the one before it ended. It reads all that is written later, even to a file that does not exist
+// yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f := &Follower{Clock: &Clock{}, run: newRun(o)}
 	if err := f.open(o.Files[0], after.IsZero()); err != nil {
@@ -36,7 +37,7 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 	}
 	f.Timed = f.source.timed || f.source.first == 0 && f.source.format.HasDuration()
 	f.run.Timed = f.Timed
-	begin := time.Now().Add(-o.Tolerance - grace).Unix()
+	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
 		f.run.after = after.Unix()
 		begin = f.run.after + 1
@@ -46,8 +47,8 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 	return f, nil
 }
 
-// open decides once, before anything else looks at the log, where reading begins: a file that appears or grows between
-// this and Run is new.
+// open decides where reading begins, once and before anything else looks at the log: what appears between this and Run is
+// new.
 func (f *Follower) open(name string, atEnd bool) (err error) {
 	if name != "-" {
 		if f.tail, err = newTail(name, atEnd); err != nil {
@@ -55,7 +56,7 @@ func (f *Follower) open(name string, atEnd bool) (err error) {
 		}
 	}
 	o := &f.run.Options
-	s, err := look(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
+	s, err := inspect(name, o.Stdin, o.Format, o.Zone, &f.run.read, true)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && o.Format != nil:
 		s = &source{name: name, format: o.Format}
@@ -81,8 +82,8 @@ func (f *Follower) Close() error {
 	return f.tail.close()
 }
 
-// Run replays into a Collector that has the Clock, until ctx ends or Stdin does, and calls ended after each second.
-// What it holds when ctx ends, because earlier lines may still come, is left for the next process.
+// Run replays into a Collector that has the Clock, until ctx ends or Stdin does, and calls ended after each second. It
+// drops the calls that it still holds when ctx ends, because earlier lines may come; the next process reads them again.
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) error {
 	r := f.run
 	r.player = newPlayer(c, f.Clock, &r.names, r.window.from)
@@ -109,21 +110,21 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 			if x.upTo.IsZero() {
 				continue
 			}
-			if err := f.until(x.upTo.Add(-r.Tolerance - grace).Unix()); err != nil {
+			if err := f.until(x.upTo.Add(-r.Tolerance - ingestDelay).Unix()); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// take puts the lines of a block into their places.
+// take puts the lines of a block into the window.
 func (f *Follower) take(p *lineParser, x block) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var b batch
 	p.parse(x, &b)
 	if n := len(b.items); n > 0 && b.items[n-1].stamp < f.run.after*nanos {
-		b.lines, b.malformed, b.examples = int64(n), 0, nil // the process before this one has told of them
+		b.lines, b.malformed, b.examples = int64(n), 0, nil // the previous process has reported them
 	}
 	f.run.batch(f.source, &b)
 	for i := range b.items {
@@ -136,7 +137,7 @@ func (f *Follower) take(p *lineParser, x block) error {
 	return nil
 }
 
-// until ends the seconds before this one.
+// until ends the seconds before the given one.
 func (f *Follower) until(second int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,14 +154,14 @@ func (f *Follower) until(second int64) error {
 	return nil
 }
 
-// finish is that of the run.
+// finish plays all that is held.
 func (f *Follower) finish() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.run.finish()
 }
 
-// blocks reads the log in the background. When its channel is closed, the other has the error.
+// blocks reads the log in a goroutine. The second channel has the error once the first is closed.
 func (f *Follower) blocks(ctx context.Context) (<-chan block, <-chan error) {
 	to, failed := make(chan block), make(chan error, 1)
 	go func() {
@@ -194,7 +195,7 @@ func (f *Follower) read(ctx context.Context, to chan<- block) (err error) {
 	}
 }
 
-// Report is what became of the lines so far.
+// Report counts the lines so far.
 func (f *Follower) Report() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()

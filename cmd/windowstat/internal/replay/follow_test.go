@@ -88,7 +88,7 @@ func (s *site) kill() {
 		s.t.Fatal(err)
 	}
 	r := s.follower.Report()
-	if r.Late+r.Early+r.Future+r.Malformed+r.Squeezed != 0 {
+	if r.Late+r.Clipped+r.Future+r.Malformed+r.Evicted != 0 {
 		s.t.Errorf("report: %+v", r)
 	}
 }
@@ -98,14 +98,14 @@ func (s *site) serve(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(time.Duration(s.random.IntN(40)) * time.Millisecond)
 		ended := time.Now().Truncate(time.Millisecond)
-		took := time.Duration(s.random.IntN(300)) * time.Millisecond
+		duration := time.Duration(s.random.IntN(300)) * time.Millisecond
 		if s.random.IntN(10) == 0 {
-			took *= 9
+			duration *= 9
 		}
-		began := ended.Add(-took)
-		line := fmt.Sprintf("%d.%03d %s %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, "200", took/time.Second, took%time.Second/time.Millisecond)
+		began := ended.Add(-duration)
+		line := fmt.Sprintf("%d.%03d %s %d.%03d\n", ended.Unix(), ended.Nanosecond()/1e6, "200", duration/time.Second, duration%time.Second/time.Millisecond)
 		if !s.end {
-			line = fmt.Sprintf("%d 200 %d\n", began.UnixMicro(), took.Microseconds())
+			line = fmt.Sprintf("%d 200 %d\n", began.UnixMicro(), duration.Microseconds())
 		}
 		cut := s.random.IntN(len(line))
 		appendTo(s.t, s.file, line[:cut])

@@ -49,7 +49,7 @@ func (b begun) follow() int64 {
 	return b.Report().Lines
 }
 
-// now is a line of this moment.
+// now is a line of this second.
 func now() string { return fmt.Sprintf("%d.000 200 0.001\n", time.Now().Unix()) }
 
 // What is there when a Follower is made is old, and all that comes after it is new, however late Run looks first.

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// blockSize is how much of a log is handed on at a time.
+	// blockSize is how much of a log is read at a time.
 	blockSize = 256 << 10
-	// longest is the longest line that is read.
-	longest = 1 << 20
+	// maxLine is the length of the longest line that is read.
+	maxLine = 1 << 20
 )
 
-// block is a piece of a log: whole lines, each with its newline, but for the last line of the log.
+// block is a piece of a log: whole lines, each with its newline except the last line of the log.
 type block struct {
 	data []byte
-	long int       // lines before it that were too long, and are left out
-	upTo time.Time // of a log that grows: all lines that were written before were handed on
+	long int       // lines before it that were too long, and skipped
+	upTo time.Time // of a log that grows: all lines written before were returned
 }
 
 // blocks reads a log block by block, each into a new buffer if free has none.
 type blocks struct {
 	r    io.Reader
-	rest []byte // of a line that goes on
-	skip bool   // the line that goes on is too long
+	rest []byte // the beginning of the next line
+	skip bool   // the rest of the line is too long
 	end  error
 }
 
@@ -69,7 +69,7 @@ func (b *blocks) next(buf []byte) (block, error) {
 			b.rest = append(b.rest, x.data[end:]...)
 			x.data = x.data[:end]
 			return x, nil
-		case len(x.data) > longest:
+		case len(x.data) > maxLine:
 			x.long++
 			x.data, b.skip = x.data[:0], true
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names finds the resource of a request, as httpstat.PathName does, and remembers what it found.
+// names caches the resource of each request, which httpstat.PathName names.
 type names struct {
 	name  func(*http.Request) string
 	known map[string]int32 // by method and target
@@ -18,18 +18,18 @@ type names struct {
 	key   []byte
 }
 
-// What is remembered is bounded: targets, and names, beyond which all others are one.
+// The bounds of the caches. Beyond maxNames, all other names are one.
 const (
-	mostTargets = 50_000
-	mostNames   = 100_000
+	maxTargets = 50_000
+	maxNames   = 100_000
 )
 
 func newNames(depth int) *names {
 	return &names{name: httpstat.PathName(depth), known: map[string]int32{}, ids: map[string]int32{}}
 }
 
-// of is the number of the name of a request's resource. A request that is none has that of requests that match no route.
-func (n *names) of(method, target []byte) int32 {
+// id returns the id of a request's resource name; malformed requests are Unmatched.
+func (n *names) id(method, target []byte) int32 {
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		target = target[:i]
 	}
@@ -42,7 +42,7 @@ func (n *names) of(method, target []byte) int32 {
 		name = n.name(&http.Request{Method: string(method), URL: parseTarget(string(target))})
 	}
 	id, ok := n.ids[name]
-	if !ok && len(n.list) >= mostNames {
+	if !ok && len(n.list) >= maxNames {
 		name = collector.Other
 		id, ok = n.ids[name]
 	}
@@ -51,14 +51,14 @@ func (n *names) of(method, target []byte) int32 {
 		n.ids[name] = id
 		n.list = append(n.list, name)
 	}
-	if len(n.known) >= mostTargets {
+	if len(n.known) >= maxTargets {
 		clear(n.known)
 	}
 	n.known[string(n.key)] = id
 	return id
 }
 
-// parseTarget reads the target of a request as net/http does; what it would refuse is a path all the same.
+// parseTarget parses a request target as net/http does; a target that net/http refuses is a path.
 func parseTarget(target string) *url.URL {
 	if u, err := url.ParseRequestURI(target); err == nil {
 		return u

@@ -17,14 +17,14 @@ import (
 type input struct {
 	io.Reader
 	name   string
-	size   int64 // in bytes as they are on the disk, 0 if not known
+	size   int64 // in bytes on the disk, 0 if unknown
 	again  bool  // it can be opened again
 	packed bool
 	read   *atomic.Int64
 	close  func() error
 }
 
-// counting counts the bytes that are read.
+// counting counts the bytes read.
 type counting struct {
 	io.Reader
 	n *atomic.Int64
@@ -36,7 +36,7 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open opens a log, packed with gzip or zstd or not, as its first bytes say. "-" is stdin.
+// open opens a log; its first bytes tell whether it is packed with gzip or zstd. "-" is stdin.
 func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 	in := &input{name: name, read: read, close: func() error { return nil }}
 	raw := stdin
@@ -82,7 +82,7 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 	return in, nil
 }
 
-// isZstd reports whether a frame of zstd begins so, or one that its readers skip, as pzstd puts in front.
+// isZstd reports whether a zstd frame begins so, or a skippable one, which pzstd puts in front.
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		len(head) == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18})

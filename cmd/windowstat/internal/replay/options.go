@@ -7,23 +7,22 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// Options say what is replayed, and how.
+// Options configure a replay.
 type Options struct {
-	// Files are the logs, "-" is Stdin. Those of one time are merged, the others come one after the other, whatever their
-	// order here.
+	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another.
 	Files []string
 	Stdin io.Reader
-	// Format is that of all files; if nil, each one's is guessed.
+	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
-	// Zone is that of times without one.
+	// Zone is the time zone of times without one.
 	Zone *time.Location
-	// Tolerance is by how much lines may be out of order, in whole seconds.
+	// Tolerance is how far lines may be out of order, in whole seconds.
 	Tolerance time.Duration
-	// Exceptions are the statuses of calls that failed, Blocks those of calls that were refused.
+	// Exceptions are the statuses of failed calls, Blocks those of rejected calls.
 	Exceptions, Blocks Statuses
 	// Depth is how many segments of a path a resource's name keeps, MaxResources how many resources are kept apart.
 	Depth, MaxResources int
-	// Progress is told how many bytes and lines were read so far, once in a while, and how many bytes there are, 0 if that
-	// is not known; nil is nobody.
+	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
+	// 0 if it is unknown.
 	Progress func(read, size, lines int64)
 }

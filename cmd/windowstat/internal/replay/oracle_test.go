@@ -18,9 +18,9 @@ import (
 
 // line is a line of a generated log: a call, as its end or its beginning was stamped.
 type line struct {
-	stamp, took int64 // nanoseconds
-	resource    string
-	status      int
+	stamp, duration int64 // nanoseconds
+	resource        string
+	status          int
 }
 
 // made is a generated replay: some logs, and how their lines are stamped.
@@ -33,7 +33,7 @@ type made struct {
 const base = 1_700_000_000 * nanos
 
 // generate makes logs of any bytes: times go forward by some milliseconds, sometimes by hours; some lines are late, some
-// too late, some astray; some calls take longer than the tolerance.
+// too late, some outliers; some calls take longer than the tolerance.
 func generate(data []byte) made {
 	next := func() (b byte) {
 		if len(data) > 0 {
@@ -54,14 +54,14 @@ func generate(data []byte) made {
 		}
 		now -= now % int64(time.Millisecond)
 		l := line{stamp: now, status: []int{200, 200, 200, 404, 500, 503, 429, 302}[how&7]}
-		l.took = int64(next()) * int64(time.Millisecond)
+		l.duration = int64(next()) * int64(time.Millisecond)
 		if how&0x30 == 0 {
-			l.took *= 200 // up to 51 s
+			l.duration *= 200 // up to 51 s
 		}
 		late := next()
 		switch {
 		case late >= 254:
-			l.stamp += int64(time.Hour) * 24 * int64(late) // astray
+			l.stamp += int64(time.Hour) * 24 * int64(late) // an outlier
 		case late >= 192:
 			l.stamp -= int64(late-191) * int64(time.Second)
 		case late >= 128:
@@ -95,9 +95,9 @@ func (m *made) write(t testing.TB) (files []string) {
 		var b bytes.Buffer
 		for _, l := range log {
 			if m.end {
-				fmt.Fprintf(&b, "%d.%03d \"%s HTTP/1.1\" %d %d.%03d\n", l.stamp/nanos, l.stamp%nanos/1e6, l.resource, l.status, l.took/nanos, l.took%nanos/1e6)
+				fmt.Fprintf(&b, "%d.%03d \"%s HTTP/1.1\" %d %d.%03d\n", l.stamp/nanos, l.stamp%nanos/1e6, l.resource, l.status, l.duration/nanos, l.duration%nanos/1e6)
 			} else {
-				fmt.Fprintf(&b, "%d \"%s HTTP/1.1\" %d %d\n", l.stamp/1e3, l.resource, l.status, l.took/1e3)
+				fmt.Fprintf(&b, "%d \"%s HTTP/1.1\" %d %d\n", l.stamp/1e3, l.resource, l.status, l.duration/1e3)
 			}
 		}
 		if i > 0 && i == len(m.logs)-1 {
@@ -136,9 +136,9 @@ type key struct {
 
 // played is a call as the oracle has it: from its pass to its end.
 type played struct {
-	pass, end, took int64
-	resource        string
-	status          int
+	pass, end, duration int64
+	resource            string
+	status              int
 }
 
 // oracle is the naive replay: which lines count, when their calls pass and end, and then, for each second and resource,
@@ -161,7 +161,7 @@ func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 					}
 				}
 				if earlier*2 > len(of) {
-					r.Astray++
+					r.Outliers++
 					continue
 				}
 			}
@@ -172,13 +172,13 @@ func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 				continue
 			}
 			r.Statuses[l.status]++
-			c := played{pass: l.stamp, end: l.stamp + l.took, took: l.took, resource: l.resource, status: l.status}
+			c := played{pass: l.stamp, end: l.stamp + l.duration, duration: l.duration, resource: l.resource, status: l.status}
 			if m.end {
-				c.pass, c.end = l.stamp-l.took, l.stamp
+				c.pass, c.end = l.stamp-l.duration, l.stamp
 			}
 			if c.pass < open {
 				c.pass = open
-				r.Early++
+				r.Clipped++
 			}
 			calls = append(calls, c)
 		}
@@ -204,7 +204,7 @@ func (m *made) oracle() (seconds map[key]node.MetricNode, r Report) {
 			})
 			at(c.end, func(n *node.MetricNode) {
 				n.Complete++
-				n.RTSum += time.Duration(c.took)
+				n.RTSum += time.Duration(c.duration)
 				if c.status >= 500 {
 					n.Exception++
 				}
@@ -265,7 +265,7 @@ func (m *made) check(t *testing.T) {
 			if delete(want, k); !ok {
 				return fmt.Errorf("%v %q: a row of what was not: %+v", s.Start, row.Resource, got)
 			}
-			if k.resource == "" && len(m.logs) > 1 { // which log's call is first at one moment is open
+			if k.resource == "" && len(m.logs) > 1 { // which log's call is first at one time is open
 				expect.InFlightMax = got.InFlightMax
 			}
 			got.Start, got.PassPeak, got.RTMin, got.RTMax = time.Time{}, 0, 0, 0
@@ -281,8 +281,8 @@ func (m *made) check(t *testing.T) {
 	for k, n := range want {
 		t.Errorf("nothing of %v %q: %+v", time.Unix(k.second, 0).UTC(), k.resource, n)
 	}
-	if report.Lines != wantReport.Lines || report.Late != wantReport.Late || report.Astray != wantReport.Astray ||
-		report.Early != wantReport.Early || report.Statuses != wantReport.Statuses || report.Malformed+report.Future+report.Squeezed != 0 {
+	if report.Lines != wantReport.Lines || report.Late != wantReport.Late || report.Outliers != wantReport.Outliers ||
+		report.Clipped != wantReport.Clipped || report.Statuses != wantReport.Statuses || report.Malformed+report.Future+report.Evicted != 0 {
 		t.Errorf("report: got %+v, want %+v", *report, wantReport)
 	}
 }
@@ -309,10 +309,10 @@ func TestOracle(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 		_, report := m.oracle()
-		sum.Lines, sum.Late, sum.Early, sum.Astray = sum.Lines+report.Lines, sum.Late+report.Late, sum.Early+report.Early, sum.Astray+report.Astray
+		sum.Lines, sum.Late, sum.Clipped, sum.Outliers = sum.Lines+report.Lines, sum.Late+report.Late, sum.Clipped+report.Clipped, sum.Outliers+report.Outliers
 	}
-	t.Logf("%d lines, %d late, %d began early, %d astray", sum.Lines, sum.Late, sum.Early, sum.Astray)
-	if sum.Late == 0 || sum.Early == 0 || sum.Astray == 0 {
+	t.Logf("%d lines, %d late, %d clipped, %d outliers", sum.Lines, sum.Late, sum.Clipped, sum.Outliers)
+	if sum.Late == 0 || sum.Clipped == 0 || sum.Outliers == 0 {
 		t.Error("something was not tried")
 	}
 }

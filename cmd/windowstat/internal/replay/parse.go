@@ -10,27 +10,27 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 )
 
-// item is a line, as it was logged.
+// item is a parsed line.
 type item struct {
-	stamp  int64 // Unix nanoseconds
-	took   int64 // unknown if the log does not say
-	name   int32
-	status int16
-	end    bool // the stamp is that of the end
-	coarse bool // the stamp is a whole second, for want of a fraction
+	stamp    int64 // Unix nanoseconds
+	duration int64 // nanoseconds; unknown if the log does not say
+	name     int32
+	status   int16
+	end      bool // the stamp is the end of the call
+	coarse   bool // the stamp has no fraction of a second
 }
 
-// batch is what was read of a log at a time.
+// batch is a parsed block.
 type batch struct {
 	items     []item
-	names     []string // that are new
-	lines     int64    // all of them
+	names     []string // new ones
+	lines     int64    // all, malformed ones included
 	malformed int64
 	examples  []Example // of malformed lines
-	err       error     // that ended the log
+	err       error     // why reading ended
 }
 
-// Example is a line that could not be read.
+// Example is a malformed line.
 type Example struct {
 	File string
 	Line int64
@@ -38,10 +38,10 @@ type Example struct {
 	Err  error
 }
 
-// mostExamples is how many lines of each log are kept that could not be read.
-const mostExamples = 3
+// maxExamples is how many malformed lines of each log are kept.
+const maxExamples = 3
 
-// lineParser makes items of lines.
+// lineParser parses lines into items.
 type lineParser struct {
 	*accesslog.Parser
 	file  string
@@ -49,11 +49,11 @@ type lineParser struct {
 	timed bool
 	line  int64 // number of the last one
 	shown int
-	sent  int // names that are known to whoever gets the batches
+	sent  int // how many names earlier batches had
 	rec   accesslog.Record
 }
 
-// parse adds the lines of a block to a batch.
+// parse parses the lines of a block into a batch.
 func (p *lineParser) parse(x block, b *batch) {
 	b.lines += int64(x.long)
 	p.line += int64(x.long)
@@ -69,22 +69,22 @@ func (p *lineParser) parse(x block, b *batch) {
 		b.lines++
 		err := p.Parse(line, &p.rec)
 		if err == nil {
-			err = p.doubt()
+			err = p.check()
 		}
 		if err != nil {
 			b.malformed++
-			if p.shown < mostExamples {
+			if p.shown < maxExamples {
 				p.shown++
 				b.examples = append(b.examples, Example{p.file, p.line, string(line[:min(len(line), 200)]), err})
 			}
 			continue
 		}
 		it := item{
-			stamp: nanosOf(p.rec.Time), took: unknown, name: p.names.of(p.rec.Method, p.rec.Target),
+			stamp: nanosOf(p.rec.Time), duration: unknown, name: p.names.id(p.rec.Method, p.rec.Target),
 			status: int16(p.rec.Status), end: p.rec.Stamp == accesslog.End, coarse: p.rec.Coarse,
 		}
 		if p.timed {
-			it.took = int64(p.rec.Duration)
+			it.duration = int64(p.rec.Duration)
 		}
 		b.items = append(b.items, it)
 	}
@@ -92,18 +92,18 @@ func (p *lineParser) parse(x block, b *batch) {
 	p.sent = len(p.names.list)
 }
 
-// longestCall is how long a call may take that is stamped with its beginning: it is in flight in all of these seconds.
+// longestCall is the longest duration of a call that is stamped with its beginning: each second of it costs a record.
 const longestCall = 24 * time.Hour
 
-// What is wrong with lines of times and durations that cannot be.
+// The errors of lines with impossible times and durations.
 var (
 	errNoDuration = errors.New("it has no duration, and others do")
 	errTooLong    = fmt.Errorf("it says that the call took more than %v", longestCall)
 	errTooOld     = errors.New("it is of a time before 1970")
 )
 
-// doubt says what is wrong with a line although it can be read.
-func (p *lineParser) doubt() error {
+// check returns what is wrong with a line that could be parsed.
+func (p *lineParser) check() error {
 	switch {
 	case p.rec.Time.Unix() < 1:
 		return errTooOld
@@ -115,7 +115,7 @@ func (p *lineParser) doubt() error {
 	return nil
 }
 
-// nanosOf is a time since 1970, the last one there is for any after it.
+// nanosOf returns Unix nanoseconds; times beyond the range are the last one in it.
 func nanosOf(t time.Time) int64 {
 	if t.Unix() >= math.MaxInt64/nanos {
 		return math.MaxInt64

@@ -11,82 +11,82 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Clock is the time of a replay, for collector.Options.Now. It is safe for concurrent use.
+// Clock is the clock of a replay, for collector.Options.Now. It is safe for concurrent use.
 type Clock struct{ at atomic.Int64 }
 
-// Now is the time of the replay.
+// Now returns the time of the replay.
 func (c *Clock) Now() time.Time { return time.Unix(0, c.at.Load()) }
 
-// set moves the clock, which never goes back.
+// set moves the clock forward, never back.
 func (c *Clock) set(at int64) {
 	if at > c.at.Load() {
 		c.at.Store(at)
 	}
 }
 
-// player makes the calls again, second by second, in the time of their log.
+// player repeats the calls, second by second, in the time of their log.
 type player struct {
 	stats   *collector.Collector
 	clock   *Clock
 	names   *[]string
-	inbound bool                                                                  // calls are to be inbound, for whoever looks at the Collector
+	inbound bool                                                                  // calls are inbound
 	done    func(start time.Time, active []*collector.Resource, most int64) error // called for each second with calls
 
-	open   int64 // Unix time of the second that is next, or being played
-	sealed int64 // of the last one in which idle resources were looked for
+	open   int64 // Unix time of the current or next second
+	sealed int64 // of the last second in which idle resources were retired
 
-	flight flight
-	flying map[int32]int64 // calls in flight, by name
-	inAir  int64           // all of them
-	most   int64           // at once, in this second
+	pending    pending
+	inFlightOf map[int32]int64 // calls in flight, by name
+	inFlight   int64           // all calls in flight
+	most       int64           // the most at once in this second
 
-	known  []known               // by name
+	known  []known               // by id of the name
 	active []*collector.Resource // of this second
-	other  bool                  // the one for those beyond the limit is among them
+	other  bool                  // collector.Other is among them
 }
 
-// known is the resource that has a name in a second. In another one it may be another.
+// known is the resource of a name in a second. In another second it may be another.
 type known struct {
 	*collector.Resource
 	second int64
 }
 
 func newPlayer(c *collector.Collector, clock *Clock, names *[]string, open int64) *player {
-	return &player{stats: c, clock: clock, names: names, open: open, sealed: open, flying: map[int32]int64{}}
+	return &player{stats: c, clock: clock, names: names, open: open, sealed: open, inFlightOf: map[int32]int64{}}
 }
 
 // errFailed is the error of a call that failed.
 var errFailed = errors.New("the status says that it failed")
 
-// refused is the reason of a block.
+// refused is the reason of blocked calls.
 const refused = "status"
 
-// A resource that is idle for retireAfter makes room for another; that is looked into every so many seconds of the log.
+// A resource idle for retireAfter makes room for another. The player checks that every sealEvery seconds of the log.
 const (
 	retireAfter = 24 * time.Hour
 	sealEvery   = 2 * 24 * 3600
 )
 
-// second makes the calls of a second, in order, and ends those that end in it. The seconds before it that were not played
-// have no calls that begin.
+// second plays a second: it begins the calls, in order, and ends those that end in it. In the seconds that were skipped before
+// it no call began.
 func (p *player) second(second int64, calls []call) error {
 	if err := p.idle(second); err != nil {
 		return err
 	}
-	p.open, p.most = second, p.inAir
+	p.open, p.most = second, p.inFlight
 	p.active, p.other = p.active[:0], false
 	p.clock.set(second * nanos)
-	for name := range p.flying {
+	for name := range p.inFlightOf {
 		p.mark(name)
 	}
 	for i := range calls {
 		c := &calls[i]
-		p.land(c.at + 1)
+		p.complete(c.at + 1)
 		p.clock.set(c.at)
 		p.begin(p.mark(c.name), c)
 	}
 	end := (second + 1) * nanos
-	p.land(end)
+	p.complete(end)
 	p.clock.set(end)
 	p.open = second + 1
 	if len(p.active) == 0 {
@@ -102,9 +102,9 @@ func (p *player) second(second int64, calls []call) error {
 	return nil
 }
 
-// idle plays the seconds up to this one in which calls are in flight.
+// idle plays the seconds before the given one in which calls are in flight.
 func (p *player) idle(second int64) error {
-	for p.inAir > 0 && p.open < second {
+	for p.inFlight > 0 && p.open < second {
 		if err := p.second(p.open, nil); err != nil {
 			return err
 		}
@@ -113,9 +113,9 @@ func (p *player) idle(second int64) error {
 	return nil
 }
 
-// finish plays on until all calls have ended.
+// finish plays until all calls have ended.
 func (p *player) finish() error {
-	for p.inAir > 0 {
+	for p.inFlight > 0 {
 		if err := p.second(p.open, nil); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (p *player) finish() error {
 	return nil
 }
 
-// mark finds the resource of a name, which is active in this second.
+// mark returns the resource of a name, and marks it as active in this second.
 func (p *player) mark(name int32) *collector.Resource {
 	if n := len(*p.names); n > len(p.known) {
 		p.known = append(p.known, make([]known, n-len(p.known))...)
@@ -140,15 +140,15 @@ func (p *player) mark(name int32) *collector.Resource {
 	return x.Resource
 }
 
-// begin makes a call, or several that are alike.
+// begin begins a call, or several equal ones.
 func (p *player) begin(r *collector.Resource, c *call) {
 	if c.outcome == blocked {
 		p.stats.Block(context.Background(), (*p.names)[c.name], refused, p.how(c)...)
 		return
 	}
-	p.most = max(p.most, p.inAir+1)
-	plain := !p.inbound && c.n == 1 && c.early == 0 // nearly all calls of logs that are replayed at once are
-	if plain && c.took == unknown {
+	p.most = max(p.most, p.inFlight+1)
+	plain := !p.inbound && c.n == 1 && c.clipped == 0 // nearly all calls are, unless a log is followed
+	if plain && c.duration == unknown {
 		e := r.Enter()
 		e.Exit(outcomeError(c.outcome == failed))
 		return
@@ -159,18 +159,18 @@ func (p *player) begin(r *collector.Resource, c *call) {
 	} else {
 		_, e, _ = p.stats.Enter(context.Background(), (*p.names)[c.name], p.how(c)...)
 	}
-	if c.took == unknown {
+	if c.duration == unknown {
 		e.Exit(outcomeError(c.outcome == failed))
 		return
 	}
-	p.flight.add(landing{at: c.at - c.early + c.took, Entry: e, name: c.name, failed: c.outcome == failed})
-	p.flying[c.name]++
-	p.inAir++
+	p.pending.add(completion{at: c.at - c.clipped + c.duration, Entry: e, name: c.name, failed: c.outcome == failed})
+	p.inFlightOf[c.name]++
+	p.inFlight++
 }
 
-// how says what is special about a call.
+// how returns the options of a call.
 func (p *player) how(c *call) []collector.Option {
-	how := []collector.Option{collector.Admitted(), collector.Batch(int64(c.n)), collector.StartedAt(time.Unix(0, c.at-c.early))}
+	how := []collector.Option{collector.Admitted(), collector.Batch(int64(c.n)), collector.StartedAt(time.Unix(0, c.at-c.clipped))}
 	if c.passed {
 		how = append(how, collector.Passed())
 	}
@@ -180,14 +180,14 @@ func (p *player) how(c *call) []collector.Option {
 	return how
 }
 
-// land ends the calls that end before this time.
-func (p *player) land(before int64) {
-	for l, ok := p.flight.next(before); ok; l, ok = p.flight.next(before) {
+// complete ends the calls that end before a time.
+func (p *player) complete(before int64) {
+	for l, ok := p.pending.next(before); ok; l, ok = p.pending.next(before) {
 		p.clock.set(l.at)
 		l.Exit(outcomeError(l.failed))
-		p.inAir--
-		if p.flying[l.name]--; p.flying[l.name] == 0 {
-			delete(p.flying, l.name)
+		p.inFlight--
+		if p.inFlightOf[l.name]--; p.inFlightOf[l.name] == 0 {
+			delete(p.inFlightOf, l.name)
 		}
 	}
 }
@@ -205,7 +205,7 @@ type Row struct {
 	node.MetricNode
 }
 
-// rows reads the records of the second that starts at start.
+// rows returns the records of the second that starts at start.
 func rows(c *collector.Collector, start time.Time, active []*collector.Resource, to []Row) ([]Row, error) {
 	line := c.Timeline()
 	line.At(line.Now()) // the second is over

@@ -1,13 +1,13 @@
-// Package replay makes the calls again that access logs tell of, in their own time, so that they are counted as those of
-// a service that counts itself.
+// Package replay repeats the calls of access logs in their own time, so that they are counted like those of an
+// instrumented service.
 //
-// Lines are out of order, since servers write them when calls end: each is put into its place, if it is not later than
-// the tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of
-// its line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that
-// durations below a second mean something: where exactly in its second such a call began, the log does not know.
+// Lines are out of order, since servers write them when calls end. The replay sorts them, unless one is later than the
+// tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of its
+// line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that durations
+// below a second mean something: the log does not know where in its second such a call began.
 //
-// Time only goes forward. One line that is far ahead of those around it is left out; where all lines from one on are
-// earlier by more than the tolerance, because a clock was set back, they are late.
+// Time only goes forward. A line far ahead of those around it is an outlier, and not counted. When a clock was set back by
+// more than the tolerance, all lines that follow are late.
 package replay
 
 import (
@@ -22,34 +22,34 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Report is what became of the lines.
+// Report counts lines by what became of them.
 type Report struct {
 	Lines     int64
-	Malformed int64       // lines that could not be read
-	Late      int64       // later than the tolerance, and so not counted
-	Future    int64       // from after the present, and so not counted
-	Astray    int64       // far ahead of the lines around them, and so not counted
-	Early     int64       // of calls that began before what was still open: counted as passed then
-	Squeezed  int64       // seconds that were ended before the tolerance was over, because there were too many calls
-	Statuses  [1000]int64 // of the lines that were counted
+	Malformed int64       // not readable
+	Late      int64       // later than the tolerance: not counted
+	Future    int64       // from the future: not counted
+	Outliers  int64       // far ahead of the lines around them: not counted
+	Clipped   int64       // of calls that began in a second that had ended: they pass in the first open one
+	Evicted   int64       // seconds ended before the tolerance was over, because too many calls were held
+	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
-	Timed     bool        // the logs say how long calls took
+	Timed     bool        // the logs have durations
 }
 
-// Second is what happened in a second. The rows are the function's for the call.
+// Second is one second of the replay. The rows are only valid during the call.
 type Second struct {
 	Start time.Time // in UTC
-	Rows  []Row     // of the resources that did something, or had calls in flight
+	Rows  []Row     // of the resources with calls, or with calls in flight
 	Total node.MetricNode
 }
 
-// Run replays the logs and calls f for each second in which something happened, ascending. The Report is of what was
-// read, if there is an error, too: of a file that could not be read to its end, or f's.
+// Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
+// error: f's, or that of a file that could not be read to its end.
 func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error) {
 	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := r.look(); err != nil {
+	if err := r.inspect(); err != nil {
 		return &r.Report, err
 	}
 	r.each = f
@@ -67,9 +67,9 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 type run struct {
 	Options
 	Report
-	sources []*source // that were not begun, the earliest first
+	sources []*source // not started yet, the earliest first
 	reading []*source
-	ids     map[string]int32 // of the player's names
+	ids     map[string]int32 // of names
 	names   []string
 	window  *window
 	player  *player // nil until there is a call
@@ -79,7 +79,7 @@ type run struct {
 	read    atomic.Int64
 	present int64 // with the tolerance, Unix nanoseconds
 	spread  spread
-	after   int64 // Unix time of the last second that the process before this one has counted, 0 if there was none
+	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
 	second  Second
 }
 
@@ -87,7 +87,7 @@ func newRun(o Options) *run {
 	return &run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
 }
 
-// finish ends all seconds, when there will be no more lines.
+// finish ends all seconds, after the last line.
 func (r *run) finish() error {
 	if err := r.window.end(r.window.to, r.player.second); err != nil {
 		return err
@@ -95,12 +95,12 @@ func (r *run) finish() error {
 	return r.player.finish()
 }
 
-// look finds out about all logs.
-func (r *run) look() error {
+// inspect inspects all logs.
+func (r *run) inspect() error {
 	var errs []error
 	known := true
 	for _, name := range r.Files {
-		s, err := look(name, r.Stdin, r.Format, r.Zone, &r.read, false)
+		s, err := inspect(name, r.Stdin, r.Format, r.Zone, &r.read, false)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -122,7 +122,7 @@ func (r *run) look() error {
 	return errors.Join(errs...)
 }
 
-// merge takes the lines of all logs, always of the one that is furthest behind.
+// merge takes the lines of all logs, each time from the log that is furthest behind.
 func (r *run) merge(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -139,8 +139,7 @@ func (r *run) merge(ctx context.Context) error {
 	}
 }
 
-// behind is the log whose next line is furthest behind, nil if all are at their end. It begins the ones whose time has
-// come.
+// behind returns the log that is furthest behind, nil if all have ended. It starts the ones whose time has come.
 func (r *run) behind(ctx context.Context) *source {
 	for {
 		var s *source
@@ -159,14 +158,14 @@ func (r *run) behind(ctx context.Context) *source {
 	}
 }
 
-// advance goes on to the next line of a log that is being read.
+// advance goes on to the next line of a log.
 func (r *run) advance(s *source) {
 	if s.advance(r); s.head == nil {
 		r.reading = slices.DeleteFunc(r.reading, func(x *source) bool { return x == s })
 	}
 }
 
-// batch takes note of what was read.
+// batch counts what was read, and registers its names.
 func (r *run) batch(s *source, b *batch) {
 	r.present = time.Now().Add(r.Tolerance).UnixNano()
 	r.Lines += b.lines
@@ -189,7 +188,7 @@ func (r *run) batch(s *source, b *batch) {
 	}
 }
 
-// take puts a line into its place.
+// take puts a line into the window.
 func (r *run) take(s *source, it *item) error {
 	second := floorDiv(it.stamp)
 	if r.player == nil {
@@ -202,7 +201,7 @@ func (r *run) take(s *source, it *item) error {
 		r.Lines--
 		return nil
 	}
-	if second < r.window.from && !c.passed || c.at+max(c.took, 0) < r.window.from*nanos {
+	if second < r.window.from && !c.passed || c.at+max(c.duration, 0) < r.window.from*nanos {
 		r.Late++
 		return nil
 	}
@@ -211,14 +210,14 @@ func (r *run) take(s *source, it *item) error {
 	}
 	r.Statuses[it.status]++
 	if open := r.window.from * nanos; c.at < open {
-		c.early, c.at = open-c.at, open
+		c.clipped, c.at = open-c.at, open
 		if !c.passed {
-			r.Early++
+			r.Clipped++
 		}
 	}
 	r.window.add(c)
-	for r.window.held > mostHeld {
-		r.Squeezed++
+	for r.window.held > maxHeld {
+		r.Evicted++
 		if err := r.window.end(r.window.from+1, r.player.second); err != nil {
 			return err
 		}
@@ -226,16 +225,16 @@ func (r *run) take(s *source, it *item) error {
 	return nil
 }
 
-// call is what a line says. Without durations it is in the second of its line.
+// call returns the call of a line. Without a duration it is in the second of its line.
 func (r *run) call(s *source, it *item) call {
-	c := call{at: it.stamp, took: it.took, name: s.ids[it.name], n: 1}
+	c := call{at: it.stamp, duration: it.duration, name: s.ids[it.name], n: 1}
 	switch {
 	case r.Blocks[it.status]:
 		c.outcome = blocked
 	case r.Exceptions[it.status]:
 		c.outcome = failed
 	}
-	if c.took == unknown {
+	if c.duration == unknown {
 		c.at = floorDiv(it.stamp) * nanos
 		return c
 	}
@@ -243,15 +242,15 @@ func (r *run) call(s *source, it *item) call {
 		c.at += r.spread.next(floorDiv(it.stamp))
 	}
 	if it.end {
-		c.at -= c.took
+		c.at -= c.duration
 	}
 	return c
 }
 
-// counted reports whether the process before this one has counted a call. If it has counted only its beginning, that is
-// noted: it had the line before it ended the second, since the line came when the call ended.
+// counted reports whether the previous process counted a call. It marks a call of which that process counted only the
+// beginning: the line was there before the second ended, since servers write lines when calls end.
 func (r *run) counted(c *call) bool {
-	ended := floorDiv(c.at + max(c.took, 0))
+	ended := floorDiv(c.at + max(c.duration, 0))
 	if ended <= r.after {
 		return true
 	}
@@ -259,10 +258,10 @@ func (r *run) counted(c *call) bool {
 	return c.passed && c.outcome == blocked
 }
 
-// shortest is how long a Collector may remember at least.
+// shortest is the shortest history of a Collector.
 const shortest = 2 * time.Second
 
-// begin makes the Collector, in the time of the first line.
+// begin makes the Collector at the time of the first line.
 func (r *run) begin(second int64) error {
 	r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
 	r.window.to = r.window.from
@@ -280,14 +279,14 @@ func (r *run) begin(second int64) error {
 	return nil
 }
 
-// done hands on a second.
+// done reports a second.
 func (r *run) done(start time.Time, active []*collector.Resource, most int64) (err error) {
 	x := &r.second
 	x.Start = start
 	if x.Rows, err = rows(r.player.stats, start, active, x.Rows[:0]); err != nil {
 		return err
 	}
-	x.Total = node.MetricNode{Start: start, InFlight: r.player.inAir, InFlightMax: most}
+	x.Total = node.MetricNode{Start: start, InFlight: r.player.inFlight, InFlightMax: most}
 	for i := range x.Rows {
 		x.Total.Counts = x.Total.Counts.Add(x.Rows[i].Counts)
 	}

@@ -67,7 +67,7 @@ func equal[K comparable](t *testing.T, what string, got, want map[K]int64) {
 	}
 }
 
-func TestUntimedLines(t *testing.T) {
+func TestLinesWithoutDurations(t *testing.T) {
 	s, r := replay(t, common(5, "GET /a", 200)+common(5, "GET /a?x=1", 404)+common(7, "GET /a", 503)+common(6, "GET /b", 429)+common(9, "GET /b", 200))
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 3, "GET /b": 1})
 	equal(t, "block", s.block, map[string]int64{"GET /a": 0, "GET /b": 1})
@@ -109,14 +109,14 @@ func TestWholeSeconds(t *testing.T) {
 	var b strings.Builder
 	want := map[int]int64{}
 	for i := range 500 {
-		took := "0.000"
+		duration := "0.000"
 		if second := 100 + i/10; i%2 == 0 {
 			want[second]++
 		} else {
-			took = "5.000"
+			duration = "5.000"
 		}
 		line := common(100+i/10, []string{"GET /short", "GET /long"}[i%2], 200)
-		b.WriteString(strings.TrimSuffix(line, "\n") + ` "-" "-" ` + took + "\n")
+		b.WriteString(strings.TrimSuffix(line, "\n") + ` "-" "-" ` + duration + "\n")
 	}
 	short, ended := map[int]int64{}, map[int]int64{}
 	var total sums
@@ -193,15 +193,15 @@ func TestWildTimes(t *testing.T) {
 	day := 86400
 	years := common(900*day, "GET /wild", 200)
 	for _, c := range []struct {
-		name                 string
-		lines                []string
-		late, future, astray int64
-		pass                 int64
+		name                   string
+		lines                  []string
+		late, future, outliers int64
+		pass                   int64
 	}{
 		{name: "none", lines: []string{common(9, "GET /", 200), common(10, "GET /", 200)}, pass: 2},
-		{name: "ahead", lines: []string{common(9, "GET /", 200), years, common(10, "GET /", 200), common(11, "GET /", 200)}, astray: 1, pass: 3},
-		{name: "ahead, twice", lines: []string{common(9, "GET /", 200), years, years, common(10, "GET /", 200), common(11, "GET /", 200), common(12, "GET /", 200)}, astray: 2, pass: 4},
-		{name: "ahead, first", lines: []string{years, common(9, "GET /", 200), common(10, "GET /", 200)}, astray: 1, pass: 2},
+		{name: "ahead", lines: []string{common(9, "GET /", 200), years, common(10, "GET /", 200), common(11, "GET /", 200)}, outliers: 1, pass: 3},
+		{name: "ahead, twice", lines: []string{common(9, "GET /", 200), years, years, common(10, "GET /", 200), common(11, "GET /", 200), common(12, "GET /", 200)}, outliers: 2, pass: 4},
+		{name: "ahead, first", lines: []string{years, common(9, "GET /", 200), common(10, "GET /", 200)}, outliers: 1, pass: 2},
 		{name: "ahead, last", lines: []string{common(9, "GET /", 200), years}, pass: 2},
 		{name: "behind", lines: []string{common(9, "GET /", 200), common(-900*day, "GET /", 200), common(10, "GET /", 200)}, late: 1, pass: 2},
 		{name: "behind, first", lines: []string{common(-900*day, "GET /", 200), common(9, "GET /", 200), common(10, "GET /", 200)}, pass: 3},
@@ -216,8 +216,8 @@ func TestWildTimes(t *testing.T) {
 			for _, n := range s.pass {
 				pass += n
 			}
-			if r.Late != c.late || r.Future != c.future || r.Astray != c.astray || pass != c.pass {
-				t.Errorf("%d passed, %d late, %d future, %d astray; want %+v", pass, r.Late, r.Future, r.Astray, c)
+			if r.Late != c.late || r.Future != c.future || r.Outliers != c.outliers || pass != c.pass {
+				t.Errorf("%d passed, %d late, %d future, %d outliers; want %+v", pass, r.Late, r.Future, r.Outliers, c)
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestWildTimeBesideAnotherLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "pass", s.pass, map[string]int64{"GET /a": 1000, "GET /b": 1000})
-	if r.Late != 0 || r.Future != 1 || r.Astray != 1 {
+	if r.Late != 0 || r.Future != 1 || r.Outliers != 1 {
 		t.Errorf("report: %+v", r)
 	}
 }
@@ -263,14 +263,16 @@ func TestRubbish(t *testing.T) {
 		t.Errorf("example: %+v", x)
 	}
 	_, r = replay(t, strings.Repeat("nothing\n", 1000), withFormat)
-	if r.Malformed != 1000 || len(r.Examples) != mostExamples {
+	if r.Malformed != 1000 || len(r.Examples) != maxExamples {
 		t.Errorf("report: %d malformed, %d examples", r.Malformed, len(r.Examples))
 	}
 	long, err := accesslog.Apache(`%t "%r" %>s %D`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := func(at, took string) string { return fmt.Sprintf("[%s +0000] \"GET / HTTP/1.1\" 200 %s\n", at, took) }
+	line := func(at, duration string) string {
+		return fmt.Sprintf("[%s +0000] \"GET / HTTP/1.1\" 200 %s\n", at, duration)
+	}
 	_, r = replay(t, line("17/May/2015:10:05:03", "1000")+line("17/May/2015:10:05:03", "999999999999999")+line("17/May/1969:10:05:03", "1")+line("17/May/2015:10:05:03", "-"),
 		func(o *Options) { o.Format = long })
 	if r.Malformed != 3 || r.Examples[0].Err != errTooLong || r.Examples[1].Err != errTooOld || r.Examples[2].Err != errNoDuration {

@@ -20,21 +20,21 @@ type source struct {
 	first  int64 // the time of its first line
 
 	packed  bool
-	size    int64  // in bytes as they are on the disk, 0 if not known
+	size    int64  // in bytes on the disk, 0 if unknown
 	kept    *input // if it cannot be opened again
 	batches chan *batch
 	ids     []int32 // of its names
-	items   []item  // that were read
-	head    *item   // the one that is next, nil if there is none
-	latest  int64   // the latest time so far, the head's included
+	items   []item  // read and not yet taken
+	head    *item   // the next one, nil if there is none
+	latest  int64   // the latest time so far, including the head's
 }
 
-// sampleLines is how many lines are looked at to tell what a log is.
+// sampleLines is how many lines are inspected to detect a log's format.
 const sampleLines = 200
 
-// look opens a log and finds out about it, from some lines; from the first one if it comes from somewhere else as it
-// grows. A log without a line that can be read is an error, but for an empty one: that has no format.
-func look(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64, grows bool) (*source, error) {
+// inspect opens a log and finds out about it from some lines; from the first line if the log is a stream that grows. A log
+// without a readable line is an error, unless it is empty: then it has no format.
+func inspect(name string, stdin io.Reader, format *accesslog.Format, zone *time.Location, read *atomic.Int64, grows bool) (*source, error) {
 	in, err := open(name, stdin, read)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 	return nil
 }
 
-// start begins to read the log, ahead of whoever takes its batches.
+// start reads the log in goroutines, a few batches ahead.
 func (s *source) start(ctx context.Context, o *Options, timed bool, read *atomic.Int64) {
 	s.batches = make(chan *batch, 2)
 	s.latest = s.first
@@ -132,7 +132,7 @@ func (s *source) start(ctx context.Context, o *Options, timed bool, read *atomic
 	}()
 }
 
-// read hands on the log's blocks.
+// read sends the log's blocks.
 func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, stdin io.Reader, read *atomic.Int64) (err error) {
 	in := s.kept
 	if in == nil {
@@ -162,11 +162,11 @@ func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, 
 	}
 }
 
-// witnesses is how many lines are asked whether to believe the one before them.
+// witnesses is how many lines decide whether the one before them is an outlier.
 const witnesses = 10
 
-// advance goes on to the next line that is from before the present, and is believed: not one that is ahead of the line
-// before it by more than lines may be out of order, if most of those behind it are not.
+// advance goes on to the next line that is not from the future and no outlier. An outlier is ahead of the lines before it by
+// more than the tolerance, and most of those behind it are not.
 func (s *source) advance(r *run) {
 	if s.head != nil {
 		s.items = s.items[1:]
@@ -176,8 +176,8 @@ func (s *source) advance(r *run) {
 		switch {
 		case s.head.stamp > r.present:
 			r.Future++
-		case s.head.stamp > s.latest+int64(r.Tolerance) && s.astray(r):
-			r.Astray++
+		case s.head.stamp > s.latest+int64(r.Tolerance) && s.outlier(r):
+			r.Outliers++
 		default:
 			s.latest = max(s.latest, s.head.stamp)
 			return
@@ -187,8 +187,8 @@ func (s *source) advance(r *run) {
 	s.head = nil
 }
 
-// astray reports whether most of the lines behind the first are earlier by more than the tolerance.
-func (s *source) astray(r *run) bool {
+// outlier reports whether most of the lines behind the first are earlier by more than the tolerance.
+func (s *source) outlier(r *run) bool {
 	s.has(1+witnesses, r)
 	behind := s.items[1:min(len(s.items), 1+witnesses)]
 	earlier := 0
@@ -200,7 +200,7 @@ func (s *source) astray(r *run) bool {
 	return 2*earlier > len(behind)
 }
 
-// has waits until n lines were read, and reports whether there are as many.
+// has waits until n lines are read, and reports whether there are so many.
 func (s *source) has(n int, r *run) bool {
 	for len(s.items) < n {
 		b, ok := <-s.batches

@@ -1,16 +1,16 @@
 package replay
 
-// spread puts times of whole seconds somewhere into their second: one after the other as far from each other as can be,
-// and the same when a log is read again. It keeps the last few seconds apart.
+// spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
+// remembers the last few seconds.
 type spread [16]struct {
 	second int64
-	at     float64 // where the last one was put, in [0, 1)
+	at     float64 // the last offset, in [0, 1)
 }
 
-// golden spreads any number of points evenly over [0, 1) when each is that much further than the one before.
+// golden spreads any number of points evenly over [0, 1) when it is added to each to get the next.
 const golden = 0.6180339887498949
 
-// next is where in this second the next time is put, in nanoseconds.
+// next returns the offset of the next time in a second, in nanoseconds.
 func (s *spread) next(second int64) int64 {
 	x := &s[floorMod(second, int64(len(s)))]
 	if x.second != second {

@@ -10,7 +10,7 @@ import (
 // Statuses is a set of HTTP statuses. The zero value is empty.
 type Statuses [1000]bool
 
-// ParseStatuses reads a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the empty
+// ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the empty
 // set.
 func ParseStatuses(list string) (s Statuses, err error) {
 	if strings.TrimSpace(list) == "" {
@@ -50,7 +50,7 @@ func parseRange(s string) (from, to int, ok bool) {
 	return from, to, from >= 100 && to <= 999 && from <= to
 }
 
-// Common is a status that is in both sets.
+// Common returns a status that is in both sets.
 func (s *Statuses) Common(o *Statuses) (status int, ok bool) {
 	for i := range s {
 		if s[i] && o[i] {

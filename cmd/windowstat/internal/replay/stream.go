@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// stream reads a log that comes from somewhere else, such as stdin. A pipe does not say that nothing more is in it: where
-// nothing has come for a while, nothing is taken to be on its way.
+// stream reads a log from a pipe, such as stdin. A pipe does not tell that it is empty: if nothing comes for a while, the
+// stream assumes that nothing is on its way.
 type stream struct {
 	read  chan block
 	ended error // set before read is closed
 }
 
-// newStream begins to read in the background, until the log ends.
+// newStream starts a goroutine that reads until the log ends.
 func newStream(r io.Reader) *stream {
 	s := &stream{read: make(chan block)}
 	go func() {
@@ -30,8 +30,7 @@ func newStream(r io.Reader) *stream {
 	return s
 }
 
-// next is what has come, in whole lines, or, if nothing comes, the time up to which nothing has. At the end the error is
-// io.EOF.
+// next returns whole lines, or, if nothing comes, the time up to which nothing has. At the end the error is io.EOF.
 func (s *stream) next(ctx context.Context) (block, error) {
 	now := time.Now()
 	select {

@@ -7,32 +7,33 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
-// tail reads a file that grows, through rotation: when another file has its name, it reads that one from its beginning,
-// and the old one for as long as somebody writes to it, since servers go on with it until they are told.
+// tail reads a file that grows, through rotation: when another file gets its name, it reads that one from its beginning, and
+// the old one as long as it grows, since servers write to it until they reopen their log.
 type tail struct {
 	name  string
 	files []*growing // the last one has the name, or had it last
-	idle  bool       // nothing more was there
+	idle  bool       // all was read
 }
 
 const (
-	// poll is how often it is looked whether a file has grown.
+	// poll is how often the files are checked for growth.
 	poll = 200 * time.Millisecond
-	// linger is how long a file that has lost its name must be quiet, until it is closed.
+	// linger is how long a file that lost its name stays open without growing.
 	linger = time.Minute
 )
 
-// newTail opens the file, if it is there, at its end or at its beginning. Files that appear later are read from their
-// beginning. It holds the file open, so that no later one is taken for it.
+// newTail opens the file, if it exists, at its end or at its beginning. Files that appear later are read from their
+// beginning. The file stays open, so that no later one is mistaken for it.
 func newTail(name string, atEnd bool) (*tail, error) {
 	t := &tail{name: name}
 	if at, err := os.Stat(name); err == nil && !at.Mode().IsRegular() {
 		return t, nil // opening a pipe may block, and a pipe has no end to go to
 	}
-	if err := t.look(time.Now()); err != nil {
+	if err := t.reopen(time.Now()); err != nil {
 		return nil, err
 	}
 	if atEnd && len(t.files) > 0 {
@@ -43,16 +44,16 @@ func newTail(name string, atEnd bool) (*tail, error) {
 	return t, nil
 }
 
-// look opens the file that has the name, if it is another one than before.
-func (t *tail) look(now time.Time) error {
+// reopen opens the file that has the name now, if it is another than before.
+func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the old one may still be written to
+		return nil // the old one may still grow
 	}
 	if err != nil {
 		return err
 	}
-	if n := len(t.files); n > 0 && t.files[n-1].is(at) {
+	if t.has(at) {
 		return nil
 	}
 	file, err := os.Open(t.name)
@@ -62,12 +63,27 @@ func (t *tail) look(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if at, err = file.Stat(); err != nil || t.has(at) { // the name has changed hands meanwhile
+		return errors.Join(err, file.Close())
+	}
 	t.files = append(t.files, newGrowing(file, now))
 	return nil
 }
 
-// next is what the files have grown by, in whole lines, or, if all of that was handed on, the time up to which there is
-// no more. It waits between two looks.
+// has reports whether the file is open already, and makes it the one with the name: a rotation may have been undone, and
+// what was read must not be read again.
+func (t *tail) has(at os.FileInfo) bool {
+	for i, g := range t.files {
+		if g.is(at) {
+			t.files = append(slices.Delete(t.files, i, i+1), g)
+			return true
+		}
+	}
+	return false
+}
+
+// next returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were
+// returned. It waits between two rounds.
 func (t *tail) next(ctx context.Context) (block, error) {
 	if t.idle {
 		select {
@@ -78,8 +94,8 @@ func (t *tail) next(ctx context.Context) (block, error) {
 	}
 	t.idle = false
 	for ctx.Err() == nil {
-		now := time.Now() // what is written until then is read below
-		if err := t.look(now); err != nil {
+		now := time.Now() // all that was written before is read below
+		if err := t.reopen(now); err != nil {
 			return block{}, err
 		}
 		closed := false
@@ -119,14 +135,14 @@ type growing struct {
 	*os.File
 	offset int64
 	lines  blocks
-	grown  time.Time // when it did last
+	grown  time.Time // when it grew last
 }
 
 func newGrowing(file *os.File, now time.Time) *growing {
 	return &growing{File: file, lines: blocks{r: file}, grown: now}
 }
 
-// toEnd goes to the end of what there is. If no line ends there, what comes first is the rest of one.
+// toEnd skips what the file has, and the rest of a line that is not complete.
 func (g *growing) toEnd() (err error) {
 	if g.offset, err = g.Seek(0, io.SeekEnd); err != nil || g.offset == 0 {
 		return err
@@ -137,13 +153,13 @@ func (g *growing) toEnd() (err error) {
 	return err
 }
 
-// is reports whether it is this file.
+// is reports whether at is this file.
 func (g *growing) is(at os.FileInfo) bool {
 	own, err := g.Stat()
 	return err == nil && os.SameFile(at, own)
 }
 
-// next reads whole lines, if there are some. A file that was cut off is read again from its beginning.
+// next reads whole lines, if there are any. It reads a truncated file again from its beginning.
 func (g *growing) next(now time.Time) (block, error) {
 	own, err := g.Stat()
 	if err != nil {
@@ -165,7 +181,7 @@ func (g *growing) next(now time.Time) (block, error) {
 		return x, err
 	}
 	end := bytes.LastIndexByte(x.data, '\n') + 1
-	g.lines.rest = append(g.lines.rest, x.data[end:]...) // it is being written
+	g.lines.rest = append(g.lines.rest, x.data[end:]...) // an incomplete line
 	x.data = x.data[:end]
 	offset, err := g.Seek(0, io.SeekCurrent)
 	if offset != g.offset {
@@ -174,7 +190,7 @@ func (g *growing) next(now time.Time) (block, error) {
 	return x, err
 }
 
-// end is the line that was begun, when no more of it will come.
+// end returns the incomplete line, when no more of it will come.
 func (g *growing) end() block {
 	rest := g.lines.rest
 	g.lines.rest = nil

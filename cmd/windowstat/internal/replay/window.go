@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// window holds calls, by the second in which they began, until no earlier ones are expected: lines are out of order by
-// seconds, since servers write them when calls end. It is a ring of seconds.
+// window is a ring of seconds. It holds calls by the second in which they began, until no earlier ones are expected: lines
+// are out of order by seconds, since servers write them when calls end.
 type window struct {
 	seconds [][]call
-	free    [][]call // room of seconds that were taken out
-	from    int64    // Unix time of the first second that takes calls
-	to      int64    // of the one after the last that has some
+	free    [][]call // slices of seconds that have ended
+	from    int64    // Unix time of the first second that accepts calls
+	to      int64    // of the second after the last one with calls
 	held    int      // calls
 }
 
-// newWindow makes a window for lines that are late by at most tolerance seconds.
+// newWindow makes a window for lines that are at most tolerance seconds out of order.
 func newWindow(tolerance int64) *window {
 	return &window{seconds: make([][]call, tolerance+1)}
 }
 
 const (
 	nanos = int64(1e9)
-	// mostHeld bounds the memory: beyond it, seconds are ended sooner.
-	mostHeld = 4 << 20
-	// crowd is from how many calls on those of a second are looked through for ones that are alike.
+	// maxHeld bounds the memory: beyond it, the oldest seconds are evicted.
+	maxHeld = 4 << 20
+	// crowd is the number of calls in a second from which equal ones are merged.
 	crowd = 1024
 )
 
@@ -35,7 +35,7 @@ func (w *window) slot(second int64) *[]call {
 // floorMod is a modulo b, never negative.
 func floorMod(a, b int64) int64 { return ((a % b) + b) % b }
 
-// add takes a call that began in [from, from+len(seconds)).
+// add adds a call that began in [from, from+len(seconds)).
 func (w *window) add(c call) {
 	second := floorDiv(c.at)
 	slot := w.slot(second)
@@ -45,15 +45,15 @@ func (w *window) add(c call) {
 	*slot = append(*slot, c)
 	w.held++
 	w.to = max(w.to, second+1)
-	if n := len(*slot); c.took == unknown && n >= crowd && n&(n-1) == 0 {
+	if n := len(*slot); c.duration == unknown && n >= crowd && n&(n-1) == 0 {
 		w.held -= n
-		*slot = together(*slot)
+		*slot = merge(*slot)
 		w.held += len(*slot)
 	}
 }
 
-// together makes calls that are alike one.
-func together(calls []call) []call {
+// merge merges equal calls.
+func merge(calls []call) []call {
 	slices.SortFunc(calls, func(a, b call) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.outcome, b.outcome))
 	})
@@ -68,8 +68,8 @@ func together(calls []call) []call {
 	return to
 }
 
-// end takes the calls of all seconds before this one out, by second. Those of a second are f's for the call, and in
-// order.
+// end removes the seconds before the given one and calls f for each that has calls, in order. The slice is only valid during
+// the call.
 func (w *window) end(before int64, f func(second int64, calls []call) error) error {
 	last := min(before, w.to)
 	for ; w.from < last; w.from++ {
@@ -82,7 +82,7 @@ func (w *window) end(before int64, f func(second int64, calls []call) error) err
 		w.held -= len(calls)
 		*slot = nil
 		err := f(w.from, calls)
-		if cap(calls) <= crowd { // what one busy second needed, others do not
+		if cap(calls) <= crowd { // a busy second needs more than others
 			w.free = append(w.free, calls[:0])
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func (w *window) end(before int64, f func(second int64, calls []call) error) err
 	return nil
 }
 
-// floorDiv is the second of a time.
+// floorDiv returns the second of a time.
 func floorDiv(at int64) int64 {
 	second := at / nanos
 	if at < second*nanos {

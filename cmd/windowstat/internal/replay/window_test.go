@@ -20,8 +20,8 @@ func TestWindowKnowsWhatItHolds(t *testing.T) {
 		}
 	}
 	for i := range 3 * crowd {
-		w.add(call{at: (1000 + int64(i%7)) * nanos, took: int64(i), n: 1})
-		w.add(call{at: 1008 * nanos, took: unknown, name: int32(i % 5), n: 1}) // alike
+		w.add(call{at: (1000 + int64(i%7)) * nanos, duration: int64(i), n: 1})
+		w.add(call{at: 1008 * nanos, duration: unknown, name: int32(i % 5), n: 1}) // alike
 	}
 	check("full")
 	if n := len(*w.slot(1008)); n >= 3*crowd {

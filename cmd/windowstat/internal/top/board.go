@@ -10,17 +10,17 @@ import (
 // minute is how many seconds are kept.
 const minute = 60
 
-// maxResources is how many resources are kept: twice what a Collector has by default.
+// maxResources is how many resources are kept: twice the default of a Collector.
 const maxResources = 20_000
 
 // board is the last minute of all resources.
 type board struct {
 	rows   map[string]*row
 	newest int64 // the last finished second, 0 while there is none
-	left   int   // values of the last answer for which there was no room
+	left   int   // values of the last answer that did not fit
 }
 
-// row is a resource.
+// row is the last minute of a resource.
 type row struct {
 	name    string
 	shown   string // the name, cleaned
@@ -30,9 +30,9 @@ type row struct {
 
 func newBoard() *board { return &board{rows: map[string]*row{}} }
 
-// add takes the values of an answer, up to the second newest, and forgets what is older than a minute.
+// add adds the samples of an answer up to the second newest, and drops what is older than a minute.
 func (b *board) add(samples []sample, newest int64) {
-	if newest < b.newest-minute { // the clock there was set back
+	if newest < b.newest-minute { // the clock of the endpoint was set back
 		clear(b.rows)
 		b.newest = 0
 	}
@@ -64,7 +64,7 @@ func (b *board) add(samples []sample, newest int64) {
 	}
 }
 
-// at is a second of the resource, all unknown if it has none.
+// at returns a second of the resource; all its values are unknown if there is none.
 func (r *row) at(unix int64) second {
 	if x := r.seconds[((unix%minute)+minute)%minute]; x.unix == unix {
 		return x
@@ -72,7 +72,7 @@ func (r *row) at(unix int64) second {
 	return unknown(unix)
 }
 
-// now is the last second of the resource, with the highest peak of its last minute.
+// now returns the last second of the resource, with the highest peak of its last minute.
 func (r *row) now() second {
 	now := r.at(r.last)
 	for i := range r.seconds {
@@ -83,7 +83,7 @@ func (r *row) now() second {
 	return now
 }
 
-// history is the n seconds up to the one given, oldest first.
+// history returns the n seconds up to until, oldest first.
 func (r *row) history(until int64, n int) []second {
 	list := make([]second, n)
 	for i := range list {
@@ -92,7 +92,7 @@ func (r *row) history(until int64, n int) []second {
 	return list
 }
 
-// total is all resources as one.
+// total returns the sum of all resources.
 func (b *board) total() *row {
 	all := &row{shown: "all", last: b.newest}
 	for _, r := range b.rows {
@@ -117,8 +117,8 @@ type order struct {
 	reverse bool
 }
 
-// table is the resources whose names contain the filter, whatever the case, in order: numbers with the highest first,
-// names from a to z; those that have no value, or no second as new as the others, at the end.
+// table returns the resources whose names contain the filter, ignoring case, in order: the highest numbers first, names
+// from a to z. Resources without a value, or without the newest second, come last.
 func (b *board) table(o order, filter string) []line {
 	filter = strings.ToLower(filter)
 	list := make([]line, 0, len(b.rows))
@@ -155,7 +155,7 @@ type line struct {
 	stale  bool
 }
 
-// compare is the order of two truths: false first.
+// compare orders booleans, false first.
 func compare(a, b bool) int {
 	switch {
 	case a == b:

@@ -16,7 +16,7 @@ type column struct {
 	show  func(float64) string
 }
 
-// columns are all columns but the graph; the first is the resource.
+// columns are all columns except the graph; the first is the resource.
 var columns = []column{
 	{name: "resource", title: "RESOURCE"},
 	{name: "pass", title: "PASS/s", width: 7, value: read(pass), show: number},
@@ -30,7 +30,7 @@ var columns = []column{
 
 func read(m metric) func(*second) float64 { return func(s *second) float64 { return s.values[m] } }
 
-// columnNames is what --sort may say.
+// columnNames lists the values of --sort.
 func columnNames() string {
 	var names []string
 	for _, c := range columns {
@@ -39,10 +39,10 @@ func columnNames() string {
 	return strings.Join(names, ", ")
 }
 
-// none stands for what is not known, or does not exist.
+// none stands for an unknown value.
 const none = "-"
 
-// number is a number in at most five characters, rounded; six if it is negative.
+// number formats a number in at most five characters, six if it is negative.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
@@ -51,12 +51,12 @@ func number(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a < 999.5e12:
 		return scaled(v)
-	default: // more than anybody counts
+	default: // beyond any real count
 		return "huge"
 	}
 }
 
-// scaled is a number of a thousand or more, with three digits and a letter.
+// scaled formats a number from a thousand on with three digits and a letter.
 func scaled(v float64) string {
 	unit := 0
 	for v /= 1000; math.Abs(v) >= 999.5; v /= 1000 {
@@ -65,7 +65,7 @@ func scaled(v float64) string {
 	return three(v) + "kMGT"[unit:unit+1]
 }
 
-// three is a number below a thousand with three digits.
+// three formats a number below a thousand with three digits.
 func three(v float64) string {
 	switch a := math.Abs(v); {
 	case a < 9.995:
@@ -76,7 +76,7 @@ func three(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// duration is a number of seconds in at most six characters.
+// duration formats seconds in at most six characters.
 func duration(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -95,13 +95,13 @@ func duration(v float64) string {
 	return number(v) + "s"
 }
 
-// bars are the steps of a graph: what is not known, zero, and what is more.
+// bars are the steps of a graph: unknown, zero, and more.
 var bars = []rune(" ▁▂▃▄▅▆▇█")
 
-// plainBars are for terminals that have no others.
+// plainBars are for terminals without UTF-8.
 var plainBars = []rune(" _.:-=+*#")
 
-// graph is a character for each second, as high as its passes beside the most of them.
+// graph returns a bar for each second, in proportion to the busiest.
 func graph(seconds []second, steps []rune) []rune {
 	most := 0.0
 	for i := range seconds {

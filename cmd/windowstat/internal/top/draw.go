@@ -8,13 +8,13 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// The widths of names and graphs, below which they are left out or cut.
+// The least widths of names and graphs. A narrower graph is left out.
 const (
 	leastName  = 10
 	leastGraph = 8
 )
 
-// styles are those of the screen. A terminal without colours gets the same without them.
+// The styles of the screen. A terminal without colours shows them without colours.
 var (
 	plain    = tcell.StyleDefault
 	bold     = plain.Bold(true)
@@ -28,13 +28,13 @@ var (
 	measured = plain.Foreground(tcell.ColorGreen)
 )
 
-// canvas is a screen, and how it is divided.
+// canvas is a screen and its layout.
 type canvas struct {
 	tcell.Screen
 	width, height int
 	steps         []rune // of graphs
 	name          int    // width of the first column
-	numbers       int    // how many columns of numbers there are, and
+	numbers       int    // how many columns of numbers there are
 	ends          []int  // where each column ends
 	graph         int    // width of the graph, 0 if there is none
 }
@@ -48,7 +48,7 @@ func newCanvas(s tcell.Screen) *canvas {
 	return c
 }
 
-// divide divides the width, when the names are this wide.
+// divide divides the width, for names of a width.
 func (c *canvas) divide(names int) {
 	rest := c.width - columns[1].width
 	for c.numbers = 1; c.numbers+1 < len(columns) && rest-columns[c.numbers+1].width >= leastName; c.numbers++ {
@@ -67,7 +67,7 @@ func (c *canvas) divide(names int) {
 	}
 }
 
-// text writes cleaned text, no wider than it says, and returns where it ends.
+// text writes cleaned text, cut to a width, and returns where it ends.
 func (c *canvas) text(x, y, width int, s string, style tcell.Style) int {
 	for s = fit(s, min(width, c.width-x)); s != ""; {
 		var w int
@@ -105,7 +105,7 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 	s.Show()
 }
 
-// drawTitle draws the first lines, and returns which line comes next.
+// drawTitle draws the first lines, and returns the next line.
 func (u *ui) drawTitle(c *canvas, now time.Time) int {
 	y := 0
 	if status, bad := u.status(now); status != "" {
@@ -166,7 +166,7 @@ func (u *ui) drawHeading(c *canvas, y int, first string) {
 	}
 }
 
-// drawTable draws all resources, as one and one by one.
+// drawTable draws the total and all resources.
 func (u *ui) drawTable(c *canvas, y, bottom int) {
 	table := u.board.table(u.order, u.filter)
 	widest := 0
@@ -206,7 +206,7 @@ func (u *ui) drawTable(c *canvas, y, bottom int) {
 	}
 }
 
-// nothing says why there are no lines.
+// nothing returns why there are no lines.
 func (u *ui) nothing() string {
 	switch {
 	case u.filter != "" && len(u.board.rows) > 0:

@@ -19,21 +19,21 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// Endpoint is where statistics are read. It must be made with [NewEndpoint].
+// Endpoint is a service whose statistics are read. It must be made with [NewEndpoint].
 type Endpoint struct {
 	base   *url.URL
 	client *http.Client
 }
 
-// The pages that are looked for where the URL has no path.
+// The pages of a URL without a path.
 const (
 	secondsPath = "/metrics/seconds"
 	metricsPath = "/metrics"
 )
 
-// NewEndpoint makes an endpoint of a URL: http or https, a host, perhaps a port and the path of a page of seconds or of
-// metrics. TLS, credentials and headers come from the configuration. Nothing is sent. The error says what is wrong with
-// either.
+// NewEndpoint makes an endpoint of a URL: http or https, a host, optionally a port and the path of the per-second endpoint
+// or the metrics page. TLS, credentials and headers come from the configuration. It sends nothing. The error joins what is
+// wrong with either.
 func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	base, err := parseURL(raw)
 	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+exporter.Version()))
@@ -66,10 +66,10 @@ func parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// String is the URL, as it may be shown.
+// String returns the URL, cleaned.
 func (e *Endpoint) String() string { return clean(e.base.String()) }
 
-// pages are where the page of seconds may be, the likeliest first.
+// pages returns where the per-second endpoint may be, the likeliest first.
 func (e *Endpoint) pages() []*url.URL {
 	at := func(p string) *url.URL {
 		u := *e.base
@@ -82,18 +82,18 @@ func (e *Endpoint) pages() []*url.URL {
 	return []*url.URL{e.base, at(path.Join(e.base.Path, "seconds"))}
 }
 
-// answered is what came with a page.
-type answered struct {
+// header is what came with a page.
+type header struct {
 	at    time.Time // the endpoint's clock, to the second
-	fresh bool      // the connection is a new one
+	fresh bool      // the connection is new
 }
 
-// patience is how long a page may take. It does not change but in tests of what slow machines read.
-var patience = 10 * time.Second
+// requestTimeout is how long a page may take. Only tests change it.
+var requestTimeout = 10 * time.Second
 
-// get asks for a page.
-func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, a answered, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// get requests a page.
+func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, a header, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(i httptrace.GotConnInfo) { a.fresh = !i.Reused },
@@ -130,7 +130,7 @@ func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p pag
 	return p, a, err
 }
 
-// statusError is an answer that is none.
+// statusError is a response with a status other than 200.
 type statusError struct {
 	url    string
 	status int
@@ -145,7 +145,7 @@ func (e *statusError) Error() string {
 	return s
 }
 
-// refusal is the error of an answer that is not 200, with the first line of what it says.
+// refusal makes a statusError of a response, with the first line of its body.
 func refusal(u *url.URL, resp *http.Response) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
@@ -156,12 +156,12 @@ func refusal(u *url.URL, resp *http.Response) error {
 	return &statusError{clean(u.Redacted()), resp.StatusCode, clean(first)}
 }
 
-// reason is the error of a request without the URL, which stands elsewhere.
+// reason removes the URL from the error of a request; it is shown elsewhere.
 func reason(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		if u.Timeout() {
-			return fmt.Errorf("no answer in %v", patience)
+			return fmt.Errorf("no answer in %v", requestTimeout)
 		}
 		err = u.Err
 	}

@@ -387,9 +387,9 @@ func TestPlainPage(t *testing.T) {
 // An endpoint that sends without end is not read without end, nor one whose short lines take up far more than they have
 // bytes. An answer that breaks off is not taken for one in a wrong format.
 func TestTooLarge(t *testing.T) {
-	usual := patience
-	patience = time.Hour
-	defer func() { patience = usual }()
+	usual := requestTimeout
+	requestTimeout = time.Hour
+	defer func() { requestTimeout = usual }()
 	for _, tc := range []struct {
 		line  string
 		times int

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// counts is what a page of metrics has counted, to tell what came since.
+// counts is the state of the counters of a metrics page, to subtract from the next.
 type counts struct {
 	started float64 // when the process began, Unix time
 	rt      map[string]*times
 }
 
-// gauges are the metrics of a page of metrics that are those of its last second.
+// gauges are the metrics of a metrics page that are about its last second.
 var gauges = map[metric]string{
 	pass: "pass_qps", block: "block_qps", complete: "complete_qps", exception: "exception_qps",
 	inFlight: "in_flight", peak: "pass_qps_peak",
 }
 
-// readMetrics makes do with a page of metrics: its gauges are those of the last second, and response times those since
-// the last answer. Its histograms are coarse, and seconds between two answers are missing.
+// readMetrics reads a metrics page: its gauges give the last second, its histograms the response times since the last poll.
+// The histograms are coarse, and seconds between two polls are missing.
 func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 	p, at, err := r.get(ctx, r.page, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 			}
 			if v := valueOf(x); math.IsNaN(s.values[m]) {
 				s.values[m] = v
-			} else if m != peak { // a page by origin has several series, whose peaks are not at one time
+			} else if m != peak { // a page by origin has several series; their peaks do not add up
 				s.values[m] += v
 			}
 		}
@@ -72,7 +72,7 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 		}
 	}
 	if r.before = &now; a.restarted {
-		r.page = nil // perhaps it has a page of seconds now
+		r.page = nil // it may have a per-second endpoint now
 	}
 	for _, resource := range slices.Sorted(maps.Keys(seconds)) {
 		for m, v := range seconds[resource].values {

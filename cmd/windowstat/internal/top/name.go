@@ -12,10 +12,9 @@ import (
 // maxMarks is how many combining characters may follow a character: more would grow into the lines above and below.
 const maxMarks = 2
 
-// clean is a stranger's text as it may be shown: what does not stand for itself, or would change what stands around it,
-// is escaped as in a Go string. Control characters, escape sequences, invisible and directional characters come out as
-// text, and so do all but the first of characters that melt into one, unless they are combining marks: terminals do not
-// agree on their width. Two texts that differ stay different.
+// clean escapes untrusted text for a terminal, as in a Go string: control characters, escape sequences, invisible and
+// directional characters, and all but the first of characters that join into one, unless they are combining marks, since
+// terminals disagree on the width of the result. Different texts stay different.
 func clean(s string) string {
 	var b strings.Builder
 	for state := -1; s != ""; {
@@ -38,7 +37,7 @@ func clean(s string) string {
 	return b.String()
 }
 
-// escape writes the first character of a text as in a Go string.
+// escape writes the first character of a text, escaped as in a Go string.
 func escape(b *strings.Builder, s string) {
 	switch r, size := utf8.DecodeRuneInString(s); {
 	case r == '\n':
@@ -54,7 +53,7 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// fit is the beginning of a cleaned text, no wider than it says; what was cut off is told by a "…".
+// fit cuts a cleaned text to a width, and marks the cut with "…".
 func fit(s string, width int) string {
 	if width < 1 {
 		return ""

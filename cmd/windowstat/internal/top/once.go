@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// Options say how the table begins. The zero value is the busiest resource first.
+// Options configure the table. The zero value shows all resources, the busiest first.
 type Options struct {
 	// Sort is the name of a column: resource, pass, block, exception, mean, p99, in_flight or peak; pass if empty.
 	Sort string
-	// Filter is a part of the names that are shown.
+	// Filter selects the names that contain it.
 	Filter string
 }
 
-// order is how the options say that the table is sorted.
+// order returns the order of the table.
 func (o Options) order() (order, error) {
 	if o.Sort == "" {
 		o.Sort = "pass"
@@ -37,17 +37,17 @@ func (o Options) Check() error {
 	return err
 }
 
-// Once writes the last finished second of every resource as text: a line for each, columns between tabs, below a line
-// with their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and
-// the p99 of response times in milliseconds; how many were in flight when the second ended; the most that passed in any
-// sliding second of the last minute; and the resource, escaped as in a Go string. What there is not is "-", such as
-// response times where there is no page of seconds.
+// Once writes the last finished second of every resource as text: a line each, columns separated by tabs, below a line with
+// their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and the p99
+// of response times in milliseconds; how many calls were in flight when the second ended; the most that passed in any
+// sliding second of the last minute; and the resource, escaped as in a Go string. An unknown value is "-", such as response
+// times without a per-second endpoint.
 func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
 		return err
 	}
-	r := reader{endpoint: e, minute: onPage[peak : peak+1]} // what else is shown is of the last second
+	r := reader{endpoint: e, minute: onPage[peak : peak+1]} // all other columns are about the last second
 	a := r.read(ctx)
 	if a.err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e, a.err)
@@ -72,7 +72,7 @@ func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	return out.Flush()
 }
 
-// exactly is a number for programs, to a thousandth.
+// exactly formats a number for programs, to a thousandth.
 func exactly(v float64) string {
 	if math.IsNaN(v) {
 		return none

@@ -18,21 +18,21 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// page is an answer of the endpoint, by family.
+// page is a parsed response, by family.
 type page map[string]*dto.MetricFamily
 
-// How large a page may be, which is more than a page of seconds ever is unless it is told otherwise. A line takes far more
-// memory than it has bytes, and with very many labels, more time than there is.
+// The bounds of a page: more than the per-second endpoint sends by default. A parsed line takes far more memory than it has
+// bytes, and one with very many labels takes too much time.
 const (
 	maxPage  = 80 << 20
 	maxLines = 1_000_000
 	maxLine  = 64 << 10
 )
 
-// bounded reads a page that is not too large, and remembers why it ended early.
+// bounded reads a page up to the bounds, and remembers why it ended early.
 type bounded struct {
 	io.Reader
-	bytes, lines int // that may still come
+	bytes, lines int // what may still come
 	line         int // length of the last line so far
 	err          error
 }
@@ -56,7 +56,7 @@ func (b *bounded) Read(p []byte) (n int, err error) {
 		case err == nil || errors.Is(err, io.EOF):
 			return n, err
 		case errors.Is(err, context.DeadlineExceeded):
-			err = fmt.Errorf("the answer takes longer than %v", patience)
+			err = fmt.Errorf("the answer takes longer than %v", requestTimeout)
 		default:
 			err = fmt.Errorf("the answer broke off: %s", clean(err.Error()))
 		}
@@ -65,7 +65,7 @@ func (b *bounded) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readPage reads a page in Prometheus's text format.
+// readPage parses a page in Prometheus's text format.
 func readPage(r io.Reader) (page, error) {
 	in := &bounded{Reader: r, bytes: maxPage, lines: maxLines}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -79,7 +79,7 @@ func readPage(r io.Reader) (page, error) {
 	return families, nil
 }
 
-// find is the family whose name, without the namespace before it, is this one; nil if there is none.
+// find returns the family with this name behind any namespace, nil if there is none.
 func (p page) find(name string) *dto.MetricFamily {
 	if f := p[exporter.Namespace+"_"+name]; f != nil {
 		return f
@@ -101,11 +101,10 @@ const (
 	metricsPage
 )
 
-// overflow is a metric that every page of metrics has.
+// overflow is a metric that every metrics page has.
 const overflow = "overflow_events_total"
 
-// kind tells pages apart by what is on them. A page of seconds is empty while nothing was counted; it was asked for no
-// other metrics than these.
+// kind tells pages apart by their metrics. The per-second endpoint sends an empty page while nothing was counted.
 func (p page) kind() kind {
 	switch {
 	case p.find(overflow) != nil:
@@ -116,7 +115,7 @@ func (p page) kind() kind {
 	return foreign
 }
 
-// seconds is the samples of a page of seconds.
+// seconds returns the samples of the per-second endpoint.
 func (p page) seconds() (list []sample, err error) {
 	for m, name := range onPage {
 		for _, x := range p.find(name).GetMetric() {
@@ -133,7 +132,7 @@ func (p page) seconds() (list []sample, err error) {
 	return list, nil
 }
 
-// valueOf is the value of a gauge, whether its type came with it or was lost on the way.
+// valueOf returns the value of a gauge, even if a proxy dropped its type.
 func valueOf(x *dto.Metric) float64 {
 	if u := x.GetUntyped(); u != nil {
 		return u.GetValue()
@@ -141,7 +140,7 @@ func valueOf(x *dto.Metric) float64 {
 	return x.GetGauge().GetValue()
 }
 
-// resourceOf is the resource that a series belongs to.
+// resourceOf returns the resource label of a series.
 func resourceOf(x *dto.Metric) (string, error) {
 	for _, label := range x.GetLabel() {
 		if label.GetName() != "resource" {
@@ -155,7 +154,7 @@ func resourceOf(x *dto.Metric) (string, error) {
 	return "", nil
 }
 
-// newest is the last second of some samples, 0 if there are none.
+// newest returns the last second of some samples, 0 if there are none.
 func newest(samples []sample) (unix int64) {
 	for i := range samples {
 		unix = max(unix, samples[i].unix)

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// reader reads what is new, again and again. It is used by one goroutine at a time.
+// reader polls an endpoint for new seconds. One goroutine at a time may use it.
 type reader struct {
 	endpoint *Endpoint
-	minute   []string // the metrics of which it reads the whole last minute, one each time
-	page     *url.URL // nil while it was not found
+	minute   []string // metrics whose last minute is still to be read, one each time
+	page     *url.URL // nil until it is found
 	kind     kind
-	last     int64  // the newest second that it has
-	known    string // a resource that has this second
-	fresh    bool   // there was a new connection since then
+	last     int64  // the newest second read
+	known    string // a resource with this second
+	fresh    bool   // the connection is new since then
 	before   *counts
 }
 
-// answer is what was new.
+// answer is the result of one poll.
 type answer struct {
 	samples   []sample
 	newest    int64
-	restarted bool // the process is not the one that answered last
-	plain     bool // there is no page of seconds
+	restarted bool // another process than the last one answered
+	plain     bool // there is no per-second endpoint
 	err       error
 }
 
-// read asks for the seconds since the last time; the first time, for the last minute.
+// read requests the seconds since the last time, or at first the last minute.
 func (r *reader) read(ctx context.Context) answer {
 	a, err := r.try(ctx)
 	if a.err = err; err != nil {
 		if isStatus(err) {
-			r.page = nil // perhaps it is somewhere else now
+			r.page = nil // it may have moved
 		}
 		return a
 	}
@@ -80,22 +80,22 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 	r.fresh = false
 	missed, err := r.missed(ctx, until)
 	for _, s := range missed {
-		if s.unix < until { // what ended since is not complete
+		if s.unix < until { // a second that ended since is not complete
 			a.samples = append(a.samples, s)
 		}
 	}
 	return a, err
 }
 
-// few is how many missed seconds are asked for at once. After more the whole minute is asked for, one metric each time, so
-// that no answer is very large and the first is there soon.
+// few is how many missed seconds are requested at once. After more, the whole minute is requested, one metric at a time, so
+// that no response is very large and the first comes soon.
 const few = 5
 
-// missed is what is missing before the second until.
+// missed returns what is missing before the second until.
 func (r *reader) missed(ctx context.Context, until int64) ([]sample, error) {
 	window, metric := int64(minute), ""
 	if gap := until - r.last - 1; r.last > 0 && gap > 0 {
-		if window = gap + 2; gap > few { // one may end meanwhile
+		if window = gap + 2; gap > few { // a second may end meanwhile
 			r.minute = onPage[:]
 		}
 	}
@@ -112,15 +112,14 @@ func (r *reader) missed(ctx context.Context, until int64) ([]sample, error) {
 	return p.seconds()
 }
 
-// get asks for a page, and returns the time there.
+// get requests a page, and returns the time of the endpoint.
 func (r *reader) get(ctx context.Context, u *url.URL, q url.Values) (page, time.Time, error) {
 	p, a, err := r.endpoint.get(ctx, u, q)
 	r.fresh = r.fresh || a.fresh
 	return p, a.at, err
 }
 
-// ask asks the page of seconds for the last so many; for a whole minute it may answer with fewer. Without a metric it asks
-// for all.
+// ask requests the last seconds, of all metrics or of one. For a whole minute the endpoint may send fewer.
 func (r *reader) ask(ctx context.Context, window int64, metric string) (page, time.Time, error) {
 	q := url.Values{"metric": onPage[:]}
 	if metric != "" {
@@ -132,8 +131,8 @@ func (r *reader) ask(ctx context.Context, window int64, metric string) (page, ti
 	return r.get(ctx, r.page, q)
 }
 
-// restarted reports whether the process has not counted the last second that is known: what another one has logged lacks
-// what was in flight. If it cannot tell it says no.
+// restarted reports whether another process counted the last second read: seconds from the log lack what was in flight. It
+// reports false if it cannot tell.
 func (r *reader) restarted(ctx context.Context, until int64) bool {
 	window := time.Duration(until-r.last+2) * time.Second
 	p, _, err := r.get(ctx, r.page, url.Values{
@@ -153,7 +152,7 @@ func (r *reader) restarted(ctx context.Context, until int64) bool {
 
 func isStatus(err error) bool { return errors.As(err, new(*statusError)) }
 
-// find looks for the page of seconds, or else for that of metrics.
+// find finds the per-second endpoint, or else the metrics page.
 func (r *reader) find(ctx context.Context) error {
 	var errs []error
 	var metrics *url.URL
@@ -163,7 +162,7 @@ func (r *reader) find(ctx context.Context) error {
 		case err != nil:
 			errs = append(errs, err)
 			if !isStatus(err) {
-				return err // the other page is not there either
+				return err // the other page would fail alike
 			}
 		case p.kind() == secondsPage:
 			r.page, r.kind = u, secondsPage

@@ -10,8 +10,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Run shows the endpoint on a screen, which is not initialized yet, until the user quits or ctx ends; then it is given
-// back as it was, and no goroutine is left. An endpoint that cannot be read is no error: Run goes on asking.
+// Run shows the endpoint on a screen, which must not be initialized yet, until the user quits or ctx ends. Then it restores
+// the terminal, and leaves no goroutine. A failing endpoint is no error: Run keeps polling.
 func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
@@ -24,7 +24,7 @@ func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer screen.Fini() // first of all, also on a panic
+	defer screen.Fini() // first of all, even on a panic
 	events := make(chan tcell.Event, 100)
 	all.Go(func() { screen.ChannelEvents(events, ctx.Done()) })
 
@@ -69,16 +69,16 @@ func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error
 	}
 }
 
-// late is how long after the end of a second it is asked for, if the clocks agree. If they do not it is seen later, by
-// less than a second.
+// late is how long after its end a second is requested, if the clocks agree. Otherwise it shows up later, by less than a
+// second.
 const late = 100 * time.Millisecond
 
-// untilNext is how long it is until there is something to ask for.
+// untilNext returns how long to wait for the next second.
 func untilNext(now time.Time) time.Duration {
 	return now.Truncate(time.Second).Add(time.Second + late).Sub(now)
 }
 
-// panicked is a panic in another goroutine, to go on in the one that can give back the terminal.
+// panicked is a panic of another goroutine; the one that can restore the terminal panics with it.
 type panicked struct {
 	value any
 	stack []byte
@@ -86,7 +86,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
 
-// guarded is read, with a panic as an error.
+// guarded calls read, and returns a panic as an error.
 func (r *reader) guarded(ctx context.Context) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -2,7 +2,7 @@ package top
 
 import "math"
 
-// metric is one of the values that are read of each second of a resource.
+// metric is one of the values of a second.
 type metric int
 
 const (
@@ -17,13 +17,13 @@ const (
 	metrics // how many there are
 )
 
-// onPage is what the metrics are called on the page of seconds.
+// onPage are the names of the metrics at the per-second endpoint.
 var onPage = [metrics]string{
 	"persecond_pass", "persecond_pass_peak", "persecond_block", "persecond_exception",
 	"persecond_complete", "persecond_rt_sum_seconds", "persecond_rt_p99_seconds", "persecond_in_flight",
 }
 
-// second is what is known of a finished second. What is not known is NaN.
+// second is a finished second. Unknown values are NaN.
 type second struct {
 	unix   int64
 	values [metrics]float64
@@ -37,7 +37,7 @@ func unknown(unix int64) second {
 	return s
 }
 
-// mean is the average response time in seconds, NaN if no call ended.
+// mean returns the average response time in seconds, NaN if no call ended.
 func (s *second) mean() float64 {
 	if !(s.values[complete] > 0) {
 		return math.NaN()
@@ -45,7 +45,7 @@ func (s *second) mean() float64 {
 	return s.values[rtSum] / s.values[complete]
 }
 
-// add adds another resource's second to a total. There is no sum of quantiles, nor of peaks.
+// add adds another resource's second to a total. Quantiles and peaks do not add up.
 func (s *second) add(other *second) {
 	for _, m := range [...]metric{pass, block, complete, exception, inFlight, rtSum} {
 		switch v := other.values[m]; {
@@ -58,7 +58,7 @@ func (s *second) add(other *second) {
 	}
 }
 
-// sample is one value of the page.
+// sample is one value of a resource in a second.
 type sample struct {
 	resource string
 	unix     int64

@@ -12,10 +12,10 @@ type times struct {
 	buckets    []bucket
 }
 
-// bucket is how many took no longer than a bound.
+// bucket is how many calls took no longer than a bound.
 type bucket struct{ bound, count float64 }
 
-// add adds a histogram with the same bounds as those that were added before.
+// add adds a histogram, with the same bounds as those before.
 func (t *times) add(h *dto.Histogram) {
 	t.count += float64(h.GetSampleCount())
 	t.sum += h.GetSampleSum()
@@ -27,7 +27,7 @@ func (t *times) add(h *dto.Histogram) {
 	}
 }
 
-// since is what was added since an earlier time. Either may be nil: nothing.
+// since returns what was added since an earlier state. Either may be nil, which is empty.
 func (t *times) since(before *times) times {
 	var diff times
 	if t == nil {
@@ -45,7 +45,7 @@ func (t *times) since(before *times) times {
 	return diff
 }
 
-// quantile is between the bounds where it lies; of what lies beyond the last one, the last one.
+// quantile interpolates between the bounds around it; beyond the last bound it returns that bound.
 func (t *times) quantile(q float64) float64 {
 	rank, low, below := q*t.count, 0.0, 0.0
 	for _, b := range t.buckets {

@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// ui is what the user sees and has chosen. It is used by one goroutine.
+// ui is what the user sees and has chosen. One goroutine uses it.
 type ui struct {
 	endpoint string
 	board    *board
@@ -18,20 +18,20 @@ type ui struct {
 	opened   string // name of the resource whose seconds are shown; empty if it is the table
 	paused   bool
 
-	state     answer    // the last one, without its values
-	away      time.Time // since when there is no answer; zero if there is one
+	state     answer    // the last answer, without its samples
+	away      time.Time // since when requests fail; zero if they succeed
 	restarted time.Time // when a restart was seen
 	offset    int       // the first line of the table on the screen
-	height    int       // how many there were, the last time
+	height    int       // how many lines there were, the last time
 }
 
-// take takes an answer.
+// take shows an answer.
 func (u *ui) take(a answer, now time.Time) {
 	switch {
 	case a.err == nil:
 		u.away = time.Time{}
 		if u.board.add(a.samples, a.newest); u.board.rows[u.opened] == nil {
-			u.opened = "" // it has gone
+			u.opened = "" // it is gone
 		}
 	case u.away.IsZero():
 		u.away = now
@@ -46,7 +46,7 @@ func (u *ui) take(a answer, now time.Time) {
 // maxFilter is how long a filter may be.
 const maxFilter = 100
 
-// key does what a key says, and reports whether it says to quit.
+// key handles a key, and reports whether it quits.
 func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	if k.Key() == tcell.KeyCtrlC {
 		return true
@@ -96,7 +96,7 @@ func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	return false
 }
 
-// letter does what a letter says.
+// letter handles a letter, and reports whether it quits.
 func (u *ui) letter(r rune) (quit bool) {
 	switch {
 	case r == 'q':
@@ -117,7 +117,7 @@ func (u *ui) letter(r rune) (quit bool) {
 	return false
 }
 
-// sortBy sorts by a column; if it is sorted by that already, the other way round.
+// sortBy sorts by a column, or reverses the order if that is the column already.
 func (u *ui) sortBy(column int) {
 	if u.order.column == column {
 		u.order.reverse = !u.order.reverse
@@ -126,7 +126,7 @@ func (u *ui) sortBy(column int) {
 	u.order = order{column: column}
 }
 
-// typed is a key while the filter is typed.
+// typed handles a key while the user types the filter.
 func (u *ui) typed(k *tcell.EventKey) {
 	switch k.Key() {
 	case tcell.KeyEnter:
@@ -146,7 +146,7 @@ func (u *ui) typed(k *tcell.EventKey) {
 	}
 }
 
-// move selects the resource so many lines further; if none was selected, counting from above the first.
+// move moves the selection by some lines; without a selection it starts above the first line.
 func (u *ui) move(lines int) {
 	table := u.board.table(u.order, u.filter)
 	if len(table) == 0 {
@@ -159,7 +159,7 @@ func (u *ui) move(lines int) {
 	}
 }
 
-// position is where the selected resource stands, -1 if nowhere.
+// position returns the line of the selected resource, -1 if there is none.
 func (u *ui) position(table []line) int {
 	for i := range table {
 		if u.selected != "" && table[i].row.name == u.selected {
@@ -169,7 +169,7 @@ func (u *ui) position(table []line) int {
 	return -1
 }
 
-// status is what the user should know, and whether it is bad.
+// status returns what the user should know, and whether it is an error.
 func (u *ui) status(now time.Time) (text string, bad bool) {
 	since := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() }
 	var parts []string

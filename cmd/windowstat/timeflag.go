@@ -9,10 +9,10 @@ import (
 	_ "time/tzdata" // where the system has no time zones, as in small containers
 )
 
-// momentHelp is what a moment may look like.
-const momentHelp = "now, -15m, -1d12h, 03:04, 03:04:05, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, or Unix seconds or milliseconds"
+// timeHelp is what a time may look like.
+const timeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, or Unix seconds or milliseconds"
 
-// ends are the moments that a text can mean: two where a clock was set back and shows a time twice.
+// ends are the times that a text can mean: two where a clock was set back and shows a time twice.
 type ends struct{ first, last time.Time }
 
 var (
@@ -20,15 +20,15 @@ var (
 	unixTime = regexp.MustCompile(`^[0-9]{9,15}$`)
 )
 
-// Layouts of moments: with an offset, in the zone, and in the zone today.
+// Layouts of times: with an offset, in the zone, and in the zone today.
 var (
 	offsetLayouts = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"}
 	zoneLayouts   = []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 	todayLayouts  = []string{time.TimeOnly, "15:04"}
 )
 
-// parseMoment reads a moment, see [momentHelp], to the second.
-func parseMoment(s string, now time.Time, zone *time.Location) (ends, error) {
+// parseTime reads a time, see [timeHelp], to the second.
+func parseTime(s string, now time.Time, zone *time.Location) (ends, error) {
 	at := func(t time.Time) (ends, error) {
 		t = t.Truncate(time.Second)
 		return ends{t, t}, nil
@@ -68,7 +68,7 @@ func parseMoment(s string, now time.Time, zone *time.Location) (ends, error) {
 			return inZone(time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
 		}
 	}
-	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, momentHelp)
+	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, timeHelp)
 }
 
 // inZone is when clocks in a zone show what one in UTC shows at wall. They do not show what they are set forward over,

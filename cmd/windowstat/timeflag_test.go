@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestMoments(t *testing.T) {
+func TestTimes(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestMoments(t *testing.T) {
 		{"2026-03-29 01:59:59", "2026-03-29T00:59:59Z", ""},
 		{"2026-03-29 03:00", "2026-03-29T01:00:00Z", ""},
 	} {
-		got, err := parseMoment(tc.text, now, berlin)
+		got, err := parseTime(tc.text, now, berlin)
 		if err != nil {
 			t.Errorf("%s: %v", tc.text, err)
 			continue
@@ -65,7 +65,7 @@ func TestMoments(t *testing.T) {
 		"2026-02-30 00:00:00": "is no time",
 		"17673230450000000":   "is no time",
 	} {
-		if got, err := parseMoment(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
+		if got, err := parseTime(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, part)
 		}
 	}

@@ -8,19 +8,19 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The places of a resource, one in each context, and its origins. They are few, and looked up without a lock.
+// The tree nodes of a resource, one in each context, and its origins. They are few, and looked up without a lock.
 
-// placeList is the nodes of the resource in the call tree, sorted by entrance.
-func (r *Resource) placeList() []*TreeNode {
-	if list := r.places.Load(); list != nil {
+// treeNodes are the nodes of the resource in the call tree, sorted by entrance.
+func (r *Resource) treeNodes() []*TreeNode {
+	if list := r.contexts.Load(); list != nil {
 		return *list
 	}
 	return nil
 }
 
-// place is the node in the context of an entrance, nil if there is none.
-func (r *Resource) place(entrance string) *TreeNode {
-	for _, p := range r.placeList() {
+// treeNode is the node in the context of an entrance, nil if there is none.
+func (r *Resource) treeNode(entrance string) *TreeNode {
+	for _, p := range r.treeNodes() {
 		if p.entrance.name == entrance {
 			return p
 		}
@@ -30,23 +30,23 @@ func (r *Resource) place(entrance string) *TreeNode {
 
 // leaf finds a leaf, nil if there is none.
 func (r *Resource) leaf(entrance string, k leafKey) *leaf {
-	if p := r.place(entrance); p != nil {
+	if p := r.treeNode(entrance); p != nil {
 		return p.leaf(k)
 	}
 	return nil
 }
 
-// setPlace adds a place. Holds the collector's mu.
-func (r *Resource) setPlace(p *TreeNode) {
-	list := append(slices.Clone(r.placeList()), p)
+// addTreeNode adds a node. Holds the collector's mu.
+func (r *Resource) addTreeNode(p *TreeNode) {
+	list := append(slices.Clone(r.treeNodes()), p)
 	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
-	r.places.Store(&list)
+	r.contexts.Store(&list)
 }
 
-// dropPlace removes a place. Holds the collector's mu.
-func (r *Resource) dropPlace(p *TreeNode) {
-	list := slices.DeleteFunc(slices.Clone(r.placeList()), func(x *TreeNode) bool { return x == p })
-	r.places.Store(&list)
+// dropTreeNode removes a node. Holds the collector's mu.
+func (r *Resource) dropTreeNode(p *TreeNode) {
+	list := slices.DeleteFunc(slices.Clone(r.treeNodes()), func(x *TreeNode) bool { return x == p })
+	r.contexts.Store(&list)
 }
 
 // Origin reads the calls by one origin. The empty origin is that of calls without one.

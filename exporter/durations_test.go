@@ -27,12 +27,12 @@ import (
 var aboutTimes = regexp.MustCompile(`windowstat_[a-z_]*rt_[a-z_]+|"rt":`)
 
 // Where response times are not known, no way out has any; where they are, each of them has.
-func TestUntimed(t *testing.T) {
+func TestDurationsUnknown(t *testing.T) {
 	for _, untimed := range []bool{false, true} {
 		now := time.Now().Add(-time.Minute).Truncate(time.Second)
 		var mu sync.Mutex
 		advance := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
-		c, err := collector.New(collector.Options{Untimed: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+		c, err := collector.New(collector.Options{DurationsUnknown: untimed, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,110 @@
+package exporter_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/windowstat/windowstat/"
+
+// goPackage is what go list tells of a package.
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// packages are those of the module, without its path.
+func packages(t *testing.T) (list []goPackage) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module)
+		list = append(list, p)
+	}
+}
+
+// floors are the storeys of the house, from below.
+var floors = []func(string) bool{
+	func(p string) bool { return p == "leap" },
+	func(p string) bool { return p == "node" },
+	func(p string) bool { return p == "collector" },
+	func(p string) bool { return strings.HasPrefix(p, "collector/") },
+	func(p string) bool { return strings.HasPrefix(p, "exporter/internal/") },
+	func(p string) bool { return strings.HasPrefix(p, "exporter/") },
+	func(p string) bool { return p == "exporter" },
+	func(p string) bool { return p == "dashboards" },
+	func(p string) bool { return strings.HasPrefix(p, "cmd/windowstat/internal/") },
+	func(p string) bool { return p == "cmd/windowstat" },
+}
+
+func floor(p string) int {
+	return slices.IndexFunc(floors, func(is func(string) bool) bool { return is(p) })
+}
+
+// No package imports one from a higher floor, and the SDK imports the standard library only.
+func TestImportsPointOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		if floor(p.ImportPath) < 0 {
+			t.Errorf("%s has no floor", p.ImportPath)
+		}
+		for _, path := range p.Imports {
+			own, ok := strings.CutPrefix(path, module)
+			if ok && floor(own) > floor(p.ImportPath) {
+				t.Errorf("%s imports %s", p.ImportPath, own)
+			}
+			first, _, _ := strings.Cut(path, "/")
+			if !ok && floor(p.ImportPath) <= 2 && strings.Contains(first, ".") {
+				t.Errorf("%s imports %s, which is not of the standard library", p.ImportPath, path)
+			}
+		}
+	}
+}
+
+// The page for maintainers names each package once, none that there is not, and only files that there are.
+func TestArchitecturePage(t *testing.T) {
+	b, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	_, rest, _ := strings.Cut(page, "<!-- packages -->")
+	list, _, ok := strings.Cut(rest, "<!-- /packages -->")
+	if !ok {
+		t.Fatal("no list of packages")
+	}
+	var named []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(list, -1) {
+		named = append(named, m[1])
+	}
+	var all []string
+	for _, p := range packages(t) {
+		all = append(all, p.ImportPath)
+	}
+	slices.Sort(named)
+	slices.Sort(all)
+	if !slices.Equal(named, all) {
+		t.Errorf("the page names %q, there are %q", named, all)
+	}
+	for _, m := range regexp.MustCompile("`([a-z0-9]+/[a-z0-9/_]+(?:\\.go)?)`").FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat("../" + m[1]); err != nil {
+			t.Errorf("the page names %s: %v", m[1], err)
+		}
+	}
+}

@@ -1,0 +1,401 @@
+package exporter_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/live"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/vmpush"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func get(t *testing.T, h http.Handler, path string) (int, string) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+	return rec.Code, rec.Body.String()
+}
+
+// The zero Options have the pages, and nothing else.
+func TestZeroOptions(t *testing.T) {
+	x, err := exporter.New(exporter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Log != nil || x.Limits != nil {
+		t.Error("there is a log, or limits")
+	}
+	for path, want := range map[string]string{
+		"/": `href="/metrics/seconds"`, "/metrics": "windowstat_resources 0", "/metrics/seconds": "", "/live/": "<html", "/nothing": "not found",
+	} {
+		if _, body := get(t, x.Handler(), path); !strings.Contains(body, want) {
+			t.Errorf("%s: no %q in %s", path, want, body)
+		}
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// All mistakes are told at once, each with the name of its field; nothing is made before.
+func TestMistakes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	push := remote.Options{URL: "ftp://x", Interval: 1500 * time.Millisecond, Labels: map[string]string{"a-b": "c"}}
+	_, err := exporter.New(exporter.Options{
+		App: "a/b", Namespace: "1", MetricsPath: "/", LimitsFile: dir + ".yml",
+		Collector:   collector.Options{MaxResources: -1, RetireAfter: time.Second},
+		Metrics:     prom.Options{By: "day", Namespace: "x"},
+		Seconds:     prom.SecondsOptions{MaxBytes: -1, MaxSamples: -1, Namespace: "x", Sampler: new(sampler.Sampler)},
+		Live:        live.Options{MaxRows: -1},
+		Log:         metriclog.Options{Dir: dir, MaxFiles: -1, App: "x"},
+		Sampler:     sampler.Options{Gatherer: prometheus.NewRegistry(), Prefix: "a-"},
+		RemoteWrite: []remote.Options{{URL: "http://fine/"}, push},
+		VictoriaMetrics: []vmpush.Options{
+			{Metrics: []string{"nothing"}, URL: "http://x/", Namespace: "x"},
+		},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`App "a/b"`, `Namespace "1"`, `MetricsPath "/"`, "LimitsFile: ", "Collector: MaxResources is -1", "Collector: RetireAfter is 1s",
+		`Metrics: By is "day"`, "Metrics.Namespace: is filled in", "Seconds: MaxBytes is -1", "Seconds: MaxSamples is -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
+		"Live: MaxRows is -1", "Log: MaxFiles is -1", "Log.App: ", `Sampler: Prefix "a-"`, `RemoteWrite[1]: URL "ftp://x"`, "RemoteWrite[1]: Interval is 1.5s",
+		`RemoteWrite[1]: label "a-b"`, `VictoriaMetrics[0]: unknown metric "nothing"`, "VictoriaMetrics[0].Namespace: ",
+	} {
+		if !strings.Contains(err.Error(), "exporter: "+want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "RemoteWrite[0]") {
+		t.Errorf("what is right is wrong:\n%v", err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the error of the limits file is not found in it")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
+// The slices and maps of the options stay as they were.
+func TestOptionsAreTheCallers(t *testing.T) {
+	pushes := []remote.Options{{URL: "http://x/", Labels: map[string]string{"zone": "a"}}}
+	x, err := exporter.New(exporter.Options{RemoteWrite: pushes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close() //nolint:errcheck // there is no log
+	if len(pushes[0].Labels) != 1 || pushes[0].Namespace != "" || pushes[0].Logger != nil {
+		t.Errorf("%+v", pushes[0])
+	}
+}
+
+// While one has the log nobody else gets it; what New had taken when it failed is free again.
+func TestNothingIsLeftOpen(t *testing.T) {
+	dir := t.TempDir()
+	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: dir}, Logger: quiet}
+	first, err := exporter.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log: ") {
+		t.Errorf("a second one: %v", err)
+	}
+	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil || !strings.Contains(err.Error(), "one per-second endpoint") {
+		t.Errorf("a second page on one log: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// This fails when the log is open already.
+	positions := filepath.Join(dir, "shop-cursors.json")
+	if err := os.WriteFile(positions, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Seconds: ") {
+		t.Errorf("positions that cannot be read: %v", err)
+	}
+	if err := os.Remove(positions); err != nil {
+		t.Fatal(err)
+	}
+	again, err := exporter.New(options)
+	if err != nil {
+		t.Fatalf("the log is still taken: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunsOnce(t *testing.T) {
+	x, err := exporter.New(exporter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := x.Start()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := x.Run(t.Context()); err == nil {
+		t.Error("it ran twice")
+	}
+}
+
+// pushes is a receiver of remote write.
+type pushes struct {
+	*httptest.Server
+	mu   sync.Mutex
+	text string
+}
+
+func newPushes(t *testing.T) *pushes {
+	p := new(pushes)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		plain, _ := snappy.Decode(nil, body)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.text += string(plain)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *pushes) has(text string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Contains(p.text, text)
+}
+
+// However it is ended, calls that end while the service shuts down are in the log: the last second is written after them.
+func TestCallsThatEndDuringTheShutdown(t *testing.T) {
+	const calls = 5
+	for name, end := range map[string]func(ctx context.Context, x *exporter.Exporter, pages net.Listener, shutdown func() error) error{
+		"Run": func(ctx context.Context, x *exporter.Exporter, _ net.Listener, shutdown func() error) error {
+			context.AfterFunc(ctx, func() { _ = shutdown() })
+			return x.Run(ctx)
+		},
+		"Serve": func(ctx context.Context, x *exporter.Exporter, l net.Listener, shutdown func() error) error {
+			context.AfterFunc(ctx, func() { _ = shutdown() })
+			return x.Serve(ctx, l)
+		},
+		"Start": func(ctx context.Context, x *exporter.Exporter, _ net.Listener, shutdown func() error) error {
+			stop := x.Start()
+			<-ctx.Done()
+			go shutdown() //nolint:errcheck // while it stops
+			return stop()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			x, err := exporter.New(exporter.Options{App: "shop", Log: metriclog.Options{Dir: dir}, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var entered sync.WaitGroup
+			entered.Add(calls)
+			service := httptest.NewServer(httpstat.Handler(x.Collector, func(*http.Request) string { return "slow" },
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+					entered.Done()
+					<-ctx.Done()
+					time.Sleep(1500 * time.Millisecond) // longer than any second
+				})))
+			for range calls {
+				go func() {
+					if resp, err := http.Get(service.URL); err == nil {
+						_ = resp.Body.Close()
+					}
+				}()
+			}
+			go func() { entered.Wait(); cancel() }()
+			pages, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pages.Close() //nolint:errcheck // Serve may have closed it
+			if err := end(ctx, x, pages, func() error { return service.Config.Shutdown(context.Background()) }); err != nil {
+				t.Error(err)
+			}
+			rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close() //nolint:errcheck // it was only read
+			var pass, complete int64
+			for row := range rows.All() {
+				if row.Resource == "slow" {
+					pass, complete = pass+row.Pass, complete+row.Success
+				}
+			}
+			if pass != calls || complete != calls {
+				t.Errorf("%d passed and %d completed in the log, of %d", pass, complete, calls)
+			}
+		})
+	}
+}
+
+// A call that never ends does not keep Run from ending.
+func TestCallsThatNeverEnd(t *testing.T) {
+	x, err := exporter.New(exporter.Options{Drain: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Collector.Resource("stuck").Enter()
+	stop := x.Start()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Serve names pushes by host and port, unless they have a name, and ends with a live page open.
+func TestServe(t *testing.T) {
+	receiver := newPushes(t)
+	x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, RemoteWrite: []remote.Options{
+		{URL: receiver.URL + "/a"}, {URL: receiver.URL + "/b", Labels: map[string]string{"instance": "given"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- x.Serve(ctx, l) }()
+	base := "http://" + l.Addr().String()
+	stream, err := http.Get(base + "/live/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close() //nolint:errcheck // it was read
+	if _, err := stream.Body.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	x.Collector.Resource("a").Block("")
+	resp, err := http.Get(base + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	for _, target := range []string{"/a", "/b"} { // each push has its own series
+		if line := `windowstat_push_lag_seconds{target="` + receiver.URL + target + `",way="remote_write"} `; !strings.Contains(string(page), line) {
+			t.Errorf("no %s", line)
+		}
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if _, err := io.Copy(io.Discard, stream.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the live page: %v", err)
+	}
+	host, _ := os.Hostname()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	for _, instance := range []string{net.JoinHostPort(host, port), "given"} {
+		if !receiver.has(instance) {
+			t.Errorf("nothing was pushed from the instance %s", instance)
+		}
+	}
+	if receiver.has(host + "\x12") { // without a port
+		t.Error("something was pushed without a port")
+	}
+	if _, body := get(t, x.Handler(), "/metrics"); strings.Contains(body, "windowstat_push_") {
+		t.Error("pushes that have ended still have metrics")
+	}
+}
+
+// If an address is taken, what New took is given back.
+func TestListenAndServeWhereSomebodyListens(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() //nolint:errcheck // it is of no use
+	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
+	var kept []*exporter.Exporter // or their files would be closed when they are collected
+	for range 2 {
+		x, err := exporter.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, x)
+		if err := x.ListenAndServe(t.Context(), taken.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Error(err)
+		}
+	}
+	runtime.KeepAlive(kept)
+}
+
+// A service goes on where the log of the one before it ends, and each scraper gets what it has not had, without a word about it
+// in the options.
+func TestRestart(t *testing.T) {
+	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
+	var all string
+	for range 3 {
+		x, err := exporter.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := x.Start()
+		x.Collector.Resource("a").Block("")
+		_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
+		all += body
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := exporter.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close() //nolint:errcheck // it never ran
+	_, body := get(t, x.Handler(), "/metrics/seconds?cursor=a&metric=persecond_block&resource=a")
+	blocks, seen := 0, map[string]bool{}
+	for line := range strings.Lines(all + body) {
+		if value, at, ok := strings.Cut(strings.TrimPrefix(line, `windowstat_persecond_block{resource="a"} `), " "); ok && !strings.HasPrefix(line, "#") {
+			if seen[at] {
+				t.Errorf("the second %s is there twice", at)
+			}
+			seen[at] = true
+			if value == "1" {
+				blocks++
+			}
+		}
+	}
+	if blocks != 3 {
+		t.Errorf("%d blocks, want 3:\n%s", blocks, all+body)
+	}
+}

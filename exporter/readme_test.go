@@ -1,0 +1,103 @@
+package exporter_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windowstat/windowstat/exporter"
+)
+
+var update = flag.Bool("update", false, "write the tables and the programs of the README instead of comparing them")
+
+// part is a part of the README that is made from the code, from the line begin to the line end.
+type part struct{ begin, end, text string }
+
+// tables are those of the README: of the metrics, and of the metrics of single seconds.
+func tables() []part {
+	var metrics, seconds strings.Builder
+	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
+	seconds.WriteString("| name | in the log | what it is |\n|---|---|---|\n")
+	for _, m := range exporter.Catalogue() {
+		name := exporter.Namespace + "_" + m.Name
+		if !m.Seconds {
+			fmt.Fprintf(&metrics, "| `%s` | %s | %s | %s |\n", name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+			continue
+		}
+		logged := ""
+		if m.Logged {
+			logged = "yes"
+		}
+		fmt.Fprintf(&seconds, "| `%s` | %s | %s |\n", name, logged, m.Help)
+	}
+	return []part{
+		{"<!-- metrics: go test ./exporter -update -->\n", "<!-- /metrics -->\n", metrics.String()},
+		{"<!-- seconds: go test ./exporter -update -->\n", "<!-- /seconds -->\n", seconds.String()},
+	}
+}
+
+// programs are those of the README: what stands between "// begin NAME" and "// end NAME" in the examples.
+func programs(t *testing.T) (parts []part) {
+	t.Helper()
+	files, err := filepath.Glob("example_*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := string(b); ; {
+			_, after, ok := strings.Cut(rest, "\t// begin ")
+			if !ok {
+				break
+			}
+			name, after, _ := strings.Cut(after, "\n")
+			text, after, ok := strings.Cut(after, "\t// end "+name+"\n")
+			if !ok {
+				t.Fatalf("%s: no end of %s", path, name)
+			}
+			text = strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n\t", "\n"), "\n")
+			// What depends on the machine that runs the examples.
+			text = strings.NewReplacer("Addr: addr", `Addr: ":8080"`, "ctx, pages)", `ctx, ":9719")`, "limits,", `"limits.yml",`, "Dir: dir", `Dir: "/var/log/shop"`,
+				"URL: url", `URL: "http://prometheus:9090/api/v1/write"`).Replace(text)
+			parts = append(parts, part{"<!-- program " + name + ": go test ./exporter -update -->\n", "<!-- /program -->\n", "```go\n" + text + "```\n"})
+			rest = after
+		}
+	}
+	return parts
+}
+
+// What the README has from the code is as the code is.
+func TestREADMEIsAsTheCode(t *testing.T) {
+	const path = "../README.md"
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	parts := append(tables(), programs(t)...)
+	if len(parts) != 7 {
+		t.Errorf("%d parts, want two tables and five programs", len(parts))
+	}
+	for _, x := range parts {
+		before, rest, ok1 := strings.Cut(page, x.begin)
+		got, after, ok2 := strings.Cut(rest, x.end)
+		if !ok1 || !ok2 {
+			t.Fatalf("%s has no %q and %q", path, x.begin, x.end)
+		}
+		if got != x.text && !*update {
+			t.Errorf("%s is not as the code behind %q; run go test ./exporter -update", path, x.begin)
+		}
+		page = before + x.begin + x.text + x.end + after
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
