@@ -90,7 +90,7 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SecondsShown is how many seconds a page of seconds shows.
+// SecondsShown is how many seconds a per-second page shows.
 const SecondsShown = 15
 
 // constSeconds shows the last seconds as const metrics with a time.
@@ -164,5 +164,5 @@ func (p *constSeconds) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SecondsQuery asks a page of seconds for them.
+// SecondsQuery asks a per-second page for them.
 var SecondsQuery = "window=" + (SecondsShown * time.Second).String()

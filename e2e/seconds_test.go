@@ -16,7 +16,7 @@ const (
 	catchUp = time.Minute
 )
 
-// secondsJobs are the ways in which each server reads the page of seconds.
+// secondsJobs are the ways in which each server reads the per-second endpoint.
 func secondsJobs(target string) []job {
 	at := []string{target}
 	return []job{

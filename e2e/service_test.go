@@ -29,7 +29,7 @@ type service struct {
 	asked map[string]time.Time // by server, when it last had a page
 }
 
-// Paths of the service. The last two are the page of seconds too, with outages.
+// Paths of the service. The last two are the per-second endpoint too, with outages.
 const (
 	metricsPath = "/metrics"
 	livePath    = "/live/"

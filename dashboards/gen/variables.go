@@ -13,7 +13,7 @@ var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr(
 // withVariables adds the data source, and what tells targets apart. Without the labels cluster and namespace nothing but All
 // is there to choose, which an empty label matches.
 //
-// The page of seconds usually is a job of its own, shop-seconds beside shop. The expression leaves the suffix out, so that
+// The per-second endpoint usually has a job of its own, shop-seconds beside shop. The expression removes the suffix, so that
 // both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
 	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))

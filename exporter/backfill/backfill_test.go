@@ -24,7 +24,7 @@ import (
 // names need care.
 var names = []string{"plain", "quo\"te", "back\\slash", "new\nline", "a|b", "\x1b[2J", "ünï", "once"}
 
-// service is one that logs, with a clock that the test sets.
+// service is a service with a log and a clock that the test sets.
 type service struct {
 	*collector.Collector
 	*metriclog.Writer
@@ -49,7 +49,7 @@ func newService(t *testing.T, at time.Time, o metriclog.Options) *service {
 	return s
 }
 
-// live is some seconds of work, in which most resources are idle now and then.
+// live is some seconds of work in which most resources are idle at times.
 func (s *service) live(t *testing.T, seconds int) {
 	t.Helper()
 	for second := range seconds {
@@ -78,8 +78,8 @@ func (s *service) live(t *testing.T, seconds int) {
 	}
 }
 
-// What fills a hole is, sample for sample, what the page of seconds has, with the labels of the job.
-func TestOpenMetricsIsThePage(t *testing.T) {
+// The samples of a gap equal those of the per-second endpoint, with the labels of the job.
+func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 30, 500e6, time.UTC)
 	dir := t.TempDir()
 	s := newService(t, at, metriclog.Options{Dir: dir, App: "shop", MaxFileSize: 20_000, MaxFiles: 100})

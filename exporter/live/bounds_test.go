@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Names that come and go are not kept for ever: numbering begins again, and viewers with it.
-func TestNumberingBeginsAgain(t *testing.T) {
+// Names are bounded: beyond the limit numbering restarts, and viewers reset.
+func TestNumberingRestarts(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -33,7 +33,7 @@ func TestNumberingBeginsAgain(t *testing.T) {
 	}
 }
 
-// A viewer that takes nothing more, and does not close either, loses its place.
+// A viewer that stops reading without closing loses its slot.
 func TestStalledViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})

@@ -20,7 +20,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 )
 
-// message is what the page gets.
+// message is what a viewer gets.
 type message struct {
 	Epoch   int64
 	First   int
@@ -60,7 +60,7 @@ func poll(t *testing.T, p *live.Page, after string) message {
 	return m
 }
 
-// The page, and nothing from elsewhere; and small enough for a phone.
+// The page loads nothing from other hosts, and is small.
 func TestFiles(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{Title: `<b>"&`})
 	size := 0
@@ -100,7 +100,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Each viewer gets each second once, with the names that it does not know, wherever it begins and goes on.
+// Each viewer gets each second once, with the names that it lacks, from any position.
 func TestSecondsOfViewers(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	hostile := "<script>alert(1)</script>\n\"\xff"
@@ -135,7 +135,7 @@ func TestSecondsOfViewers(t *testing.T) {
 }
 
 // Histograms are kept for less long than seconds are shown.
-func TestQuantileThatIsGone(t *testing.T) {
+func TestQuantileOfADroppedHistogram(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	e := c.Resource("a").Enter()
 	*now = now.Add(20 * time.Millisecond)
@@ -147,7 +147,7 @@ func TestQuantileThatIsGone(t *testing.T) {
 	}
 }
 
-// Of very many busy resources the busiest are shown.
+// Of too many busy resources the busiest are shown.
 func TestBusiestRows(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 3})
 	for i := range 10 {
@@ -191,7 +191,7 @@ func TestDetailsOfAResource(t *testing.T) {
 	}
 }
 
-// A stream goes on where it broke off, is refused when there are too many, and ends when the page is closed.
+// A stream resumes after an interruption, is rejected when there are too many, and ends when the page is closed.
 func TestStream(t *testing.T) {
 	for name, plain := range map[string]bool{"plain": true, "gzip": false} {
 		t.Run(name, func(t *testing.T) { testStream(t, plain) })
@@ -291,8 +291,8 @@ func testStream(t *testing.T, plain bool) {
 // requestTimeout is how long a response may take on a busy machine.
 const requestTimeout = 5 * time.Second
 
-// Who asks for the head of the stream does not take a viewer's place.
-func TestHeadOfTheStream(t *testing.T) {
+// A HEAD request of the stream takes no slot.
+func TestHeadOfStream(t *testing.T) {
 	p, _, _ := newPage(t, live.Options{MaxViewers: 1})
 	server := httptest.NewServer(p)
 	defer server.Close()
@@ -309,7 +309,7 @@ func TestHeadOfTheStream(t *testing.T) {
 	}
 }
 
-// Viewers at the same place share what they get, whoever comes between them.
+// Viewers with the same position share messages.
 func TestViewersShare(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

@@ -363,7 +363,7 @@ func TestPublish(t *testing.T) {
 }
 
 // A part that is not there has no series, not even zeros, which would show it healthy.
-func TestPartsThatAreNotThere(t *testing.T) {
+func TestAbsentParts(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	page, err := prom.Handler(c, prom.Options{})
 	if err != nil {
@@ -388,7 +388,7 @@ func TestNamespace(t *testing.T) {
 }
 
 // Two collectors with different namespaces fit in one registry, next to anybody's own metrics.
-func TestInSomeonesOwnRegistry(t *testing.T) {
+func TestInAnotherRegistry(t *testing.T) {
 	c, _ := service(t, collector.Options{})
 	c.Resource("a")
 	reg := register(t, c, prom.Options{Namespace: "one"})

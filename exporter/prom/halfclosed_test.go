@@ -13,7 +13,7 @@ import (
 
 // A client that closes its side of the connection while the response is in the send buffer has not read the response, although
 // the server has written all of it.
-func TestAnswersThatWaitedWhenTheClientLeft(t *testing.T) {
+func TestResponsesThatWereUnsentWhenTheClientClosed(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}

@@ -142,7 +142,7 @@ func TestRestarts(t *testing.T) {
 }
 
 // Seconds from the log have the metrics of the log only; idle ones are zero if another resource was busy.
-func TestWhatTheLogServes(t *testing.T) {
+func TestSecondsFromTheLog(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := begin(t, dir, &at)
@@ -191,7 +191,7 @@ persecond_in_flight_max{resource="b\n\""} 0 1767323047000
 }
 
 // A malformed file of positions is an error and stays.
-func TestPositionsThatCannotBeRead(t *testing.T) {
+func TestMalformedPositions(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := begin(t, dir, &at)
@@ -300,7 +300,7 @@ func TestResponsesFromTheLogAreBounded(t *testing.T) {
 }
 
 // Cursors of one scraper with different filters are one series in the self-metrics.
-func TestReadersInTheSelfMetrics(t *testing.T) {
+func TestScrapersInTheSelfMetrics(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	read := newScraper(t, c, prom.SecondsOptions{})
 	c.Resource("a").Block("")

@@ -229,7 +229,7 @@ func TestSamplerInTrouble(t *testing.T) {
 }
 
 // A gatherer that never returns does not keep Run from ending, nor a page from being read.
-func TestSamplerThatIsStuck(t *testing.T) {
+func TestSamplerWithABlockedGatherer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := collector.New(collector.Options{})
 		if err != nil {

@@ -191,7 +191,7 @@ func (b *brokenWriter) WriteHeader(int)           {}
 func (b *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 // A response has at most MaxSamples but at least one second; a scraper that was away catches up.
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
 		c.Resource(fmt.Sprint(i)).Block("")
@@ -319,7 +319,7 @@ func TestBadParameters(t *testing.T) {
 }
 
 // A response has at most MaxBytes: VictoriaMetrics silently discards more than 16 MiB.
-func TestAnswersAreBoundedInBytes(t *testing.T) {
+func TestResponsesAreBoundedInBytes(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 1000 {
 		c.Resource(fmt.Sprintf("GET /a/rather/\"long\"/path/that/somebody/made/up/for/his/service/%04d", i)).Block("")

@@ -74,7 +74,7 @@ func TestPositionIsSavedAfterTheLastByte(t *testing.T) {
 			if bytes.HasSuffix(b, []byte("0\r\n\r\n")) {
 				ends++
 				if kept() != before {
-					t.Errorf("%q: the position was kept before the end of the response", request)
+					t.Errorf("%q: the position was saved before the end of the response", request)
 				}
 			}
 		}})

@@ -126,7 +126,7 @@ func expect(t *testing.T, page *prom.Seconds, delivered, unconfirmed, resent flo
 	}
 }
 
-func TestAnswersThatWereRead(t *testing.T) {
+func TestResponsesThatWereRead(t *testing.T) {
 	page, now, addr := watched(t, 1, plain)
 	c := dial(t, addr)
 	for i, want := range []int{10, 3, 3} { // on one connection
@@ -144,7 +144,7 @@ func TestAnswersThatWereRead(t *testing.T) {
 }
 
 // A response that was unread when the client closed the connection is sent again.
-func TestAnswersThatWereNotRead(t *testing.T) {
+func TestResponsesThatWereNotRead(t *testing.T) {
 	page, now, addr := watched(t, 1, plain)
 	lost := func() {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestAnswersThatWereNotRead(t *testing.T) {
 }
 
 // A client that times out closes the connection too, perhaps with all bytes read but the last chunk.
-func TestAnswersThatTimedOut(t *testing.T) {
+func TestResponsesThatTimedOut(t *testing.T) {
 	var page *prom.Seconds
 	written, held := make(chan struct{}), make(chan struct{})
 	page, _, addr := watched(t, 1, func(s *httptest.Server, p *prom.Seconds) {
@@ -204,7 +204,7 @@ func TestAnswersThatTimedOut(t *testing.T) {
 }
 
 // The network is cut during a response: the connection stays open, and the client uses another.
-func TestAnswersThatAreStuck(t *testing.T) {
+func TestResponsesThatAreStuck(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}
@@ -223,7 +223,7 @@ func TestAnswersThatAreStuck(t *testing.T) {
 }
 
 // Where the connection proves nothing, a complete response is unconfirmed.
-func TestAnswersWithoutProof(t *testing.T) {
+func TestResponsesWithoutProof(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		page, now, addr := watched(t, 1, plain)
 		c := dial(t, addr)
@@ -259,7 +259,7 @@ func TestAnswersWithoutProof(t *testing.T) {
 }
 
 // TLS on top of a watched connection changes nothing.
-func TestAnswersWithTLS(t *testing.T) {
+func TestResponsesWithTLS(t *testing.T) {
 	page := getTwice(t, false)
 	expect(t, page, 10, 0, 0)
 }
@@ -320,7 +320,7 @@ func (l *smallBuffers) Accept() (net.Conn, error) {
 }
 
 // A client that closes the connection with most of the response in the send buffer has not read it.
-func TestAnswersThatWereReadInPart(t *testing.T) {
+func TestResponsesThatWereReadInPart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}
@@ -364,7 +364,7 @@ func TestOnlyGetReads(t *testing.T) {
 }
 
 // All clients of a Unix socket have one address, which proves nothing.
-func TestAnswersOverUnixSockets(t *testing.T) {
+func TestResponsesOverUnixSockets(t *testing.T) {
 	c, now := clocked(t)
 	c.Resource("resource 0").Block("")
 	page, err := prom.NewSeconds(c, prom.SecondsOptions{})

@@ -12,7 +12,7 @@ import (
 )
 
 // Closed connections are forgotten, however they were closed.
-func TestConnectionsAreForgotten(t *testing.T) {
+func TestClosedConnectionsAreForgotten(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,7 @@ func newEndpoint(t *testing.T, start func(*httptest.Server)) *endpoint {
 	return e
 }
 
-// A job of a second sends everything that it counted, in three lines of code, and the series are as they should be.
+// A job of half a second sends everything that it counted, with the right labels and headers.
 func TestShortJob(t *testing.T) {
 	e := newEndpoint(t, (*httptest.Server).StartTLS)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -167,8 +167,8 @@ func TestShortJob(t *testing.T) {
 	}
 }
 
-// A certificate that nobody knows, and credentials that are wrong, lose nothing: they may be mended.
-func TestStrangersAreNotSentTo(t *testing.T) {
+// Unknown certificates and wrong credentials lose nothing: they may be corrected.
+func TestUnknownCertificate(t *testing.T) {
 	e := newEndpoint(t, (*httptest.Server).StartTLS)
 	e.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	c, err := collector.New(collector.Options{})

@@ -26,7 +26,7 @@ func newCollector(t *testing.T) (*collector.Collector, *time.Time) {
 	return c, &now
 }
 
-// The metrics stand beside those of the library's own, and histograms are by vmrange, as its own are.
+// The metrics are in a set with others, and histograms are by vmrange like the library's.
 func TestInASet(t *testing.T) {
 	c, now := newCollector(t)
 	for _, rt := range []time.Duration{0, 3 * ms, 3 * ms, 20 * ms, 5 * time.Second} {

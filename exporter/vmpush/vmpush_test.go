@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
-// A job of a second sends everything that it counted, and the histogram if that is wanted.
+// A short job sends everything that it counted, and the histogram if selected.
 func TestPush(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string

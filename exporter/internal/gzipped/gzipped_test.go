@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Who refuses gzip, in any way to write it, does not get it.
+// A client that rejects gzip, in any spelling, does not get it.
 func TestAccepted(t *testing.T) {
 	for header, want := range map[string]bool{
 		"": false, "br": false, "gzip;q=0": false, "gzip; q=0.0": false, "deflate, gzip;q=0.000": false,

@@ -40,8 +40,8 @@ func (l *lines) Body() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// receiver takes samples as Prometheus does: those of a series in order, and a request in which any is not is refused
-// with 400, though what else is in it is stored. What it is told to do before and after that a test decides.
+// receiver accepts samples as Prometheus does: a request with a sample out of order gets 400, though its other samples are
+// stored. A test decides what happens before and after that.
 type receiver struct {
 	mu       sync.Mutex
 	stored   map[string]float64 // by series and time
@@ -156,7 +156,7 @@ func (j job) run(t *testing.T, d time.Duration) error {
 	return stop()
 }
 
-// check compares what was stored with what was counted, but for the first lost seconds.
+// check compares the stored samples with the counts, without the first lost seconds.
 func (j job) check(t *testing.T, lost int64) {
 	t.Helper()
 	want := 0
@@ -195,7 +195,7 @@ func (j job) counts() map[string]float64 {
 	return got
 }
 
-// Every second arrives once, the last one included, whatever the interval and the size of requests.
+// Every second arrives once, the last one included, with any interval and size of requests.
 func TestPush(t *testing.T) {
 	for _, o := range []Options{{}, {Interval: 7 * time.Second}, {MaxSamples: 1}, {MaxSamples: 20, Interval: 5 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong on the way: nothing is missing, and nothing is refused for good.
+// Whatever goes wrong on the way, nothing is missing or refused.
 func TestPushThroughTrouble(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	sometimes := func(f func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
@@ -260,7 +260,7 @@ func TestPushThroughTrouble(t *testing.T) {
 	}
 }
 
-// A server that is away for longer than the history: the oldest seconds are dropped and counted, the others arrive once.
+// After an outage longer than the history the oldest seconds are dropped and counted, and the others arrive once.
 func TestPushAfterALongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
@@ -288,7 +288,7 @@ func TestPushAfterALongOutage(t *testing.T) {
 	})
 }
 
-// Samples that the server does not want are given up, and those after them arrive.
+// Samples that the server refuses are given up, and later ones arrive.
 func TestPushThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
@@ -312,8 +312,8 @@ func TestPushThatIsRefused(t *testing.T) {
 	})
 }
 
-// When a server does not answer at the end, Run ends all the same, and says what is left.
-func TestPushThatCannotEnd(t *testing.T) {
+// Run ends even if the server does not respond, and its error says what is left.
+func TestPushEndsWithoutAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{Drain: 5 * time.Second})
 		j.before = func(r *http.Request) (*http.Response, error) {
@@ -330,8 +330,8 @@ func TestPushThatCannotEnd(t *testing.T) {
 	})
 }
 
-// Recording never waits for a receiver that hangs, and memory does not grow by it.
-func TestPushLeavesRecordingAlone(t *testing.T) {
+// Recording never waits for a hanging receiver, and memory does not grow.
+func TestPushDoesNotBlockRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		j.before = func(r *http.Request) (*http.Response, error) {
@@ -388,7 +388,7 @@ func TestOptionsOfPush(t *testing.T) {
 	}
 }
 
-// Labels of a series make room for those that all series get.
+// Labels of a series are renamed if all series get a label of that name.
 func TestLabelsThatCollide(t *testing.T) {
 	l := newLabels(map[string]string{"job": "j", "instance": "i"})
 	for range 2 {
@@ -403,7 +403,7 @@ func TestLabelsThatCollide(t *testing.T) {
 	}
 }
 
-// A server that is slower than seconds come: the oldest are dropped and counted, and no counter goes backwards.
+// With a server that is too slow the oldest seconds are dropped and counted, and no counter decreases.
 func TestPushToASlowServer(t *testing.T) {
 	for _, samples := range []int{1, 5, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -438,8 +438,8 @@ func TestPushToASlowServer(t *testing.T) {
 	}
 }
 
-// A request that a server always answers with 500 is given up some time, and those behind it arrive.
-func TestPushOfARequestThatIsPoison(t *testing.T) {
+// A request that always gets 500 is given up, and later ones arrive.
+func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
 		j.before = func(*http.Request) (*http.Response, error) {
@@ -457,15 +457,15 @@ func TestPushOfARequestThatIsPoison(t *testing.T) {
 	})
 }
 
-// slow is a stream that comes less far than was wanted.
+// slow is a stream that emits fewer seconds than requested.
 type slow struct{ seconds.Stream }
 
 func (s slow) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
 	return s.Stream.Emit(sel, from, min(to, from+1), limit, sink)
 }
 
-// A stream that comes less far than those before it keeps all of them back; nothing is sent twice.
-func TestPushOfAStreamThatStops(t *testing.T) {
+// A stream that emits fewer seconds than those before it limits all of them; nothing is sent twice.
+func TestPushOfASlowStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, err := collector.New(collector.Options{})
 		if err != nil {
@@ -482,7 +482,7 @@ func TestPushOfAStreamThatStops(t *testing.T) {
 	})
 }
 
-// When a job ends while a request is on its way, the request is waited for, and not sent twice.
+// When a job ends during a request, the request is waited for, and not sent twice.
 func TestPushThatEndsDuringARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})

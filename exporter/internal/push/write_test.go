@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// fill sends five series of ten samples each to a receiver, two series in a request, and then the same again with later
+// fill writes five series of ten samples each to a receiver, two series in a request, and then the same again with later
 // samples.
 func fill(ctx context.Context, s *receiver) (WriteResult, error) {
 	f := &table.Family{Name: "m", Type: table.Gauge}
@@ -40,7 +40,7 @@ func fill(ctx context.Context, s *receiver) (WriteResult, error) {
 	})
 }
 
-func TestFill(t *testing.T) {
+func TestWrite(t *testing.T) {
 	unreachable := errors.New("unreachable")
 	always := func(status int) func(int) (*http.Response, error) {
 		return func(int) (*http.Response, error) { return answer(status, "so it is") }
@@ -100,7 +100,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-func TestFillIsInterrupted(t *testing.T) {
+func TestWriteIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newReceiver()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestFillIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestFillWithWrongOptions(t *testing.T) {
+func TestWriteWithInvalidOptions(t *testing.T) {
 	_, err := Write(t.Context(), Options{URL: "ftp://x"}, Format{}, nil)
 	if text := fmt.Sprint(err); !strings.Contains(text, `"ftp://x"`) || !strings.Contains(text, "no label job") {
 		t.Errorf("%v", err)
