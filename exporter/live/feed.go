@@ -19,10 +19,11 @@ const keep = 180
 // feed makes an event of each second, once for all viewers. Resources have numbers in it, because their names are long.
 // Number 0 is the whole process.
 type feed struct {
-	stats *collector.Collector
-	rows  int
-	last  atomic.Pointer[message] // that was made
-	zips  sync.Pool
+	stats   *collector.Collector
+	rows    int
+	columns *columns
+	last    atomic.Pointer[message] // that was made
+	zips    sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	epoch   int64      // of the numbers; another process has another
@@ -40,7 +41,10 @@ type event struct {
 }
 
 func newFeed(c *collector.Collector, rows int) *feed {
-	return &feed{stats: c, rows: rows, epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""}}
+	return &feed{
+		stats: c, rows: rows, columns: columnsOf(inFeed, c.DurationsUnknown()),
+		epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""},
+	}
 }
 
 // maxNames is how many names are kept. When there are more, because resources come and go, numbering begins again, and
@@ -49,11 +53,12 @@ const maxNames = 100_000
 
 // news is what a viewer has not had.
 type news struct {
-	events []event  // ascending
-	names  []string // from the number first on
-	first  int
-	fresh  bool // the viewer has to forget what it knows
-	now    position
+	events  []event  // ascending
+	names   []string // from the number first on
+	first   int
+	fresh   bool     // the viewer has to forget what it knows
+	columns []string // names of columns, for a viewer that is fresh
+	now     position
 }
 
 // position is where a viewer is: the last second that it has, and how many names it knows, of which numbering.
@@ -73,6 +78,9 @@ func (f *feed) after(p position) news {
 	}
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
 	n := news{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
+	if n.fresh { // another process may have other columns
+		n.columns = f.columns.names
+	}
 	n.now = position{p.unix, f.epoch, len(f.names)}
 	if k := len(n.events); k > 0 {
 		n.now.unix = n.events[k-1].unix
@@ -103,16 +111,12 @@ func (f *feed) make(m collector.Moment) {
 
 // row is what is shown of a resource in a second.
 type row struct {
-	number       int
-	m            node.MetricNode
-	average, p99 time.Duration
+	number int
+	m      node.MetricNode
+	p99    time.Duration
 }
 
-// none is a response time that is not known.
-const none = -time.Microsecond
-
-// second makes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, in flight.
-// The p99 of a second whose histogram is gone is -1, and so are times that are not known at all.
+// second makes the rows of a second: the number of the resource, then its columns.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -121,14 +125,9 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		if !ok || second.Idle() {
 			return
 		}
-		x := row{number: number(), m: second, average: second.AvgRT()}
-		switch {
-		case f.stats.DurationsUnknown():
-			x.average, x.p99 = none, none
-		case v.Histogram(index, index+1, &h):
+		x := row{number: number(), m: second, p99: none}
+		if v.Histogram(index, index+1, &h) && h.Count() > 0 { // or it is gone
 			x.p99 = h.Quantile(0.99)
-		case second.Complete > 0:
-			x.p99 = none
 		}
 		rows = append(rows, x)
 	}
@@ -141,20 +140,13 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		rows = rows[:f.rows]
 	}
 	b := []byte{'['}
-	for i, x := range rows {
+	for i := range rows {
+		x := &rows[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '[')
-		for k, v := range [...]int64{
-			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.average.Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
-		} {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, v, 10)
-		}
-		b = append(b, ']')
+		b = strconv.AppendInt(append(b, '['), int64(x.number), 10)
+		b = append(f.columns.append(b, &x.m, x.p99), ']')
 	}
 	return append(b, ']')
 }
@@ -170,12 +162,17 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode writes news as JSON: {"epoch":…,"first":…,"fresh":…,"names":[…],"seconds":[[time,rows],…]}.
+// encode writes news as JSON: {"epoch":…,"first":…,"fresh":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}. Columns
+// are there if fresh, and name what follows the number in a row.
 func (n *news) encode() []byte {
 	quoted, _ := json.Marshal(n.names) // strings can be written
 	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
 	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
 	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
+	if n.fresh {
+		list, _ := json.Marshal(n.columns)
+		b = append(append(b, `,"columns":`...), list...)
+	}
 	b = append(append(append(b, `,"names":`...), quoted...), `,"seconds":[`...)
 	for i, e := range n.events {
 		if i > 0 {
