@@ -28,7 +28,7 @@ func TestNumberingRestarts(t *testing.T) {
 	}
 	c.Resource("b").Block("")
 	now = now.Add(time.Second)
-	if n := f.after(at); !n.fresh || n.now.epoch == at.epoch || len(n.names) != 2 || n.names[1] != "b" || len(n.events) != 1 {
+	if n := f.after(at); !n.fresh || n.now.epoch == at.epoch || n.columns == nil || len(n.names) != 2 || n.names[1] != "b" || len(n.events) != 1 {
 		t.Errorf("fresh %v, epoch %d after %d, %d names, %d seconds", n.fresh, n.now.epoch, at.epoch, len(n.names), len(n.events))
 	}
 }

@@ -19,10 +19,11 @@ const keptSeconds = 180
 // feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources; 0 is
 // the whole process.
 type feed struct {
-	stats *collector.Collector
-	rows  int
-	last  atomic.Pointer[message]
-	zips  sync.Pool
+	stats   *collector.Collector
+	rows    int
+	columns *columns
+	last    atomic.Pointer[message]
+	zips    sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	epoch   int64      // of the numbering; differs between processes
@@ -40,7 +41,10 @@ type event struct {
 }
 
 func newFeed(c *collector.Collector, rows int) *feed {
-	return &feed{stats: c, rows: rows, epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""}}
+	return &feed{
+		stats: c, rows: rows, columns: columnsOf(inFeed, c.DurationsUnknown()),
+		epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""},
+	}
 }
 
 // maxNames limits the names. Beyond it, numbering restarts, and viewers reset.
@@ -48,11 +52,12 @@ const maxNames = 100_000
 
 // update is what a viewer has not received yet.
 type update struct {
-	events []event  // ascending
-	names  []string // those numbered from first on
-	first  int
-	fresh  bool // the viewer must reset
-	now    position
+	events  []event  // ascending
+	names   []string // those numbered from first on
+	first   int
+	fresh   bool     // the viewer must reset
+	columns []string // names of columns, for a viewer that is fresh
+	now     position
 }
 
 // position is the position of a viewer: its last second, and how many names it knows in which numbering.
@@ -72,6 +77,9 @@ func (f *feed) after(p position) update {
 	}
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
 	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
+	if n.fresh { // another process may have other columns
+		n.columns = f.columns.names
+	}
 	n.now = position{p.unix, f.epoch, len(f.names)}
 	if k := len(n.events); k > 0 {
 		n.now.unix = n.events[k-1].unix
@@ -102,16 +110,12 @@ func (f *feed) make(m collector.Moment) {
 
 // row is a second of a resource.
 type row struct {
-	number       int
-	m            node.MetricNode
-	average, p99 time.Duration
+	number int
+	m      node.MetricNode
+	p99    time.Duration
 }
 
-// unknown stands for a response time that is not known.
-const unknown = -time.Microsecond
-
-// second encodes the rows of a second: number, pass, block, exception, complete, average and p99 in microseconds, maximum in
-// flight. p99 is -1 if the histogram is not kept any more; both times are -1 if response times are not recorded.
+// second makes the rows of a second: the number of the resource, then its columns.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
 	var rows []row
@@ -120,14 +124,9 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		if !ok || second.Idle() {
 			return
 		}
-		x := row{number: number(), m: second, average: second.AvgRT()}
-		switch {
-		case f.stats.DurationsUnknown():
-			x.average, x.p99 = unknown, unknown
-		case v.Histogram(index, index+1, &h):
+		x := row{number: number(), m: second, p99: none}
+		if v.Histogram(index, index+1, &h) && h.Count() > 0 { // or it is gone
 			x.p99 = h.Quantile(0.99)
-		case second.Complete > 0:
-			x.p99 = unknown
 		}
 		rows = append(rows, x)
 	}
@@ -140,20 +139,13 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		rows = rows[:f.rows]
 	}
 	b := []byte{'['}
-	for i, x := range rows {
+	for i := range rows {
+		x := &rows[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '[')
-		for k, v := range [...]int64{
-			int64(x.number), x.m.Pass, x.m.Block, x.m.Exception, x.m.Complete, x.average.Microseconds(), x.p99.Microseconds(), x.m.InFlightMax,
-		} {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, v, 10)
-		}
-		b = append(b, ']')
+		b = strconv.AppendInt(append(b, '['), int64(x.number), 10)
+		b = append(f.columns.append(b, &x.m, x.p99), ']')
 	}
 	return append(b, ']')
 }
@@ -169,12 +161,17 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"names":[…],"seconds":[[time,rows],…]}.
+// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
+// Columns are there if fresh, and name what follows the number in a row.
 func (n *update) encode() []byte {
 	quoted, _ := json.Marshal(n.names) // strings cannot fail
 	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
 	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
 	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
+	if n.fresh {
+		list, _ := json.Marshal(n.columns)
+		b = append(append(b, `,"columns":`...), list...)
+	}
 	b = append(append(append(b, `,"names":`...), quoted...), `,"seconds":[`...)
 	for i, e := range n.events {
 		if i > 0 {

@@ -25,6 +25,7 @@ type message struct {
 	Epoch   int64
 	First   int
 	Fresh   bool
+	Columns []string
 	Names   []string
 	Seconds [][2]json.RawMessage
 }
@@ -107,7 +108,8 @@ func TestSecondsOfViewers(t *testing.T) {
 	c.Resource("a").Block("")
 	*now = now.Add(time.Second)
 	first := poll(t, p, "")
-	if !first.Fresh || fmt.Sprint(first.Names) != "[ a]" || len(first.Seconds) != 1 || string(first.Seconds[0][1]) != "[[0,0,1,0,0,0,0,0],[1,0,1,0,0,0,0,0]]" {
+	const columns = "[pass block complete exception in_flight_max rt_avg rt_p99]"
+	if !first.Fresh || fmt.Sprint(first.Columns) != columns || fmt.Sprint(first.Names) != "[ a]" || len(first.Seconds) != 1 || string(first.Seconds[0][1]) != "[[0,0,1,0,0,0,-1,-1],[1,0,1,0,0,0,-1,-1]]" {
 		t.Errorf("%+v %s", first, first.Seconds)
 	}
 	e := c.Resource(hostile).Enter()
@@ -116,12 +118,12 @@ func TestSecondsOfViewers(t *testing.T) {
 	*now = now.Add(2 * time.Second)
 	at := fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch, len(first.Names))
 	second := poll(t, p, at)
-	if second.Fresh || second.First != 2 || len(second.Names) != 1 || second.Names[0] != collector.CleanName(hostile) || len(second.Seconds) != 2 ||
-		string(second.Seconds[0][1]) != "[[0,1,0,0,1,20000,20000,1],[2,1,0,0,1,20000,20000,1]]" || string(second.Seconds[1][1]) != "[]" {
+	if second.Fresh || second.Columns != nil || second.First != 2 || len(second.Names) != 1 || second.Names[0] != collector.CleanName(hostile) || len(second.Seconds) != 2 ||
+		string(second.Seconds[0][1]) != "[[0,1,0,1,0,1,20000,20000],[2,1,0,1,0,1,20000,20000]]" || string(second.Seconds[1][1]) != "[]" {
 		t.Errorf("%+v %s", second, second.Seconds)
 	}
-	// Another process numbers otherwise.
-	if other := poll(t, p, fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch+1, len(first.Names))); !other.Fresh || len(other.Names) != 3 || len(other.Seconds) != 3 {
+	// Another process numbers otherwise, and may have other columns.
+	if other := poll(t, p, fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch+1, len(first.Names))); !other.Fresh || fmt.Sprint(other.Columns) != columns || len(other.Names) != 3 || len(other.Seconds) != 3 {
 		t.Errorf("%+v", other)
 	}
 	for _, wrong := range []string{"x", "1", "1-2", "1-2-3-4", "1-2-x", strings.Repeat("1", 100), "-1--2--3x"} {
@@ -142,7 +144,7 @@ func TestQuantileOfADroppedHistogram(t *testing.T) {
 	e.Exit(nil)
 	*now = now.Add(100 * time.Second)
 	m := poll(t, p, "")
-	if got, want := string(m.Seconds[0][1]), "[[0,1,0,0,1,20000,-1,1],[1,1,0,0,1,20000,-1,1]]"; got != want {
+	if got, want := string(m.Seconds[0][1]), "[[0,1,0,1,0,1,20000,-1],[1,1,0,1,0,1,20000,-1]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -157,7 +159,7 @@ func TestBusiestRows(t *testing.T) {
 	}
 	*now = now.Add(time.Second)
 	m := poll(t, p, "")
-	if got, want := string(m.Seconds[0][1]), "[[0,0,55,0,0,0,0,0],[10,0,10,0,0,0,0,0],[9,0,9,0,0,0,0,0]]"; got != want {
+	if got, want := string(m.Seconds[0][1]), "[[0,0,55,0,0,0,-1,-1],[10,0,10,0,0,0,-1,-1],[9,0,9,0,0,0,-1,-1]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -179,8 +181,9 @@ func TestDetailsOfAResource(t *testing.T) {
 	c.Block(t.Context(), "b", "because")
 	*now = now.Add(time.Second)
 	rec := get(t, p, "/live/resource?name=b")
+	const columns = `"columns":["pass","block","complete","exception","occupied_pass","in_flight","in_flight_max","pass_peak","rt_sum","rt_min","rt_max","rt_avg","rt_p99"],`
 	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"blocks":[{"name":"because","pass":0,"block":1}]}`
-	if !strings.HasSuffix(rec.Body.String(), want) || !strings.Contains(rec.Body.String(), `"seconds":[[1767323045,3,1,0,3,1000,1000,1,3]]`) {
+	if !strings.HasSuffix(rec.Body.String(), want) || !strings.Contains(rec.Body.String(), columns+`"seconds":[[1767323045,3,1,3,0,0,0,1,3,3000,1000,1000,1000,1000]]`) {
 		t.Errorf("%s\nwant %s", rec.Body, want)
 	}
 	if rec := get(t, p, "/live/resource?name=c"); rec.Code != http.StatusNotFound {
@@ -188,6 +191,47 @@ func TestDetailsOfAResource(t *testing.T) {
 	}
 	if rec := get(t, p, "/live/resource"); rec.Code != http.StatusOK {
 		t.Error(rec.Code, rec.Body)
+	}
+}
+
+// A resource for names beyond the limits is one as any other, and so is a place of the call tree below which calls are not
+// shown.
+func TestDetailsOfTheOverflow(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }, MaxResources: 3, MaxDepth: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := live.New(c, live.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for _, name := range []string{"a", "b", "c", "beyond"} { // the last ones are too deep for the tree
+		inner, e, err := c.Enter(ctx, name, collector.Origin("mobile"), collector.Entrance("http"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx = inner
+		defer e.Exit(nil)
+	}
+	c.Block(t.Context(), "further beyond", "", collector.Entrance("http"))
+	cut := false
+	var walk func(*collector.TreeNode)
+	walk = func(at *collector.TreeNode) {
+		for _, child := range at.Children() {
+			cut = cut || child.Name() == collector.Other && child.View().Node() == nil
+			walk(child)
+		}
+	}
+	if walk(c.Tree()); !cut {
+		t.Fatal("the whole tree is shown")
+	}
+	now = now.Add(time.Second)
+	rec := get(t, p, "/live/resource?name="+collector.Other)
+	const want = `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":1,"block":0}],"callers":[{"name":"http","pass":1,"block":1}],`
+	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), want) {
+		t.Errorf("%d %s\nwant %s", rec.Code, rec.Body, want)
 	}
 }
 

@@ -4,20 +4,21 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
 // details describes one resource, or the whole process.
 type details struct {
-	Name    string    `json:"name"`
-	Seconds [][]int64 `json:"seconds"` // time, pass, block, exception, complete, average and p99 (µs, -1 for none), most in flight, peak
-	Origins []share   `json:"origins"`
-	Callers []share   `json:"callers"`
-	Blocks  []share   `json:"blocks"`
+	Name    string          `json:"name"`
+	Columns []string        `json:"columns"` // of a second, behind its time
+	Seconds json.RawMessage `json:"seconds"`
+	Origins []share         `json:"origins"`
+	Callers []share         `json:"callers"`
+	Blocks  []share         `json:"blocks"`
 }
 
 // share is the part of a resource's calls with one origin, caller or reason.
@@ -45,20 +46,16 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		x := m.Resources[i]
 		view = x.View().Node()
 		for name, v := range x.Origins() {
-			d.Origins = append(d.Origins, shareOf(name, v.Node(), m.Now))
+			d.Origins = append(d.Origins, shareOf(name, v))
 		}
 		for reason, n := range x.Blocks() {
 			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
 		}
 		left := maxNodes
-		p.callers(&d, p.stats.Tree(), nil, &left, m.Now)
+		p.callers(&d, p.stats.Tree(), nil, &left)
 	}
-	d.Seconds = seconds(view, m.Open)
-	if p.stats.DurationsUnknown() {
-		for _, s := range d.Seconds {
-			s[5], s[6] = -1, -1
-		}
-	}
+	c := columnsOf(inDetails, p.stats.DurationsUnknown())
+	d.Columns, d.Seconds = c.names, c.seconds(view, m.Open)
 	body, err := json.Marshal(d)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -67,26 +64,30 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	p.respond(w, r, body)
 }
 
-func shareOf(name string, v *node.View, now leap.Reading) share {
-	s := v.Snapshot(now, nil)
+// shareOf reads what a view has counted. Not every node of the call tree has counted anything: see [collector.TreeNode].
+func shareOf(name string, v collector.View) share {
+	s := v.Snapshot(nil)
 	return share{name, s.Total.Pass, s.Total.Block}
 }
 
-// seconds returns the last seconds of a view.
-func seconds(v *node.View, open int64) [][]int64 {
+// seconds are the last seconds of a view as JSON: the time of each, then its columns.
+func (c *columns) seconds(v *node.View, open int64) []byte {
 	list := v.AppendSeconds(nil, open-shownSeconds, open)
 	hs := make([]node.Histogram, min(60, len(list)))
 	v.Histograms(open-int64(len(hs)), hs)
-	rows := make([][]int64, len(list))
+	b := []byte{'['}
 	for i := range list {
-		m := &list[i]
-		p99 := int64(-1)
+		m, p99 := &list[i], none
 		if k := i - (len(list) - len(hs)); k >= 0 && hs[k].Count() > 0 {
-			p99 = hs[k].Quantile(0.99).Microseconds()
+			p99 = hs[k].Quantile(0.99)
 		}
-		rows[i] = []int64{m.Start.Unix(), m.Pass, m.Block, m.Exception, m.Complete, m.AvgRT().Microseconds(), p99, m.InFlightMax, m.PassPeak}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, '['), m.Start.Unix(), 10)
+		b = append(c.append(b, m, p99), ']')
 	}
-	return rows
+	return append(b, ']')
 }
 
 // Limits of the search in the call tree, in which resources may call each other recursively.
@@ -97,14 +98,16 @@ const (
 )
 
 // callers finds the nodes of the resource in the call tree, by the path to them.
-func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int, now leap.Reading) {
+func (p *Page) callers(d *details, at *collector.TreeNode, above []string, left *int) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(d.Callers) >= maxCallers || len(above) >= maxDepth || slices.Contains(above, child.Name()) {
 			continue
 		}
 		if child.Name() == d.Name && len(above) > 0 {
-			d.Callers = append(d.Callers, shareOf(strings.Join(above, " › "), child.View().Node(), now))
+			if s := shareOf(strings.Join(above, " › "), child.View()); s.Pass+s.Block > 0 { // or it stands for what is not shown
+				d.Callers = append(d.Callers, s)
+			}
 		}
-		p.callers(d, child, append(slices.Clip(above), child.Name()), left, now)
+		p.callers(d, child, append(slices.Clip(above), child.Name()), left)
 	}
 }

@@ -1,19 +1,26 @@
 package prom_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -422,5 +429,99 @@ func TestServeSecondsBesideOthers(t *testing.T) {
 	mux.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
 	if err := prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), mux); err == nil || !strings.HasPrefix(err.Error(), "prom: ") {
 		t.Error(err)
+	}
+}
+
+// The page of [prom.ServeSeconds] shows what windowstat knows about itself beside the seconds, without times. A server can
+// parse it in either format, also when there is no new second for it.
+func TestServeSecondsShowsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "orders_total", Help: "Orders."})
+		registry.MustRegister(orders)
+		mux := http.NewServeMux()
+		ctx, cancel := context.WithCancel(t.Context())
+		var served sync.WaitGroup
+		served.Go(func() { _ = prom.ServeSeconds(ctx, registry, mux) })
+		defer served.Wait()
+		defer cancel()
+		for range 4 {
+			time.Sleep(time.Second)
+			orders.Add(7)
+		}
+		time.Sleep(500 * ms) // the last second is sampled
+		synctest.Wait()
+		get := func(accept string) string {
+			r := httptest.NewRequest("GET", "/metrics/seconds?cursor="+accept[:4], nil)
+			r.Header.Set("Accept", accept)
+			rec := httptest.NewRecorder()
+			if mux.ServeHTTP(rec, r); rec.Code != http.StatusOK {
+				t.Fatal(rec.Code, rec.Body)
+			}
+			return rec.Body.String()
+		}
+		for _, seconds := range []bool{true, false} { // and then nothing is new
+			body := get("text/plain")
+			parser := expfmt.NewTextParser(model.UTF8Validation)
+			families, err := parser.TextToMetricFamilies(strings.NewReader(body))
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, body)
+			}
+			if _, ok := families["persecond_orders"]; ok != seconds {
+				t.Errorf("there are new seconds: %t, want %t\n%s", ok, seconds, body)
+			}
+			for _, name := range []string{"windowstat_sampler_series", "windowstat_cursor_lag_seconds", "windowstat_build_info"} {
+				if f := families[name]; f == nil || f.Metric[0].TimestampMs != nil {
+					t.Errorf("%s is %v, want it without a time", name, f)
+				}
+			}
+			if m := families["windowstat_sampler_series"].GetMetric(); len(m) != 1 || m[0].GetGauge().GetValue() != 1 {
+				t.Errorf("%v series are sampled, want 1", m)
+			}
+			body = get("application/openmetrics-text;version=1.0.0")
+			checkOpenMetrics(t, body)
+			if strings.Contains(body, "\npersecond_orders ") != seconds || !strings.Contains(body, "\nwindowstat_sampler_series ") {
+				t.Errorf("OpenMetrics:\n%s", body)
+			}
+		}
+	})
+}
+
+// checkOpenMetrics checks what parsers of OpenMetrics refuse: lines that are neither a sample nor what a family is, samples
+// away from their family or with another suffix than its type has, families that come twice, times in milliseconds, an end
+// that is missing or not the end.
+func checkOpenMetrics(t *testing.T, body string) {
+	t.Helper()
+	rest, ok := strings.CutSuffix(body, "# EOF\n")
+	if !ok {
+		t.Errorf("the page does not end with # EOF:\n%s", body)
+	}
+	what := regexp.MustCompile(`^# (HELP|TYPE) ([a-z0-9_]+) (.+)$`)
+	sample := regexp.MustCompile(`^([a-z0-9_]+)(?:\{[^{}]*\})? (?:[-+]?[0-9.e+-]+|NaN|[-+]Inf)(?: ([0-9.]+))?$`)
+	told, family, kind := map[string]bool{}, "", ""
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := what.FindStringSubmatch(line); m != nil {
+			if family, kind = m[2], m[3]; told[m[1]+family] { // TYPE is behind HELP
+				t.Errorf("twice: %s", line)
+			}
+			told[m[1]+family] = true
+			continue
+		}
+		m := sample.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("neither a sample nor what a family is: %s", line)
+			continue
+		}
+		want := family
+		if kind == "counter" {
+			want += "_total"
+		}
+		if m[1] != want {
+			t.Errorf("a sample of %s below %s", m[1], family)
+		}
+		if at, err := strconv.ParseFloat(cmp.Or(m[2], "0"), 64); err != nil || at > 1e11 {
+			t.Errorf("the time is not in seconds: %s", line)
+		}
 	}
 }

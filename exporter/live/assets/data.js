@@ -1,20 +1,22 @@
 'use strict';
 
-// What is known: the names of resources by number, and the last seconds, each with the rows of what was called in it, by
-// name. A second in which the server was away has no rows. Names come from strangers; they are only ever set as text.
+// What is known: the names of resources by number, the places of columns in a row, and the last seconds, each with the rows
+// of what was called in it, by name. A second in which the server was away has no rows. Names come from strangers; they are
+// only ever set as text.
 const KEEP = 180;
-const known = { names: [], seconds: [], after: 0, epoch: 0, away: 0 };
+const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, away: 0 };
 const ALL = null; // in the place of a name: the whole process
-const PASS = 1, BLOCK = 2, EXCEPTION = 3, COMPLETE = 4, AVERAGE = 5, P99 = 6, FLIGHT = 7;
+const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_max';
 
 const newest = () => known.seconds[known.seconds.length - 1];
 
-// take adds what the server sent. The stream and an answer may overlap, and a server that was started again numbers anew;
-// no second is taken twice, and what was known before stays.
+// take adds what the server sent. The stream and an answer may overlap, and a server that was started again numbers anew,
+// and may have other columns; no second is taken twice, and what was known before stays, with the places it came with.
 function take(message) {
   if (message.fresh) {
     if (known.epoch && known.epoch !== message.epoch && newest()) known.away = newest().at;
-    Object.assign(known, { names: [], after: 0, epoch: message.epoch });
+    const places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the number
+    Object.assign(known, { names: [], places, after: 0, epoch: message.epoch });
   }
   if (message.epoch !== known.epoch || message.first > known.names.length) return; // said before the server was away
   message.names.forEach((name, i) => { known.names[message.first + i] = name; });
@@ -27,18 +29,17 @@ function take(message) {
     }
     if (at <= last) continue;
     while (++last < at) known.seconds.push({ at: last, rows: null });
-    known.seconds.push({ at, rows: new Map(rows.map(r => [r[0] ? known.names[r[0]] : ALL, r])) });
+    known.seconds.push({ at, places: known.places, rows: new Map(rows.map(r => [r[0] ? known.names[r[0]] : ALL, r])) });
   }
   known.seconds.splice(0, known.seconds.length - KEEP);
 }
 
 // value is one column of a name in a second. In an idle second it is 0, and there is no response time; nor is there a p99
-// of a second that was over for long when the page was opened.
+// of a second that was over for long when the page was opened, nor what the server does not send.
 function value(second, name, column) {
-  if (!second.rows) return null;
-  const row = second.rows.get(name), n = row ? row[column] : 0;
-  if (column === AVERAGE || column === P99) return row && row[COMPLETE] > 0 && n >= 0 ? n : null;
-  return n;
+  if (!second.rows || !(column in second.places)) return null;
+  const row = second.rows.get(name), n = row ? row[second.places[column]] : column.startsWith('rt_') ? -1 : 0;
+  return n < 0 ? null : n;
 }
 
 const line = (seconds, name, column) => seconds.map(s => value(s, name, column));

@@ -33,8 +33,8 @@ function head() {
 // items are the resources that were called in the seconds that are shown, with what is in their columns.
 function items(seconds) {
   const peaks = new Map(); // in one pass: names that come and go may be very many
-  for (const { rows } of seconds) {
-    for (const [name, row] of rows || []) peaks.set(name, Math.max(peaks.get(name) || 0, row[PASS]));
+  for (const { rows, places } of seconds) {
+    for (const [name, row] of rows || []) peaks.set(name, Math.max(peaks.get(name) || 0, row[places[PASS]]));
   }
   peaks.delete(ALL);
   if (held()) for (const name of standing) if (!peaks.has(name)) peaks.set(name, 0); // or those below would move up

@@ -7,28 +7,73 @@ import (
 	"strings"
 )
 
+// metric is one of the values of a second.
+type metric int
+
+const (
+	pass metric = iota
+	peak
+	block
+	exception
+	complete
+	rtSum
+	rtP99
+	inFlight
+	metrics // how many there are
+)
+
+// shown are the columns of a second that are read for the table; their metrics are found by them.
+var shown = [metrics]string{
+	pass: "pass", peak: "pass_peak", block: "block", exception: "exception", complete: "complete", rtSum: "rt_sum", rtP99: "rt_p99",
+	inFlight: "in_flight",
+}
+
 // column is a column of the table.
 type column struct {
-	name  string // in --sort and in text
+	name  string // in --sort
 	title string // on the screen
 	width int    // there, with a space before it
 	value func(*second) float64
-	show  func(float64) string
+	time  bool // the value is one, in seconds
 }
 
 // columns are all columns except the graph; the first is the resource.
 var columns = []column{
 	{name: "resource", title: "RESOURCE"},
-	{name: "pass", title: "PASS/s", width: 7, value: read(pass), show: number},
-	{name: "block", title: "BLOCK/s", width: 8, value: read(block), show: number},
-	{name: "exception", title: "EXC/s", width: 7, value: read(exception), show: number},
-	{name: "mean", title: "RT", width: 7, value: (*second).mean, show: duration},
-	{name: "p99", title: "P99", width: 7, value: read(rtP99), show: duration},
-	{name: "in_flight", title: "FLIGHT", width: 7, value: read(inFlight), show: number},
-	{name: "peak", title: "PEAK", width: 7, value: read(peak), show: number},
+	{name: "pass", title: "PASS/s", width: 7, value: read(pass)},
+	{name: "block", title: "BLOCK/s", width: 8, value: read(block)},
+	{name: "exception", title: "EXC/s", width: 7, value: read(exception)},
+	{name: "mean", title: "RT", width: 7, value: (*second).mean, time: true},
+	{name: "p99", title: "P99", width: 7, value: read(rtP99), time: true},
+	{name: "in_flight", title: "FLIGHT", width: 7, value: read(inFlight)},
+	{name: "peak", title: "PEAK", width: 7, value: read(peak)},
 }
 
 func read(m metric) func(*second) float64 { return func(s *second) float64 { return s.values[m] } }
+
+// show formats the value for the screen.
+func (c *column) show(s *second) string {
+	if c.time {
+		return duration(c.value(s))
+	}
+	return number(c.value(s))
+}
+
+// heading is the name of the column in text, and write its value there. Times are in milliseconds.
+func (c *column) heading() string {
+	if c.time {
+		return "rt_" + c.name + "_ms"
+	}
+	return c.name
+}
+
+func (c *column) write(s *second) string {
+	v := c.value(s)
+	if c.time {
+		v *= 1000
+	}
+	return exactly(v)
+}
 
 // columnNames lists the values of --sort.
 func columnNames() string {

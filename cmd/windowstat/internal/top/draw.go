@@ -253,7 +253,7 @@ func (u *ui) drawLine(c *canvas, y int, name string, s *second, style tcell.Styl
 		case columns[i].name == "exception":
 			style = failed
 		}
-		c.right(i, y, columns[i].show(v), style)
+		c.right(i, y, columns[i].show(s), style)
 	}
 }
 

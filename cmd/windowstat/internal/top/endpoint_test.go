@@ -18,6 +18,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
 )
 
 // service is a process that counts, with the clock in its hand.
@@ -354,7 +355,7 @@ func TestWhereThePageIs(t *testing.T) {
 	}
 }
 
-// A page of metrics has the last second, and response times since the page before.
+// A page of metrics has the last second, of all origins together but for peaks, and response times since the page before.
 func TestPlainPage(t *testing.T) {
 	s := newService(t)
 	h, err := prom.Handler(s.Collector, prom.Options{By: "origin"})
@@ -368,12 +369,15 @@ func TestPlainPage(t *testing.T) {
 	if a := r.read(t.Context()); a.err != nil {
 		t.Fatal(a.err)
 	}
+	if _, _, err := s.Enter(t.Context(), "a", collector.Origin("x")); err != nil { // it is in flight
+		t.Fatal(err)
+	}
 	s.calls("a", 100, 20*time.Millisecond)
 	a := r.read(t.Context())
 	b := newBoard()
 	b.add(a.samples, a.newest)
 	x := b.rows["a"].now()
-	if v := x.values; v[pass] != 100 || v[block] != 0 || v[exception] != 0 || v[inFlight] != 0 || v[peak] != 100 {
+	if v := x.values; v[pass] != 101 || v[block] != 0 || v[exception] != 0 || v[inFlight] != 1 || v[peak] != 100 {
 		t.Errorf("%v", v)
 	}
 	if m, p := x.mean(), x.values[rtP99]; m < 0.0199 || m > 0.0201 || p < 0.01 || p > 0.025 {
@@ -462,23 +466,26 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// Every metric that is asked for is one that there is.
+// Every metric that is asked for is one that there is, of the column that is shown.
 func TestNamesOfMetrics(t *testing.T) {
-	known := map[string]bool{}
+	known := map[string]exporter.Metric{}
 	for _, m := range exporter.Catalogue() {
-		known[m.Name] = true
+		known[m.Name] = m
 	}
-	for _, name := range onPage {
-		if !known[name] {
-			t.Errorf("there is no %s", name)
+	kinds := map[string]node.Kind{}
+	for _, c := range node.Columns() {
+		kinds[c.Name] = c.Kind
+	}
+	for m, column := range shown {
+		if x := known[onPage[m]]; !x.Seconds || x.Name != "persecond_"+column && x.Name != "persecond_"+column+"_"+x.Unit {
+			t.Errorf("%s is read from %q", column, onPage[m])
+		}
+		kind, ok := kinds[column]
+		if x := known[gauges[m]]; ok && kind != node.Time && (x.Seconds || x.Type != "gauge") || (!ok || kind == node.Time) && gauges[m] != "" {
+			t.Errorf("on a metrics page %s is read from %q", column, gauges[m])
 		}
 	}
-	for _, name := range gauges {
-		if !known[name] {
-			t.Errorf("there is no %s", name)
-		}
-	}
-	if !known[overflow] || !known["rt_seconds"] {
-		t.Error(overflow)
+	if known[overflow].Name == "" || known[rts].Type != "histogram" || known[rts].Seconds {
+		t.Errorf("%q and %q", overflow, rts)
 	}
 }

@@ -14,12 +14,6 @@ type counts struct {
 	rt      map[string]*times
 }
 
-// gauges are the metrics of a metrics page that are about its last second.
-var gauges = map[metric]string{
-	pass: "pass_qps", block: "block_qps", complete: "complete_qps", exception: "exception_qps",
-	inFlight: "in_flight", peak: "pass_qps_peak",
-}
-
 // readMetrics reads a metrics page: its gauges give the last second, its histograms the response times since the last poll.
 // The histograms are coarse, and seconds between two polls are missing.
 func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
@@ -34,7 +28,7 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 		now.started = valueOf(x)
 	}
 	for m, name := range gauges {
-		for _, x := range p[namespace+name].GetMetric() {
+		for _, x := range p[namespace+name].GetMetric() { // there is none without a name
 			resource, err := resourceOf(x)
 			if err != nil {
 				return a, err
@@ -47,12 +41,12 @@ func (r *reader) readMetrics(ctx context.Context) (a answer, err error) {
 			}
 			if v := valueOf(x); math.IsNaN(s.values[m]) {
 				s.values[m] = v
-			} else if m != peak { // a page by origin has several series; their peaks do not add up
+			} else if adds[m] { // a page by origin has several series
 				s.values[m] += v
 			}
 		}
 	}
-	for _, x := range p[namespace+"rt_seconds"].GetMetric() {
+	for _, x := range p[namespace+rts].GetMetric() {
 		resource, err := resourceOf(x)
 		if err != nil {
 			return a, err

@@ -57,15 +57,18 @@ func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 		return errors.New("there are too many resources")
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tresource")
+	fmt.Fprint(out, "second")
+	for _, c := range columns[1:] {
+		fmt.Fprintf(out, "\t%s", c.heading())
+	}
+	fmt.Fprintln(out, "\tresource")
 	for _, l := range b.table(by, o.Filter) {
 		if l.stale {
 			continue
 		}
-		v := &l.second.values
 		fmt.Fprintf(out, "%d", l.second.unix)
-		for _, x := range [...]float64{v[pass], v[block], v[exception], l.second.mean() * 1000, v[rtP99] * 1000, v[inFlight], v[peak]} {
-			fmt.Fprintf(out, "\t%s", exactly(x))
+		for _, c := range columns[1:] {
+			fmt.Fprintf(out, "\t%s", c.write(&l.second))
 		}
 		fmt.Fprintf(out, "\t%s\n", l.row.shown)
 	}

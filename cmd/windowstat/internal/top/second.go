@@ -1,27 +1,47 @@
 package top
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strings"
 
-// metric is one of the values of a second.
-type metric int
-
-const (
-	pass metric = iota
-	peak
-	block
-	exception
-	complete
-	rtSum
-	rtP99
-	inFlight
-	metrics // how many there are
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/node"
 )
 
-// onPage are the names of the metrics at the per-second endpoint.
-var onPage = [metrics]string{
-	"persecond_pass", "persecond_pass_peak", "persecond_block", "persecond_exception",
-	"persecond_complete", "persecond_rt_sum_seconds", "persecond_rt_p99_seconds", "persecond_in_flight",
+// onPage are the names of the metrics at the per-second endpoint, and gauges those of the last second on a metrics page,
+// empty for what it has no gauge for. Its histogram of response times is called rts.
+var onPage, gauges, rts = lookUp(exporter.Catalogue())
+
+// lookUp finds metrics by the column that they show: their names have more around it.
+func lookUp(catalogue []exporter.Metric) (onPage, gauges [metrics]string, rts string) {
+	for _, x := range catalogue {
+		name := strings.Replace(strings.TrimPrefix(x.Name, "persecond_"), "_qps", "", 1)
+		if x.Unit != "" {
+			name = strings.TrimSuffix(name, "_"+x.Unit)
+		}
+		m := slices.Index(shown[:], name)
+		switch {
+		case x.Type == "histogram" && !x.Seconds:
+			rts = x.Name
+		case m >= 0 && x.Seconds:
+			onPage[m] = x.Name
+		case m >= 0 && x.Type == "gauge":
+			gauges[m] = x.Name
+		}
+	}
+	return onPage, gauges, rts
 }
+
+// adds tells which metrics add up over resources: neither peaks and extremes nor quantiles do.
+var adds = func() (list [metrics]bool) {
+	for _, c := range node.Columns() {
+		if m := slices.Index(shown[:], c.Name); m >= 0 {
+			list[m] = c.Kind != node.Peak && c.None == nil
+		}
+	}
+	return list
+}()
 
 // second is a finished second. Unknown values are NaN.
 type second struct {
@@ -45,11 +65,11 @@ func (s *second) mean() float64 {
 	return s.values[rtSum] / s.values[complete]
 }
 
-// add adds another resource's second to a total. Quantiles and peaks do not add up.
+// add adds another resource's second to a total.
 func (s *second) add(other *second) {
-	for _, m := range [...]metric{pass, block, complete, exception, inFlight, rtSum} {
-		switch v := other.values[m]; {
-		case math.IsNaN(v):
+	for m, v := range other.values {
+		switch {
+		case !adds[m] || math.IsNaN(v):
 		case math.IsNaN(s.values[m]):
 			s.values[m] = v
 		default:
