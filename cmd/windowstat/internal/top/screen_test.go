@@ -1,23 +1,15 @@
 package top
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/prometheus/common/config"
 	"github.com/rivo/uniseg"
-
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/prom"
 )
 
 // newScreen is a screen of a size.
@@ -80,26 +72,6 @@ func drawn(t *testing.T, u *ui, width, height int) []string {
 	s := newScreen(t, width, height)
 	u.draw(s, time.Unix(1070, 0))
 	return lines(t, s)
-}
-
-func press(u *ui, keys string) (quit bool) {
-	named := map[string]tcell.Key{
-		"esc": tcell.KeyEscape, "enter": tcell.KeyEnter, "up": tcell.KeyUp, "down": tcell.KeyDown, "left": tcell.KeyLeft, "right": tcell.KeyRight,
-		"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn, "back": tcell.KeyBackspace2, "ctrl-c": tcell.KeyCtrlC, "ctrl-u": tcell.KeyCtrlU,
-	}
-	for _, k := range strings.Fields(keys) {
-		if key, ok := named[k]; ok {
-			quit = u.key(tcell.NewEventKey(key, 0, 0))
-			continue
-		}
-		if k == "space" {
-			k = " "
-		}
-		for _, r := range k {
-			quit = u.key(tcell.NewEventKey(tcell.KeyRune, r, 0))
-		}
-	}
-	return quit
 }
 
 func TestScreen(t *testing.T) {
@@ -176,76 +148,6 @@ func TestScreenWithoutUnicode(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	for _, tc := range []struct {
-		keys, want string // what is on the screen
-		not        string
-	}{
-		{"/ b", "filter: b", "GET /a "},
-		{"/ b enter", `1 with "b"`, "filter: b"},
-		{"/ bx back enter", `1 with "b"`, "GET /a "},
-		{"/ b esc", "3 resources  sum:", "filter:"},
-		{"/ b enter esc", "3 resources  sum:", "filter:"},
-		{"/ q enter", "no resource has this in its name", "GET"},
-		{"/ bbb ctrl-u a", `1 with "a"`, "GET /b"},
-		{"enter", "\nGET /c\nSECOND ", "RESOURCE"},
-		{"down down enter", "\nGET /b\nSECOND ", "RESOURCE"},
-		{"end enter", "\nGET /a\nSECOND ", "RESOURCE"},
-		{"end enter up", "\nGET /b\nSECOND ", "RESOURCE"},
-		{"end enter esc", "RESOURCE", "SECOND "},
-		{"end enter enter", "RESOURCE", "SECOND "},
-		{"space", "PAUSED", ""},
-		{"space space", "RESOURCE", "PAUSED"},
-		{"r", "\nGET /a", ""},
-		{"1 enter", "\nGET /a\nSECOND", ""},
-		{"left home enter", "\nGET /a\nSECOND", ""},
-		{"1 1 enter", "\nGET /c\nSECOND", ""},
-		{"2 enter", "\nGET /a\nSECOND", ""},                                   // by passes already: the other way round
-		{"right right right right right right enter", "\nGET /a\nSECOND", ""}, // by peak, all the same, then by name
-	} {
-		u := busy("GET /a", "GET /b", "GET /c")
-		if press(u, tc.keys) {
-			t.Errorf("%s: it quits", tc.keys)
-		}
-		got := strings.Join(drawn(t, u, 100, 12), "\n")
-		if !strings.Contains(got, tc.want) || tc.not != "" && strings.Contains(got, tc.not) {
-			t.Errorf("%s: no %q, or %q, in\n%s", tc.keys, tc.want, tc.not, got)
-		}
-	}
-	for _, keys := range []string{"q", "ctrl-c", "/ a ctrl-c", "enter q"} {
-		if !press(busy("a"), keys) {
-			t.Errorf("%s does not quit", keys)
-		}
-	}
-	if press(busy("a"), "/ q") {
-		t.Error("a filter cannot have a q")
-	}
-	// A resource that is looked at and goes leaves the table, and keys are those of the table. Values of no resource are none.
-	u := busy("GET /a", "GET /b")
-	press(u, "enter")
-	at := u.board.newest + 2*minute
-	u.take(answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
-	press(u, "down")
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") {
-		t.Errorf("it is shown as\n%s", got)
-	}
-	// A selection stays with its resource, and on the screen.
-	var many []string
-	for i := range 100 {
-		many = append(many, fmt.Sprintf("r%02d", i))
-	}
-	u = busy(many...)
-	drawn(t, u, 100, 12)
-	press(u, "down pgdn pgdn") // the first, and two screens down
-	if got := drawn(t, u, 100, 12); u.selected != "r83" || !strings.HasPrefix(got[10], "r83") {
-		t.Errorf("%s\n%s", u.selected, strings.Join(got, "\n"))
-	}
-	press(u, "r")
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nr83") {
-		t.Error(got)
-	}
-}
-
 // What is not new any more is shown as it was, greyed.
 func TestAway(t *testing.T) {
 	u := busy("a", "b")
@@ -288,145 +190,5 @@ func TestAway(t *testing.T) {
 	}
 	if got := drawn(t, u, 20, 8); got[3] != "x" || got[4] != "y" { // the whole of it
 		t.Errorf("%q", got)
-	}
-}
-
-// handled is a connection to a handler without a network.
-type handled struct{ http.Handler }
-
-func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
-	return rec.Result(), nil
-}
-
-// within runs a service and the screen on it for a time of its own, and fails if anything is left running.
-func within(t *testing.T, h func(*collector.Collector) http.Handler, do func(s tcell.SimulationScreen, c *collector.Collector, quit func()), want func(any, error)) {
-	synctest.Test(t, func(t *testing.T) {
-		c, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := NewEndpoint("http://service", config.DefaultHTTPClientConfig)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.client.Transport = handled{h(c)}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		s := tcell.NewSimulationScreen("UTF-8")
-		done := make(chan func(), 1)
-		go func() {
-			defer func() {
-				v := recover()
-				if v != nil {
-					done <- func() { want(v, nil) }
-				}
-			}()
-			err := Run(ctx, s, e, Options{})
-			done <- func() { want(nil, err) }
-		}()
-		synctest.Wait()
-		do(s, c, cancel)
-		(<-done)()
-	})
-}
-
-func secondsOf(t *testing.T) func(*collector.Collector) http.Handler {
-	return func(c *collector.Collector) http.Handler {
-		h, err := prom.NewSeconds(c, prom.SecondsOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-}
-
-func ended(t *testing.T) func(any, error) {
-	return func(v any, err error) {
-		if v != nil || err != nil {
-			t.Error(v, err)
-		}
-	}
-}
-
-// The screen follows the service second by second, and ends with a key or with ctx, leaving nothing behind.
-func TestRun(t *testing.T) {
-	for _, how := range []string{"q", "ctx"} {
-		within(t, secondsOf(t), func(s tcell.SimulationScreen, c *collector.Collector, quit func()) {
-			for n := range 5 {
-				for range n {
-					c.Resource("a").Block("")
-				}
-				time.Sleep(time.Second)
-			}
-			time.Sleep(late + time.Millisecond)
-			synctest.Wait()
-			got := strings.Join(lines(t, s), "\n")
-			if !strings.Contains(got, "\na               0       4      0") {
-				t.Errorf("got\n%s", got)
-			}
-			s.InjectKey(tcell.KeyRune, ' ', 0)
-			s.SetSize(40, 10)
-			time.Sleep(3 * time.Second)
-			synctest.Wait()
-			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "PAUSED") || !strings.Contains(strings.Join(got, "\n"), "4") {
-				t.Errorf("%q", got)
-			}
-			s.InjectKey(tcell.KeyRune, ' ', 0)
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			if got := strings.Join(lines(t, s), "\n"); strings.Contains(got, "4      ") {
-				t.Errorf("got\n%s", got)
-			}
-			if how == "q" {
-				s.InjectKey(tcell.KeyRune, 'q', 0)
-			} else {
-				quit()
-			}
-		}, ended(t))
-	}
-}
-
-// It ends while an answer does not come.
-func TestRunEndsWhileItWaits(t *testing.T) {
-	stuck := func(*collector.Collector) http.Handler {
-		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	}
-	within(t, stuck, func(s tcell.SimulationScreen, _ *collector.Collector, _ func()) {
-		time.Sleep(3 * time.Second)
-		s.InjectKey(tcell.KeyCtrlC, 0, 0)
-	}, ended(t))
-}
-
-// A panic while reading gives back the terminal before it goes on.
-func TestRunGivesBackTheTerminal(t *testing.T) {
-	var screen tcell.SimulationScreen
-	panics := func(*collector.Collector) http.Handler {
-		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
-	}
-	within(t, panics, func(s tcell.SimulationScreen, _ *collector.Collector, _ func()) {
-		screen = s
-	}, func(v any, _ error) {
-		if text := fmt.Sprint(v); !strings.HasPrefix(text, "oh\n") || !strings.Contains(text, "screen_test.go") {
-			t.Errorf("%v", v)
-		}
-		if _, _, there := screen.GetCursor(); there {
-			t.Error("the cursor")
-		}
-		if screen.PollEvent() != nil { // as after Fini
-			t.Error("the screen is still in use")
-		}
-	})
-}
-
-// A terminal that cannot be used is an error, and nothing is left running.
-func TestRunWithoutATerminal(t *testing.T) {
-	s := tcell.NewSimulationScreen("nonsense")
-	if err := Run(t.Context(), s, newEndpoint(t, "http://x"), Options{}); err == nil || !strings.Contains(err.Error(), "terminal cannot be used") {
-		t.Error(err)
-	}
-	if err := Run(t.Context(), s, newEndpoint(t, "http://x"), Options{Sort: "x"}); err == nil {
-		t.Error("no error")
 	}
 }

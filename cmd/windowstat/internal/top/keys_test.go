@@ -1,0 +1,100 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+func press(u *ui, keys string) (quit bool) {
+	named := map[string]tcell.Key{
+		"esc": tcell.KeyEscape, "enter": tcell.KeyEnter, "up": tcell.KeyUp, "down": tcell.KeyDown, "left": tcell.KeyLeft, "right": tcell.KeyRight,
+		"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn, "back": tcell.KeyBackspace2, "ctrl-c": tcell.KeyCtrlC, "ctrl-u": tcell.KeyCtrlU,
+	}
+	for _, k := range strings.Fields(keys) {
+		if key, ok := named[k]; ok {
+			quit = u.key(tcell.NewEventKey(key, 0, 0))
+			continue
+		}
+		if k == "space" {
+			k = " "
+		}
+		for _, r := range k {
+			quit = u.key(tcell.NewEventKey(tcell.KeyRune, r, 0))
+		}
+	}
+	return quit
+}
+
+func TestKeys(t *testing.T) {
+	for _, tc := range []struct {
+		keys, want string // what is on the screen
+		not        string
+	}{
+		{"/ b", "filter: b", "GET /a "},
+		{"/ b enter", `1 with "b"`, "filter: b"},
+		{"/ bx back enter", `1 with "b"`, "GET /a "},
+		{"/ b esc", "3 resources  sum:", "filter:"},
+		{"/ b enter esc", "3 resources  sum:", "filter:"},
+		{"/ q enter", "no resource has this in its name", "GET"},
+		{"/ bbb ctrl-u a", `1 with "a"`, "GET /b"},
+		{"enter", "\nGET /c\nSECOND ", "RESOURCE"},
+		{"down down enter", "\nGET /b\nSECOND ", "RESOURCE"},
+		{"end enter", "\nGET /a\nSECOND ", "RESOURCE"},
+		{"end enter up", "\nGET /b\nSECOND ", "RESOURCE"},
+		{"end enter esc", "RESOURCE", "SECOND "},
+		{"end enter enter", "RESOURCE", "SECOND "},
+		{"space", "PAUSED", ""},
+		{"space space", "RESOURCE", "PAUSED"},
+		{"r", "\nGET /a", ""},
+		{"1 enter", "\nGET /a\nSECOND", ""},
+		{"left home enter", "\nGET /a\nSECOND", ""},
+		{"1 1 enter", "\nGET /c\nSECOND", ""},
+		{"2 enter", "\nGET /a\nSECOND", ""},                                   // by passes already: the other way round
+		{"right right right right right right enter", "\nGET /a\nSECOND", ""}, // by peak, all the same, then by name
+	} {
+		u := busy("GET /a", "GET /b", "GET /c")
+		if press(u, tc.keys) {
+			t.Errorf("%s: it quits", tc.keys)
+		}
+		got := strings.Join(drawn(t, u, 100, 12), "\n")
+		if !strings.Contains(got, tc.want) || tc.not != "" && strings.Contains(got, tc.not) {
+			t.Errorf("%s: no %q, or %q, in\n%s", tc.keys, tc.want, tc.not, got)
+		}
+	}
+	for _, keys := range []string{"q", "ctrl-c", "/ a ctrl-c", "enter q"} {
+		if !press(busy("a"), keys) {
+			t.Errorf("%s does not quit", keys)
+		}
+	}
+	if press(busy("a"), "/ q") {
+		t.Error("a filter cannot have a q")
+	}
+	// A resource that is looked at and goes leaves the table, and keys are those of the table. Values of no resource are none.
+	u := busy("GET /a", "GET /b")
+	press(u, "enter")
+	at := u.board.newest + 2*minute
+	u.take(answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
+	press(u, "down")
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") {
+		t.Errorf("it is shown as\n%s", got)
+	}
+	// A selection stays with its resource, and on the screen.
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("r%02d", i))
+	}
+	u = busy(many...)
+	drawn(t, u, 100, 12)
+	press(u, "down pgdn pgdn") // the first, and two screens down
+	if got := drawn(t, u, 100, 12); u.selected != "r83" || !strings.HasPrefix(got[10], "r83") {
+		t.Errorf("%s\n%s", u.selected, strings.Join(got, "\n"))
+	}
+	press(u, "r")
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nr83") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,181 @@
+package top
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A second is read once, however often it is asked for; what was missed is read later, and a scraper with a cursor of the
+// same address gets all the same.
+func TestReaderGetsEverySecond(t *testing.T) {
+	s := newService(t)
+	r := newReader(t, s.serve(t))
+	scraped := func() int {
+		resp, err := http.Get(r.endpoint.String() + "/metrics/seconds?cursor=prometheus&metric=persecond_pass")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(b), "persecond_pass{")
+	}
+	b := newBoard()
+	read := func() answer {
+		t.Helper()
+		a := r.read(t.Context())
+		if a.err != nil || a.restarted {
+			t.Fatalf("%+v", a)
+		}
+		b.add(a.samples, a.newest)
+		return a
+	}
+	for range 3 {
+		s.calls("a", 5, time.Millisecond)
+	}
+	first := s.now.Unix() - 3
+	if n := scraped(); n != 3 {
+		t.Errorf("the scraper got %d seconds", n)
+	}
+	for range metrics { // the minute comes metric by metric
+		if a := read(); len(a.samples) != int(metrics)+2 {
+			t.Errorf("%d samples", len(a.samples))
+		}
+	}
+	if a := read(); len(a.samples) != int(metrics) {
+		t.Errorf("%d samples without a new second", len(a.samples))
+	}
+	for n := range 8 { // gaps of 0 to 7 seconds
+		for i := range n + 1 {
+			s.calls("a", 10*n+i, time.Millisecond)
+		}
+		if a := read(); a.newest != s.now.Unix()-1 {
+			t.Errorf("newest is %d, want %d", a.newest, s.now.Unix()-1)
+		}
+		if n > few {
+			for range metrics - 1 {
+				read()
+			}
+		}
+		for _, x := range b.rows["a"].history(s.now.Unix()-1, n+1) {
+			if !(x.values[pass] >= 0 && x.values[inFlight] == 0) {
+				t.Errorf("after a gap of %d seconds: %+v", n, x)
+			}
+		}
+	}
+	s.calls("a", 1, time.Millisecond)
+	read()
+	var got []float64
+	for _, x := range b.rows["a"].history(s.now.Unix()-1, int(s.now.Unix()-first)) {
+		got = append(got, x.values[pass])
+		if x.values[complete] != x.values[pass] {
+			t.Errorf("%+v", x)
+		}
+	}
+	want := []float64{5, 5, 5}
+	for n := range 8 {
+		for i := range n + 1 {
+			want = append(want, float64(10*n+i))
+		}
+	}
+	if want = append(want, 1); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if n := scraped(); n != len(want)-3 {
+		t.Errorf("the scraper got %d seconds, want %d", n, len(want)-3)
+	}
+}
+
+// An answer of a second is small, also of many resources.
+func TestSizeOfAnswers(t *testing.T) {
+	s := newService(t)
+	for i := range 500 {
+		s.Resource(fmt.Sprintf("GET /api/v1/customers/{id}/orders/%d", i)).Enter()
+	}
+	s.end()
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := httptest.NewRecorder()
+		s.mux.ServeHTTP(rec, r)
+		sent += rec.Body.Len()
+		for k, v := range rec.Header() {
+			w.Header()[k] = v
+		}
+		_, _ = w.Write(rec.Body.Bytes())
+	}))
+	defer server.Close()
+	r := newReader(t, server.URL)
+	if a := r.read(t.Context()); a.err != nil {
+		t.Fatal(a.err)
+	}
+	for range metrics - 1 {
+		r.read(t.Context()) // the rest of the minute
+	}
+	for range 3 {
+		for i := range 500 {
+			e := s.Resource(fmt.Sprintf("GET /api/v1/customers/{id}/orders/%d", i)).Enter()
+			s.now = s.now.Add(time.Duration(i) * time.Microsecond) // no two take as long
+			e.Exit(nil)
+		}
+		s.end()
+		sent = 0
+		if a := r.read(t.Context()); a.err != nil || len(a.samples) != 500*int(metrics) {
+			t.Fatalf("%d samples, %v", len(a.samples), a.err)
+		}
+		t.Logf("%d bytes", sent)
+		if sent > 40_000 {
+			t.Errorf("%d bytes", sent)
+		}
+	}
+}
+
+// Another process at the same address is noticed, whether it was missed or not.
+func TestRestart(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	before := newService(t)
+	server := &http.Server{Handler: before.mux}
+	go server.Serve(listener)
+	before.calls("a", 1, time.Millisecond)
+	r := newReader(t, "http://"+address)
+	if a := r.read(t.Context()); a.err != nil || a.restarted {
+		t.Fatalf("%+v", a)
+	}
+	// The same process behind a new connection is none.
+	r.endpoint.client.CloseIdleConnections()
+	before.calls("a", 1, time.Millisecond)
+	if a := r.read(t.Context()); a.err != nil || a.restarted {
+		t.Fatalf("%+v", a)
+	}
+	server.Close()
+	if a := r.read(t.Context()); a.err == nil || !strings.Contains(a.err.Error(), "connection refused") {
+		t.Fatalf("%+v", a)
+	}
+	after := newService(t)
+	after.now = before.now
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	server = &http.Server{Handler: after.mux}
+	go server.Serve(listener)
+	defer server.Close()
+	after.calls("a", 1, time.Millisecond)
+	if a := r.read(t.Context()); a.err != nil || !a.restarted {
+		t.Fatalf("%+v", a)
+	}
+	after.calls("a", 1, time.Millisecond)
+	if a := r.read(t.Context()); a.err != nil || a.restarted {
+		t.Fatalf("%+v", a)
+	}
+}
