@@ -80,7 +80,7 @@ func (b *board) row(resource string) *row {
 	return r
 }
 
-// at returns a second of the resource; all its values are unknown if there is none.
+// at returns a second of the row; all its values are unknown if there is none.
 func (r *row) at(unix int64) second {
 	if x := r.seconds[((unix%minute)+minute)%minute]; x.unix == unix {
 		return x
@@ -88,7 +88,7 @@ func (r *row) at(unix int64) second {
 	return unknown(unix)
 }
 
-// now returns the last second of the resource, with the highest peak of its last minute.
+// now returns the last second of the row, with the highest peak of its last minute.
 func (r *row) now() second {
 	now := r.at(r.last)
 	for i := range r.seconds {

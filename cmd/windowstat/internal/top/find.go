@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 // errNoSeconds ends the error of an endpoint without a per-second page.
-var errNoSeconds = errors.New("windowstat has its seconds at " + secondsPath + " unless told otherwise; package exporter serves them, or prom.NewSeconds")
+var errNoSeconds = errors.New("serve " + secondsPath + " with package exporter or prom.NewSeconds, or name its path in the URL")
 
 // find finds the per-second page. Its error says what there is instead.
 func (r *reader) find(ctx context.Context) error {
@@ -32,7 +33,7 @@ func (r *reader) find(ctx context.Context) error {
 			found = append(found, fmt.Errorf("%s has metrics, but none of windowstat", clean(u.Redacted())))
 		}
 	}
-	all := append(found, failed...)
+	all := slices.Concat(found, failed)
 	if absent || len(found) > 0 {
 		all = append(all, errNoSeconds)
 	}

@@ -21,7 +21,7 @@ import (
 // page is a parsed response, by family.
 type page map[string]*dto.MetricFamily
 
-// The bounds of a page: more than the per-second endpoint sends by default. A parsed line takes far more memory than it has
+// The bounds of a page: more than a per-second page sends by default. A parsed line takes far more memory than it has
 // bytes, and one with very many labels takes too much time.
 const (
 	maxPage  = 80 << 20

@@ -9,11 +9,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// names are the names of each metric on the per-second page: of resources, and of all inbound traffic.
+// names are the names of a metric on the per-second page: of resources, and of all inbound traffic.
 type names struct{ resources, inbound string }
 
 func (n names) list() []string { return []string{n.resources, n.inbound} }
 
+// onPage are the names of all metrics.
 var onPage = lookUp(exporter.Catalogue())
 
 // lookUp finds metrics by the column that they show: their names have more around it.

@@ -156,6 +156,19 @@ func TestSumWithoutATotal(t *testing.T) {
 	}
 }
 
+// An endpoint that refuses everything is not asked for each metric, again and again.
+func TestRefusals(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		http.Error(w, "what?", http.StatusBadRequest)
+	}))
+	defer server.Close()
+	if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics: 400 Bad Request: what?") || requests != 4 {
+		t.Errorf("after %d requests: %v", requests, a.err)
+	}
+}
+
 // A page without response times is read, and has none.
 func TestUntimed(t *testing.T) {
 	s := &service{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), mux: http.NewServeMux()}
