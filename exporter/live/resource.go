@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// details describes one resource, or the whole process.
+// details describes one resource.
 type details struct {
 	Name    string          `json:"name"`
 	Columns []string        `json:"columns"` // of a second, behind its time
@@ -31,29 +31,26 @@ type share struct {
 // shownSeconds is how many seconds of a resource are shown.
 const shownSeconds = 300
 
-// resource serves the details of a resource; without a name, of the whole process.
+// resource serves the details of a resource.
 func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m := p.stats.Seal()
 	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
-	view := p.stats.Tree().View().Node()
-	if d.Name != "" {
-		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
-		if i < 0 {
-			http.Error(w, "no such resource", http.StatusNotFound)
-			return
-		}
-		x := m.Resources[i]
-		view = x.View().Node()
-		for name, v := range x.Origins() {
-			d.Origins = append(d.Origins, shareOf(name, v))
-		}
-		for reason, n := range x.Blocks() {
-			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
-		}
-		left := maxNodes
-		p.callers(&d, p.stats.Tree(), nil, &left)
+	i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
+	if i < 0 {
+		http.Error(w, "no such resource", http.StatusNotFound)
+		return
 	}
+	x := m.Resources[i]
+	view := x.View().Node()
+	for name, v := range x.Origins() {
+		d.Origins = append(d.Origins, shareOf(name, v))
+	}
+	for reason, n := range x.Blocks() {
+		d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
+	}
+	left := maxNodes
+	p.callers(&d, p.stats.Tree(), nil, &left)
 	c := columnsOf(inDetails, p.stats.DurationsUnknown())
 	d.Columns, d.Seconds = c.names, c.seconds(view, m.Open)
 	body, err := json.Marshal(d)
