@@ -206,9 +206,8 @@ func TestDetailsOfAResource(t *testing.T) {
 	c.Block(t.Context(), "b", "because")
 	*now = now.Add(time.Second)
 	rec := get(t, p, "/live/resource?name=b")
-	const columns = `"columns":["pass","block","complete","exception","occupied_pass","in_flight","in_flight_max","pass_peak","rt_sum","rt_min","rt_max","rt_avg","rt_p99"],`
 	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"blocks":[{"name":"because","pass":0,"block":1}]}`
-	if !strings.HasSuffix(rec.Body.String(), want) || !strings.Contains(rec.Body.String(), columns+`"seconds":[[1767323045,3,1,3,0,0,0,1,3,3000,1000,1000,1000,1000]]`) {
+	if !strings.HasSuffix(rec.Body.String(), want) {
 		t.Errorf("%s\nwant %s", rec.Body, want)
 	}
 	if rec := get(t, p, "/live/resource?name=c"); rec.Code != http.StatusNotFound {
