@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -201,8 +202,13 @@ func (u *ui) drawTable(c *canvas, y, bottom int) {
 		u.drawLine(c, y, l.row.shown, &l.second, style, stale)
 		u.drawGraph(c, y, l.row, stale)
 	}
-	if len(table) == 0 && y < bottom {
-		c.text(0, y, c.width, u.nothing(), faint)
+	if len(table) == 0 {
+		for _, s := range strings.Split(u.nothing(), "\n") {
+			if y < bottom {
+				c.text(0, y, c.width, s, faint)
+				y++
+			}
+		}
 	}
 }
 
@@ -216,7 +222,7 @@ func (u *ui) nothing() string {
 	case u.state.err == nil:
 		return "waiting for the first answer"
 	}
-	return ""
+	return u.state.err.Error() // the first line of the screen may have no room for all of it
 }
 
 // drawSeconds draws the seconds of one resource, the newest first.

@@ -31,8 +31,8 @@ const (
 	metricsPath = "/metrics"
 )
 
-// NewEndpoint makes an endpoint of a URL: http or https, a host, optionally a port and the path of the per-second endpoint
-// or the metrics page. TLS, credentials and headers come from the configuration. It sends nothing. The error joins what is
+// NewEndpoint makes an endpoint of a URL: http or https, a host, optionally a port and the path of the per-second page
+// or of the metrics page above it. TLS, credentials and headers come from the configuration. It sends nothing. The error joins what is
 // wrong with either.
 func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	base, err := parseURL(raw)
@@ -69,7 +69,7 @@ func parseURL(raw string) (*url.URL, error) {
 // String returns the URL, cleaned.
 func (e *Endpoint) String() string { return clean(e.base.String()) }
 
-// pages returns where the per-second endpoint may be, the likeliest first.
+// pages returns where the per-second page may be, the likeliest first.
 func (e *Endpoint) pages() []*url.URL {
 	at := func(p string) *url.URL {
 		u := *e.base

@@ -18,7 +18,6 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/node"
 )
 
 // service is a process that counts, with the clock in its hand.
@@ -147,7 +146,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	read := func() answer {
 		t.Helper()
 		a := r.read(t.Context())
-		if a.err != nil || a.restarted || a.plain {
+		if a.err != nil || a.restarted {
 			t.Fatalf("%+v", a)
 		}
 		b.add(a.samples, a.newest)
@@ -322,13 +321,17 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "/metrics", "/metrics/seconds"},
 		{pages{"/metrics/seconds": s.seconds}, "/metrics", "/metrics/seconds"},
 		{pages{"/a/b": s.seconds}, "/a/b", "/a/b"},
-		{pages{"/metrics": metrics}, "", "/metrics plain"},
-		{pages{"/": metrics}, "", "/metrics/seconds plain"}, // the handler alone, whatever the path
-		{pages{"/a": metrics}, "/a", "/a plain"},
-		{pages{"/a": metrics}, "", "404 Not Found"},
+		{pages{"/metrics": metrics}, "", "/metrics has metrics of windowstat, but no seconds of resources\n"},
+		{pages{"/metrics": metrics}, "", "/metrics/seconds: 404 Not Found: 404 page not found\n"},
+		{pages{"/metrics": metrics}, "", "\n" + errNoSeconds.Error()},
+		{pages{"/": metrics}, "", "/metrics/seconds has metrics of windowstat, but no seconds of resources\n"}, // the handler alone, whatever the path
+		{pages{"/a": metrics}, "/a", "/a has metrics of windowstat, but no seconds of resources\n"},
+		{pages{"/a": metrics}, "", "404 Not Found: 404 page not found\n" + errNoSeconds.Error()},
 		{pages{"/": html}, "", `is "text/html", and no page of metrics`},
 		{pages{"/": refusal}, "", `403 Forbidden: no\x1b[2J entry`},
-		{pages{"/": text("up 1\n")}, "", "has metrics, but none of windowstat"},
+		{pages{"/": text("up 1\n")}, "", "has metrics, but none of windowstat\n"},
+		{pages{"/": text("up 1\n")}, "", "\n" + errNoSeconds.Error()},
+		{pages{"/": text("windowstat_overflow_events_total 0\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")}, "", "/metrics/seconds"},
 		{pages{"/": text("a 1 \x1b[2J\n")}, "", `not in Prometheus's text format: text format parsing error in line 1: expected integer as timestamp, got "\\x1b[2J"`},
 		{pages{"/": text(`windowstat_persecond_pass{resource="` + strings.Repeat("x", 201) + `"} 1 1000` + "\n")}, "", "a name of 201 bytes"},
 	} {
@@ -341,10 +344,7 @@ func TestWhereThePageIs(t *testing.T) {
 		a := r.read(t.Context())
 		got := fmt.Sprint(a.err)
 		if a.err == nil {
-			if got = r.page.Path; a.plain {
-				got += " plain"
-			}
-			if len(a.samples) == 0 {
+			if got = r.page.Path; len(a.samples) == 0 {
 				t.Errorf("%v %s: no samples", tc.pages, tc.path)
 			}
 		}
@@ -352,39 +352,6 @@ func TestWhereThePageIs(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", tc.path, got, tc.want)
 		}
 		server.Close()
-	}
-}
-
-// A page of metrics has the last second, of all origins together but for peaks, and response times since the page before.
-func TestPlainPage(t *testing.T) {
-	s := newService(t)
-	h, err := prom.Handler(s.Collector, prom.Options{By: "origin"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mux = http.NewServeMux()
-	s.mux.Handle("/", h)
-	r := newReader(t, s.serve(t))
-	s.calls("a", 100, 3*time.Millisecond)
-	if a := r.read(t.Context()); a.err != nil {
-		t.Fatal(a.err)
-	}
-	if _, _, err := s.Enter(t.Context(), "a", collector.Origin("x")); err != nil { // it is in flight
-		t.Fatal(err)
-	}
-	s.calls("a", 100, 20*time.Millisecond)
-	a := r.read(t.Context())
-	b := newBoard()
-	b.add(a.samples, a.newest)
-	x := b.rows["a"].now()
-	if v := x.values; v[pass] != 101 || v[block] != 0 || v[exception] != 0 || v[inFlight] != 1 || v[peak] != 100 {
-		t.Errorf("%v", v)
-	}
-	if m, p := x.mean(), x.values[rtP99]; m < 0.0199 || m > 0.0201 || p < 0.01 || p > 0.025 {
-		t.Errorf("mean %v, p99 %v", m, p)
-	}
-	if !a.plain || a.restarted {
-		t.Errorf("%+v", a)
 	}
 }
 
@@ -423,15 +390,13 @@ func TestTooLarge(t *testing.T) {
 
 // A page that came without types, as some proxies and servers pass it on, has the same numbers.
 func TestPageWithoutTypes(t *testing.T) {
-	for _, page := range []string{"windowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n", "windowstat_overflow_events_total 0\nwindowstat_pass_qps{resource=\"a\"} 7\n"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/plain")
-			_, _ = io.WriteString(w, page)
-		}))
-		if got := once(t, server.URL, Options{}); !strings.Contains(got, "\t7\t-\t") {
-			t.Errorf("%s is shown as\n%s", page, got)
-		}
-		server.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "windowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")
+	}))
+	defer server.Close()
+	if got := once(t, server.URL, Options{}); !strings.Contains(got, "\t7\t-\t") {
+		t.Errorf("it is shown as\n%s", got)
 	}
 }
 
@@ -472,20 +437,12 @@ func TestNamesOfMetrics(t *testing.T) {
 	for _, m := range exporter.Catalogue() {
 		known[m.Name] = m
 	}
-	kinds := map[string]node.Kind{}
-	for _, c := range node.Columns() {
-		kinds[c.Name] = c.Kind
-	}
 	for m, column := range shown {
 		if x := known[onPage[m]]; !x.Seconds || x.Name != "persecond_"+column && x.Name != "persecond_"+column+"_"+x.Unit {
 			t.Errorf("%s is read from %q", column, onPage[m])
 		}
-		kind, ok := kinds[column]
-		if x := known[gauges[m]]; ok && kind != node.Time && (x.Seconds || x.Type != "gauge") || (!ok || kind == node.Time) && gauges[m] != "" {
-			t.Errorf("on a metrics page %s is read from %q", column, gauges[m])
-		}
 	}
-	if known[overflow].Name == "" || known[rts].Type != "histogram" || known[rts].Seconds {
-		t.Errorf("%q and %q", overflow, rts)
+	if known[overflow].Name == "" {
+		t.Errorf("there is no %q", overflow)
 	}
 }

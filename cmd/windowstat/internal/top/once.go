@@ -40,8 +40,8 @@ func (o Options) Check() error {
 // Once writes the last finished second of every resource as text: a line each, columns separated by tabs, below a line with
 // their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and the p99
 // of response times in milliseconds; how many calls were in flight when the second ended; the most that passed in any
-// sliding second of the last minute; and the resource, escaped as in a Go string. An unknown value is "-", such as response
-// times without a per-second endpoint.
+// sliding second of the last minute; and the resource, escaped as in a Go string. An unknown value is "-", such as the response
+// time if no call ended.
 func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {

@@ -96,26 +96,26 @@ func (p page) find(name string) *dto.MetricFamily {
 type kind int
 
 const (
-	foreign kind = iota // not of windowstat
-	secondsPage
-	metricsPage
+	foreign     kind = iota // not of windowstat
+	secondsPage             // the per-second page
+	metricsPage             // of windowstat, without seconds of resources
 )
 
-// overflow is a metric that every metrics page has.
+// overflow is a metric that every page of windowstat about itself has.
 const overflow = "overflow_events_total"
 
-// kind tells pages apart by their metrics. The per-second endpoint sends an empty page while nothing was counted.
+// kind tells pages apart by their metrics. The per-second page is empty while nothing was counted.
 func (p page) kind() kind {
 	switch {
-	case p.find(overflow) != nil:
-		return metricsPage
 	case len(p) == 0 || slices.ContainsFunc(onPage[:], func(name string) bool { return p.find(name) != nil }):
 		return secondsPage
+	case p.find(overflow) != nil:
+		return metricsPage
 	}
 	return foreign
 }
 
-// seconds returns the samples of the per-second endpoint.
+// seconds returns the samples of the per-second page.
 func (p page) seconds() (list []sample, err error) {
 	for m, name := range onPage {
 		for _, x := range p.find(name).GetMetric() {

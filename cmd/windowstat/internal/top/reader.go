@@ -2,7 +2,6 @@ package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -13,11 +12,9 @@ type reader struct {
 	endpoint *Endpoint
 	minute   []string // metrics whose last minute is still to be read, one each time
 	page     *url.URL // nil until it is found
-	kind     kind
 	last     int64  // the newest second read
 	known    string // a resource with this second
 	fresh    bool   // the connection is new since then
-	before   *counts
 }
 
 // answer is the result of one poll.
@@ -25,7 +22,6 @@ type answer struct {
 	samples   []sample
 	newest    int64
 	restarted bool // another process than the last one answered
-	plain     bool // there is no per-second endpoint
 	err       error
 }
 
@@ -33,7 +29,7 @@ type answer struct {
 func (r *reader) read(ctx context.Context) answer {
 	a, err := r.try(ctx)
 	if a.err = err; err != nil {
-		if isStatus(err) {
+		if statusOf(err) != 0 {
 			r.page = nil // it may have moved
 		}
 		return a
@@ -53,15 +49,12 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 			return a, err
 		}
 	}
-	if r.kind == metricsPage {
-		return r.readMetrics(ctx)
-	}
 	p, at, err := r.ask(ctx, 1, "")
 	if err != nil {
 		return a, err
 	}
 	if p.kind() != secondsPage {
-		err := fmt.Errorf("%s is not the page of seconds any more", clean(r.page.Redacted()))
+		err := fmt.Errorf("%s is not the per-second page any more", clean(r.page.Redacted()))
 		r.page = nil
 		return a, err
 	}
@@ -148,34 +141,4 @@ func (r *reader) restarted(ctx context.Context, until int64) bool {
 		}
 	}
 	return err == nil
-}
-
-func isStatus(err error) bool { return errors.As(err, new(*statusError)) }
-
-// find finds the per-second endpoint, or else the metrics page.
-func (r *reader) find(ctx context.Context) error {
-	var errs []error
-	var metrics *url.URL
-	for _, u := range r.endpoint.pages() {
-		p, _, err := r.get(ctx, u, url.Values{"metric": {onPage[pass]}, "window": {"1s"}})
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-			if !isStatus(err) {
-				return err // the other page would fail alike
-			}
-		case p.kind() == secondsPage:
-			r.page, r.kind = u, secondsPage
-			return nil
-		case p.kind() == metricsPage && metrics == nil:
-			metrics = u
-		case p.kind() == foreign:
-			errs = append(errs, fmt.Errorf("%s has metrics, but none of windowstat", clean(u.Redacted())))
-		}
-	}
-	if metrics == nil {
-		return errors.Join(errs...)
-	}
-	r.page, r.kind, r.before = metrics, metricsPage, nil
-	return nil
 }

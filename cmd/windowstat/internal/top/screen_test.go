@@ -139,7 +139,7 @@ func TestScreenSizes(t *testing.T) {
 			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "/ 日本\u202e nothing", "esc"} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
-					u.take(answer{err: err, newest: u.board.newest, restarted: err == nil, plain: true}, time.Unix(1069, 0))
+					u.take(answer{err: err, newest: u.board.newest, restarted: err == nil}, time.Unix(1069, 0))
 					u.draw(s, time.Unix(1070, 0))
 					got := lines(t, s)
 					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") {
@@ -283,8 +283,11 @@ func TestAway(t *testing.T) {
 	}
 	u = &ui{board: newBoard()}
 	u.take(answer{err: errors.New("x\ny")}, time.Unix(1070, 0))
-	if s, _ := u.status(time.Unix(1075, 0)); s != "NO ANSWER: x; y" {
+	if s, _ := u.status(time.Unix(1075, 0)); s != "NO SECONDS: x; y" {
 		t.Error(s)
+	}
+	if got := drawn(t, u, 20, 8); got[3] != "x" || got[4] != "y" { // the whole of it
+		t.Errorf("%q", got)
 	}
 }
 

@@ -9,28 +9,21 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// onPage are the names of the metrics at the per-second endpoint, and gauges those of the last second on a metrics page,
-// empty for what it has no gauge for. Its histogram of response times is called rts.
-var onPage, gauges, rts = lookUp(exporter.Catalogue())
+// onPage are the names of the metrics at the per-second endpoint.
+var onPage = lookUp(exporter.Catalogue())
 
 // lookUp finds metrics by the column that they show: their names have more around it.
-func lookUp(catalogue []exporter.Metric) (onPage, gauges [metrics]string, rts string) {
+func lookUp(catalogue []exporter.Metric) (names [metrics]string) {
 	for _, x := range catalogue {
-		name := strings.Replace(strings.TrimPrefix(x.Name, "persecond_"), "_qps", "", 1)
+		name := strings.TrimPrefix(x.Name, "persecond_")
 		if x.Unit != "" {
 			name = strings.TrimSuffix(name, "_"+x.Unit)
 		}
-		m := slices.Index(shown[:], name)
-		switch {
-		case x.Type == "histogram" && !x.Seconds:
-			rts = x.Name
-		case m >= 0 && x.Seconds:
-			onPage[m] = x.Name
-		case m >= 0 && x.Type == "gauge":
-			gauges[m] = x.Name
+		if m := slices.Index(shown[:], name); m >= 0 && x.Seconds && x.Type == "gauge" {
+			names[m] = x.Name
 		}
 	}
-	return onPage, gauges, rts
+	return names
 }
 
 // adds tells which metrics add up over resources: neither peaks and extremes nor quantiles do.

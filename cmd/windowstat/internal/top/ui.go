@@ -176,7 +176,7 @@ func (u *ui) status(now time.Time) (text string, bad bool) {
 	if u.state.err != nil {
 		text := "AWAY " + since(u.away)
 		if u.board.newest == 0 {
-			text = "NO ANSWER"
+			text = "NO SECONDS"
 		}
 		parts, bad = append(parts, text+": "+strings.ReplaceAll(u.state.err.Error(), "\n", "; ")), true
 	}
@@ -185,9 +185,6 @@ func (u *ui) status(now time.Time) (text string, bad bool) {
 	}
 	if !u.restarted.IsZero() && now.Sub(u.restarted) < time.Minute {
 		parts = append(parts, "RESTARTED "+since(u.restarted)+" ago")
-	}
-	if u.state.plain {
-		parts = append(parts, "NO PAGE OF SECONDS: response times are estimates")
 	}
 	if u.board.left > 0 {
 		parts = append(parts, "TOO MANY RESOURCES: some are left out")
