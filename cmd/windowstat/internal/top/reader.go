@@ -12,9 +12,9 @@ type reader struct {
 	endpoint *Endpoint
 	minute   []string // metrics whose last minute is still to be read, one each time
 	page     *url.URL // nil until it is found
-	last     int64  // the newest second read
-	known    string // a resource with this second
-	fresh    bool   // the connection is new since then
+	last     int64    // the newest second read
+	known    string   // a resource with this second
+	fresh    bool     // the connection is new since then
 }
 
 // answer is the result of one poll.
