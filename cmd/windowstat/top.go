@@ -23,8 +23,10 @@ func topCommand() *cli.Command {
 		ArgsUsage: "[URL]",
 		Description: "URL is where the pages of a service are, " + topEndpoint + " by default: http://host:port or https://host:port,\n" +
 			"with the path of its per-second page if that is not /metrics/seconds. It is read without a cursor, so nothing is taken\n" +
-			"from the servers that scrape it. With --once the last second is written as text, columns between tabs, and the exit\n" +
-			"status is 1 if it cannot be read. NO_COLOR in the environment leaves out colours.",
+			"from the servers that scrape it. The first line is the total of the service, its inbound calls. Where nothing is inbound it\n" +
+			"is called sum, of all resources: a call below another one counts again there. With --once the last second is written as\n" +
+			"text, columns between tabs; column kind is inbound or sum for the first line, which has no resource, and resource for the\n" +
+			"others. The exit status is 1 if it cannot be read. NO_COLOR in the environment leaves out colours.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "once", Usage: "write one table as text and end; for scripts and pipes"},
 			&cli.StringFlag{Name: "sort", Value: "pass", Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight or peak"},

@@ -52,7 +52,7 @@ func TestTop(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--http.config.file", good, server.URL}, 0, "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tresource\n"},
+		{[]string{"--http.config.file", good, server.URL}, 0, "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tkind\tresource\n"},
 		{[]string{"--http.config.file", bad, server.URL}, 1, "windowstat: " + server.URL + " cannot be read: " + server.URL + "/metrics/seconds: 401 Unauthorized: who are you?\n"},
 		{[]string{server.URL}, 1, "certificate"},
 		{[]string{"http" + strings.TrimPrefix(server.URL, "https")}, 1, "400 Bad Request: Client sent an HTTP request to an HTTPS server."},

@@ -15,12 +15,13 @@ const maxResources = 20_000
 
 // board is the last minute of all resources.
 type board struct {
-	rows   map[string]*row
-	newest int64 // the last finished second, 0 while there is none
-	left   int   // values of the last answer that did not fit
+	rows    map[string]*row
+	inbound *row  // all inbound traffic; nil if there was none
+	newest  int64 // the last finished second, 0 while there is none
+	left    int   // values of the last answer that did not fit
 }
 
-// row is the last minute of a resource.
+// row is the last minute of a resource, or of a total.
 type row struct {
 	name    string
 	shown   string // the name, cleaned
@@ -34,21 +35,17 @@ func newBoard() *board { return &board{rows: map[string]*row{}} }
 func (b *board) add(samples []sample, newest int64) {
 	if newest < b.newest-minute { // the clock of the endpoint was set back
 		clear(b.rows)
-		b.newest = 0
+		b.inbound, b.newest = nil, 0
 	}
 	b.newest, b.left = max(b.newest, newest), 0
 	for _, s := range samples {
-		if s.unix > b.newest || s.unix <= b.newest-minute || s.resource == "" { // no resource of windowstat has no name
+		if s.unix > b.newest || s.unix <= b.newest-minute {
 			continue
 		}
-		r := b.rows[s.resource]
+		r := b.row(s.resource)
 		if r == nil {
-			if len(b.rows) >= maxResources {
-				b.left++
-				continue
-			}
-			r = &row{name: s.resource, shown: clean(s.resource)}
-			b.rows[s.resource] = r
+			b.left++
+			continue
 		}
 		r.last = max(r.last, s.unix)
 		x := &r.seconds[s.unix%minute]
@@ -62,6 +59,25 @@ func (b *board) add(samples []sample, newest int64) {
 			delete(b.rows, name)
 		}
 	}
+	if b.inbound != nil && b.inbound.last <= b.newest-minute {
+		b.inbound = nil
+	}
+}
+
+// row returns the row of a resource or of all inbound traffic, a new one if there is none, nil if there is no room for it.
+func (b *board) row(resource string) *row {
+	if resource == inbound {
+		if b.inbound == nil {
+			b.inbound = &row{shown: kindInbound}
+		}
+		return b.inbound
+	}
+	r := b.rows[resource]
+	if r == nil && len(b.rows) < maxResources {
+		r = &row{name: resource, shown: clean(resource)}
+		b.rows[resource] = r
+	}
+	return r
 }
 
 // at returns a second of the resource; all its values are unknown if there is none.
@@ -92,9 +108,18 @@ func (r *row) history(until int64, n int) []second {
 	return list
 }
 
-// total returns the sum of all resources.
-func (b *board) total() *row {
-	all := &row{shown: "all", last: b.newest}
+// total returns the total of the service: all inbound traffic, or else the sum of the resources.
+func (b *board) total() line {
+	if b.inbound != nil {
+		return b.line(b.inbound)
+	}
+	return b.line(b.sum())
+}
+
+// sum returns the sum of the resources. A call below another one counts again, so it is no total; where nothing is inbound
+// there is none.
+func (b *board) sum() *row {
+	all := &row{shown: kindSum, last: b.newest}
 	for _, r := range b.rows {
 		for i := range r.seconds {
 			s := &r.seconds[i]
@@ -111,6 +136,22 @@ func (b *board) total() *row {
 	return all
 }
 
+// The kinds of lines. The total is one of the first two, and shown by that name.
+const (
+	kindInbound  = "inbound"
+	kindSum      = "sum"
+	kindResource = "resource"
+)
+
+// line is the last second of a row.
+type line struct {
+	row    *row
+	second second
+	stale  bool // there is a newer second without it
+}
+
+func (b *board) line(r *row) line { return line{row: r, second: r.now(), stale: r.last < b.newest} }
+
 // order is how a table is sorted.
 type order struct {
 	column  int // of columns
@@ -124,7 +165,7 @@ func (b *board) table(o order, filter string) []line {
 	list := make([]line, 0, len(b.rows))
 	for _, r := range b.rows {
 		if strings.Contains(strings.ToLower(r.shown), filter) {
-			list = append(list, line{row: r, second: r.now(), stale: r.last < b.newest})
+			list = append(list, b.line(r))
 		}
 	}
 	sign := 1
@@ -146,13 +187,6 @@ func (b *board) table(o order, filter string) []line {
 		)
 	})
 	return list
-}
-
-// line is a resource in a table.
-type line struct {
-	row    *row
-	second second
-	stale  bool
 }
 
 // compare orders booleans, false first.

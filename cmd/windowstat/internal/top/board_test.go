@@ -15,7 +15,7 @@ func counted(unix int64, passes map[string]float64) (list []sample) {
 	return list
 }
 
-func names(lines []line) string {
+func titles(lines []line) string {
 	var list []string
 	for _, l := range lines {
 		list = append(list, l.row.shown)
@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 		{"pass", false, "st /", "POST /c"},
 		{"pass", false, "none", ""},
 	} {
-		if got := names(b.table(order{column(tc.column), tc.reverse}, tc.filter)); got != tc.want {
+		if got := titles(b.table(order{column(tc.column), tc.reverse}, tc.filter)); got != tc.want {
 			t.Errorf("%+v: got %s", tc, got)
 		}
 	}
@@ -97,7 +97,7 @@ func TestMinute(t *testing.T) {
 	if now := b.rows["a"].now(); now.unix != 1099 || now.values[peak] != 960 || now.values[pass] != 1099 {
 		t.Errorf("%+v", now)
 	}
-	if all := b.total(); all.at(1050).values[pass] != 1051 || all.at(1099).values[pass] != 1099 || !math.IsNaN(all.at(1099).values[peak]) || !math.IsNaN(all.at(1093).values[pass]) {
+	if all := b.total().row; all.at(1050).values[pass] != 1051 || all.at(1099).values[pass] != 1099 || !math.IsNaN(all.at(1099).values[peak]) || !math.IsNaN(all.at(1093).values[pass]) {
 		t.Errorf("%+v", all)
 	}
 	// A minute later there is nothing left of it.

@@ -131,7 +131,10 @@ func (u *ui) drawTitle(c *canvas, now time.Time) int {
 	if u.filter != "" {
 		count += fmt.Sprintf(", %d with %q", len(u.board.table(u.order, u.filter)), clean(u.filter))
 	}
-	c.text(x, y, c.width, count, plain)
+	x = c.text(x, y, c.width, count, plain)
+	if n > 0 && u.board.inbound == nil {
+		c.text(x, y, c.width, "  sum: nested calls count again", notice)
+	}
 	return y + 1
 }
 
@@ -180,10 +183,10 @@ func (u *ui) drawTable(c *canvas, y, bottom int) {
 		y++
 	}
 	if bottom-y > 3 && u.board.newest > 0 {
-		total := u.board.total()
-		now := total.at(total.last)
-		u.drawLine(c, y, total.shown, &now, bold, u.state.err != nil)
-		u.drawGraph(c, y, total, u.state.err != nil)
+		l := u.board.total()
+		stale := l.stale || u.state.err != nil
+		u.drawLine(c, y, l.row.shown, &l.second, bold, stale)
+		u.drawGraph(c, y, l.row, stale)
 		y++
 	}
 	u.height = max(bottom-y, 0)

@@ -78,7 +78,7 @@ func newEndpoint(t testing.TB, url string) *Endpoint {
 
 func newReader(t testing.TB, url string) *reader {
 	t.Helper()
-	return &reader{endpoint: newEndpoint(t, url), minute: onPage[:]}
+	return &reader{endpoint: newEndpoint(t, url), minute: every}
 }
 
 func once(t *testing.T, url string, o Options) string {
@@ -94,7 +94,7 @@ func once(t *testing.T, url string, o Options) string {
 func TestOnce(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
-	if got, want := once(t, base, Options{}), "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tresource\n"; got != want {
+	if got, want := once(t, base, Options{}), "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tkind\tresource\n"; got != want {
 		t.Errorf("nothing was counted, and there is\n%q", got)
 	}
 	s.calls("a", 7, 10*time.Millisecond) // the peak of the minute
@@ -104,16 +104,17 @@ func TestOnce(t *testing.T) {
 	s.calls("a", 3, 2500*time.Microsecond)
 	at := s.now.Unix() - 1
 	row := func(f string) string { return fmt.Sprintf("%d\t%s\n", at, strings.ReplaceAll(f, " ", "\t")) }
-	head := "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tresource\n"
-	a, b, c := row(`4 0 1 1.875 2.5 0 7 a`), row(`0 1 0 - - 0 0 b\t\x1b[2J`), row(`1 0 0 - - 1 1 c`)
+	head := "second\tpass\tblock\texception\trt_mean_ms\trt_p99_ms\tin_flight\tpeak\tkind\tresource\n"
+	sum := row(`5 1 1 1.875 - 1 - sum `) // nothing is inbound
+	a, b, c := row(`4 0 1 1.875 2.5 0 7 resource a`), row(`0 1 0 - - 0 0 resource b\t\x1b[2J`), row(`1 0 0 - - 1 1 resource c`)
 	for _, tc := range []struct {
 		o    Options
 		want string
 	}{
-		{Options{}, head + a + c + b},
-		{Options{Sort: "block"}, head + b + a + c},
-		{Options{Sort: "resource", Filter: "A"}, head + a},
-		{Options{Sort: "in_flight", Filter: "C"}, head + c},
+		{Options{}, head + sum + a + c + b},
+		{Options{Sort: "block"}, head + sum + b + a + c},
+		{Options{Sort: "resource", Filter: "A"}, head + sum + a},
+		{Options{Sort: "in_flight", Filter: "C"}, head + sum + c},
 	} {
 		if got := once(t, base, tc.o); got != tc.want {
 			t.Errorf("%+v: got\n%swant\n%s", tc.o, got, tc.want)
@@ -438,8 +439,11 @@ func TestNamesOfMetrics(t *testing.T) {
 		known[m.Name] = m
 	}
 	for m, column := range shown {
-		if x := known[onPage[m]]; !x.Seconds || x.Name != "persecond_"+column && x.Name != "persecond_"+column+"_"+x.Unit {
-			t.Errorf("%s is read from %q", column, onPage[m])
+		for i, name := range onPage[m].list() {
+			x, prefix := known[name], []string{"persecond_", "persecond_inbound_"}[i]
+			if !x.Seconds || len(x.Labels) != 1-i || x.Name != prefix+column && x.Name != prefix+column+"_"+x.Unit {
+				t.Errorf("%s is read from %q", column, name)
+			}
 		}
 	}
 	if known[overflow].Name == "" {

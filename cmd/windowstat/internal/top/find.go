@@ -16,7 +16,7 @@ func (r *reader) find(ctx context.Context) error {
 	var found, failed []error
 	absent := false
 	for _, u := range r.endpoint.pages() {
-		p, _, err := r.get(ctx, u, url.Values{"metric": {onPage[pass]}, "window": {"1s"}})
+		p, known, err := r.probe(ctx, u)
 		switch {
 		case err != nil && statusOf(err) == 0:
 			return err // the other page would fail alike
@@ -24,7 +24,7 @@ func (r *reader) find(ctx context.Context) error {
 			failed = append(failed, err)
 			absent = absent || statusOf(err) == http.StatusNotFound
 		case p.kind() == secondsPage:
-			r.page = u
+			r.page, r.names = u, known
 			return nil
 		case p.kind() == metricsPage:
 			found = append(found, fmt.Errorf("%s has metrics of windowstat, but no seconds of resources", clean(u.Redacted())))
@@ -37,6 +37,40 @@ func (r *reader) find(ctx context.Context) error {
 		all = append(all, errNoSeconds)
 	}
 	return errors.Join(all...)
+}
+
+// probe requests the last second from a page, and returns the names that it knows of each metric. A page refuses requests
+// for names that it does not know: an older windowstat has none of inbound traffic, and one that reads logs may have no
+// response times.
+func (r *reader) probe(ctx context.Context, u *url.URL) (p page, known [metrics][]string, err error) {
+	ask := func(list ...string) (page, error) {
+		p, _, err := r.get(ctx, u, url.Values{"metric": list, "window": {"1s"}})
+		return p, err
+	}
+	var all []string
+	for m := range known {
+		known[m] = onPage[m].list()
+		all = append(all, known[m]...)
+	}
+	refused := func(err error) bool { return statusOf(err) == http.StatusBadRequest }
+	if p, err = ask(all...); !refused(err) {
+		return p, known, err
+	}
+	if p, err = ask(onPage[pass].resources); err != nil {
+		return nil, known, err
+	}
+	for m, list := range known {
+		known[m] = nil
+		for _, name := range list {
+			switch _, err := ask(name); {
+			case err == nil:
+				known[m] = append(known[m], name)
+			case !refused(err):
+				return nil, known, err
+			}
+		}
+	}
+	return p, known, nil
 }
 
 // statusOf returns the status of the response that is the error, 0 if there was none.

@@ -37,17 +37,20 @@ func (o Options) Check() error {
 	return err
 }
 
-// Once writes the last finished second of every resource as text: a line each, columns separated by tabs, below a line with
-// their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean and the p99
-// of response times in milliseconds; how many calls were in flight when the second ended; the most that passed in any
-// sliding second of the last minute; and the resource, escaped as in a Go string. An unknown value is "-", such as the response
+// Once writes the last finished second as text: a line for the total and for every resource, columns separated by tabs, below
+// a line with their names. The columns are the Unix time of the second; calls that passed, were blocked, failed; the mean
+// and the p99 of response times in milliseconds; how many calls were in flight when the second ended; the most that passed
+// in any sliding second of the last minute; the kind of the line; and the resource, escaped as in a Go string.
+//
+// The total comes first, whatever the filter. It has no resource, and its kind is inbound, or where nothing is inbound sum,
+// of all resources, with every call below another one counted again. The other lines have the kind resource. An unknown value is "-", such as the response
 // time if no call ended.
 func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
 		return err
 	}
-	r := reader{endpoint: e, minute: onPage[peak : peak+1]} // all other columns are about the last second
+	r := reader{endpoint: e, minute: []metric{peak}} // all other columns are about the last second
 	a := r.read(ctx)
 	if a.err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e, a.err)
@@ -61,16 +64,22 @@ func Once(ctx context.Context, w io.Writer, e *Endpoint, o Options) error {
 	for _, c := range columns[1:] {
 		fmt.Fprintf(out, "\t%s", c.heading())
 	}
-	fmt.Fprintln(out, "\tresource")
-	for _, l := range b.table(by, o.Filter) {
+	fmt.Fprintln(out, "\tkind\tresource")
+	write := func(l *line, kind, resource string) {
 		if l.stale {
-			continue
+			return
 		}
 		fmt.Fprintf(out, "%d", l.second.unix)
 		for _, c := range columns[1:] {
 			fmt.Fprintf(out, "\t%s", c.write(&l.second))
 		}
-		fmt.Fprintf(out, "\t%s\n", l.row.shown)
+		fmt.Fprintf(out, "\t%s\t%s\n", kind, resource)
+	}
+	if total := b.total(); len(b.rows) > 0 || b.inbound != nil {
+		write(&total, total.row.shown, "")
+	}
+	for _, l := range b.table(by, o.Filter) {
+		write(&l, kindResource, l.row.shown)
 	}
 	return out.Flush()
 }

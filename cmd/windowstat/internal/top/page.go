@@ -107,7 +107,7 @@ const overflow = "overflow_events_total"
 // kind tells pages apart by their metrics. The per-second page is empty while nothing was counted.
 func (p page) kind() kind {
 	switch {
-	case len(p) == 0 || slices.ContainsFunc(onPage[:], func(name string) bool { return p.find(name) != nil }):
+	case len(p) == 0 || slices.ContainsFunc(onPage[:], func(n names) bool { return p.find(n.resources) != nil || p.find(n.inbound) != nil }):
 		return secondsPage
 	case p.find(overflow) != nil:
 		return metricsPage
@@ -117,15 +117,17 @@ func (p page) kind() kind {
 
 // seconds returns the samples of the per-second page.
 func (p page) seconds() (list []sample, err error) {
-	for m, name := range onPage {
-		for _, x := range p.find(name).GetMetric() {
-			resource, err := resourceOf(x)
-			if err != nil {
-				return nil, err
-			}
-			unix := x.GetTimestampMs() / 1000
-			if v := valueOf(x); unix > 0 && !math.IsInf(v, 0) {
-				list = append(list, sample{resource, unix, metric(m), v})
+	for m, n := range onPage {
+		for _, name := range n.list() {
+			for _, x := range p.find(name).GetMetric() {
+				resource, err := resourceOf(x)
+				if err != nil {
+					return nil, err
+				}
+				unix, v := x.GetTimestampMs()/1000, valueOf(x)
+				if of := (resource == inbound) == (name == n.inbound); of && unix > 0 && !math.IsInf(v, 0) {
+					list = append(list, sample{resource, unix, metric(m), v})
+				}
 			}
 		}
 	}
@@ -140,7 +142,7 @@ func valueOf(x *dto.Metric) float64 {
 	return x.GetGauge().GetValue()
 }
 
-// resourceOf returns the resource label of a series.
+// resourceOf returns the resource label of a series, empty if it has none.
 func resourceOf(x *dto.Metric) (string, error) {
 	for _, label := range x.GetLabel() {
 		if label.GetName() != "resource" {

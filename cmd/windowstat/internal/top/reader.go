@@ -10,11 +10,12 @@ import (
 // reader polls an endpoint for new seconds. One goroutine at a time may use it.
 type reader struct {
 	endpoint *Endpoint
-	minute   []string // metrics whose last minute is still to be read, one each time
-	page     *url.URL // nil until it is found
-	last     int64    // the newest second read
-	known    string   // a resource with this second
-	fresh    bool     // the connection is new since then
+	minute   []metric          // those whose last minute is still to be read, one each time
+	page     *url.URL          // nil until it is found
+	names    [metrics][]string // of each metric, those that the page knows
+	last     int64             // the newest second read
+	known    string            // a resource with this second, inbound if there is none
+	fresh    bool              // the connection is new since then
 }
 
 // answer is the result of one poll.
@@ -36,8 +37,9 @@ func (r *reader) read(ctx context.Context) answer {
 	}
 	for i := range a.samples {
 		if s := &a.samples[i]; s.unix == a.newest && s.metric == inFlight {
-			r.last, r.known = s.unix, s.resource
-			break
+			if r.last, r.known = s.unix, s.resource; r.known != inbound {
+				break
+			}
 		}
 	}
 	return a
@@ -49,7 +51,7 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 			return a, err
 		}
 	}
-	p, at, err := r.ask(ctx, 1, "")
+	p, at, err := r.ask(ctx, 1, every...)
 	if err != nil {
 		return a, err
 	}
@@ -62,7 +64,7 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 		return a, err
 	}
 	until := newest(a.samples)
-	if until == 0 { // there is no resource
+	if until == 0 { // nothing was counted
 		a.newest = at.Unix() - 1
 		return a, nil
 	}
@@ -77,6 +79,9 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 			a.samples = append(a.samples, s)
 		}
 	}
+	if a.restarted {
+		r.page = nil // another version may know other metrics
+	}
 	return a, err
 }
 
@@ -86,19 +91,22 @@ const few = 5
 
 // missed returns what is missing before the second until.
 func (r *reader) missed(ctx context.Context, until int64) ([]sample, error) {
-	window, metric := int64(minute), ""
+	window, list := int64(minute), every
 	if gap := until - r.last - 1; r.last > 0 && gap > 0 {
 		if window = gap + 2; gap > few { // a second may end meanwhile
-			r.minute = onPage[:]
+			r.minute = every
 		}
 	}
 	if window > few+2 {
+		for len(r.minute) > 0 && len(r.names[r.minute[0]]) == 0 {
+			r.minute = r.minute[1:]
+		}
 		if len(r.minute) == 0 {
 			return nil, nil
 		}
-		window, metric, r.minute = minute, r.minute[0], r.minute[1:]
+		window, list, r.minute = minute, r.minute[:1], r.minute[1:]
 	}
-	p, _, err := r.ask(ctx, window, metric)
+	p, _, err := r.ask(ctx, window, list...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +120,11 @@ func (r *reader) get(ctx context.Context, u *url.URL, q url.Values) (page, time.
 	return p, a.at, err
 }
 
-// ask requests the last seconds, of all metrics or of one. For a whole minute the endpoint may send fewer.
-func (r *reader) ask(ctx context.Context, window int64, metric string) (page, time.Time, error) {
-	q := url.Values{"metric": onPage[:]}
-	if metric != "" {
-		q.Set("metric", metric)
+// ask requests the last seconds of some metrics. For a whole minute the endpoint may send fewer.
+func (r *reader) ask(ctx context.Context, window int64, list ...metric) (page, time.Time, error) {
+	q := url.Values{}
+	for _, m := range list {
+		q["metric"] = append(q["metric"], r.names[m]...)
 	}
 	if window < minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
@@ -128,9 +136,11 @@ func (r *reader) ask(ctx context.Context, window int64, metric string) (page, ti
 // reports false if it cannot tell.
 func (r *reader) restarted(ctx context.Context, until int64) bool {
 	window := time.Duration(until-r.last+2) * time.Second
-	p, _, err := r.get(ctx, r.page, url.Values{
-		"metric": {onPage[inFlight]}, "resource": {r.known}, "window": {window.String()},
-	})
+	q := url.Values{"metric": r.names[inFlight], "window": {window.String()}}
+	if r.known != inbound {
+		q.Set("resource", r.known)
+	}
+	p, _, err := r.get(ctx, r.page, q)
 	if err != nil {
 		return false
 	}

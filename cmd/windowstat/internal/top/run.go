@@ -29,7 +29,7 @@ func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error
 	all.Go(func() { screen.ChannelEvents(events, ctx.Done()) })
 
 	u := &ui{endpoint: e.String(), board: newBoard(), order: by, filter: o.Filter}
-	r := &reader{endpoint: e, minute: onPage[:]}
+	r := &reader{endpoint: e, minute: every}
 	answers := make(chan answer, 1)
 	asking := false
 	timer := time.NewTimer(0)

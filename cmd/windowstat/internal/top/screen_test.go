@@ -107,9 +107,9 @@ func TestScreen(t *testing.T) {
 	defer func() { time.Local = local }()
 	time.Local = time.UTC
 	got := strings.Join(drawn(t, busy("GET /a", "GET /b"), 80, 8), "\n")
-	const want = `http://127.0.0.1:9719  00:17:49  2 resources
+	const want = `http://127.0.0.1:9719  00:17:49  2 resources  sum: nested calls count again
 RESOURCE   PASS/s BLOCK/s  EXC/s     RT    P99 FLIGHT   PEAK LAST 19 s
-all           118       0      1 50.0ms      -      6      - █████████▇█████████
+sum           118       0      1 50.0ms      -      6      - █████████▇█████████
 GET /b        109       0      1 50.0ms  200ms      3      7 ███████████████████
 GET /a          9       0      0 50.0ms  200ms      3      7 ▂▃▄▅▅▆▇██▁▂▃▄▅▅▆▇██
 
@@ -184,8 +184,8 @@ func TestKeys(t *testing.T) {
 		{"/ b", "filter: b", "GET /a "},
 		{"/ b enter", `1 with "b"`, "filter: b"},
 		{"/ bx back enter", `1 with "b"`, "GET /a "},
-		{"/ b esc", "3 resources\n", "filter:"},
-		{"/ b enter esc", "3 resources\n", "filter:"},
+		{"/ b esc", "3 resources  sum:", "filter:"},
+		{"/ b enter esc", "3 resources  sum:", "filter:"},
 		{"/ q enter", "no resource has this in its name", "GET"},
 		{"/ bbb ctrl-u a", `1 with "a"`, "GET /b"},
 		{"enter", "\nGET /c\nSECOND ", "RESOURCE"},

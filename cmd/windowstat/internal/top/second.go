@@ -9,22 +9,39 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// onPage are the names of the metrics at the per-second endpoint.
+// names are the names of each metric on the per-second page: of resources, and of all inbound traffic.
+type names struct{ resources, inbound string }
+
+func (n names) list() []string { return []string{n.resources, n.inbound} }
+
 var onPage = lookUp(exporter.Catalogue())
 
 // lookUp finds metrics by the column that they show: their names have more around it.
-func lookUp(catalogue []exporter.Metric) (names [metrics]string) {
+func lookUp(catalogue []exporter.Metric) (all [metrics]names) {
 	for _, x := range catalogue {
-		name := strings.TrimPrefix(x.Name, "persecond_")
+		name, isInbound := strings.CutPrefix(strings.TrimPrefix(x.Name, "persecond_"), "inbound_")
 		if x.Unit != "" {
 			name = strings.TrimSuffix(name, "_"+x.Unit)
 		}
-		if m := slices.Index(shown[:], name); m >= 0 && x.Seconds && x.Type == "gauge" {
-			names[m] = x.Name
+		m := slices.Index(shown[:], name)
+		switch {
+		case m < 0 || !x.Seconds || x.Type != "gauge":
+		case isInbound:
+			all[m].inbound = x.Name
+		default:
+			all[m].resources = x.Name
 		}
 	}
-	return names
+	return all
 }
+
+// every has every metric.
+var every = func() (list []metric) {
+	for m := range metrics {
+		list = append(list, m)
+	}
+	return list
+}()
 
 // adds tells which metrics add up over resources: neither peaks and extremes nor quantiles do.
 var adds = func() (list [metrics]bool) {
@@ -58,7 +75,7 @@ func (s *second) mean() float64 {
 	return s.values[rtSum] / s.values[complete]
 }
 
-// add adds another resource's second to a total.
+// add adds another resource's second to a sum.
 func (s *second) add(other *second) {
 	for m, v := range other.values {
 		switch {
@@ -70,6 +87,9 @@ func (s *second) add(other *second) {
 		}
 	}
 }
+
+// inbound is all inbound traffic, in the place of a resource: no resource has an empty name.
+const inbound = ""
 
 // sample is one value of a resource in a second.
 type sample struct {

@@ -1,0 +1,203 @@
+package top
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// inboundCalls makes n inbound calls of a resource, each with a call of "db" below it, beside one that stays in flight, one
+// that is refused and one in the background, and ends with the second.
+func (s *service) inboundCalls(t *testing.T, resource string, n int, rt time.Duration) {
+	t.Helper()
+	enter := func(resource string, err error, opts ...collector.Option) (below, exit func()) {
+		ctx, e, wrong := s.Enter(t.Context(), resource, opts...)
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		below = func() {
+			_, db, wrong := s.Enter(ctx, "db")
+			if wrong != nil {
+				t.Fatal(wrong)
+			}
+			db.Exit(nil)
+		}
+		return below, func() { e.Exit(err) }
+	}
+	enter(resource, nil, collector.Inbound())
+	_, exit := enter("job", nil)
+	exit()
+	s.Block(t.Context(), resource, "full", collector.Inbound())
+	for i := range n {
+		var err error
+		if i == 0 {
+			err = errors.New("x")
+		}
+		below, exit := enter(resource, err, collector.Inbound())
+		below()
+		s.now = s.now.Add(rt)
+		exit()
+	}
+	s.end()
+}
+
+// cut is the text of [Once] without the header and the seconds.
+func cut(text string) (list []string) {
+	for _, s := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
+		_, s, _ = strings.Cut(s, "\t")
+		list = append(list, strings.ReplaceAll(s, "\t", " "))
+	}
+	return list
+}
+
+// The total of a service is its inbound calls, known in every column: calls below others and in the background are no part
+// of it. A resource that is called like a total stays a resource.
+func TestTotalIsInbound(t *testing.T) {
+	s := newService(t)
+	base := s.serve(t)
+	for _, name := range []string{kindInbound, kindSum, "all", collector.InboundTotal} {
+		s.Resource(name).Block("")
+	}
+	s.inboundCalls(t, "GET /a", 9, time.Millisecond)
+	s.inboundCalls(t, kindInbound, 4, 50*time.Millisecond)
+	want := []string{
+		"5 1 1 50 50 2 10 inbound ",
+		"5 1 1 50 50 1 5 resource inbound",
+		"4 0 0 0 0 0 9 resource db",
+		"1 0 0 0 0 0 1 resource job",
+		"0 0 0 - - 1 10 resource GET /a",
+		"0 0 0 - - 0 0 resource ___total_inbound_traffic__",
+		"0 0 0 - - 0 0 resource all",
+		"0 0 0 - - 0 0 resource sum",
+	}
+	for _, filter := range []string{"", "a"} {
+		got := cut(once(t, base, Options{Filter: filter}))
+		for i := range got {
+			if i < len(want) && filter == "" && got[i] != want[i] || i == 0 && got[0] != want[0] {
+				t.Errorf("line %d with %q is %q, want %q", i, filter, got[i], want[i])
+			}
+		}
+		if n := map[string]int{"": 8, "a": 4}[filter]; len(got) != n {
+			t.Errorf("%q has %d lines:\n%s", filter, len(got), strings.Join(got, "\n"))
+		}
+	}
+	// The screen has the same, and both seconds of it.
+	r, u := newReader(t, base), &ui{endpoint: base, board: newBoard(), order: order{column: 1}}
+	for range metrics + 1 {
+		u.take(r.read(t.Context()), s.now)
+	}
+	got := strings.Join(drawn(t, u, 100, 14), "\n")
+	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2 10 █▅" || strings.Contains(got, "nested") || !strings.Contains(got, "  7 resources\n") {
+		t.Errorf("the screen is\n%s", got)
+	}
+	if first := u.board.total().row.at(s.now.Unix() - 2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || first.values[inFlight] != 1 {
+		t.Errorf("the first second is %+v", first)
+	}
+	// A service without new calls has a total of 0. A minute without a word of it, and there is none.
+	s.end()
+	if got := cut(once(t, base, Options{Filter: "none"})); fmt.Sprint(got) != "[0 0 0 - - 2 10 inbound ]" {
+		t.Errorf("%q", got)
+	}
+	if u.board.add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); u.board.total().row.shown != kindSum {
+		t.Error("the total is as old as it is")
+	}
+}
+
+// Where nothing is inbound, or the page cannot say, the first row is the sum of the others, and is called so: with what adds
+// up, and without peaks and quantiles. The screen says what it is.
+func TestSumWithoutATotal(t *testing.T) {
+	older := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.RawQuery, "inbound") {
+				http.Error(w, `unknown metric "persecond_inbound_pass"`, http.StatusBadRequest)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+	for _, inbound := range []bool{false, true} {
+		s := newService(t)
+		if inbound { // and the page is of an older windowstat
+			s.inboundCalls(t, "a", 2, time.Millisecond)
+			s.mux = http.NewServeMux()
+			s.mux.Handle("/metrics/seconds", older(s.seconds))
+		} else {
+			s.calls("a", 3, time.Millisecond)
+			s.Resource("db").Enter()
+			_ = s.Resource("a").Do(func() error { return errors.New("x") })
+			s.end()
+		}
+		base := s.serve(t)
+		want := map[bool]string{false: "2 0 1 0 - 1 - sum ", true: "6 1 1 0.4 - 1 - sum "}[inbound]
+		if got := cut(once(t, base, Options{})); got[0] != want {
+			t.Errorf("the total is %q, want %q", got[0], want)
+		}
+		r, u := newReader(t, base), &ui{endpoint: "http://x", board: newBoard(), order: order{column: 1}}
+		for range metrics + 1 {
+			a := r.read(t.Context())
+			if u.take(a, s.now); a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+		if got := strings.Join(drawn(t, u, 80, 10), "\n"); !strings.Contains(got, "resources  sum: nested calls count again\n") || !strings.Contains(got, "\nsum ") {
+			t.Errorf("the screen is\n%s", got)
+		}
+		if now := u.board.total().second; !math.IsNaN(now.values[peak]) || !math.IsNaN(now.values[rtP99]) {
+			t.Errorf("%+v", now)
+		}
+	}
+}
+
+// A page without response times is read, and has none.
+func TestUntimed(t *testing.T) {
+	s := &service{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), mux: http.NewServeMux()}
+	var err error
+	if s.Collector, err = collector.New(collector.Options{Now: func() time.Time { return s.now }, DurationsUnknown: true}); err != nil {
+		t.Fatal(err)
+	}
+	if s.seconds, err = prom.NewSeconds(s.Collector, prom.SecondsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.mux.Handle("/metrics/seconds", s.seconds)
+	s.inboundCalls(t, "a", 2, 0)
+	s.calls("b", 9, 0)
+	base := s.serve(t)
+	if got := cut(once(t, base, Options{}))[0]; got != "0 0 0 - - 1 3 inbound " {
+		t.Errorf("the total is %q", got)
+	}
+	r := newReader(t, base)
+	b := newBoard()
+	for range metrics + 1 {
+		a := r.read(t.Context())
+		if b.add(a.samples, a.newest); a.err != nil {
+			t.Fatal(a.err)
+		}
+	}
+	if x := b.total().row.at(s.now.Unix() - 2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
+		t.Errorf("%+v", x)
+	}
+}
+
+// Only a series of the total's name and without a resource is one of the total.
+func TestForeignTotals(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, `windowstat_persecond_pass{resource="a"} 7 1767323045000
+windowstat_persecond_pass{resource=""} 100 1767323045000
+windowstat_persecond_pass 100 1767323045000
+windowstat_persecond_inbound_pass{resource="a"} 100 1767323045000
+`)
+	}))
+	defer server.Close()
+	if got := cut(once(t, server.URL, Options{})); fmt.Sprint(got) != "[7 - - - - - - sum  7 - - - - - - resource a]" {
+		t.Errorf("%q", got)
+	}
+}
