@@ -35,8 +35,8 @@ func (e *Entry) Exit(err error) {
 	}
 }
 
-// exitWith asks whether the error is an exception. Whatever the answer, even a panic, the call ends. It returns how many
-// completions were counted.
+// exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
+// returns how many completions were counted.
 func (e *Entry) exitWith(err error) (n int64) {
 	if e.leaf == nil {
 		return 0
@@ -45,11 +45,18 @@ func (e *Entry) exitWith(err error) (n int64) {
 	failed := true
 	defer func() {
 		if n = e.call.End(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
-			e.leaf.resource.exceptions.add(c.opts.ExceptionClass(err), n)
+			e.leaf.resource.classify(err, n)
 		}
 	}()
 	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
 	return 0 // replaced when the call ends
+}
+
+// classify counts exceptions by their class, as [Unspecified] if the function that tells it does not return.
+func (r *Resource) classify(err error, n int64) {
+	class := ""
+	defer func() { r.exceptions.add(class, n) }()
+	class = r.c.opts.ExceptionClass(err)
 }
 
 // run exits the entry when f has returned, with its error, or panicked.

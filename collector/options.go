@@ -45,10 +45,11 @@ type Options struct {
 	// Windows shape the windows and the histogram of every resource.
 	Windows node.Options
 	// Exception decides which errors count as exceptions, [IsException] if nil. It is asked for every error but
-	// [ErrBlocked], which never is one, and [ErrPanicked], which always is. See [Ignore] and [Only].
+	// [ErrBlocked], which never is one, and [ErrPanicked], which always is. See [Ignore] and [Only]. If it panics, the call
+	// has ended with an exception, and the panic goes on, out of [Entry.Exit].
 	Exception func(error) bool
 	// ExceptionClass gives exceptions a class to be counted by, such as their type: a few words, see [Resource.Exceptions].
-	// Nil gives them none. A panic is [ErrPanicked].
+	// Nil gives them none. A panic is [ErrPanicked]. If it panics itself, the class is [Unspecified], and the panic goes on.
 	ExceptionClass func(error) string
 	// DurationsUnknown marks calls whose response times are unknown, such as those read from a log without durations. They
 	// count as 0, and exporters leave out every metric of response times.
@@ -58,7 +59,7 @@ type Options struct {
 	After time.Time
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
 	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
-	// locks, so it must not use the Collector. A prioritized call waits by the machine's clock all the same.
+	// locks, so it must neither use the Collector nor panic, nor end its goroutine. A prioritized call waits by the machine's clock all the same.
 	Now func() time.Time
 }
 

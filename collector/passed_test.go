@@ -1,13 +1,14 @@
 package collector_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call that passed in the process before this one completes here, and neither passes nor uses a limit up, nor is
+// A call that passed in the process before this one completes here, and neither passes nor uses a limit on QPS up, nor is
 // refused by one.
 func TestPassed(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
@@ -46,5 +47,30 @@ func TestPassed(t *testing.T) {
 	}
 	if total := c.Inbound().Snapshot(nil).Total; total.Complete != 3 || total.RTSum != 12*time.Second || c.Resource("a").InFlight() != 0 {
 		t.Errorf("total: %+v", total)
+	}
+}
+
+// What is in flight is in flight, wherever it passed: a limit on concurrency has no room for another call beside it. It
+// refuses no call that has passed already.
+func TestPassedCallsUseUpConcurrency(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 2})
+	r := c.Resource("a")
+	var entries []*collector.Entry
+	for range 3 {
+		_, e, err := c.Enter(t.Context(), "a", collector.Passed())
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	for i, e := range entries {
+		refused := new(collector.BlockedError)
+		if _, err := r.TryEnter(); !errors.As(err, &refused) && i < 2 {
+			t.Errorf("a call entered beside %d", r.InFlight())
+		} else if i < 2 && refused.Reading != r.InFlight() {
+			t.Errorf("%d in flight, and the limit has read %d", r.InFlight(), refused.Reading)
+		}
+		e.Exit(nil)
 	}
 }

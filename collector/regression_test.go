@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,6 +279,56 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 					t.Fatalf("%s: second %d of %s is %+v (%t) at %v", name, i, r.Name(), m, ok, f.now())
 				}
 			}
+		}
+	}
+}
+
+// An exception whose class could not be told, because the function panicked or ended its goroutine, was in no class: they
+// added up to fewer exceptions than there were. Whatever does not return, the call leaves once.
+func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
+	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
+		for _, broken := range []string{"Exception", "ExceptionClass"} {
+			t.Run(broken+" "+way, func(t *testing.T) {
+				at := func(here string) {
+					if here == broken {
+						end()
+					}
+				}
+				c := newCollector(t, collector.Options{
+					Exception:      func(error) bool { at("Exception"); return true },
+					ExceptionClass: func(error) string { at("ExceptionClass"); return "bad" },
+				})
+				r := c.Resource("a")
+				calls := []func(){
+					func() { e := r.Enter(); defer e.Exit(errBad); e.Exit(errBad) },
+					func() { e := r.Enter(); e.ExitTrace(errBad, "id") },
+					func() { _ = r.Do(func() error { return errBad }) },
+					func() { _ = c.Do(t.Context(), "a", func(context.Context) error { return errBad }) },
+				}
+				for _, call := range calls {
+					done := make(chan any)
+					go func() {
+						var v any
+						defer func() { done <- v }()
+						defer func() { v = recover() }()
+						call()
+					}()
+					if v := <-done; way == "panic" && v != "boom" {
+						t.Errorf("the panic that came out is %v", v)
+					}
+				}
+				var sum int64
+				for class, n := range r.Exceptions() {
+					if (class == collector.Unspecified) != (broken == "ExceptionClass") {
+						t.Errorf("%d in the class %q", n, class)
+					}
+					sum += n
+				}
+				n := int64(len(calls))
+				if s := r.Snapshot(nil); s.Total.Complete != n || s.Total.Exception != n || sum != n || s.InFlight != 0 {
+					t.Errorf("%d in classes, %d in flight, %+v", sum, s.InFlight, s.Total)
+				}
+			})
 		}
 	}
 }

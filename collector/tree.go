@@ -20,7 +20,8 @@ const (
 // TreeNode is a node of the call tree: the root, an entrance below it, or a resource in the context of an entrance
 // (Sentinel's DefaultNode) below each entry that it was called from. So a resource has one node in each context, which is
 // the child of all its callers, and its own if it calls itself: the tree is a graph, and a program that prints it must
-// stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked.
+// stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked. A nil *TreeNode, as a nil
+// Collector has, is idle and has no children.
 type TreeNode struct {
 	life     // with the resource, nil for the root and for entrances
 	name     string
@@ -45,15 +46,28 @@ func (c *Collector) Tree() *TreeNode {
 }
 
 // Name is the name of the resource or of the entrance, or [Root].
-func (t *TreeNode) Name() string { return t.name }
+func (t *TreeNode) Name() string {
+	if t == nil {
+		return ""
+	}
+	return t.name
+}
 
 // View reads the node: the resource in this context, everything that enters by the entrance, or everything that enters the
 // process.
-func (t *TreeNode) View() View { return View{&t.life} }
+func (t *TreeNode) View() View {
+	if t == nil {
+		return View{}
+	}
+	return View{&t.life}
+}
 
 // Children are the nodes that were called from this one, by name. If there were calls below it that the tree does not
 // show, because they were nested too deep or the tree is full, the last child is [Other], with a View that is idle.
 func (t *TreeNode) Children() []*TreeNode {
+	if t == nil {
+		return nil
+	}
 	var list []*TreeNode
 	for _, child := range t.children.Range {
 		list = append(list, child.(*TreeNode))

@@ -68,18 +68,18 @@ func liveKeyboard(t *testing.T, browser context.Context) {
 	}
 	press(kb.Enter)
 	x.await(t, `!byId('details').hidden`)
-	if l := x.look(t); l.Subject != "banana" || l.Focus != "Back to all calls" {
+	if l := x.look(t); l.Subject != "banana" || l.Focus != "Back to the total" {
 		t.Errorf("Enter opens %q, and the focus is on %q", l.Subject, l.Focus)
 	}
 	press(kb.Enter)
-	if l := x.look(t); l.Subject != "All calls" || l.Focus != "banana" {
+	if l := x.look(t); l.Subject != before.Subject || l.Focus != "banana" {
 		t.Errorf("Enter goes back to %q, and the focus is on %q", l.Subject, l.Focus)
 	}
 	if tell[bool](t, x, `byId('details').checkVisibility()`) {
 		t.Error("what was shown of the resource is still there")
 	}
 	press(kb.Enter, kb.Escape)
-	if l := x.look(t); l.Subject != "All calls" || l.Focus != "banana" {
+	if l := x.look(t); l.Subject != before.Subject || l.Focus != "banana" {
 		t.Errorf("Escape goes back to %q, and the focus is on %q", l.Subject, l.Focus)
 	}
 

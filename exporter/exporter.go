@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -48,85 +49,88 @@ type runner interface {
 // New makes the Collector and all ways out, in order: what an earlier process has logged, the Collector after it, limits,
 // log, sampler, pushes, pages. Nothing listens, runs or is sent yet; the log is this process's from now on. The error names
 // every option that is wrong, see [Options.Check]; then nothing is left open.
-func New(o Options) (x *Exporter, err error) {
+func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	o.defaults()
-	given := o
-	o.fill()
-	x = &Exporter{options: o}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.Close())
-			x = nil
-		}
-	}()
-	in := func(field string, err error) error { // names the field
-		if err == nil {
-			return nil
-		}
-		return &fieldError{field, err}
-	}
-	if o.Log.Dir != "" {
-		if o.Collector.After, err = metriclog.Last(o.Log); err != nil {
-			return x, in("Log", err)
-		}
-	}
-	if x.Collector, err = collector.New(o.Collector); err != nil {
-		return x, in("Collector", err)
-	}
-	c := x.Collector
-	if o.LimitsFile != "" {
-		if x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger); err != nil {
-			return x, in("LimitsFile", err)
-		}
-	}
-	if o.Log.Dir != "" {
-		if x.Log, err = metriclog.New(c, o.Log); err != nil {
-			return x, in("Log", err)
-		}
-		o.Seconds.Log = x.Log
-	}
-	if x.sampler, err = newSampler(c, o.Sampler); err != nil {
-		return x, in("Sampler", err)
-	}
-	for i, options := range o.RemoteWrite {
-		options.Sampler = x.sampler
-		p, err := remote.New(c, options)
-		if err != nil {
-			return x, in("RemoteWrite", err)
-		}
-		x.pushers = append(x.pushers, pusher{p, given.RemoteWrite[i].Labels["instance"] != ""})
-	}
-	for i, options := range o.VictoriaMetrics {
-		options.Sampler = x.sampler
-		p, err := vmpush.New(c, options)
-		if err != nil {
-			return x, in("VictoriaMetrics", err)
-		}
-		x.pushers = append(x.pushers, pusher{p, given.VictoriaMetrics[i].Labels["instance"] != ""})
-	}
-	o.Seconds.Sampler = x.sampler
-	if x.Seconds, err = prom.NewSeconds(c, o.Seconds); err != nil {
-		return x, in("Seconds", err)
-	}
-	if x.Metrics, err = prom.Handler(c, o.Metrics); err != nil {
-		return x, in("Metrics", err)
-	}
-	if x.Live, err = live.New(c, o.Live); err != nil {
-		return x, in("Live", err)
+	x, err := build(o, false)
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
 	}
 	x.handler = x.mux()
 	return x, nil
 }
 
-// newSampler makes a sampler, if there is something to sample.
-func newSampler(c *collector.Collector, o sampler.Options) (*sampler.Sampler, error) {
-	if o.Gatherer == nil {
-		return nil, nil
+// build makes the parts in order. A dry run makes those that need no file to write, to hear what is wrong with their options;
+// if the Collector cannot be made, with another one.
+func build(o Options, dry bool) (*Exporter, error) {
+	given := o
+	o.fill()
+	x := &Exporter{options: o}
+	var errs []error
+	try := func(field string, err error) {
+		if err != nil {
+			errs = append(errs, &fieldError{field, err})
+		}
 	}
-	return sampler.New(c, o)
+	var err error
+	if o.Log.Dir != "" && !dry {
+		o.Collector.After, err = metriclog.Last(o.Log)
+		try("Log", err)
+	}
+	x.Collector, err = collector.New(o.Collector)
+	if try("Collector", err); err != nil {
+		x.Collector, _ = collector.New(collector.Options{}) // the zero value is right
+	}
+	c := x.Collector
+	switch {
+	case o.LimitsFile == "":
+	case dry:
+		_, err := limitfile.Read(o.LimitsFile)
+		try("LimitsFile", err)
+	default:
+		x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger)
+		try("LimitsFile", err)
+	}
+	switch {
+	case o.Log.Dir == "":
+	case dry:
+		try("Log", o.Log.Check())
+	case len(errs) == 0:
+		if x.Log, err = metriclog.New(c, o.Log); err == nil {
+			o.Seconds.Log = x.Log
+		}
+		try("Log", err)
+	}
+	if o.Sampler.Gatherer != nil {
+		x.sampler, err = sampler.New(c, o.Sampler)
+		try("Sampler", err)
+	}
+	for i, options := range o.RemoteWrite {
+		options.Sampler = x.sampler
+		p, err := remote.New(c, options)
+		try(fmt.Sprintf("RemoteWrite[%d]", i), err)
+		if err == nil {
+			x.pushers = append(x.pushers, pusher{p, given.RemoteWrite[i].Labels["instance"] != ""})
+		}
+	}
+	for i, options := range o.VictoriaMetrics {
+		options.Sampler = x.sampler
+		p, err := vmpush.New(c, options)
+		try(fmt.Sprintf("VictoriaMetrics[%d]", i), err)
+		if err == nil {
+			x.pushers = append(x.pushers, pusher{p, given.VictoriaMetrics[i].Labels["instance"] != ""})
+		}
+	}
+	o.Seconds.Sampler = x.sampler
+	x.Seconds, err = prom.NewSeconds(c, o.Seconds)
+	try("Seconds", err)
+	x.Metrics, err = prom.Handler(c, o.Metrics)
+	try("Metrics", err)
+	x.Live, err = live.New(c, o.Live)
+	try("Live", err)
+	return x, errors.Join(errs...)
 }
 
 // Close gives back what New took, for an Exporter that never ran: the log's files.

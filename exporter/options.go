@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/live"
@@ -73,11 +72,6 @@ var (
 // writing, makes no directory and starts nothing: what is wrong with the log's directory shows in [New].
 func (o Options) Check() error {
 	errs := o.twice()
-	wrong := func(field string, err error) {
-		if err != nil {
-			errs = append(errs, &fieldError{field, err})
-		}
-	}
 	o.defaults()
 	if len(o.App) > 100 || strings.ContainsFunc(o.App, control) || strings.ContainsAny(o.App, `/\`) {
 		errs = append(errs, fmt.Errorf("exporter: App %.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
@@ -89,41 +83,8 @@ func (o Options) Check() error {
 	if !validPath.MatchString(o.MetricsPath) || path.Clean(o.MetricsPath) != o.MetricsPath {
 		errs = append(errs, fmt.Errorf("exporter: MetricsPath %.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
 	}
-	o.fill()
-	c, err := collector.New(o.Collector)
-	if wrong("Collector", err); err != nil {
-		if c, err = collector.New(collector.Options{}); err != nil {
-			return err
-		}
-	}
-	if o.Log.Dir != "" {
-		wrong("Log", o.Log.Check())
-	}
-	if o.LimitsFile != "" {
-		_, err := limitfile.Read(o.LimitsFile)
-		wrong("LimitsFile", err)
-	}
-	// Parts that need no file are made once, for a try.
-	s, err := newSampler(c, o.Sampler)
-	wrong("Sampler", err)
-	for i, push := range o.RemoteWrite {
-		push.Sampler = s
-		_, err := remote.New(c, push)
-		wrong(fmt.Sprintf("RemoteWrite[%d]", i), err)
-	}
-	for i, push := range o.VictoriaMetrics {
-		push.Sampler = s
-		_, err := vmpush.New(c, push)
-		wrong(fmt.Sprintf("VictoriaMetrics[%d]", i), err)
-	}
-	_, err = prom.New(c, o.Metrics)
-	wrong("Metrics", err)
-	o.Seconds.Sampler = s
-	_, err = prom.NewSeconds(c, o.Seconds)
-	wrong("Seconds", err)
-	_, err = live.New(c, o.Live)
-	wrong("Live", err)
-	return errors.Join(errs...)
+	_, err := build(o, true)
+	return errors.Join(append(errs, err)...)
 }
 
 // twice finds what was set that New fills in itself.

@@ -55,7 +55,7 @@ func TestTheTotalIsTheRequests(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, page)
 		}
 	}
-	for strings.Contains(page, "windowstat_inbound_in_flight 1") || strings.Count(page, `_pass_total{resource="`) != 3 {
+	if strings.Contains(page, "windowstat_inbound_in_flight 1") || strings.Count(page, `windowstat_pass_total{resource="`) != 3 {
 		t.Fatalf("in flight, or a resource too many:\n%s", page)
 	}
 	if err := stop(); err != nil {

@@ -156,9 +156,9 @@ windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323
 		verdict, status int
 		stdout, stderr  string
 	}{
-		{http.StatusNoContent, 0, "30 samples were written, 0 refused, 0 not sent: 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n", "out of place: 1\n"},
-		{http.StatusBadRequest, 1, "0 samples were written, 30 refused, 0 not sent", "30 samples were refused"},
-		{http.StatusUnauthorized, 1, "0 samples were written, 0 refused, 30 not sent", "401 Unauthorized"},
+		{http.StatusNoContent, 0, "48 samples were written, 0 refused, 0 not sent: 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n", "out of place: 1\n"},
+		{http.StatusBadRequest, 1, "0 samples were written, 48 refused, 0 not sent", "48 samples were refused"},
+		{http.StatusUnauthorized, 1, "0 samples were written, 0 refused, 48 not sent", "401 Unauthorized"},
 	} {
 		verdict = tc.verdict
 		answers.Store(0)

@@ -53,16 +53,17 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 		if s.origin != nil {
 			opts = append(opts, collector.Origin(s.origin(r)))
 		}
+		trace := ""
+		if s.trace != nil {
+			trace = s.trace(r)
+		}
+		// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
 		ctx, e, err := c.Enter(r.Context(), resource, opts...)
 		if err != nil {
 			s.refused.ServeHTTP(w, r)
 			return
 		}
 		inner := r.WithContext(ctx)
-		trace := ""
-		if s.trace != nil {
-			trace = s.trace(r)
-		}
 		serve(e, trace, next, w, inner)
 		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})

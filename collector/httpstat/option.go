@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Option changes how requests are counted.
+// Option changes how requests are counted. Its functions, as the one that names requests, are asked before a request
+// enters, and for those that a limit will refuse, too. If one panics, that goes on, and the request is not counted.
 type Option func(*settings)
 
 type settings struct {
@@ -29,8 +30,13 @@ func OriginHeader(name string) Option {
 // several listeners, one for its users and one for its operators, can tell them apart.
 func Entrance(name string) Option { return func(s *settings) { s.entrance = name } }
 
-// Refused answers the requests that a limit refused, in the place of 429 with Retry-After: 1.
-func Refused(h http.Handler) Option { return func(s *settings) { s.refused = h } }
+// Refused answers the requests that a limit refused, in the place of 429 with Retry-After: 1, which nil stands for.
+func Refused(h http.Handler) Option {
+	if h == nil {
+		h = http.HandlerFunc(tooMany)
+	}
+	return func(s *settings) { s.refused = h }
+}
 
 // Trace tells the id of the trace that a request is part of, empty for none. It becomes an exemplar of the response time,
 // see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is [TraceParent].

@@ -16,6 +16,10 @@ import (
 // or one while reading; not if the caller's context was cancelled. A response that is never closed stays in flight, and
 // keeps its connection, too. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil
 // Collector counts nothing.
+//
+// What next returns is what the caller gets, but for the body: also where next breaks the contract of http.RoundTripper, as
+// mocks do. No response without an error is an exception, because http.Client makes an error of it. A response without a
+// Body is over when it is there; it is an exception where its ContentLength says that there is one.
 func Transport(c *collector.Collector, name func(*http.Request) string, next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -34,8 +38,17 @@ func methodAndHost(r *http.Request) string {
 	if method == "" {
 		method = http.MethodGet
 	}
+	if r.URL == nil { // which is for next to complain of
+		return method
+	}
 	return method + " " + r.URL.Host
 }
+
+// What http.Client makes an error of, though next returned none.
+var (
+	errNoResponse = errors.New("httpstat: neither a response nor an error")
+	errNoBody     = errors.New("httpstat: a response without the body that its length speaks of")
+)
 
 type transport struct {
 	c    *collector.Collector
@@ -52,27 +65,32 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	failed := collector.ErrPanicked
+	failed, over := collector.ErrPanicked, true // unless next returns
 	defer func() {
-		if failed != nil {
+		if over {
 			e.Exit(failed)
 		}
 	}()
 	resp, err := t.next.RoundTrip(r)
-	if failed = err; err != nil {
+	switch failed = err; {
+	case err != nil:
 		return resp, err
-	}
-	b := &body{ReadCloser: resp.Body, entry: e}
-	if resp.StatusCode >= http.StatusInternalServerError {
-		b.err = StatusError(resp.StatusCode)
+	case resp == nil:
+		failed = errNoResponse
+		return nil, nil
+	case resp.StatusCode >= http.StatusInternalServerError:
+		failed = StatusError(resp.StatusCode)
+	case resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead:
+		failed = errNoBody
 	}
 	// After a switch of the protocol no response follows, and a response without a body has been read.
-	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody {
-		b.end(nil)
+	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == nil || resp.Body == http.NoBody {
 		return resp, nil
 	}
-	resp.Body = b
-	return resp, nil
+	over = false
+	counted := *resp // next may keep its own, and return it again
+	counted.Body = &body{ReadCloser: resp.Body, entry: e, err: failed}
+	return &counted, nil
 }
 
 // CloseIdleConnections closes those of the wrapped transport: http.Client asks for it.
@@ -89,20 +107,25 @@ type body struct {
 	err   error // what the call failed with already
 }
 
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	switch {
-	case errors.Is(err, io.EOF):
-		b.end(nil)
-	case err != nil:
-		b.end(err)
-	}
-	return n, err
+func (b *body) Read(p []byte) (n int, err error) {
+	defer func() {
+		switch err {
+		case nil:
+		case io.EOF:
+			b.end(nil)
+		default:
+			b.end(err)
+		}
+	}()
+	err = collector.ErrPanicked // unless it returns
+	return b.ReadCloser.Read(p)
 }
 
 func (b *body) Close() error {
+	failed := collector.ErrPanicked // unless it returns
+	defer func() { b.end(failed) }()
 	err := b.ReadCloser.Close()
-	b.end(nil) // reading to the end is not everybody's wish
+	failed = nil // reading to the end is not everybody's wish
 	return err
 }
 

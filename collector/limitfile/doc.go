@@ -10,7 +10,8 @@
 //	    strict: true              # in any second, not only in those that begin when a bucket does
 //
 // The file is YAML, and so may be JSON. Each entry has a resource, and qps or concurrency or both, whole numbers of 0 or
-// more; 0 refuses every call. See [collector.Limit] for what they mean.
+// more; 0 refuses every call. An origin is one name; where there is none, all origins share the limit. See
+// [collector.Limit] for what they mean.
 //
 // A name with ": " in it, or with a * in front, needs quotes: "db: load user", "*".
 //

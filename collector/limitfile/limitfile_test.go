@@ -119,6 +119,45 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// An empty origin, from a template whose variable was not set, limited all origins together, and a * limited an origin of
+// that name, which is nobody. What can be read in two ways is a mistake, and the error says what is allowed.
+func TestRegressionAnEmptyOriginLimitedEverybody(t *testing.T) {
+	for text, want := range map[string]string{
+		"origin: ''":                       "origin is empty; one name is needed, no pattern; without the field the limit is for all origins together",
+		`origin: ""`:                       "origin is empty; one name is needed",
+		"origin: ":                         "origin is empty; one name is needed",
+		"origin: ~":                        "origin is empty; one name is needed",
+		"origin: '*'":                      `origin is "*"; one name is needed, no pattern`,
+		"origin: mobile-*":                 `origin is "mobile-*"; one name is needed, no pattern`,
+		"origin: [a, b]":                   "origin is a list; one name is needed",
+		"origin: !!binary aGVsbG8=":        `origin is "aGVsbG8=" with the tag !!binary; one name`,
+		"origin: a, origin: b":             "origin is there twice",
+		"concurrency: ":                    "concurrency is empty; a whole number",
+		"concurrency: 010":                 `concurrency is "010"; a whole number`,
+		"concurrency: 0x10":                `concurrency is "0x10"; a whole number`,
+		"concurrency: 1_000":               `concurrency is "1_000"; a whole number`,
+		"concurrency: 5.0":                 `concurrency is "5.0"; a whole number`,
+		"concurrency: !rate 5":             `concurrency is "5" with the tag !rate; a whole number`,
+		"concurrency: true":                `concurrency is "true"; a whole number`,
+		"concurrency: 9223372036854775808": `concurrency is "9223372036854775808"; a whole number`,
+		"strict: ":                         "strict is empty; true or false is needed",
+		"strict: 'true'":                   `strict is "true"; true or false is needed`,
+		"strict: []":                       "strict is a list; true or false is needed",
+	} {
+		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, " + text + "}]"))
+		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, %v; want %s", text, limits, err, want)
+		}
+	}
+	// These are names like any other, quoted or not.
+	for _, name := range []string{"404", "true", "1.50", "2020-01-01", "' '", "_other", "null-device", "'null'"} {
+		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, origin: " + name + "}]"))
+		if err != nil || len(limits) != 1 || limits[0].Origin != strings.Trim(name, "'") {
+			t.Errorf("%s: %v, %v", name, limits, err)
+		}
+	}
+}
+
 // A file that is nothing but mistakes does not fill the log.
 func TestManyMistakes(t *testing.T) {
 	_, err := limitfile.Parse([]byte("limits:\n" + strings.Repeat("- x\n", 1000)))

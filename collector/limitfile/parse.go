@@ -110,14 +110,14 @@ func (p *parser) entry(n *yaml.Node) {
 		case "resource":
 			l.Resource = p.text(key, value)
 		case "origin":
-			l.Origin = p.text(key, value)
+			l.Origin = p.origin(key, value)
 		case "qps":
 			counts[collector.QPS] = p.count(key, value)
 		case "concurrency":
 			counts[collector.Concurrency] = p.count(key, value)
 		case "strict":
 			if value.Tag != "!!bool" || value.Decode(&l.Strict) != nil {
-				p.wrong(value, "strict is %q; true or false is needed", value.Value)
+				p.wrong(value, "strict is %s; true or false is needed", kind(value))
 			}
 		default:
 			return false
@@ -180,16 +180,36 @@ func (p *parser) fields(n *yaml.Node, what string, set func(string, *yaml.Node) 
 }
 
 func (p *parser) text(key string, n *yaml.Node) string {
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	if !name(n) {
 		p.wrong(n, "%s is %s; a name is needed", key, kind(n))
 		return "?" // one mistake is enough
 	}
 	return n.Value
 }
 
+// origin reads the name of an origin. To a Collector the empty one is all origins together, and a * is a * like any
+// other; who writes either into a file means something else.
+func (p *parser) origin(key string, n *yaml.Node) string {
+	if !name(n) || n.Value == "" || strings.Contains(n.Value, "*") {
+		p.wrong(n, "%s is %s; one name is needed, no pattern; without the field the limit is for all origins together", key, kind(n))
+		return "?"
+	}
+	return n.Value
+}
+
+// name reports whether a value is a plain one, quoted or not: YAML takes 404 and true for no text, but names they can be.
+func name(n *yaml.Node) bool {
+	switch n.Tag {
+	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
+		return n.Kind == yaml.ScalarNode
+	}
+	return false
+}
+
 func (p *parser) count(key string, n *yaml.Node) int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
-	if n.Kind != yaml.ScalarNode || err != nil || v < 0 {
+	// 010 is 8 to some readers of YAML, and 10 to others.
+	if !name(n) || err != nil || v < 0 || strconv.FormatInt(v, 10) != n.Value {
 		p.wrong(n, "%s is %s; a whole number of 0 or more is needed", key, kind(n))
 		return 0
 	}
@@ -206,8 +226,11 @@ func kind(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return "an alias"
 	default:
-		if n.Tag == "!!null" {
+		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
+		}
+		if strings.HasPrefix(n.Tag, "!") && !name(n) {
+			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}
 		return fmt.Sprintf("%.40q", n.Value)
 	}

@@ -3,13 +3,13 @@ package main
 // overview is about all resources: which of them to look at.
 func overview() (file, error) {
 	b := newBoard("overview", "windowstat / Overview",
-		"All resources: rate, errors, duration, concurrency, and the peak second beside the average. Ends 20 seconds ago, when every target was scraped.")
+		"The whole service, by its inbound calls, and each resource: rate, errors, duration, concurrency, and the peak second beside the average. Where nothing is inbound, or some resources are chosen, the figures are sums over resources, in which nested calls count again. Ends 20 seconds ago, when every target was scraped.")
 	b.withVariables()
 	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
-	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
+	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.withAnnotations()
 
-	everything, each := view{many, ""}, view{many, "resource"}
+	everything, each := view{resources: many}, view{resources: many, by: "resource"}
 	b.overviewFigures(everything)
 	b.overviewTable(each)
 	b.overviewRate(everything, each)
@@ -19,21 +19,31 @@ func overview() (file, error) {
 	return b.build()
 }
 
+// rate and inSecond are those of the total.
+func rate(v view, counter string) string {
+	return v.total(func(v view) string { return v.rate(counter) })
+}
+
+func inSecond(v view, name string) string {
+	return v.total(func(v view) string { return v.inSecond(name) })
+}
+
 func (b *board) overviewFigures(v view) {
-	passed, refused := v.mean("pass_total"), v.mean("block_total")
+	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
+	passed, refused := mean("pass_total"), mean("block_total")
 	b.add(
 		4, 4,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
-			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
+			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
-			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
+			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
-			v.quantile(0.99, "$__range")),
+			v.total(func(v view) string { return v.quantile(0.99, "$__range") })),
 		figure(head{6, "In flight", number, "Most calls that were in flight at once, in any second: the sum of what each target and resource had at most."},
-			peak(v.inSecond("in_flight_max"), "$__range")),
+			peak(inSecond(v, "in_flight_max"), "$__range")),
 	)
 }
 
@@ -42,11 +52,11 @@ func (b *board) overviewRate(everything, each view) {
 	b.add(
 		12, 10,
 		colored(simple(seconds(head{11, "Peak second and average", calls, "The highest second in each step, and the average of the counters. Where they differ, calls came in bursts."},
-			query{legend: "peak second", expr: peak(everything.inSecond("pass"), "$__interval")},
-			query{legend: "average", expr: everything.rate("pass_total")})), "peak second", "blue", "average", "orange"),
+			query{legend: "peak second", expr: peak(inSecond(everything, "pass"), "$__interval")},
+			query{legend: "average", expr: rate(everything, "pass_total")})), "peak second", "blue", "average", "orange"),
 		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second of each step, and on average by reason."},
-			query{legend: "peak second", expr: peak(everything.inSecond("block"), "$__interval")},
-			query{legend: "average, {{reason}}", expr: named(view{many, "reason"}.rate("block_total"), "reason", "any reason")})), "peak second", "orange").AxisSoftMax(1),
+			query{legend: "peak second", expr: peak(inSecond(everything, "block"), "$__interval")},
+			query{legend: "average, {{reason}}", expr: named(view{resources: many, by: "reason"}.rate("block_total"), "reason", "any reason")})), "peak second", "orange").AxisSoftMax(1),
 		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have the highest ones."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("pass"), "$__interval"), "pass")}),
 		series(head{14, "Average by resource", perSecondUnit, "Of the ten resources that have most calls. Bursts look small here."},
@@ -61,11 +71,11 @@ func (b *board) overviewErrors(everything, each view) {
 		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
 			query{legend: "{{resource}}", expr: each.busiest(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
 		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
-			query{legend: "failed", expr: peak(everything.inSecond("exception"), "$__interval")},
-			query{legend: "ended", expr: peak(everything.inSecond("complete"), "$__interval")})), "failed", "red", "ended", "blue"),
+			query{legend: "failed", expr: peak(inSecond(everything, "exception"), "$__interval")},
+			query{legend: "ended", expr: peak(inSecond(everything, "complete"), "$__interval")})), "failed", "red", "ended", "blue"),
 		series(head{17, "Failed by class", perSecondUnit, "Errors by class. One line if no classes are configured."},
-			query{legend: "{{class}}", expr: view{many, "class"}.rate("exception_class_total") +
-				` or on () label_replace(` + everything.rate("exception_total") + `, "class", "all errors", "", "")`}),
+			query{legend: "{{class}}", expr: view{resources: many, by: "class"}.rate("exception_class_total") +
+				` or on () label_replace(` + rate(everything, "exception_total") + `, "class", "all errors", "", "")`}),
 	)
 }
 
@@ -74,9 +84,9 @@ func (b *board) overviewDuration(everything, each view) {
 	b.add(
 		8, 10,
 		simple(series(head{18, "Response time", duration, "Quantiles over all resources, from the native histogram or the classic one."},
-			query{legend: "p50", expr: everything.quantile(0.5, "$__rate_interval")},
-			query{legend: "p90", expr: everything.quantile(0.9, "$__rate_interval")},
-			query{legend: "p99", expr: everything.quantile(0.99, "$__rate_interval")})),
+			query{legend: "p50", expr: everything.total(func(v view) string { return v.quantile(0.5, "$__rate_interval") })},
+			query{legend: "p90", expr: everything.total(func(v view) string { return v.quantile(0.9, "$__rate_interval") })},
+			query{legend: "p99", expr: everything.total(func(v view) string { return v.quantile(0.99, "$__rate_interval") })})),
 		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls."},
 			query{legend: "{{resource}}", expr: each.busiest(each.quantile(0.99, "$__rate_interval"), "pass_total")}),
 		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have the longest."},
@@ -91,7 +101,7 @@ func (b *board) overviewConcurrency(everything, each view) {
 		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most. The sum over the targets may be too high, if they had theirs at different moments."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_max"), "$__interval"), "in_flight_max")}),
 		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the most in any second."},
-			query{legend: "most in any second", expr: peak(everything.inSecond("in_flight_max"), "$__interval")},
-			query{legend: "at the scrape", expr: everything.sum(everything.metric("in_flight"))})), "most in any second", "blue", "at the scrape", "orange"),
+			query{legend: "most in any second", expr: peak(inSecond(everything, "in_flight_max"), "$__interval")},
+			query{legend: "at the scrape", expr: everything.total(func(v view) string { return v.sum(v.metric("in_flight")) })})), "most in any second", "blue", "at the scrape", "orange"),
 	)
 }

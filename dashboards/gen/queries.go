@@ -21,6 +21,13 @@ const (
 type view struct {
 	resources string // selects them; one of the above
 	by        string // in brackets, the label that sums are kept apart by; empty for none
+	prefix    string // of names: "inbound_" for those of all inbound traffic
+}
+
+// total makes an expression for all inbound traffic, and where there is none, as in a worker, or some resources are chosen,
+// for the sum of the resources. The choice of all resources also fits a series without that label.
+func (v view) total(expr func(view) string) string {
+	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or " + expr(v) + ")"
 }
 
 // sum adds up what there is of the targets, and keeps apart what the view keeps apart.
@@ -40,11 +47,13 @@ func (v view) grouping() string {
 }
 
 // metric selects a metric of resources from /metrics.
-func (v view) metric(name string) string { return "windowstat_" + name + "{" + job + v.resources + "}" }
+func (v view) metric(name string) string {
+	return "windowstat_" + v.prefix + name + "{" + job + v.resources + "}"
+}
 
 // second selects a metric of /metrics/seconds.
 func (v view) second(name string) string {
-	return "windowstat_persecond_" + name + "{" + secondsJob + v.resources + "}"
+	return "windowstat_persecond_" + v.prefix + name + "{" + secondsJob + v.resources + "}"
 }
 
 // rate is how fast a counter of /metrics grows. Its range follows the interval of the scrapes.
@@ -77,7 +86,7 @@ func peak(inSecond, time string) string {
 // quantile is of the response times on /metrics, from whichever histogram the server keeps.
 func (v view) quantile(q float64, time string) string {
 	native := v.sum("rate(" + v.metric("rt_seconds") + "[" + time + "])")
-	le := view{v.resources, strings.TrimPrefix(v.by+",le", ",")}
+	le := view{v.resources, strings.TrimPrefix(v.by+",le", ","), v.prefix}
 	classic := le.sum("rate(" + v.metric("rt_seconds_bucket") + "[" + time + "])")
 	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%g, %s)", q, classic, q, native)
 }

@@ -14,7 +14,7 @@ func resource() (file, error) {
 	b.WithVariable(labelValues("resource", "Resource", resources))
 	b.withAnnotations()
 
-	v := view{one, ""}
+	v := view{resources: one}
 	b.resourceFigures(v)
 	b.resourceCalls(v)
 	b.resourceTimes(v)
@@ -66,7 +66,7 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
 		quiet(series(head{12, "Refused by reason", perSecondUnit, "Average by reason: the limit that refused the calls, or the reason passed to Block; with --metrics.by there is only one. Also the calls admitted on quota borrowed from a later second."},
-			query{legend: "refused, {{reason}}", expr: named(view{one, "reason"}.rate("block_total"), "reason", "for any reason")},
+			query{legend: "refused, {{reason}}", expr: named(view{resources: one, by: "reason"}.rate("block_total"), "reason", "for any reason")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
 			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
@@ -77,7 +77,7 @@ func (b *board) resourceCalls(v view) {
 
 func (b *board) resourceTimes(v view) {
 	b.row("Duration")
-	le := view{one, "le"}
+	le := view{resources: one, by: "le"}
 	classic := le.added("rt_seconds_bucket") + perSecond + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
 	// Grafana lays the lines of the buckets on each other point by point, whatever their times are: none may have a gap.
 	gaps := " or 0 * (" + le.sum("last_over_time("+le.metric("rt_seconds_bucket")+"[$__range] @ end())") +
@@ -101,7 +101,7 @@ const perSecond = " / ($__interval_ms / 1000)"
 
 // resourceNative stands at the end: it is empty for all who have classic histograms.
 func (b *board) resourceNative() {
-	v := view{one, ""}
+	v := view{resources: one}
 	b.row("Native histogram, where the server keeps them")
 	b.add(
 		width, 9,
@@ -120,12 +120,12 @@ func (b *board) resourceInFlight(v view) {
 			query{legend: "limit", expr: v.sum(v.metric("limit_concurrency"))},
 		)), "most at once", "blue", "when a second ended", "green"), "limit"),
 		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once in any second of each step."},
-			query{legend: "{{instance}}", expr: view{one, "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
+			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
 }
 
 func (b *board) resourceTargets() {
-	v := view{one, "instance"}
+	v := view{resources: one, by: "instance"}
 	b.row("By target")
 	b.add(
 		12, 8,
@@ -135,7 +135,7 @@ func (b *board) resourceTargets() {
 		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any second that ended in the step; where a burst straddles two seconds of the clock, it is higher than both."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass_peak") + "[$__interval])")}),
 		simple(seconds(head{20, "Targets", number, "How many targets have this resource, in each second. A second that is missing here is missing in every sum."},
-			query{legend: "targets", expr: "min_over_time((count(last_over_time(" + view{one, ""}.second("pass") + "[999ms])))[$__interval:1s])"})),
+			query{legend: "targets", expr: "min_over_time((count(last_over_time(" + view{resources: one}.second("pass") + "[999ms])))[$__interval:1s])"})),
 		gauges(),
 	)
 }
@@ -144,7 +144,7 @@ func (b *board) resourceTargets() {
 func (b *board) resourceOrigins() {
 	const empty = "No origins: they need --metrics.by=origin, or the option By, on the page of counters."
 	const known = ` and on () count(windowstat_pass_total{` + job + `,origin!=""})` // of any resource
-	v := view{one, "origin"}
+	v := view{resources: one, by: "origin"}
 	by := func(expr string) query {
 		return query{legend: "{{origin}}", expr: named(expr+known, "origin", "no origin")}
 	}
@@ -160,7 +160,7 @@ func (b *board) resourceOrigins() {
 
 // gauges is what those have who scrape /metrics alone.
 func gauges() *timeseries.PanelBuilder {
-	v := view{one, ""}
+	v := view{resources: one}
 	queries := []query{{legend: "admitted, peak of a minute", expr: v.sum(v.metric("pass_qps_peak"))}}
 	for _, g := range []struct{ legend, name string }{
 		{"admitted", "pass_qps"}, {"refused", "block_qps"}, {"ended", "complete_qps"}, {"failed", "exception_qps"},

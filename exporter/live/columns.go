@@ -33,9 +33,6 @@ func inFeed(c *node.Column) bool {
 	return c.Kind == node.Count && !c.Detail || c.Name == "in_flight_max"
 }
 
-// inDetails are those of a single resource.
-func inDetails(*node.Column) bool { return true }
-
 // append appends the numbers of a second, each behind a comma. Times are in microseconds, and -1 where there is none.
 func (c *columns) append(b []byte, m *node.MetricNode, p99 time.Duration) []byte {
 	for i := range c.list {

@@ -1,5 +1,5 @@
 // Package live serves a web page that shows every second when it is sealed: calls admitted, blocked and failed, response times
-// and concurrency, of the whole process and of every resource.
+// and concurrency, of all inbound traffic and of every resource.
 //
 //	page, err := live.New(c, live.Options{})
 //	mux.Handle("/live/", page)

@@ -17,7 +17,7 @@ import (
 const keptSeconds = 180
 
 // feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources; 0 is
-// the whole process.
+// the total: all inbound traffic, or the sum of the rows while nothing was inbound.
 type feed struct {
 	stats   *collector.Collector
 	rows    int
@@ -31,6 +31,7 @@ type feed struct {
 	names   []string // by number
 	events  []event  // ascending, at most keptSeconds
 	next    int64    // index of the second after the last one
+	inbound bool     // the total is of inbound traffic
 }
 
 // event is an encoded second.
@@ -56,6 +57,7 @@ type update struct {
 	names   []string // those numbered from first on
 	first   int
 	fresh   bool     // the viewer must reset
+	inbound bool     // the total is of inbound traffic, and not the sum of the rows
 	columns []string // names of columns, for a viewer that is fresh
 	now     position
 }
@@ -76,7 +78,7 @@ func (f *feed) after(p position) update {
 		p = position{}
 	}
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
-	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0}
+	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0, inbound: f.inbound}
 	if n.fresh { // another process may have other columns
 		n.columns = f.columns.names
 	}
@@ -89,6 +91,10 @@ func (f *feed) after(p position) update {
 
 // make encodes all seconds before the open one. Holds mu.
 func (f *feed) make(m collector.Moment) {
+	if f.stats.Inbound().Node().Used() && !f.inbound { // the first call from outside: the total was another one before
+		f.inbound, f.next, f.events = true, 0, nil
+		f.epoch++
+	}
 	if from := m.Open - keptSeconds; f.next < from {
 		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
 	}
@@ -115,6 +121,25 @@ type row struct {
 	p99    time.Duration
 }
 
+// sumOf adds up what adds up of the rows: counts, what was in flight, and the response times for their average.
+func sumOf(rows []row) row {
+	sum := row{p99: none}
+	for _, c := range node.Columns() {
+		switch c.Kind {
+		case node.Count, node.Level:
+			for i := range rows {
+				*c.At(&sum.m) += *c.At(&rows[i].m)
+			}
+		case node.Peak:
+			*c.At(&sum.m) = -1 // unknown: the rows had theirs at different moments
+		}
+	}
+	for i := range rows {
+		sum.m.RTSum += rows[i].m.RTSum
+	}
+	return sum
+}
+
 // second makes the rows of a second: the number of the resource, then its columns.
 func (f *feed) second(index int64, m collector.Moment) []byte {
 	var h node.Histogram
@@ -130,14 +155,21 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 		}
 		rows = append(rows, x)
 	}
-	read(func() int { return 0 }, f.stats.Tree().View().Node())
 	for _, r := range m.Resources {
 		read(func() int { return f.number(r.Name()) }, r.View().Node())
 	}
+	total := len(rows)
+	if f.inbound {
+		read(func() int { return 0 }, f.stats.Inbound().Node())
+	} else if total > 0 {
+		rows = append(rows, sumOf(rows))
+	}
+	rows, totals := rows[:total], rows[total:]
 	if len(rows) > f.rows {
 		slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.m.Total()+b.m.Complete, a.m.Total()+a.m.Complete) })
 		rows = rows[:f.rows]
 	}
+	rows = slices.Concat(totals, rows)
 	b := []byte{'['}
 	for i := range rows {
 		x := &rows[i]
@@ -161,13 +193,14 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
+// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"inbound":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
 // Columns are there if fresh, and name what follows the number in a row.
 func (n *update) encode() []byte {
 	quoted, _ := json.Marshal(n.names) // strings cannot fail
 	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
 	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
 	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
+	b = strconv.AppendBool(append(b, `,"inbound":`...), n.inbound)
 	if n.fresh {
 		list, _ := json.Marshal(n.columns)
 		b = append(append(b, `,"columns":`...), list...)

@@ -4,21 +4,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/node"
 )
 
-// details describes one resource, or the whole process.
+// details describes one resource.
 type details struct {
-	Name    string          `json:"name"`
-	Columns []string        `json:"columns"` // of a second, behind its time
-	Seconds json.RawMessage `json:"seconds"`
-	Origins []share         `json:"origins"`
-	Callers []share         `json:"callers"`
-	Blocks  []share         `json:"blocks"`
+	Name    string  `json:"name"`
+	Origins []share `json:"origins"`
+	Callers []share `json:"callers"`
+	Blocks  []share `json:"blocks"`
 }
 
 // share is the part of a resource's calls with one origin, caller or reason.
@@ -28,34 +24,25 @@ type share struct {
 	Block int64  `json:"block"`
 }
 
-// shownSeconds is how many seconds of a resource are shown.
-const shownSeconds = 300
-
-// resource serves the details of a resource; without a name, of the whole process.
+// resource serves the details of a resource.
 func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	m := p.stats.Seal()
 	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
-	view := p.stats.Tree().View().Node()
-	if d.Name != "" {
-		i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
-		if i < 0 {
-			http.Error(w, "no such resource", http.StatusNotFound)
-			return
-		}
-		x := m.Resources[i]
-		view = x.View().Node()
-		for name, v := range x.Origins() {
-			d.Origins = append(d.Origins, shareOf(name, v))
-		}
-		for reason, n := range x.Blocks() {
-			d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
-		}
-		left := maxNodes
-		p.callers(&d, p.stats.Tree(), nil, &left)
+	i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
+	if i < 0 {
+		http.Error(w, "no such resource", http.StatusNotFound)
+		return
 	}
-	c := columnsOf(inDetails, p.stats.DurationsUnknown())
-	d.Columns, d.Seconds = c.names, c.seconds(view, m.Open)
+	x := m.Resources[i]
+	for name, v := range x.Origins() {
+		d.Origins = append(d.Origins, shareOf(name, v))
+	}
+	for reason, n := range x.Blocks() {
+		d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
+	}
+	left := maxNodes
+	p.callers(&d, p.stats.Tree(), nil, &left)
 	body, err := json.Marshal(d)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -68,26 +55,6 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 func shareOf(name string, v collector.View) share {
 	s := v.Snapshot(nil)
 	return share{name, s.Total.Pass, s.Total.Block}
-}
-
-// seconds are the last seconds of a view as JSON: the time of each, then its columns.
-func (c *columns) seconds(v *node.View, open int64) []byte {
-	list := v.AppendSeconds(nil, open-shownSeconds, open)
-	hs := make([]node.Histogram, min(60, len(list)))
-	v.Histograms(open-int64(len(hs)), hs)
-	b := []byte{'['}
-	for i := range list {
-		m, p99 := &list[i], none
-		if k := i - (len(list) - len(hs)); k >= 0 && hs[k].Count() > 0 {
-			p99 = hs[k].Quantile(0.99)
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(append(b, '['), m.Start.Unix(), 10)
-		b = append(c.append(b, m, p99), ']')
-	}
-	return append(b, ']')
 }
 
 // Limits of the search in the call tree, in which resources may call each other recursively.

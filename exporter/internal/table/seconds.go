@@ -37,7 +37,7 @@ func Seconds() (all []Second) {
 		if c.Kind == node.Time {
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
 		}
-		if !strings.Contains(c.Help, "second") {
+		if c.Kind == node.Count || c.Kind == node.Time { // the help of others says when
 			m.Help = when(c.Help, "in this second")
 		}
 		if c.None != nil {

@@ -13,8 +13,12 @@ function element(name, text, attributes) {
   return e;
 }
 
+// title names what is shown. The total is the inbound calls of the service, as everywhere; a worker has none.
+const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'Sum of all resources; nested calls count again';
+
 function draw() {
   const seconds = shown();
+  byId('subject').textContent = title(subject);
   if (!seconds.length) return table();
   const column = c => line(seconds, subject, c), pass = column(PASS), times = seconds.map(s => s.at);
   charts.calls.show([times, pass, column(BLOCK), column(EXCEPTION)]);
@@ -34,11 +38,11 @@ function draw() {
   table();
 }
 
-// choose shows one resource, or all calls.
+// choose shows one resource, or the total.
 async function choose(name) {
   const before = subject;
   subject = name;
-  byId('subject').textContent = name === ALL ? 'All calls' : name;
+  byId('subject').textContent = title(name);
   byId('back').hidden = name === ALL;
   const room = byId('details').parentElement.style;
   room.minHeight = name === ALL ? '' : byId('details').parentElement.getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again

@@ -4,8 +4,8 @@
 // of what was called in it, by name. A second in which the server was away has no rows. Names come from strangers; they are
 // only ever set as text.
 const KEEP = 180;
-const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, away: 0 };
-const ALL = null; // in the place of a name: the whole process
+const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, away: 0, inbound: true };
+const ALL = null; // in the place of a name: the total
 const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_max';
 
 const newest = () => known.seconds[known.seconds.length - 1];
@@ -19,6 +19,7 @@ function take(message) {
     Object.assign(known, { names: [], places, after: 0, epoch: message.epoch });
   }
   if (message.epoch !== known.epoch || message.first > known.names.length) return; // said before the server was away
+  known.inbound = message.inbound;
   message.names.forEach((name, i) => { known.names[message.first + i] = name; });
   for (const [at, rows] of message.seconds) {
     known.after = Math.max(known.after, at);

@@ -1,0 +1,163 @@
+package httpstat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// roundTrip is a mock.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A mock that returned a response without a Body, or none at all, made the client panic, and the call was in flight for
+// ever. net/http takes the first for an empty body where it can, and makes an error of the second.
+func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
+	errDown := errors.New("down")
+	for name, tc := range map[string]struct {
+		method string
+		mock   http.Response
+		none   bool
+		err    error
+		want   string // is counted
+	}{
+		"no body":                {mock: http.Response{StatusCode: 200}, want: "0 exception"},
+		"no body of a failure":   {mock: http.Response{StatusCode: 500}, want: "1 exception"},
+		"no body but a length":   {mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "1 exception"},
+		"a length as HEAD wants": {method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3}, want: "0 exception"},
+		"NoBody":                 {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
+		"nothing":                {none: true, want: "1 exception"},
+		"both":                   {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
+		"an error":               {none: true, err: errDown, want: "1 exception"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mock := roundTrip(func(*http.Request) (*http.Response, error) {
+				if tc.none {
+					return nil, tc.err
+				}
+				resp := tc.mock
+				return &resp, tc.err
+			})
+			send := func(rt http.RoundTripper) string {
+				req, err := http.NewRequest(tc.method, "http://example.com/", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := (&http.Client{Transport: rt}).Do(req)
+				if err != nil {
+					return strings.ReplaceAll(err.Error(), fmt.Sprintf("(%T)", rt), "(mock)")
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				return fmt.Sprintf("%d %q %v", resp.StatusCode, text, err)
+			}
+			c := newCollector(t)
+			if got, bare := send(httpstat.Transport(c, func(*http.Request) string { return "a" }, mock)), send(mock); got != bare {
+				t.Errorf("with httpstat: %s\nwithout it: %s", got, bare)
+			}
+			want(t, c, map[string]string{"a": "1 pass, 1 complete, " + tc.want + ", 0 in flight"})
+		})
+	}
+}
+
+// brokenBody is a body that ends in one of its methods.
+type brokenBody struct{ read, close func() }
+
+func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
+func (b brokenBody) Close() error             { b.close(); return nil }
+
+// A body that panicked when it was closed left its call in flight, and so did one that panicked when it was read, if its
+// caller does not close what panics.
+func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
+	nothing := func() {}
+	for way, end := range ways {
+		for place, tc := range map[string]struct {
+			trip, read, close func()
+		}{
+			"round trip": {end, nothing, nothing},
+			"read":       {nothing, end, nothing},
+			"close":      {nothing, nothing, end},
+		} {
+			t.Run(place+" "+way, func(t *testing.T) {
+				c := newCollector(t)
+				rt := httpstat.Transport(c, func(*http.Request) string { return "a" }, roundTrip(func(*http.Request) (*http.Response, error) {
+					tc.trip()
+					return &http.Response{StatusCode: 200, Body: brokenBody{tc.read, tc.close}}, nil
+				}))
+				got := alone(func() {
+					resp, err := rt.RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil))
+					if err != nil {
+						t.Error(err)
+					}
+					if place == "read" {
+						_, _ = io.ReadAll(resp.Body)
+					}
+					_ = resp.Body.Close()
+				})
+				if way == "panic" && got != "boom" {
+					t.Errorf("the panic that came out is %v", got)
+				}
+				want(t, c, map[string]string{"a": "1 pass, 1 complete, 1 exception, 0 in flight"})
+			})
+		}
+	}
+}
+
+// A mock that returned the same response each time found it changed, and its body one deeper in wrappings with each call.
+func TestRegressionAMocksOwnResponseWasChanged(t *testing.T) {
+	c := newCollector(t)
+	own := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}
+	before := *own
+	client := &http.Client{Transport: httpstat.Transport(c, func(*http.Request) string { return "a" }, roundTrip(
+		func(*http.Request) (*http.Response, error) { return own, nil }))}
+	for range 3 {
+		resp, err := client.Get("http://example.com/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if !reflect.DeepEqual(*own, before) {
+		t.Errorf("the response is %+v", *own)
+	}
+	want(t, c, map[string]string{"a": "3 pass, 3 complete, 0 exception, 0 in flight"})
+}
+
+// A request without a URL panicked, where net/http returns an error.
+func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
+	c := newCollector(t)
+	_, got := httpstat.Transport(c, nil, nil).RoundTrip(new(http.Request))
+	_, bare := http.DefaultTransport.RoundTrip(new(http.Request))
+	if got == nil || got.Error() != bare.Error() {
+		t.Errorf("%v, want %v", got, bare)
+	}
+	want(t, c, map[string]string{"GET": "1 pass, 1 complete, 1 exception, 0 in flight"})
+}
+
+// A context and a body that are kept after their calls have ended go on to work, and count nothing more.
+func TestAContextAndABodyOutliveTheirCall(t *testing.T) {
+	c := newCollector(t)
+	var kept context.Context
+	h := httpstat.Route(c, "a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { kept = r.Context() }))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	resp, err := httpstat.Transport(c, func(*http.Request) string { return "b" }, roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
+	})).RoundTrip(httptest.NewRequest("GET", "http://example.com/", nil).WithContext(kept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, _ = io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+	}
+	want(t, c, map[string]string{"a": "1 pass, 1 complete, 0 exception, 0 in flight", "b": "1 pass, 1 complete, 0 exception, 0 in flight"})
+}

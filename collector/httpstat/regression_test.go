@@ -1,0 +1,106 @@
+package httpstat_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// One story for each defect that this package once had.
+
+// ways are the ways in which a function may fail to return. Each runs in a goroutine of its own, as net/http does it.
+var ways = map[string]func(){
+	"panic":  func() { panic("boom") },
+	"Goexit": runtime.Goexit,
+}
+
+// alone runs f in a goroutine of its own until it ends, whichever way, and returns what it panicked with.
+func alone(f func()) (panicked any) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		f()
+	}()
+	<-done
+	return panicked
+}
+
+// A function for traces that panicked left its request in flight: with a limit of two in flight, two such requests, and
+// every later one was answered with 429. So it must be for no function of the service, whichever way it does not return.
+func TestRegressionRequestsWhoseTracePanickedUsedALimitUp(t *testing.T) {
+	for way, end := range ways {
+		for _, place := range []string{"name", "origin", "trace", "handler", "refused", "exception", "class"} {
+			t.Run(place+" "+way, func(t *testing.T) {
+				broken := place
+				at := func(here string) {
+					if here == broken {
+						end()
+					}
+				}
+				tell := func(here string) func(*http.Request) string {
+					return func(*http.Request) string { at(here); return here }
+				}
+				c, err := collector.New(collector.Options{
+					Exception:      func(error) bool { at("exception"); return true },
+					ExceptionClass: func(error) string { at("class"); return "" },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.SetLimits([]collector.Limit{
+					{Resource: "name", Grade: collector.Concurrency, Count: 2}, {Resource: "name", Origin: "full", Count: 0},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				refused := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { at("refused") })
+				h := httpstat.Handler(c, tell("name"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					at("handler")
+					w.WriteHeader(http.StatusInternalServerError)
+				}), httpstat.Trace(tell("trace")), httpstat.Refused(refused), httpstat.Origin(func(r *http.Request) string {
+					at("origin")
+					return r.Header.Get("Client")
+				}))
+				send := func() int {
+					rec := httptest.NewRecorder()
+					r := httptest.NewRequest("GET", "/", nil)
+					if broken == "refused" {
+						r.Header.Set("Client", "full")
+					}
+					if got := alone(func() { h.ServeHTTP(rec, r) }); broken != "" && way == "panic" && got != "boom" {
+						t.Errorf("the panic that came out is %v", got)
+					}
+					return rec.Code
+				}
+				for range 3 {
+					send()
+				}
+				broken = ""
+				if status := send(); status != http.StatusInternalServerError {
+					t.Errorf("the next request got %d", status)
+				}
+				s := c.Resource("name").Snapshot(nil)
+				if s.InFlight != 0 || s.Total.Pass != s.Total.Complete || s.Total.Exception != s.Total.Pass {
+					t.Errorf("%d in flight, %+v", s.InFlight, s.Total)
+				}
+			})
+		}
+	}
+}
+
+// Refused(nil), from a setting that is not there, panicked at the first request that a limit refused.
+func TestRegressionRefusedByNilPanicked(t *testing.T) {
+	c := newCollector(t)
+	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	httpstat.Route(c, "a", http.NotFoundHandler(), httpstat.Refused(nil)).ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
+	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %v", rec.Code, rec.Header())
+	}
+}

@@ -1,0 +1,130 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// A service that runs without a Collector, which is a switch that is off, panicked where it read what was in flight, and
+// where it walked the tree. Every method of everything that is not there must be harmless, and read as idle: a new one,
+// too.
+func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
+	walk := idleWalk{t}
+	for _, x := range []any{
+		(*collector.Collector)(nil),
+		(*collector.Resource)(nil),
+		(*collector.TreeNode)(nil),
+		(*collector.Entry)(nil),
+		collector.View{},
+	} {
+		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
+	}
+	// What a struct has before it is set, and what TryEnter returns for a call that a limit refused.
+	walk.all(reflect.ValueOf(new(collector.Entry)), "zero Entry")
+
+	// By reflection all of them are there; these are the ones that were told of.
+	var c *collector.Collector
+	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() + c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
+		t.Errorf("%d in flight", n)
+	}
+}
+
+// idleWalk calls methods and looks at what they return.
+type idleWalk struct{ t *testing.T }
+
+// says is the methods whose results are not zero though nothing is there, and why.
+var says = map[string]string{
+	"*collector.Collector.Enter": "the context",
+	"collector.View.Histogram":   "true: all of no seconds",
+}
+
+// all calls every exported method of x.
+func (w idleWalk) all(x reflect.Value, name string) {
+	w.t.Helper()
+	if x.NumMethod() == 0 {
+		w.t.Errorf("%s has no methods", name)
+	}
+	for i := range x.NumMethod() {
+		method := x.Type().Method(i).Name
+		if method == "SealAt" { // which is there for tests
+			continue
+		}
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					w.t.Errorf("%s.%s: %v", name, method, v)
+				}
+			}()
+			f := x.Method(i)
+			var args []reflect.Value
+			for j := range f.Type().NumIn() {
+				if !f.Type().IsVariadic() || j < f.Type().NumIn()-1 {
+					args = append(args, argument(f.Type().In(j)))
+				}
+			}
+			for _, result := range f.Call(args) {
+				if says[x.Type().String()+"."+method] == "" {
+					w.idle(result, name+"."+method)
+				}
+			}
+		}()
+	}
+}
+
+// argument makes something to call a method with.
+func argument(t reflect.Type) reflect.Value {
+	switch {
+	case t == reflect.TypeFor[context.Context]():
+		return reflect.ValueOf(context.Background())
+	case t.Kind() == reflect.Func:
+		return reflect.MakeFunc(t, func([]reflect.Value) (zero []reflect.Value) {
+			for i := range t.NumOut() {
+				zero = append(zero, reflect.Zero(t.Out(i)))
+			}
+			return zero
+		})
+	case t.Kind() == reflect.Pointer:
+		return reflect.New(t.Elem())
+	case t.Kind() == reflect.String:
+		return reflect.ValueOf("x").Convert(t)
+	}
+	return reflect.Zero(t)
+}
+
+// idle complains of a result that is not what idle things have; it calls functions, and asks what has methods.
+func (w idleWalk) idle(v reflect.Value, name string) {
+	w.t.Helper()
+	switch x := v.Interface().(type) {
+	case []collector.Metric: // for documents
+		for _, m := range x {
+			m.Each(func(v float64, _ ...string) {
+				if v != 0 {
+					w.t.Errorf("%s: %s is %v", name, m.Name, v)
+				}
+			})
+		}
+		return
+	case collector.View:
+		w.all(v, name)
+		return
+	}
+	if v.Kind() != reflect.Func {
+		if !v.IsZero() {
+			w.t.Errorf("%s is %v", name, v)
+		}
+		return
+	}
+	if v.Type().NumIn() == 0 {
+		v.Call(nil)
+		return
+	}
+	yield := v.Type().In(0) // an iterator
+	v.Call([]reflect.Value{reflect.MakeFunc(yield, func(args []reflect.Value) []reflect.Value {
+		w.t.Errorf("%s yields %v", name, fmt.Sprint(args))
+		return []reflect.Value{reflect.ValueOf(true)}
+	})})
+}
