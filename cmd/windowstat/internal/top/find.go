@@ -10,7 +10,7 @@ import (
 )
 
 // errNoSeconds ends the error of an endpoint without a per-second page.
-var errNoSeconds = errors.New("serve " + secondsPath + " with package exporter or prom.NewSeconds, or name its path in the URL")
+var errNoSeconds = errors.New("serve " + secondsPath + " (package exporter, prom.NewSeconds), or give its path")
 
 // find finds the per-second page. Its error says what there is instead.
 func (r *reader) find(ctx context.Context) error {
@@ -28,7 +28,7 @@ func (r *reader) find(ctx context.Context) error {
 			r.page, r.names = u, known
 			return nil
 		case p.kind() == metricsPage:
-			found = append(found, fmt.Errorf("%s has metrics of windowstat, but no seconds of resources", clean(u.Redacted())))
+			found = append(found, fmt.Errorf("%s has metrics of windowstat, but no seconds", clean(u.Redacted())))
 		default:
 			found = append(found, fmt.Errorf("%s has metrics, but none of windowstat", clean(u.Redacted())))
 		}

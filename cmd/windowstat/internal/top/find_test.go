@@ -38,11 +38,11 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "/metrics", "/metrics/seconds"},
 		{pages{"/metrics/seconds": s.seconds}, "/metrics", "/metrics/seconds"},
 		{pages{"/a/b": s.seconds}, "/a/b", "/a/b"},
-		{pages{"/metrics": metrics}, "", "/metrics has metrics of windowstat, but no seconds of resources\n"},
+		{pages{"/metrics": metrics}, "", "/metrics has metrics of windowstat, but no seconds\n"},
 		{pages{"/metrics": metrics}, "", "/metrics/seconds: 404 Not Found: 404 page not found\n"},
 		{pages{"/metrics": metrics}, "", "\n" + errNoSeconds.Error()},
-		{pages{"/": metrics}, "", "/metrics/seconds has metrics of windowstat, but no seconds of resources\n"}, // the handler alone, whatever the path
-		{pages{"/a": metrics}, "/a", "/a has metrics of windowstat, but no seconds of resources\n"},
+		{pages{"/": metrics}, "", "/metrics/seconds has metrics of windowstat, but no seconds\n"}, // the handler alone, whatever the path
+		{pages{"/a": metrics}, "/a", "/a has metrics of windowstat, but no seconds\n"},
 		{pages{"/a": metrics}, "", "404 Not Found: 404 page not found\n" + errNoSeconds.Error()},
 		{pages{"/": html}, "", `is "text/html", and no page of metrics`},
 		{pages{"/": refusal}, "", `403 Forbidden: no\x1b[2J entry`},
