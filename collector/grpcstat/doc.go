@@ -48,7 +48,11 @@
 // Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
 // about the rest, with the error as the handler or the call returned it, and can only say no.
 //
-// A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on.
+// A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on. So does
+// one of interceptors further in and their streams, and of the error's own methods. The function of [Origin] is asked
+// before a call enters: if it panics, the call is not counted. Where a client's stream ends by itself, with its context
+// or its connection, there is nobody for a panic of [collector.Options].Exception and ExceptionClass to go on to: it ends
+// there, and the call is an exception.
 //
 // # Caveats
 //
