@@ -56,6 +56,11 @@
 //
 // # Caveats
 //
+// A stream is a call of the server's from when its headers have come, because the server has work with it from then on,
+// and a unary call from when its request has been read. So a stream that the client cancels before its first message has
+// passed and completed, with Canceled, though the method of a service that first reads a request, as those with a
+// stream of answers do, has not run; a unary call that is cancelled so early is none.
+//
 // What interceptors do not see is not counted: calls to methods that the server does not have, requests that cannot be
 // decoded, and answers that cannot be encoded or are too large, which count as the handler left them.
 //
