@@ -134,6 +134,10 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	var o options
 	up := c.below(ctx, &o, opts)
 	o.name = name
+	waits := ctx
+	if o.prioritized {
+		waits = watched{ctx, ctx.Done()}
+	}
 	f := &frame{Context: ctx}
 	for {
 		l := c.find(up, name, &o)
@@ -143,7 +147,7 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 				continue
 			}
 		} else if g != nil {
-			if retry, err := g.enter(ctx, &f.entry, &o); err != nil {
+			if retry, err := g.enter(waits, &f.entry, &o); err != nil {
 				return ctx, nil, err
 			} else if retry {
 				continue
@@ -157,6 +161,14 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		return f, &f.entry, nil
 	}
 }
+
+// watched is a context whose Done was asked before its call had borrowed anything: a context of somebody's own may panic.
+type watched struct {
+	context.Context
+	done <-chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
 
 // Do records f as one call, as [Collector.Enter] does, or returns [ErrBlocked] if a limit refuses it. An error that f
 // returns is returned. A panic counts as an exception and goes on.

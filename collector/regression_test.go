@@ -332,3 +332,35 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 		}
 	}
 }
+
+// noDone is a context of somebody's own that does not work.
+type noDone struct {
+	context.Context
+	end func()
+}
+
+func (c noDone) Done() <-chan struct{} { c.end(); return nil }
+
+// A prioritized call whose context panicked while it waited had borrowed already: it passed in the next bucket, and was in
+// flight for ever.
+func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
+	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
+		c, f := clocked(t, collector.Options{})
+		limit(t, c, collector.Limit{Resource: "a", Count: 1})
+		r := c.Resource("a")
+		e, _ := r.TryEnter()
+		e.Exit(nil)
+		f.set(600 * ms)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { _ = recover() }()
+			_, _, _ = c.Enter(noDone{t.Context(), end}, "a", collector.Prioritized())
+		}()
+		<-done
+		f.set(10 * time.Second)
+		if s := r.Snapshot(nil); s.Total.Pass != 1 || s.InFlight != 0 {
+			t.Errorf("%s: %d in flight, %+v", way, s.InFlight, s.Total)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package grpcstat
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 
@@ -33,7 +34,7 @@ func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { entry.Exit(exception(err, clientFailed)) }()
+		defer func() { exit(entry, err, clientFailed) }()
 		err = collector.ErrPanicked // unless it returns
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
@@ -60,27 +61,37 @@ func StreamClient(c *collector.Collector) grpc.StreamClientInterceptor {
 		if err != nil {
 			return nil, refusal{err}
 		}
-		s := &clientStream{entry: entry, one: !desc.ServerStreams}
-		s.forget = context.AfterFunc(ctx, func() { s.exit(status.FromContextError(ctx.Err()).Err()) })
+		s := &clientStream{entry: entry, forget: func() bool { return false }}
 		defer func() {
-			if err != nil {
+			switch {
+			case err != nil:
 				s.end(err)
+			case s.ClientStream == nil:
+				s.end(errNoStream)
 			}
 		}()
+		err = collector.ErrPanicked // unless it returns
+		s.one = !desc.ServerStreams
+		s.forget = context.AfterFunc(ctx, func() { s.aside(status.FromContextError(ctx.Err()).Err()) })
 		// A stream that is not read any more ends with its connection. Before that this is the end of an attempt only,
 		// and interceptors between here and there may make another.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {
-				s.end(err)
+				s.forget()
+				s.aside(err)
 			}
 		}))
-		err = collector.ErrPanicked // unless it returns
-		if s.ClientStream, err = streamer(ctx, desc, cc, method, opts...); err != nil {
+		stream, err := streamer(ctx, desc, cc, method, opts...)
+		if err != nil || stream == nil {
 			return nil, err
 		}
+		s.ClientStream = stream
 		return s, nil
 	}
 }
+
+// errNoStream is the error of a call whose stream an interceptor further in left out, without an error.
+var errNoStream = errors.New("grpcstat: neither a stream nor an error")
 
 // clientStream exits its entry when the stream ends.
 type clientStream struct {
@@ -90,38 +101,53 @@ type clientStream struct {
 	forget func() bool // the context
 }
 
-func (s *clientStream) exit(err error) { s.entry.Exit(exception(err, clientFailed)) }
-
-// end is exit with nothing more to wait for. Only the first of them counts.
+// end ends the call, with nothing more to wait for. Only the first end counts.
 func (s *clientStream) end(err error) {
 	s.forget()
-	s.exit(err)
+	exit(s.entry, err, clientFailed)
 }
 
-func (s *clientStream) RecvMsg(m any) error {
-	err := s.ClientStream.RecvMsg(m)
-	switch {
-	case err == io.EOF, err == nil && s.one:
-		s.end(nil)
-	case err != nil:
-		s.end(err)
-	}
-	return err
+// aside ends the call in a goroutine that is nobody's: of the context, or of gRPC. A panic of the functions that
+// [collector.Options] have would end the process there. It ends with its goroutine.
+func (s *clientStream) aside(err error) {
+	defer func() { _ = recover() }()
+	exit(s.entry, err, clientFailed)
 }
 
-func (s *clientStream) SendMsg(m any) error { return s.sent(s.ClientStream.SendMsg(m)) }
+func (s *clientStream) RecvMsg(m any) (err error) {
+	defer func() {
+		switch {
+		case err == io.EOF, err == nil && s.one:
+			s.end(nil)
+		case err != nil:
+			s.end(err)
+		}
+	}()
+	err = collector.ErrPanicked // unless it returns
+	return s.ClientStream.RecvMsg(m)
+}
 
-func (s *clientStream) CloseSend() error { return s.sent(s.ClientStream.CloseSend()) }
+func (s *clientStream) SendMsg(m any) (err error) {
+	defer s.sent(&err)
+	err = collector.ErrPanicked
+	return s.ClientStream.SendMsg(m)
+}
 
-func (s *clientStream) Header() (metadata.MD, error) {
-	md, err := s.ClientStream.Header()
-	return md, s.sent(err)
+func (s *clientStream) CloseSend() (err error) {
+	defer s.sent(&err)
+	err = collector.ErrPanicked
+	return s.ClientStream.CloseSend()
+}
+
+func (s *clientStream) Header() (_ metadata.MD, err error) {
+	defer s.sent(&err)
+	err = collector.ErrPanicked
+	return s.ClientStream.Header()
 }
 
 // sent ends the call if sending failed. With io.EOF it is RecvMsg that knows why.
-func (s *clientStream) sent(err error) error {
-	if err != nil && err != io.EOF {
-		s.end(err)
+func (s *clientStream) sent(err *error) {
+	if *err != nil && *err != io.EOF {
+		s.end(*err)
 	}
-	return err
 }

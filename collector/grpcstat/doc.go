@@ -48,9 +48,18 @@
 // Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
 // about the rest, with the error as the handler or the call returned it, and can only say no.
 //
-// A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on.
+// A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on. So does
+// one of interceptors further in and their streams, and of the error's own methods. The function of [Origin] is asked
+// before a call enters: if it panics, the call is not counted. Where a client's stream ends by itself, with its context
+// or its connection, there is nobody for a panic of [collector.Options].Exception and ExceptionClass to go on to: it ends
+// there, and the call is an exception.
 //
 // # Caveats
+//
+// A stream is a call of the server's from when its headers have come, because the server has work with it from then on,
+// and a unary call from when its request has been read. So a stream that the client cancels before its first message has
+// passed and completed, with Canceled, though the method of a service that first reads a request, as those with a
+// stream of answers do, has not run; a unary call that is cancelled so early is none.
 //
 // What interceptors do not see is not counted: calls to methods that the server does not have, requests that cannot be
 // decoded, and answers that cannot be encoded or are too large, which count as the handler left them.

@@ -35,7 +35,7 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 		if err != nil {
 			return nil, refusal{err}
 		}
-		defer func() { entry.Exit(exception(err, serverFailed)) }()
+		defer func() { exit(entry, err, serverFailed) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(ctx, req)
 	}
@@ -59,7 +59,7 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { entry.Exit(exception(err, serverFailed)) }()
+		defer func() { exit(entry, err, serverFailed) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(srv, &serverStream{stream, ctx})
 	}

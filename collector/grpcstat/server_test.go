@@ -215,3 +215,35 @@ func TestANilCollectorOnlyCallsOn(t *testing.T) {
 		}
 	}
 }
+
+// A stream is the server's from its headers on: one that the client cancels before its first message has passed and
+// completed, and is no exception, though its method, which gets a request, never ran. A unary call is one when its request
+// has come.
+func TestAStreamIsCountedBeforeItsFirstMessage(t *testing.T) {
+	var ran atomic.Int64
+	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
+	conn := dial(t, serve(t, func(context.Context, string) error { ran.Add(1); return nil }, inServer(server)...), inClient(client)...)
+	for _, method := range []string{output, input, unary} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{StreamName: "x", ServerStreams: method == output, ClientStreams: method == input}, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if method != unary {
+			flying(t, server, method, 1)
+		}
+		cancel()
+		if err := stream.RecvMsg(nil); status.Code(err).String() != "Canceled" {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	want(t, server, map[string]counts{output: {pass: 1}, input: {pass: 1}})
+	want(t, client, map[string]counts{output: {pass: 1}, input: {pass: 1}, unary: {pass: 1}})
+	if n := ran.Load(); n != 0 {
+		t.Errorf("%d methods ran", n)
+	}
+	if err := call(t.Context(), conn, unary); err != nil || ran.Load() != 1 {
+		t.Errorf("%v after %d methods", err, ran.Load())
+	}
+	want(t, server, map[string]counts{output: {pass: 1}, input: {pass: 1}, unary: {pass: 1}})
+}

@@ -29,7 +29,8 @@
 // Each call counts once, and concurrency is never negative, also where other slots panic. Sentinel logs such a panic
 // and lets the call go on, with the panic as its error. If a slot panicked before this one heard of the call, the call
 // passes when it completes, as an exception. Once a call is counted as a pass or a block it stays one; this is the first
-// of the statistics slots, so that it hears of calls before those can panic.
+// of the statistics slots, so that it hears of calls before those can panic. What panics in the functions of the
+// Collector's Options ends here, in Sentinel's log: Sentinel's own statistics come after this slot.
 //
 // # Caveats
 //

@@ -4,8 +4,14 @@ import (
 	"testing"
 	"time"
 
+	sentinel "github.com/alibaba/sentinel-golang/api"
 	"github.com/alibaba/sentinel-golang/core/base"
 	"github.com/alibaba/sentinel-golang/core/flow"
+	"github.com/alibaba/sentinel-golang/core/isolation"
+	"github.com/alibaba/sentinel-golang/core/stat"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
 // broken is a slot of every kind that panics in one of its methods.
@@ -110,4 +116,39 @@ func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	e.WhenExit(func(*base.SentinelEntry, *base.EntryContext) error { panic("broken") })
 	e.Exit(base.WithError(errFailed))
 	want(t, c, "handler", "1 pass, 0 block, 0 complete, 0 exception, 1 in flight")
+}
+
+// A function of the Collector's Options that panicked kept Sentinel's own statistics from hearing that calls ended: a rule
+// for two at a time refused every call after the second.
+func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
+	const name = "exception panics"
+	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("boom") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := sentinel.BuildDefaultSlotChain()
+	chain.AddStatSlot(sentinelstat.NewSlot(c))
+	if _, err := isolation.LoadRules([]*isolation.Rule{{Resource: name, MetricType: isolation.Concurrency, Threshold: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = isolation.ClearRules() }()
+	for range 3 {
+		enter(t, chain, name).Exit(base.WithError(errFailed))
+	}
+	if n := stat.GetResourceNode(name).CurrentConcurrency(); n != 0 {
+		t.Errorf("%d in flight for Sentinel", n)
+	}
+	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
+}
+
+// A context that Sentinel did not make, and has no place for what slots know, left its call in flight.
+func TestRegressionAContextWithoutData(t *testing.T) {
+	c, _ := newChain(t)
+	slot := sentinelstat.NewSlot(c)
+	ctx := base.NewEmptyEntryContext()
+	ctx.Resource = base.NewResourceWrapper("own", base.ResTypeCommon, base.Inbound)
+	ctx.Input = &base.SentinelInput{BatchCount: 1}
+	slot.OnEntryPassed(ctx)
+	slot.OnCompleted(ctx)
+	want(t, c, "own", "1 pass, 0 block, 1 complete, 0 exception, 0 in flight")
 }

@@ -2,9 +2,11 @@ package sentinelstat
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/alibaba/sentinel-golang/core/base"
+	"github.com/alibaba/sentinel-golang/logging"
 	"github.com/alibaba/sentinel-golang/util"
 
 	"github.com/windowstat/windowstat/collector"
@@ -31,6 +33,9 @@ func (s *Slot) OnEntryPassed(ctx *base.EntryContext) {
 	if ctx.Err() != nil {
 		ctx.SetError(nil) // of the call that had this context before, and was traced after its Exit
 	}
+	if ctx.Data == nil { // Sentinel makes one, but not every context is its own
+		ctx.Data = map[any]any{}
+	}
 	ctx.Data[s] = s.enter(ctx)
 }
 
@@ -47,6 +52,13 @@ func (s *Slot) OnCompleted(ctx *base.EntryContext) {
 		entry = s.enter(ctx)
 	}
 	delete(ctx.Data, s) // an empty map is used again with its context
+	// A panic in a function of the Collector's Options would keep Sentinel's own statistics from hearing of the end, and its
+	// rules would refuse calls for ever. Sentinel logs the panics of slots; so does this.
+	defer func() {
+		if v := recover(); v != nil {
+			logging.Error(fmt.Errorf("%v", v), "sentinelstat: panic in Exception or ExceptionClass", "resource", ctx.Resource.Name())
+		}
+	}()
 	entry.Exit(ctx.Err())
 }
 
