@@ -96,8 +96,8 @@ func TestTotal(t *testing.T) {
 			live[second] = *shown.Pass[i]
 		}
 	}
-	if shown.Subject != "All inbound calls" {
-		t.Errorf("the live page calls the total %q", shown.Subject)
+	if shown.Subject != "All inbound calls" || shown.State != "live" {
+		t.Errorf("the live page calls the total %q, and says %q", shown.Subject, shown.State)
 	}
 	check("the live page", live, len(sent)-1) // the browser may have come after the first
 	check("top", inTop, 1)

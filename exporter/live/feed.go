@@ -16,17 +16,17 @@ import (
 // keptSeconds is how many seconds a new viewer gets.
 const keptSeconds = 180
 
-// feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources; 0 is
-// the total: all inbound traffic, or the sum of the rows while nothing was inbound.
+// feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources.
 type feed struct {
 	stats   *collector.Collector
 	rows    int
 	columns *columns
+	process int64 // differs between processes
 	last    atomic.Pointer[message]
 	zips    sync.Pool
 
 	mu      sync.Mutex // guards what follows
-	epoch   int64      // of the numbering; differs between processes
+	epoch   int64      // of the numbering; begins with process
 	numbers map[string]int
 	names   []string // by number
 	events  []event  // ascending, at most keptSeconds
@@ -42,9 +42,10 @@ type event struct {
 }
 
 func newFeed(c *collector.Collector, rows int) *feed {
+	start := time.Now().UnixMilli()
 	return &feed{
 		stats: c, rows: rows, columns: columnsOf(inFeed, c.DurationsUnknown()),
-		epoch: time.Now().UnixMilli(), numbers: map[string]int{}, names: []string{""},
+		process: start, epoch: start, numbers: map[string]int{}, names: []string{""},
 	}
 }
 
@@ -58,6 +59,7 @@ type update struct {
 	first   int
 	fresh   bool     // the viewer must reset
 	inbound bool     // the total is of inbound traffic, and not the sum of the rows
+	process int64    // differs between processes; for a viewer that is fresh
 	columns []string // names of columns, for a viewer that is fresh
 	now     position
 }
@@ -80,7 +82,7 @@ func (f *feed) after(p position) update {
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
 	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0, inbound: f.inbound}
 	if n.fresh { // another process may have other columns
-		n.columns = f.columns.names
+		n.process, n.columns = f.process, f.columns.names
 	}
 	n.now = position{p.unix, f.epoch, len(f.names)}
 	if k := len(n.events); k > 0 {
@@ -91,10 +93,7 @@ func (f *feed) after(p position) update {
 
 // make encodes all seconds before the open one. Holds mu.
 func (f *feed) make(m collector.Moment) {
-	if f.stats.Inbound().Node().Used() && !f.inbound { // the first call from outside: the total was another one before
-		f.inbound, f.next, f.events = true, 0, nil
-		f.epoch++
-	}
+	f.inbound = f.inbound || f.stats.Inbound().Node().Used()
 	if from := m.Open - keptSeconds; f.next < from {
 		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
 	}
@@ -114,6 +113,13 @@ func (f *feed) make(m collector.Moment) {
 	}
 }
 
+// Numbers of rows that are of no resource. While nothing was inbound, a second has a sum of all resources instead; a viewer
+// drops the sums when it hears of the first inbound call.
+const (
+	numberInbound = 0
+	numberSum     = -1
+)
+
 // row is a second of a resource.
 type row struct {
 	number int
@@ -123,7 +129,7 @@ type row struct {
 
 // sumOf adds up what adds up of the rows: counts, what was in flight, and the response times for their average.
 func sumOf(rows []row) row {
-	sum := row{p99: none}
+	sum := row{number: numberSum, p99: none}
 	for _, c := range node.Columns() {
 		switch c.Kind {
 		case node.Count, node.Level:
@@ -160,7 +166,7 @@ func (f *feed) second(index int64, m collector.Moment) []byte {
 	}
 	total := len(rows)
 	if f.inbound {
-		read(func() int { return 0 }, f.stats.Inbound().Node())
+		read(func() int { return numberInbound }, f.stats.Inbound().Node())
 	} else if total > 0 {
 		rows = append(rows, sumOf(rows))
 	}
@@ -193,8 +199,9 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"inbound":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
-// Columns are there if fresh, and name what follows the number in a row.
+// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"inbound":…,"process":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
+// If fresh, there are the process, which is another number for each, and the columns, which name what follows the number in a
+// row.
 func (n *update) encode() []byte {
 	quoted, _ := json.Marshal(n.names) // strings cannot fail
 	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
@@ -202,6 +209,7 @@ func (n *update) encode() []byte {
 	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
 	b = strconv.AppendBool(append(b, `,"inbound":`...), n.inbound)
 	if n.fresh {
+		b = strconv.AppendInt(append(b, `,"process":`...), n.process, 10)
 		list, _ := json.Marshal(n.columns)
 		b = append(append(b, `,"columns":`...), list...)
 	}

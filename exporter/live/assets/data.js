@@ -1,11 +1,12 @@
 'use strict';
 
 // What is known: the names of resources by number, the places of columns in a row, and the last seconds, each with the rows
-// of what was called in it, by name. A second in which the server was away has no rows. Names come from strangers; they are
-// only ever set as text.
+// of what was called in it, by name, and of totals, by number. A second in which the server was away has no rows. Names come
+// from strangers; they are only ever set as text.
 const KEEP = 180;
-const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, away: 0, inbound: true };
+const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, process: 0, away: 0, inbound: true };
 const ALL = null; // in the place of a name: the total
+const INBOUND = 0, SUM = -1; // numbers of totals: inbound calls, and in seconds before the first of them the sum of the rows
 const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_max';
 
 const newest = () => known.seconds[known.seconds.length - 1];
@@ -14,9 +15,9 @@ const newest = () => known.seconds[known.seconds.length - 1];
 // and may have other columns; no second is taken twice, and what was known before stays, with the places it came with.
 function take(message) {
   if (message.fresh) {
-    if (known.epoch && known.epoch !== message.epoch && newest()) known.away = newest().at;
+    if (known.process && known.process !== message.process && newest()) known.away = newest().at;
     const places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the number
-    Object.assign(known, { names: [], places, after: 0, epoch: message.epoch });
+    Object.assign(known, { names: [], places, after: 0, epoch: message.epoch, process: message.process });
   }
   if (message.epoch !== known.epoch || message.first > known.names.length) return; // said before the server was away
   known.inbound = message.inbound;
@@ -30,7 +31,8 @@ function take(message) {
     }
     if (at <= last) continue;
     while (++last < at) known.seconds.push({ at: last, rows: null });
-    known.seconds.push({ at, places: known.places, rows: new Map(rows.map(r => [r[0] ? known.names[r[0]] : ALL, r])) });
+    const named = rows.filter(r => r[0] > 0).map(r => [known.names[r[0]], r]), totals = rows.filter(r => r[0] <= 0).map(r => [r[0], r]);
+    known.seconds.push({ at, places: known.places, rows: new Map(named), totals: new Map(totals) });
   }
   known.seconds.splice(0, known.seconds.length - KEEP);
 }
@@ -39,7 +41,8 @@ function take(message) {
 // of a second that was over for long when the page was opened, nor what the server does not send.
 function value(second, name, column) {
   if (!second.rows || !(column in second.places)) return null;
-  const row = second.rows.get(name), n = row ? row[second.places[column]] : column.startsWith('rt_') ? -1 : 0;
+  const row = name === ALL ? second.totals.get(known.inbound ? INBOUND : SUM) : second.rows.get(name);
+  const n = row ? row[second.places[column]] : column.startsWith('rt_') ? -1 : 0;
   return n < 0 ? null : n;
 }
 

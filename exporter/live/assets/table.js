@@ -36,7 +36,6 @@ function items(seconds) {
   for (const { rows, places } of seconds) {
     for (const [name, row] of rows || []) peaks.set(name, Math.max(peaks.get(name) || 0, row[places[PASS]]));
   }
-  peaks.delete(ALL);
   if (held()) for (const name of standing) if (!peaks.has(name)) peaks.set(name, 0); // or those below would move up
   const last = seconds[seconds.length - 1];
   return [...peaks].map(([name, peak]) => {
