@@ -21,7 +21,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 	before := tell[int64](t, x, `(() => {
 		const before = newest().at;
 		take({epoch: known.epoch + 1, first: 0, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], names: ['', 'banana', 'apple'],
-			seconds: [[before + 1, [[0, 90, 1500, 30, 11], [2, 91, -1, 31, 12]]]]});
+			seconds: [[before + 1, [[-1, 90, 1500, 30, 11], [2, 91, -1, 31, 12]]]]});
 		draw();
 		return before;
 	})()`)
