@@ -91,16 +91,16 @@ func (b *board) selfReaders() {
 func (b *board) selfPush() {
 	const none = "no pushes"
 	b.row("Push")
-	legend := "{{way}} {{instance}}"
+	legend := "{{way}} to {{target}} of {{instance}}"
 	b.add(
 		6, 7,
 		quiet(series(head{16, "Lag of pushes", duration, "Sealed seconds that were not pushed yet, and the time since something was pushed last."},
 			query{legend: legend, expr: own("push_lag_seconds")},
 			query{legend: "since the last, " + legend, expr: "time() - (" + own("push_last_success_timestamp_seconds") + " > 0)"})).NoValue(none),
 		simple(series(head{17, "Pushed", number, "Seconds and samples that were pushed, a second."},
-			query{legend: "seconds, " + legend, expr: pace("push_seconds_total", "way, instance")},
-			query{legend: "samples, " + legend, expr: pace("push_samples_total", "way, instance")})).NoValue(none),
-		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."}, query{legend: legend, expr: pace("push_bytes_total", "way, instance")})).NoValue(none),
+			query{legend: "seconds, " + legend, expr: pace("push_seconds_total", "way, target, instance")},
+			query{legend: "samples, " + legend, expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
+		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."}, query{legend: legend, expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
 		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused for good; and requests that were sent again, because it could not be reached or did not take them."},
 			query{legend: "lost seconds", expr: sum("push_lost_seconds_total")},
 			query{legend: "refused samples", expr: sum("push_refused_samples_total")},
