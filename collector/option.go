@@ -54,7 +54,7 @@ func Admitted() Option { return Option{kind: optionAdmitted} }
 func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} }
 
 // Passed marks a call whose pass another process has counted: here it is in flight and completes, and does not pass. No
-// limit refuses it or counts it.
+// limit refuses it, and limits on QPS do not count it.
 func Passed() Option { return Option{kind: optionPassed} }
 
 // options are all options of a call.
