@@ -29,6 +29,16 @@ func BenchmarkBeside(b *testing.B) {
 	}
 	handle := call("windowstat", bench.Rivals())
 	limited := call("windowstat", bench.Limiters(bench.NeverReached))
+	concurrency := func(origins int) func(b *testing.B) func() {
+		return func(b *testing.B) func() {
+			rec, err := bench.NewConcurrency(origins, bench.NeverReached)
+			if err != nil {
+				b.Fatal(err)
+			}
+			warm(rec, 1)
+			return func() { rec.Call(0) }
+		}
+	}
 	leaf := func(b *testing.B) func() {
 		v, line := newLeaf(b)
 		return func() { v.PassQPS(line.Now()) }
@@ -53,6 +63,10 @@ func BenchmarkBeside(b *testing.B) {
 		{"context/handle", call("windowstat-context", bench.Rivals()), handle, 1000, 1000},
 		{"context-nested/handle", call("windowstat-context-nested", bench.Rivals()), handle, 1000, 1000},
 		{"limit/handle", limited, handle, 1000, 1000},
+		{"concurrency-of-1-origin/handle", concurrency(1), handle, 1000, 1000},
+		{"concurrency-of-10-origins/handle", concurrency(10), handle, 1000, 1000},
+		{"concurrency-of-100-origins/handle", concurrency(100), handle, 1000, 1000},
+		{"concurrency-of-1000-origins/handle", concurrency(1000), handle, 1000, 1000},
 		{"qps-of-100-leaves/qps-of-one", view, leaf, 10, 1000},
 		{"window-of-100-leaves/window-of-one", viewWindow, leafWindow, 10, 1000},
 	} {

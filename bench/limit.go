@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -52,6 +53,34 @@ func newWindowstatLimit(names []string, count int64) (Recorder, error) {
 		},
 		Warm: warmUp,
 	}, c.SetLimits(limits)
+}
+
+// NewConcurrency keeps a handle for one resource that so many origins have called, with a limit of count calls in flight on
+// all resources. Call panics if the limit refuses it.
+func NewConcurrency(origins int, count int64) (Recorder, error) {
+	c, err := collector.New(collector.Options{MaxOrigins: origins + 1})
+	if err != nil {
+		return Recorder{}, err
+	}
+	name := Names(1)[0]
+	for i := range origins {
+		_, e, err := c.Enter(context.Background(), name, collector.Origin(fmt.Sprintf("origin %04d", i)))
+		if err != nil {
+			return Recorder{}, err
+		}
+		e.Exit(nil)
+	}
+	r := c.Resource(name)
+	return Recorder{
+		Call: func(int) {
+			e, err := r.TryEnter()
+			if err != nil {
+				panic(err)
+			}
+			e.Exit(nil)
+		},
+		Warm: warmUp,
+	}, c.SetLimits([]collector.Limit{{Resource: "*", Grade: collector.Concurrency, Count: count}})
 }
 
 // newRate asks a token bucket of golang.org/x/time/rate, and records what it lets through with windowstat's handle.

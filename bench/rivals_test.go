@@ -41,6 +41,9 @@ func TestEveryLimitApplies(t *testing.T) {
 			rec.Close()
 		}
 	}
+	if rec, err := bench.NewConcurrency(3, 0); err != nil || !refuses(rec) {
+		t.Errorf("a limit that allows nothing in flight: the call was not refused, %v", err)
+	}
 }
 
 func refuses(rec bench.Recorder) (refused bool) {

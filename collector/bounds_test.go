@@ -125,7 +125,8 @@ func TestNamesOfLimitsHaveAPlace(t *testing.T) {
 	}
 }
 
-// Nor by names that are made up: those beyond the limit share a quota for each pattern that they match.
+// Nor by names that are made up: there are as many quotas for those beyond the limit as there may be resources, and the names
+// beyond that share one for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(t, c, collector.Limit{Resource: "/api/*", Count: 5}, collector.Limit{Resource: "/bot/*", Origin: "bot", Count: 0})
@@ -139,11 +140,11 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 			e.Exit(nil)
 		}
 	}
-	// Two names have a resource of their own: /api/0 and /web/0.
-	if fmt.Sprint(passed) != "map[/api/:6 /web/:20]" {
+	// Two names have a resource of their own, /api/0 and /web/0; two have a quota of their own, /api/1 and /api/2.
+	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
-	if s := c.Resource(collector.Other).Snapshot(nil); s.Total.Pass != 24 || s.Total.Block != 34 {
+	if s := c.Resource(collector.Other).Snapshot(nil); s.Total.Pass != 26 || s.Total.Block != 32 {
 		t.Errorf("%+v", s.Total)
 	}
 }

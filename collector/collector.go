@@ -17,7 +17,7 @@ import (
 // A Collector must be made with [New]. A nil *Collector is a switch that is off: its resources are nil, and record
 // nothing. It is safe for concurrent use, and starts no goroutine.
 //
-// Locks are taken in the order mu, gate (of one resource), view, statistic. Recording takes none of the first three
+// Locks are taken in the order mu, limiter, view, statistic. Recording takes none of the first three
 // unless a limit applies.
 type Collector struct {
 	line  *leap.Timeline

@@ -16,7 +16,7 @@ var ErrPanicked = errors.New("collector: panicked")
 
 // Entry is a call in flight. It must not be copied. Its zero value, and nil, are no call.
 type Entry struct {
-	call node.Call
+	call node.Call // marked if there is a permit
 	leaf *leaf
 }
 
@@ -29,10 +29,21 @@ func (e *Entry) Exit(err error) {
 	switch {
 	case e == nil:
 	case err == nil:
-		e.call.End(false)
+		if e.call.End(false) < 0 {
+			e.leaf.permit.release()
+		}
 	default:
 		e.exitWith(err)
 	}
+}
+
+// end ends the call, and returns how many completions were counted.
+func (e *Entry) end(failed bool) int64 {
+	n := e.call.End(failed)
+	if n < 0 {
+		e.leaf.permit.release()
+	}
+	return max(n, -n)
 }
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
@@ -44,7 +55,7 @@ func (e *Entry) exitWith(err error) (n int64) {
 	c := e.leaf.resource.c
 	failed := true
 	defer func() {
-		if n = e.call.End(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
+		if n = e.end(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
 			e.leaf.resource.classify(err, n)
 		}
 	}()
@@ -145,6 +156,9 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		if g := l.resource.gate.Load(); o.passed {
 			if f.entry.call = l.Resume(c.line.Now(), o.n); f.entry.call.IsZero() {
 				continue
+			}
+			if g != nil {
+				g.resume(&f.entry, &o)
 			}
 		} else if g != nil {
 			if retry, err := g.enter(waits, &f.entry, &o); err != nil {

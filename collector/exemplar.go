@@ -29,7 +29,7 @@ func (e *Entry) ExitTrace(err error, id string) {
 	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
 	var n int64
 	if err == nil {
-		n = e.call.End(false)
+		n = e.end(false)
 	} else {
 		n = e.exitWith(err)
 	}

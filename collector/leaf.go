@@ -12,6 +12,7 @@ type leaf struct {
 	leafKey
 	resource *Resource
 	treeNode *TreeNode
+	permit   *permit // of the one call that has this leaf; nil for one that is in the tree
 }
 
 // leafKey tells the leaves of one tree node apart.

@@ -35,15 +35,24 @@ func (g Grade) String() string {
 // second less one bucket, half a second by default and 0.9 s with 10 buckets, holds no more than Count. Strict makes it
 // so for any second, for a price: see [node.Quota].
 //
-// All limits that match a call must let it through. Each resource has its own quota, also where a pattern matches many.
-// Calls that enter by [Resource.Enter] or are [Admitted] are not refused, but count. A prioritized call that a limit on
-// QPS refuses borrows from the next bucket that has room, within half a second, and waits for it; it passes in that
-// bucket, as an occupied pass, or is blocked if its context ends before that.
+// All limits that match a call must let it through. Each name has its own quota, also where a pattern matches many.
+// Calls that enter by [Resource.Enter] or are [Admitted] are not refused, but count. A limit on concurrency counts every call
+// in flight, also those that entered before it was set, and those that wait; it costs the same with one origin and with
+// thousands. A prioritized call that a limit on QPS refuses borrows from the next bucket that has room, within half a
+// second, and waits for it; it passes in that bucket, as an occupied pass, or is blocked if its context ends before that.
+//
+// Names that are counted for [Other], because there are too many, are kept apart, too: at most Options.MaxResources of them.
+// When there are as many, the longest idle one makes room, never one with calls in flight or in the last four seconds. If
+// all are that busy, further names share one quota for each pattern that they match, until there is room. A name that gets a
+// resource later takes what it used along.
+//
+// Limitations. The name of a call is known by [Collector.Enter] only; calls of handles that were asked for after there was
+// no room left are all of the name Other. What names that are counted for Other did before the first pattern was for them is
+// not known. A name that had calls in flight in a shared quota, and gets a resource, begins without them.
 type Limit struct {
 	// Resource is the name of the resource, or a pattern in which each * stands for any run of characters, none and /
-	// included. All names are as [CleanName] makes them. A name that is limited exactly always has a resource. Calls of
-	// other names that are counted for [Other], because there are too many, share one quota for each pattern that their
-	// names match: no name escapes. (By [Collector.Enter], which knows the name.)
+	// included. All names are as [CleanName] makes them. A name that is limited exactly always has a resource. The name
+	// [Other], without a *, limits all calls together that are counted for it.
 	Resource string
 	// Origin limits the calls of one origin; empty, those of all origins together (Sentinel's limitApp default).
 	Origin string
@@ -161,7 +170,7 @@ func (c *Collector) Limits() []Limit {
 }
 
 // Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins aside; ok
-// is false if there is none. It takes the lock that limited calls take, for as long as it looks.
+// is false if there is none. A pattern is for each name by itself, and so is no limit of [Other]. It takes the lock that limited calls take, for as long as it looks.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -171,11 +180,11 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if g == nil {
 		return 0, false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range g.rules {
-		// Of names that are counted together, those that match a pattern have a limit, and the resource has none.
-		if x := &g.rules[i]; x.Grade == grade && x.Origin == "" && x.Matches(r.name) && (!ok || x.Count < count) {
+	own := g.own[0]
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	for i := range own.rules {
+		if x := &own.rules[i]; x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
 			count, ok = x.Count, true
 		}
 	}
@@ -184,7 +193,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 
 // SetLimits replaces all limits, for all resources at once, while calls go on. The passes of the last second,
 // and the calls in flight, count for the new limits. If any limit is wrong none is changed, and the error names all that is
-// wrong. A call that was about to enter a resource without limits in this very moment may enter uncounted.
+// wrong. A call that was about to enter a resource without limits in this very moment is in flight for the new ones, but
+// its pass may be uncounted.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {
 		return nil

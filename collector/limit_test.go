@@ -621,8 +621,8 @@ func TestLimitOfAResource(t *testing.T) {
 			t.Errorf("%s of %s: %d, %v", tc.grade, tc.resource, n, ok)
 		}
 	}
-	limit(t, c, collector.Limit{Resource: "*", Count: 2})
-	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
+	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
+	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok { // the pattern is for each name by itself
 		t.Errorf("limits were replaced: %d, %v", n, ok)
 	}
 	limit(t, c)

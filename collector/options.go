@@ -23,7 +23,7 @@ const (
 // Options configure a [Collector]. The zero value is sensible.
 type Options struct {
 	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. Calls of any further name
-	// are counted for the resource [Other].
+	// are counted for the resource [Other]. As many of these names are kept apart in limits with patterns, see [Limit].
 	MaxResources int
 	// MaxOrigins is how many origins are kept apart for each resource, [DefaultMaxOrigins] if zero; calls of any further
 	// one are counted for its origin [Other]. MaxEntrances is the same for the entrances of the process.

@@ -57,6 +57,11 @@ func (c *Collector) register(name string) *Resource {
 		}
 		return c.other.Load()
 	}
+	if other := c.other.Load(); other != nil && other.kept != nil {
+		names := other.kept.names
+		names.mu.Lock() // until calls of the name that are counted for Other find the resource
+		defer names.mu.Unlock()
+	}
 	r := c.newResource(name)
 	c.byName.Store(name, r)
 	c.count.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
@@ -70,6 +75,11 @@ func (c *Collector) newResource(name string) *Resource {
 	r := &Resource{name: name}
 	r.life.init(c, v, ofResource, r, name)
 	r.sole.init(c, v, ofOrigin, r, "")
+	if other := c.other.Load(); other != nil && other.kept != nil {
+		if m := other.kept.names.move(name); m != nil {
+			r.kept = &gate{own: []*limiter{m}}
+		}
+	}
 	r.setLimits(c.limits.Load().list)
 	c.resources = append(c.resources, r)
 	return r
@@ -172,6 +182,9 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(l.Statistic)
+	}
+	if g := l.resource.kept; g != nil {
+		g.watch(l)
 	}
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)

@@ -99,7 +99,7 @@ func (r *Resource) enter(e *Entry, admitted bool) error {
 	for {
 		e.leaf = r.ownLeaf()
 		if g := e.leaf.resource.gate.Load(); g != nil {
-			if again, err := g.enter(context.Background(), e, &options{n: 1, admitted: admitted}); !again {
+			if again, err := g.enter(context.Background(), e, &options{n: 1, name: r.name, admitted: admitted}); !again {
 				return err
 			}
 		} else if e.call = e.leaf.Begin(); !e.call.IsZero() {

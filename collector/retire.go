@@ -57,7 +57,7 @@ func (c *Collector) sweep() {
 				c.edges.Add(-p.unlink())
 			}
 		}
-		if r.name == Other || !r.view.Empty() || r.view.Since() >= since {
+		if r.name == Other || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
 			return true
 		}
 		r.dead.Store(true)

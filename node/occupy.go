@@ -43,6 +43,8 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	}
 	r.loans[i].calls++
 	r.loans[i].passes = saturate(r.loans[i].passes, n)
+	s.borrowers++
+	s.first.tell()
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
@@ -85,6 +87,8 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	if b.calls == 0 {
 		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
 	}
+	s.borrowers--
+	s.first.tell()
 	*l = Loan{}
 	return true
 }
@@ -120,6 +124,7 @@ func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 // lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
 func (s *Statistic) lend(l loan) {
 	st := &s.first
+	s.borrowers -= uint32(l.calls) // what watchers are told stays
 	st.entered.Add(uint32(l.calls))
 	st.open.Pass = saturate(st.open.Pass, l.passes-l.calls)
 	st.open.OccupiedPass = saturate(st.open.OccupiedPass, l.passes)

@@ -21,44 +21,72 @@ const OccupyTimeout = 500 * time.Millisecond
 //
 // Seconds are those of the timeline, which are up to a hundredth shorter while it follows the wall clock.
 //
+// Quotas can share their passes, see [Quota.With]: several rules for the same calls count them once.
+//
 // A Quota must be made with [NewQuota]. It is not safe for concurrent use. Asking costs two comparisons; the first
 // question in a bucket costs a look at all of them.
 type Quota struct {
-	count    int64
-	width    int64             // buckets that together may hold the count
+	*passes
+	count  int64
+	strict int64 // 1 if the bucket counts that is just leaving the window, otherwise 0
+}
+
+// passes is what quotas count.
+type passes struct {
+	width    int64             // buckets of a second
 	ahead    int64             // buckets that may be borrowed from
 	ring     leap.Array[int64] // passes; its newest bucket is ahead buckets after at
 	at       time.Duration     // the present bucket
 	open     *int64            // its passes
-	sum      int64             // passes of the width buckets that end with it
+	sums     [2]int64          // passes of the width buckets that end with it, and of these and the one before
 	borrowed int64             // passes of buckets after it
 }
 
 // NewQuota makes a quota of count passes a second for statistics of this shape; below 0 is 0.
 func NewQuota(shape *Shape, count int64, strict bool) *Quota {
 	length := shape.second.Length()
-	q := &Quota{count: max(count, 0), width: shape.perSec, ahead: max(1, int64(OccupyTimeout/length))}
-	if strict {
-		q.width++
-	}
-	slots := q.width + q.ahead
+	p := &passes{width: shape.perSec, ahead: max(1, int64(OccupyTimeout/length))}
+	slots := p.width + 1 + p.ahead
 	ring, err := leap.NewArray[int64](time.Duration(slots)*length, int(slots))
 	if err != nil {
 		panic(err) // a shape's buckets divide a second, and so make a ring
 	}
-	q.ring = ring
-	q.clear()
-	return q
+	p.ring = ring
+	p.clear()
+	return (&Quota{passes: p}).With(count, strict)
+}
+
+// With returns a quota of the same passes with another count: what is counted for one of them is counted for both.
+func (q *Quota) With(count int64, strict bool) *Quota {
+	x := &Quota{passes: q.passes, count: max(count, 0)}
+	if strict {
+		x.strict = 1
+	}
+	return x
+}
+
+// Clone returns a quota of the same count, with passes of its own that begin as those of q are.
+func (q *Quota) Clone() *Quota {
+	p := *q.passes
+	p.clear()
+	if q.at != never {
+		p.move(q.at)
+		for at, b := range q.ring.Window(q.at+time.Duration(q.ahead)*q.ring.Length(), q.ring.Span()) {
+			*p.ring.At(at) = *b
+		}
+		p.measure()
+	}
+	return &Quota{passes: &p, count: q.count, strict: q.strict}
 }
 
 // clear forgets everything.
-func (q *Quota) clear() {
+func (q *passes) clear() {
 	q.ring, _ = leap.NewArray[int64](q.ring.Span(), q.ring.Len())
-	q.at, q.sum, q.borrowed = never, 0, 0
+	q.at, q.sums, q.borrowed = never, [2]int64{}, 0
 }
 
-// first is the first bucket of the window that ends with the present one.
-func (q *Quota) first() time.Duration { return q.at - time.Duration(q.width-1)*q.ring.Length() }
+// first is the first bucket that any quota looks at.
+func (q *passes) first() time.Duration { return q.at - time.Duration(q.width)*q.ring.Length() }
 
 // never is before every bucket.
 const never = time.Duration(-1) << 62
@@ -66,7 +94,7 @@ const never = time.Duration(-1) << 62
 // Passes is how many calls passed in the window that ends with the bucket at.
 func (q *Quota) Passes(at time.Duration) int64 {
 	q.move(at)
-	return q.sum
+	return q.sums[q.strict]
 }
 
 // Waiting is how many passes are borrowed from buckets after the bucket at.
@@ -78,14 +106,14 @@ func (q *Quota) Waiting(at time.Duration) int64 {
 // CanPass reports whether n more calls may pass in the bucket at.
 func (q *Quota) CanPass(at time.Duration, n int64) bool {
 	q.move(at)
-	return n <= q.count-q.sum && (q.borrowed == 0 || q.fits(at, n))
+	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(at, n))
 }
 
 // Pass counts n passes in the bucket at, whether they may or not.
 func (q *Quota) Pass(at time.Duration, n int64) {
 	q.move(at)
 	*q.open = saturate(*q.open, n)
-	q.sum = saturate(q.sum, n)
+	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
 // TryOccupyNext finds the first bucket after the bucket at, and not before the bucket from, from which n passes can be
@@ -146,25 +174,25 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 // fits reports whether every window that has the bucket in it has room for n more passes.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
-	last := min(bucket+time.Duration(q.width-1)*length, q.at+time.Duration(q.ahead)*length)
+	last := min(bucket+time.Duration(q.width+q.strict-1)*length, q.at+time.Duration(q.ahead)*length)
 	for end := bucket; end <= last; end += length {
-		if n > q.count-q.window(end) {
+		if n > q.count-q.window(end, q.width+q.strict) {
 			return false
 		}
 	}
 	return true
 }
 
-// window is the passes of the window that ends with a bucket.
-func (q *Quota) window(end time.Duration) (sum int64) {
-	for _, b := range q.ring.Window(end, time.Duration(q.width)*q.ring.Length()) {
+// window is the passes of so many buckets that end with a bucket.
+func (q *passes) window(end time.Duration, buckets int64) (sum int64) {
+	for _, b := range q.ring.Window(end, time.Duration(buckets)*q.ring.Length()) {
 		sum = saturate(sum, *b)
 	}
 	return sum
 }
 
 // move makes the bucket at the present one, if it is not there yet.
-func (q *Quota) move(at time.Duration) {
+func (q *passes) move(at time.Duration) {
 	if at <= q.at {
 		return
 	}
@@ -178,9 +206,9 @@ func (q *Quota) move(at time.Duration) {
 	q.measure()
 }
 
-// measure adds up the window and the borrowed passes.
-func (q *Quota) measure() {
-	q.sum = q.window(q.at)
+// measure adds up the windows and the borrowed passes.
+func (q *passes) measure() {
+	q.sums = [2]int64{q.window(q.at, q.width), q.window(q.at, q.width+1)}
 	q.borrowed = 0
 	for i := range q.ahead {
 		if b := q.ring.At(q.at + time.Duration(i+1)*q.ring.Length()); b != nil {

@@ -121,3 +121,30 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 		t.Error("a count below 0 lets something pass")
 	}
 }
+
+// Quotas with the same passes, and copies of them.
+func TestQuotasShareTheirPasses(t *testing.T) {
+	r := newRig(t, node.Options{})
+	const length = 500 * ms
+	a := node.NewQuota(r.shape, 5, false)
+	strict := a.With(5, true)
+	a.Pass(10*length, 3)
+	strict.Pass(11*length, 2)
+	a.Borrow(12*length, 1)
+	clone := a.Clone()
+	for _, tc := range []struct {
+		at                     time.Duration
+		passes, strict, cloned int64
+	}{{11 * length, 5, 5, 5}, {12 * length, 3, 6, 3}, {13 * length, 1, 3, 1}, {15 * length, 0, 0, 0}} {
+		if p, s, c := a.Passes(tc.at), strict.Passes(tc.at), clone.Passes(tc.at); p != tc.passes || s != tc.strict || c != tc.cloned {
+			t.Errorf("at %v: %d passes, %d strict, %d cloned; want %+v", tc.at, p, s, c, tc)
+		}
+	}
+	clone.Pass(15*length, 4)
+	if a.Passes(15*length) != 0 || !strict.CanPass(15*length, 5) || clone.CanPass(15*length, 2) {
+		t.Error("a copy counts for the original, or not for itself")
+	}
+	if empty := node.NewQuota(r.shape, 2, true).Clone(); !empty.CanPass(0, 2) || empty.CanPass(0, 3) {
+		t.Error("a copy of one that is unused has another count")
+	}
+}

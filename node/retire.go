@@ -7,8 +7,9 @@ import (
 )
 
 // retired is the end of the open bucket in the stripes of a statistic that is retired, or about to be: every reading
-// is after it, so every writer looks closer.
-const retired = math.MinInt64
+// is after it, so every writer looks closer; so does one that enters without a lock, because it is odd, see
+// [Statistic.mark].
+const retired = math.MinInt64 + 1
 
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
@@ -28,7 +29,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	for st := range s.stripes {
 		if st.entered.Load() != st.base || st.exited != st.base || !st.open.Idle() {
 			for st := range s.stripes {
-				st.end.Store(int64(s.end))
+				st.end.Store(s.mark())
 			}
 			return false
 		}
@@ -55,11 +56,14 @@ func (s *Statistic) usedSince(index int64) bool {
 }
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
-// about to be retired and lives.
+// about to be retired and lives, or is watched.
 func (s *Statistic) late(st *stripe) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.retired {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.tell()
 		return false
 	}
 	st.entered.Add(math.MaxUint32)

@@ -38,6 +38,10 @@ import (
 // A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
 // then looks whether a call has entered. So one of them sees the other.
 //
+// Watching. Whoever must know the calls in flight of many statistics without reading each has them counted, see
+// [Statistic.Watch]. It costs nothing where nobody watches: a writer looks for watchers where it looks whether the
+// bucket is over.
+//
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
 // coincided is not known, see [MetricNode]. No more than 2^31 calls can be in flight, and 2^32 pass in one bucket
@@ -59,7 +63,10 @@ type Statistic struct {
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	_ [47]byte // fills four cache lines, see paddedStripe
+	borrowers uint32          // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
+	watchers  []*atomic.Int64 // count the calls in flight, see Watch; so do they
+
+	_ [16]byte // fills four cache lines, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -92,7 +99,7 @@ type Call struct {
 	_       noCopy
 	st      *stripe
 	entered leap.Reading
-	n       int64 // 0 once it has ended; changes under the stripe's lock
+	n       int64 // negative if it is marked, 0 once it has ended; changes under the stripe's lock
 }
 
 // noCopy makes go vet complain about copies.
@@ -119,7 +126,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(1)
-	if st.end.Load() == retired && s.late(st) {
+	if st.end.Load()&closer != 0 && s.late(st) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, n: 1}
@@ -143,6 +150,9 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
 	st.entered.Add(1)
+	if st.end.Load()&closer != 0 {
+		st.tell()
+	}
 	return Call{st: st, entered: now, n: n}, true
 }
 
@@ -159,6 +169,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.remember() // so that the call in flight is in the records, though nothing was counted
 	s.first.entered.Add(1)
 	s.first.base++ // so that it does not count as one that entered since the cut
+	s.first.tell()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
 }
 
@@ -175,6 +186,10 @@ func (c *Call) Entered() leap.Reading { return c.entered }
 
 // Backdate makes the response time count from an earlier reading than that at which the call entered.
 func (c *Call) Backdate(to leap.Reading) { c.entered = min(c.entered, to) }
+
+// Mark makes the Exit of the call return the negative of what it counted: for an owner that keeps something for few of its
+// calls, and would have to look for it at the end of each. It must come before anybody else knows the call.
+func (c *Call) Mark() { c.n = -c.n }
 
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
 // in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
@@ -193,15 +208,19 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 		return 0
 	}
 	c.n = 0
+	count := max(n, -n)
 	if now >= leap.Reading(st.end.Load()) {
 		st.turn(now)
 	}
-	st.open.complete(rt, n, failed)
-	st.count(cell, n)
+	st.open.complete(rt, count, failed)
+	st.count(cell, count)
 	if inFlight := int32(st.entered.Load() - st.exited); inFlight > st.most {
 		st.most = inFlight
 	}
 	st.exited++
+	if st.end.Load()&closer != 0 {
+		st.tell()
+	}
 	st.unlock()
 	return n
 }

@@ -23,7 +23,7 @@ import (
 // one of a page; for a resource that is not in the cache, that is what it costs.
 type stripe struct {
 	mu        sync.Mutex
-	end       atomic.Int64 // reading at which the open bucket ends; the same in all stripes; changes under mu
+	end       atomic.Int64 // reading at which the open bucket ends, as a mark; the same in all stripes; changes under mu
 	shape     *Shape
 	recent    *page         // the page of rt that was counted into last
 	entered   atomic.Uint32 // calls that entered, modulo 2^32
@@ -36,6 +36,7 @@ type stripe struct {
 	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
 
 	base  uint32 // entered at the last cut, where the open bucket began
+	told  uint32 // calls in flight that the watchers know of, see tell
 	rt    *cells // of the open second; nil until a call ends
 	owner *Statistic
 }

@@ -56,7 +56,7 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	s.at = window.Start(second.Line(now))
 	s.end = second.Reading(s.at + window.Length())
 	for st := range s.stripes {
-		st.end.Store(int64(s.end))
+		st.end.Store(s.mark())
 	}
 }
 

@@ -1,0 +1,293 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// flyingModel is a naive oracle for limits on concurrency: a list of the calls in flight, which it counts anew for each
+// question.
+type flyingModel struct {
+	t      testing.TB
+	c      *collector.Collector
+	clock  *fakeClock
+	limits []collector.Limit
+	calls  []flyingCall
+	play   []byte
+	log    []string
+}
+
+// flyingCall is a call in flight. A call that was counted for Other is surely known by its name if a pattern was for it
+// when it entered.
+type flyingCall struct {
+	name, origin string
+	inOther      bool
+	known        bool
+	end          func(error)
+}
+
+var flyingSubjects = []collector.Limit{
+	{Resource: "a", Grade: collector.Concurrency},
+	{Resource: "a", Origin: "o", Grade: collector.Concurrency},
+	{Resource: "*", Grade: collector.Concurrency},
+	{Resource: "*", Origin: "o", Grade: collector.Concurrency},
+	{Resource: "x/*", Grade: collector.Concurrency},
+	{Resource: "x/1", Grade: collector.Concurrency},
+	{Resource: "x/2", Origin: "p", Grade: collector.Concurrency},
+	{Resource: collector.Other, Grade: collector.Concurrency},
+	{Resource: collector.Other, Origin: "p", Grade: collector.Concurrency},
+	{Resource: "x/*", Grade: collector.QPS},
+	{Resource: "*", Grade: collector.QPS, Origin: "o"},
+	{Resource: "b", Grade: collector.QPS, Strict: true},
+}
+
+func (m *flyingModel) next(n int) int {
+	if len(m.play) == 0 {
+		return 0
+	}
+	b := m.play[0]
+	m.play = m.play[1:]
+	return int(b) % n
+}
+
+func (m *flyingModel) note(format string, args ...any) {
+	m.log = append(m.log, fmt.Sprintf(format, args...))
+}
+
+func (m *flyingModel) fail(format string, args ...any) {
+	m.t.Helper()
+	for _, line := range m.log {
+		m.t.Log(line)
+	}
+	m.t.Fatalf(format, args...)
+}
+
+// flying counts what a limit compares for a call of the name and the origin: at least the calls that are surely known, at
+// most all of them; ok is false if the limit is not for it.
+func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
+	whole := inOther && l.Resource == collector.Other // the resource Other itself
+	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
+	if l.Origin != "" && l.Origin != origin || !whole && !pattern {
+		return 0, 0, false
+	}
+	for _, x := range m.calls {
+		if l.Origin != "" && l.Origin != x.origin {
+			continue
+		}
+		if whole && x.inOther || !whole && x.name == name {
+			most++
+			if whole || !x.inOther || x.known {
+				least++
+			}
+		}
+	}
+	return least, most, true
+}
+
+func (m *flyingModel) enter() {
+	name := []string{"a", "b", "x/1", "x/2", "y", collector.Other}[m.next(6)]
+	origin := []string{"", "o", "p"}[m.next(3)]
+	how := m.next(8)
+	inOther := m.c.Resource(name).Name() != name || name == collector.Other
+	byHandle := how >= 5
+	if byHandle {
+		origin = ""
+		if inOther {
+			name = collector.Other // the handle knows no other
+		}
+	}
+	call := flyingCall{name: name, origin: origin, inOther: inOther}
+	var by *collector.Limit
+	for i, l := range m.limits {
+		if l.Matches(name) && l.Resource != name {
+			call.known = true
+		}
+		if n, _, ok := m.flying(l, name, origin, inOther); ok && l.Grade == collector.Concurrency && n >= l.Count {
+			by = &m.limits[i]
+		}
+	}
+	var err error
+	free := false
+	if byHandle {
+		r := m.c.Resource(name)
+		e := new(collector.Entry)
+		if free = how == 7; free {
+			*e = r.Enter()
+		} else {
+			*e, err = r.TryEnter()
+		}
+		call.end = e.Exit
+	} else {
+		ctx := context.Background()
+		opts := []collector.Option{collector.Origin(origin)}
+		switch how {
+		case 1:
+			opts = append(opts, collector.Batch(3))
+		case 2:
+			opts, free = append(opts, collector.Admitted()), true
+		case 3:
+			opts, free = append(opts, collector.Passed()), true
+		case 4:
+			cancelled, cancel := context.WithCancel(ctx)
+			cancel()
+			ctx, opts = cancelled, append(opts, collector.Prioritized())
+		}
+		var e *collector.Entry
+		_, e, err = m.c.Enter(ctx, name, opts...)
+		call.end = e.Exit
+	}
+	m.note("enter %s from %q, way %d, in Other %t: %v", name, origin, how, inOther, err)
+	var blocked *collector.BlockedError
+	switch {
+	case err == nil && by != nil && !free:
+		m.fail("%+v is exceeded", *by)
+	case err == nil:
+		m.calls = append(m.calls, call)
+	case free:
+		m.fail("what is not refused was refused: %v", err)
+	case !errors.As(err, &blocked):
+		m.fail("%v", err)
+	case blocked.Limit.Grade == collector.QPS:
+		if by != nil {
+			m.fail("%+v is exceeded, and the reason is %v", *by, err)
+		}
+	default:
+		least, most, ok := m.flying(blocked.Limit, name, origin, inOther)
+		if n := blocked.Reading; !ok || n < least || n > most || n < blocked.Limit.Count {
+			m.fail("refused: %v; %d to %d are in flight, of a limit for the call %t", err, least, most, ok)
+		}
+	}
+}
+
+// exit ends one of the calls, in one of the ways in which calls end, and then again.
+func (m *flyingModel) exit() {
+	if len(m.calls) == 0 {
+		return
+	}
+	i := m.next(len(m.calls))
+	x := m.calls[i]
+	m.calls = append(m.calls[:i:i], m.calls[i+1:]...)
+	m.note("exit %s from %q", x.name, x.origin)
+	switch m.next(3) {
+	case 0:
+		x.end(nil)
+	case 1:
+		x.end(errBad)
+	case 2:
+		func() {
+			defer func() { _ = recover() }()
+			x.end(errPanics)
+		}()
+	}
+	x.end(nil)
+}
+
+// errPanics makes the function panic that tells exceptions.
+var errPanics = errors.New("panics")
+
+func (m *flyingModel) set() {
+	m.limits = nil
+	for range m.next(5) {
+		l := flyingSubjects[m.next(len(flyingSubjects))]
+		l.Count = int64(m.next(4))
+		for _, x := range m.limits {
+			if x.Resource == l.Resource && x.Origin == l.Origin && x.Grade == l.Grade {
+				l.Resource = ""
+			}
+		}
+		if l.Resource != "" {
+			m.limits = append(m.limits, l)
+		}
+	}
+	m.note("limits %+v", m.limits)
+	if err := m.c.SetLimits(m.limits); err != nil {
+		m.fail("%v", err)
+	}
+}
+
+func playFlying(t testing.TB, play []byte) {
+	f := new(fakeClock)
+	c := newCollector(t, collector.Options{
+		MaxResources: 6, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}, Now: f.now,
+		Exception: func(err error) bool {
+			if errors.Is(err, errPanics) {
+				panic(err)
+			}
+			return true
+		},
+	})
+	m := &flyingModel{t: t, c: c, clock: f, play: play}
+	c.Resource("a")
+	c.Resource("b")
+	for i := range 4 { // others are busy all the time, so that the rest of the names are counted for Other
+		c.Resource(fmt.Sprint("busy ", i)).Enter()
+	}
+	for len(m.play) > 0 {
+		switch m.next(8) {
+		case 0, 1, 2, 3:
+			m.enter()
+		case 4, 5:
+			m.exit()
+		case 6:
+			m.set()
+		case 7:
+			d := []time.Duration{ms, 300 * ms, 5 * time.Second, 4 * time.Minute}[m.next(4)]
+			m.note("%v pass", d)
+			f.add(d)
+			c.Seal()
+		}
+	}
+	for len(m.calls) > 0 {
+		m.exit()
+	}
+	// Nothing is left: one call of each enters, and one only.
+	limit(t, c, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: 1}, collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1})
+	for _, name := range []string{"a", "b", "x/1", "x/2", "y"} {
+		_, e, err := c.Enter(context.Background(), name, collector.Origin("o"))
+		if _, _, again := c.Enter(context.Background(), name, collector.Origin("p")); err != nil || again == nil {
+			m.fail("%s, when all have left: %v, and then %v", name, err, again)
+		}
+		e.Exit(nil)
+	}
+}
+
+func randomPlay(seed uint64, n int) []byte {
+	random := rand.New(rand.NewPCG(seed, 17))
+	play := make([]byte, n)
+	for i := range play {
+		play[i] = byte(random.Uint32())
+	}
+	return play
+}
+
+// Limits on concurrency against one that counts every call anew: enter in every way, exit, replace limits, retire, cancel.
+func TestConcurrencyLimitsAgainstOracle(t *testing.T) {
+	seeds := uint64(3000)
+	if testing.Short() {
+		seeds = 300
+	}
+	for seed := range seeds {
+		playFlying(t, randomPlay(seed, 600))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func FuzzConcurrencyLimits(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(randomPlay(seed, 200))
+	}
+	f.Fuzz(func(t *testing.T, play []byte) {
+		if len(play) < 4000 {
+			playFlying(t, play)
+		}
+	})
+}

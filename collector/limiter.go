@@ -1,0 +1,223 @@
+package collector
+
+import (
+	"container/list"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that is
+// counted for [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
+//
+// The calls in flight of a resource are told by its leaves, see [node.Statistic.Watch], so that those count that entered
+// when there was no limit. A name that is counted for Other has no leaf; its calls hold a permit until they end. A
+// name that gets a resource after it was counted for Other takes its limiter along, and has both kinds of calls for a while.
+type limiter struct {
+	mu      sync.Mutex
+	rules   []rule
+	all     meter             // all calls of the name
+	origins map[string]*meter // those of single origins
+
+	// slot is the place of a name in the table of names of Other; nil for a resource that never was there.
+	slot *slot
+}
+
+// meter is what rules read: how many calls are in flight, and the passes of the last second.
+type meter struct {
+	flying atomic.Int64 // those that wait for a bucket included
+	passes *node.Quota  // nil while nobody reads it
+	ruled  bool         // a rule is for the origin
+	read   bool         // a rule reads passes
+}
+
+// rule is a limit with what it reads.
+type rule struct {
+	Limit
+	*meter
+	quota *node.Quota // of the meter's passes; nil for concurrency
+}
+
+// covers reports whether the rule is for calls of the origin.
+func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
+
+// slot is the place of a limiter in the table of names of [Other], see [names].
+type slot struct {
+	name   string
+	common bool // it is for many names that match a pattern, which is its name
+	moved  bool // the name has a resource now; changes under both locks
+	age    int  // of the limits that the rules were made of; guarded by the limiter's mu
+
+	// Guarded by the table's lock:
+	pins int           // calls in flight, or waiting, or being decided about
+	used bool          // a call has passed
+	last leap.Reading  // when the last of the pins went
+	idle *list.Element // in the list of those that may go; nil while there are pins
+}
+
+// meter finds or makes the meter of an origin, or of all origins together for the empty name. Holds mu.
+func (m *limiter) meter(origin string) *meter {
+	if origin == "" {
+		return &m.all
+	}
+	x := m.origins[origin]
+	if x == nil {
+		x = new(meter)
+		if m.origins == nil {
+			m.origins = map[string]*meter{}
+		}
+		m.origins[origin] = x
+	}
+	return x
+}
+
+// set replaces the rules. The meters stay; first calls for a meter whose passes are about to be read, and were not before.
+// Holds mu.
+func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
+	m.all.read = false
+	for _, x := range m.origins {
+		x.ruled, x.read = false, false
+	}
+	m.rules = make([]rule, len(limits))
+	for i, l := range limits {
+		x := m.meter(l.Origin)
+		x.ruled = true
+		m.rules[i] = rule{Limit: l, meter: x}
+		if l.Grade != QPS {
+			continue
+		}
+		if x.passes == nil {
+			x.passes = first(l.Origin)
+		}
+		x.read = true
+		m.rules[i].quota = x.passes.With(l.Count, l.Strict)
+	}
+	if m.slot == nil || m.slot.moved { // otherwise nobody else knows the passes
+		m.all.forget()
+		for _, x := range m.origins {
+			x.forget()
+		}
+	}
+	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.flying.Load() == 0 })
+}
+
+// forget forgets the passes if nobody reads them.
+func (x *meter) forget() {
+	if !x.read {
+		x.passes = nil
+	}
+}
+
+// full returns the limit on concurrency that has no room for one more call of the origin, nil if all have, and its reading.
+// Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
+func (m *limiter) full(origin string) (*Limit, int64) {
+	for i := range m.rules {
+		x := &m.rules[i]
+		if x.quota != nil || !x.covers(origin) {
+			continue
+		}
+		if flying := x.flying.Load(); flying >= x.Count {
+			limit := x.Limit
+			return &limit, flying
+		}
+	}
+	return nil, 0
+}
+
+// exceeded returns the limit on QPS that n more calls of the origin in the bucket would exceed, nil if there is none, and
+// its reading. Holds mu.
+func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) (*Limit, int64) {
+	for i := range m.rules {
+		if x := &m.rules[i]; x.quota != nil && x.covers(origin) && !x.quota.CanPass(bucket, n) {
+			limit := x.Limit
+			return &limit, x.quota.Passes(bucket)
+		}
+	}
+	return nil, 0
+}
+
+// lender is the first bucket, not before the bucket from, in which all limits have room to borrow from at the bucket at;
+// ok is false if there is none. Holds mu.
+func (m *limiter) lender(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
+	bucket = from
+	for i := range m.rules {
+		if x := &m.rules[i]; x.quota != nil && x.covers(origin) {
+			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
+				return 0, false
+			}
+		}
+	}
+	return bucket, true
+}
+
+// pass counts n passes of the origin. Holds mu.
+func (m *limiter) pass(bucket time.Duration, n int64, origin string) {
+	if q := m.all.passes; q != nil {
+		q.Pass(bucket, n)
+	}
+	if len(m.origins) > 0 {
+		m.passFrom(bucket, n, origin)
+	}
+}
+
+func (m *limiter) passFrom(bucket time.Duration, n int64, origin string) {
+	if x := m.origins[origin]; x != nil && x.passes != nil {
+		x.passes.Pass(bucket, n)
+	}
+}
+
+// count calls f with the passes that a call of the origin counts for. Holds mu.
+func (m *limiter) count(origin string, f func(*node.Quota)) {
+	if q := m.all.passes; q != nil {
+		f(q)
+	}
+	if len(m.origins) > 0 {
+		if x := m.origins[origin]; x != nil && x.passes != nil {
+			f(x.passes)
+		}
+	}
+}
+
+// take counts a call of a name that has no leaf; first makes the passes of an origin of which nothing is known. Holds mu.
+func (m *limiter) take(origin string, first func(string) *node.Quota) {
+	m.all.flying.Add(1)
+	if origin == "" {
+		return
+	}
+	x := m.meter(origin)
+	if x.flying.Add(1); x.passes == nil {
+		x.passes = first(origin)
+	}
+}
+
+// put takes back what take counted. Holds mu.
+func (m *limiter) put(origin string) {
+	m.all.flying.Add(-1)
+	if x := m.origins[origin]; origin != "" && x.flying.Add(-1) == 0 && !x.ruled {
+		delete(m.origins, origin)
+	}
+}
+
+// watchers are the meters that must know the calls in flight of the origin. Holds mu.
+func (m *limiter) watchers(origin string) (list []*atomic.Int64) {
+	var all, own *meter
+	for i := range m.rules {
+		switch x := &m.rules[i]; {
+		case x.Grade != Concurrency:
+		case x.Origin == "":
+			all = x.meter
+		case x.Origin == origin:
+			own = x.meter
+		}
+	}
+	for _, x := range []*meter{all, own} {
+		if x != nil {
+			list = append(list, &x.flying)
+		}
+	}
+	return list
+}

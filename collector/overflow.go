@@ -1,0 +1,257 @@
+package collector
+
+import (
+	"container/list"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// names are the names that are counted for [Other] and that a pattern limits, each with a limiter of its own. They are at
+// most Options.MaxResources. When there are as many, the longest idle one makes room; a name is idle if nothing is in flight
+// and nothing was for idleAfter, which is longer than any quota remembers. If none is idle, further names share a
+// limiter for each pattern that they match; a name with a call in flight there stays there until that has ended, and a name
+// that leaves it begins with all that passed there in the last second, because some of that may be its own.
+//
+// Locks are taken in the order of the collector's mu, the limiter of Other itself, mu, limiters.
+type names struct {
+	c *Collector
+
+	mu     sync.Mutex
+	limits []Limit // those with patterns
+	age    int     // how often they were replaced
+	byName map[string]*limiter
+	idle   list.List           // of limiters without pins, the longest idle one first
+	common map[string]*limiter // by pattern
+	crowd  map[string]int      // calls in flight of the names that share them
+}
+
+// idleAfter is longer than the windows of a strict quota with one bucket, and what can be borrowed.
+const idleAfter = 4 * time.Second
+
+func newNames(c *Collector) *names {
+	return &names{c: c, byName: map[string]*limiter{}, common: map[string]*limiter{}, crowd: map[string]int{}}
+}
+
+// permit is what a call of such a name holds while it is decided about, waits, or is in flight.
+type permit struct {
+	names  *names
+	name   string
+	origin string
+	list   []*limiter
+	taken  bool // the limiters count the call in flight
+	leaf   leaf // of the entry, once it has the permit
+}
+
+// attach gives the entry the permit. It is found by a leaf of the entry's own, so that entries without one are no longer
+// for it.
+func (p *permit) attach(e *Entry) {
+	p.leaf = *e.leaf
+	p.leaf.permit = p
+	e.leaf = &p.leaf
+	e.call.Mark()
+}
+
+// set replaces the limits.
+func (n *names) set(limits []Limit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.limits = limits
+	n.age++
+	maps.DeleteFunc(n.common, func(pattern string, m *limiter) bool {
+		return m.all.flying.Load() == 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return l.Resource == pattern })
+	})
+	if len(limits) > 0 {
+		return
+	}
+	for now := n.c.line.Now(); n.forget(now); {
+		continue // until the rest is busy
+	}
+}
+
+// acquire finds the limiters of a call, nil if no pattern is for its name. It reports false if the name has a resource of
+// its own by now, which the call must go to.
+func (n *names) acquire(name, origin string) (*permit, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.byName[name]
+	if m == nil {
+		if _, there := n.c.byName.Load(name); there {
+			return nil, false
+		}
+		patterns := n.patterns(name)
+		if len(patterns) == 0 {
+			return nil, true
+		}
+		if m = n.make(name, patterns); m == nil {
+			n.crowd[name]++
+			p := &permit{names: n, name: name, origin: origin}
+			for _, pattern := range patterns {
+				p.list = append(p.list, n.share(pattern))
+			}
+			return p, true
+		}
+	}
+	if m.slot.pins++; m.slot.idle != nil {
+		n.idle.Remove(m.slot.idle)
+		m.slot.idle = nil
+	}
+	return &permit{names: n, name: name, origin: origin, list: []*limiter{m}}, true
+}
+
+// patterns are those that match the name, sorted: the order in which their limiters are locked. Holds mu.
+func (n *names) patterns(name string) (list []string) {
+	for _, l := range n.limits {
+		if l.Matches(name) && !slices.Contains(list, l.Resource) {
+			list = append(list, l.Resource)
+		}
+	}
+	slices.SortFunc(list, strings.Compare)
+	return list
+}
+
+// make makes a limiter, nil if there is no room. Holds mu.
+func (n *names) make(name string, patterns []string) *limiter {
+	if n.crowd[name] > 0 || len(n.byName) >= n.c.opts.MaxResources && !n.forget(n.c.line.Now()) {
+		return nil
+	}
+	m := &limiter{slot: &slot{name: name}}
+	m.all.passes = n.passes("")
+	for _, pattern := range patterns {
+		if common := n.common[pattern]; common != nil {
+			common.mu.Lock()
+			m.all.passes = common.all.passes.Clone()
+			for origin, x := range common.origins {
+				if x.passes != nil {
+					m.meter(origin).passes = x.passes.Clone()
+				}
+			}
+			common.mu.Unlock()
+			break
+		}
+	}
+	n.byName[name] = m
+	return m
+}
+
+// passes are those of a name or an origin of which nothing is known.
+func (n *names) passes(string) *node.Quota { return node.NewQuota(n.c.shape, 0, true) }
+
+// share is the limiter of the names that have none of their own and match the pattern. Holds mu.
+func (n *names) share(pattern string) *limiter {
+	m := n.common[pattern]
+	if m == nil {
+		m = &limiter{slot: &slot{name: pattern, common: true}}
+		m.all.passes = n.passes("")
+		n.common[pattern] = m
+	}
+	return m
+}
+
+// forget makes room: the longest idle name goes. It reports false if no name is idle. Holds mu.
+func (n *names) forget(now leap.Reading) bool {
+	first := n.idle.Front()
+	if first == nil {
+		return false
+	}
+	m := first.Value.(*limiter)
+	if now.Sub(m.slot.last) < idleAfter {
+		return false
+	}
+	n.drop(m)
+	return true
+}
+
+// drop takes a name out of the table. Holds mu.
+func (n *names) drop(m *limiter) {
+	if delete(n.byName, m.slot.name); m.slot.idle != nil {
+		n.idle.Remove(m.slot.idle)
+		m.slot.idle = nil
+	}
+}
+
+// move takes the limiter of a name out of the table, for the resource that the name gets; nil if there is none. Holds mu,
+// until the resource can be found.
+func (n *names) move(name string) *limiter {
+	m := n.byName[name]
+	if m != nil {
+		n.drop(m)
+		m.mu.Lock()
+		m.slot.moved = true
+		m.mu.Unlock()
+	}
+	return m
+}
+
+// refresh makes the rules of a limiter those of limits. Holds the limiter's mu.
+func (n *names) refresh(m *limiter, limits []Limit, age int) {
+	s := m.slot
+	if s.moved || s.age >= age {
+		return
+	}
+	s.age = age
+	var rules []Limit
+	for _, l := range limits {
+		if s.common && l.Resource == s.name || !s.common && l.Matches(s.name) {
+			rules = append(rules, l)
+		}
+	}
+	m.set(rules, n.passes)
+}
+
+// lock locks the limiters, with the rules in force.
+func (p *permit) lock() {
+	p.names.mu.Lock()
+	limits, age := p.names.limits, p.names.age
+	p.names.mu.Unlock()
+	for _, m := range p.list {
+		m.mu.Lock()
+		p.names.refresh(m, limits, age)
+	}
+}
+
+// take counts the call in flight. Holds the limiters' locks.
+func (p *permit) take() {
+	p.taken = true
+	for _, m := range p.list {
+		m.take(p.origin, p.names.passes)
+	}
+}
+
+// release ends a call: in flight, cancelled while it waited, or refused.
+func (p *permit) release() {
+	used := p.taken
+	if used {
+		for _, m := range p.list {
+			m.mu.Lock()
+			m.put(p.origin)
+			m.mu.Unlock()
+		}
+	}
+	n := p.names
+	now := n.c.line.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.list[0].slot.common {
+		if n.crowd[p.name]--; n.crowd[p.name] == 0 {
+			delete(n.crowd, p.name)
+		}
+		return
+	}
+	m := p.list[0]
+	s := m.slot
+	s.used = s.used || used
+	switch s.pins--; {
+	case s.pins > 0 || s.moved:
+	case !s.used:
+		n.drop(m)
+	default:
+		s.last = now
+		s.idle = n.idle.PushBack(m)
+	}
+}

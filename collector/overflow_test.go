@@ -1,0 +1,481 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+func qps(resource string, n int64) collector.Limit {
+	return collector.Limit{Resource: resource, Count: n}
+}
+
+func flying(resource string, n int64) collector.Limit {
+	return collector.Limit{Resource: resource, Grade: collector.Concurrency, Count: n}
+}
+
+// crowded is a Collector that has room for so many more names in limits and for no more resources.
+func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
+	t.Helper()
+	c, f := clocked(t, collector.Options{MaxResources: room, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
+	for i := range room {
+		c.Resource(fmt.Sprint("old ", i))
+	}
+	return c, f
+}
+
+// pass tries n calls of a name, and returns the entries of those that passed.
+func pass(c *collector.Collector, name string, n int, opts ...collector.Option) (list []*collector.Entry) {
+	for range n {
+		if _, e, err := c.Enter(context.Background(), name, opts...); err == nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func exit(list []*collector.Entry) {
+	for _, e := range list {
+		e.Exit(nil)
+	}
+}
+
+// A scanner made up paths, each of which hung; the checkout, which was beyond MaxResources too, was refused under a limit
+// that it did not come near to.
+func TestStrangersNamesLockNobodyOut(t *testing.T) {
+	for _, l := range []collector.Limit{flying("*", 2), qps("*", 2)} {
+		c, _ := crowded(t, 50)
+		limit(t, c, l)
+		for i := range 40 {
+			if n := len(pass(c, fmt.Sprint("/wp-admin/", i), 1)); n != 1 {
+				t.Fatalf("%v: a stranger locks out another", l)
+			}
+		}
+		checkout := pass(c, "checkout", 3)
+		if len(checkout) != 2 {
+			t.Errorf("%v: %d of the checkout's calls passed, want 2", l, len(checkout))
+		}
+		exit(checkout)
+		if n := len(pass(c, "checkout", 3)); l.Grade == collector.Concurrency && n != 2 || l.Grade == collector.QPS && n != 0 {
+			t.Errorf("%v: %d more passed", l, n)
+		}
+	}
+}
+
+// An operator reloaded the file of limits, twice in a second; names beyond MaxResources got all of their quota each time.
+func TestAReloadIsNoFreshQuota(t *testing.T) {
+	c, f := crowded(t, 5)
+	web := collector.Limit{Resource: "/api/*", Origin: "web", Count: 8}
+	limit(t, c, qps("/api/*", 10), web)
+	if n := len(pass(c, "/api/x", 20)); n != 10 {
+		t.Errorf("%d passed, want 10", n)
+	}
+	limit(t, c, qps("/api/*", 10), web)
+	if n := len(pass(c, "/api/x", 20)); n != 0 {
+		t.Errorf("%d more passed after a reload", n)
+	}
+	limit(t, c, web, flying("*", 100), qps("/api/*", 12))
+	if n := len(pass(c, "/api/x", 20, collector.Origin("web"))); n != 2 {
+		t.Errorf("%d more passed under 12 instead of 10", n)
+	}
+	limit(t, c, qps("/api/*", 30), collector.Limit{Resource: "/api/*", Origin: "web", Count: 3})
+	if n := len(pass(c, "/api/x", 20, collector.Origin("web"))); n != 1 {
+		t.Errorf("%d more of web passed, under 3 instead of 8", n)
+	}
+	f.add(time.Second)
+	if n := len(pass(c, "/api/x", 50)); n != 30 {
+		t.Errorf("%d passed a second later, want 30", n)
+	}
+}
+
+// The same for what is in flight.
+func TestAReloadDoesNotForgetWhatIsInFlight(t *testing.T) {
+	c, _ := crowded(t, 5)
+	bot := collector.Limit{Resource: "*", Origin: "bot", Grade: collector.Concurrency, Count: 4}
+	limit(t, c, qps("*", 100))
+	list := pass(c, "x", 3, collector.Origin("bot"))
+	limit(t, c, flying("*", 5), bot)
+	list = append(list, pass(c, "x", 9, collector.Origin("bot"))...)
+	if len(list) != 4 {
+		t.Errorf("%d of the bot are in flight, want 4", len(list))
+	}
+	limit(t, c, bot, flying("*", 6), qps("*", 100))
+	list = append(list, pass(c, "x", 9)...)
+	if len(list) != 6 {
+		t.Errorf("%d are in flight, want 6", len(list))
+	}
+	limit(t, c)
+	exit(list[:1])
+	limit(t, c, flying("*", 6))
+	if n := len(pass(c, "x", 9)); n != 1 {
+		t.Errorf("%d more entered, when one had left while there were no limits", n)
+	}
+}
+
+// A limit that named the resource gave it a place of its own, and with it a second quota.
+func TestTheFirstLimitOnANameFindsWhatItUsed(t *testing.T) {
+	c, f := crowded(t, 5)
+	limit(t, c, qps("*", 10), flying("*", 50))
+	list := pass(c, "login", 20)
+	limit(t, c, qps("login", 10))
+	if n := len(pass(c, "login", 20)); len(list) != 10 || n != 0 || c.Resource("login").Name() != "login" {
+		t.Errorf("%d passed, and %d more under a limit of their own", len(list), n)
+	}
+	f.add(time.Second)
+	limit(t, c, qps("login", 100), flying("login", 12))
+	own := pass(c, "login", 9)
+	if len(own) != 2 {
+		t.Errorf("%d entered beside ten, want 2", len(own))
+	}
+	for i, e := range list { // they entered when the name was counted for Other
+		e.Exit(nil)
+		e.Exit(nil)
+		if more := len(pass(c, "login", 3)); more != 1 {
+			t.Fatalf("%d entered for one that left, call %d", more, i)
+		}
+	}
+	if n := c.Resource("login").InFlight(); n != 12 {
+		t.Errorf("%d in flight", n)
+	}
+}
+
+// The same, when others were retired and so made room for it.
+func TestRoomForANameIsNoFreshQuota(t *testing.T) {
+	c, f := crowded(t, 2)
+	limit(t, c, qps("*", 10), flying("*", 15))
+	f.add(time.Hour)
+	list := pass(c, "x", 20)
+	c.Seal()
+	more := pass(c, "x", 20)
+	if c.Resource("x").Name() != "x" || len(list) != 10 || len(more) != 0 {
+		t.Errorf("%d passed, and %d more", len(list), len(more))
+	}
+	f.add(time.Second)
+	if more = pass(c, "x", 20); len(more) != 5 {
+		t.Errorf("%d entered beside ten, want 5", len(more))
+	}
+	exit(more)
+	f.add(time.Hour) // the resource is idle, but for calls that entered before there was one
+	c.Seal()
+	c.Seal()
+	if more = pass(c, "x", 20); len(more) != 5 {
+		t.Errorf("%d entered beside ten, after an hour, want 5", len(more))
+	}
+}
+
+// Entries from before the limit count; they leave once, by whatever way, under whatever limits.
+func TestWhatIsInFlightCountsFromTheFirstLimitOn(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	r := c.Resource("a")
+	first := r.Enter()
+	list := pass(c, "a", 2, collector.Origin("web"), collector.Batch(7))
+	panics, release := make(chan any), make(chan int)
+	go func() {
+		defer func() { panics <- recover() }()
+		_ = r.Do(func() error { <-release; panic("boom") })
+	}()
+	for r.InFlight() < 4 {
+		runtime.Gosched()
+	}
+	limits := []collector.Limit{flying("a", 5), {Resource: "*", Origin: "web", Grade: collector.Concurrency, Count: 3}}
+	limit(t, c, limits...)
+	if n := len(pass(c, "a", 5)); n != 1 {
+		t.Errorf("%d entered beside four, want 1", n)
+	}
+	release <- 1
+	if <-panics == nil {
+		t.Error("no panic")
+	}
+	limit(t, c, limits[1], flying("a", 5))
+	web := pass(c, "a", 5, collector.Origin("web"))
+	if len(web) != 1 {
+		t.Errorf("%d entered for the one that panicked, want 1", len(web))
+	}
+	limit(t, c, qps("a", 1000))
+	exit(append(list, web...))
+	exit(list)
+	first.Exit(errBad)
+	limit(t, c, limits...)
+	if n := len(pass(c, "a", 5)); n != 4 {
+		t.Errorf("%d entered beside one, want 4", n)
+	}
+}
+
+// A call that waits for the next bucket is in flight for its name, and is not once it was cancelled.
+func TestCallsInOtherThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{MaxResources: 4})
+		for i := range 4 {
+			c.Resource(fmt.Sprint(i))
+		}
+		limit(t, c, qps("*", 2), flying("*", 4))
+		exit(pass(c, "x", 2))
+		time.Sleep(600 * ms)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 3)
+		for _, ctx := range []context.Context{ctx, t.Context(), ctx} {
+			go func() {
+				_, e, err := c.Enter(ctx, "x", collector.Prioritized(), collector.Origin("o"))
+				done <- err
+				if err == nil {
+					time.Sleep(time.Minute)
+				}
+				e.Exit(nil)
+			}()
+			synctest.Wait()
+		}
+		if err := <-done; !errors.Is(err, collector.ErrBlocked) || errors.Is(err, context.Canceled) {
+			t.Errorf("a third call of two waits: %v", err)
+		}
+		limit(t, c, flying("*", 2))
+		if n := len(pass(c, "x", 1)); n != 0 {
+			t.Error("calls that wait do not count")
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		list := pass(c, "x", 3)
+		if len(list) != 1 {
+			t.Errorf("%d entered for the one that was cancelled", len(list))
+		}
+		time.Sleep(500 * ms) // into the bucket that was borrowed from
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		exit(list)
+		limit(t, c, qps("*", 3))
+		if n := len(pass(c, "x", 9)); n != 1 {
+			t.Errorf("%d passed beside one that waited and one of a moment ago, want 1", n)
+		}
+		time.Sleep(2 * time.Minute)
+		limit(t, c, flying("*", 2))
+		if n := len(pass(c, "x", 9)); n != 1 {
+			t.Errorf("%d entered when one is in flight, want 1", n)
+		}
+	})
+}
+
+// What passed in a process before this one is in flight here, also for a name without a resource.
+func TestCallsThatPassedElsewhereAreInFlight(t *testing.T) {
+	c, _ := crowded(t, 1)
+	limit(t, c, flying("*", 2), qps("*", 2))
+	for _, name := range []string{"old 0", "x"} {
+		list := pass(c, name, 2, collector.Passed())
+		if n := len(pass(c, name, 1)); n != 0 {
+			t.Errorf("%s: a third entered", name)
+		}
+		exit(list)
+		if n := len(pass(c, name, 9)); n != 2 {
+			t.Errorf("%s: %d entered, want 2", name, n)
+		}
+	}
+}
+
+// A limit of one call in flight costs what it costs, with one origin or with a thousand.
+func TestALimitCostsTheSameForAThousandOrigins(t *testing.T) {
+	cost := func(origins int) time.Duration {
+		c := newCollector(t, collector.Options{MaxOrigins: origins})
+		limit(t, c, flying("*", 500))
+		for i := range origins {
+			exit(pass(c, "a", 1, collector.Origin(fmt.Sprint(i))))
+		}
+		r := c.Resource("a")
+		best := time.Hour
+		for range 20 {
+			began := time.Now()
+			for range 200 {
+				if e, err := r.TryEnter(); err == nil {
+					e.Exit(nil)
+				}
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	if one, thousand := cost(1), cost(1000); thousand > 5*one {
+		t.Errorf("200 calls take %v with one origin, and %v with a thousand", one, thousand)
+	}
+}
+
+// A stranger's million names leave no more behind than there may be resources; the longest idle one makes room, and no busy
+// one does.
+func TestNamesInLimitsAreBounded(t *testing.T) {
+	million := 1_000_000
+	if testing.Short() {
+		million = 50_000
+	}
+	c, f := crowded(t, 100)
+	limit(t, c, flying("*", 2), qps("*", 5))
+	busy := pass(c, "checkout", 2)
+	for i := range million {
+		if i%50 == 0 {
+			f.add(5 * time.Second)
+		}
+		list := pass(c, fmt.Sprint("/", i), 1)
+		if len(list) != 1 {
+			t.Fatalf("name %d is refused", i)
+		}
+		exit(list)
+		if n := collector.LimitedNames(c); n > 100 {
+			t.Fatalf("%d names", n)
+		}
+	}
+	if n := len(pass(c, "checkout", 1)); n != 0 {
+		t.Error("a name with calls in flight was forgotten")
+	}
+	exit(busy)
+	if n := len(pass(c, "checkout", 9)); n != 2 {
+		t.Errorf("%d entered, want 2", n)
+	}
+}
+
+// When the table is full of busy names, further ones share a quota for each pattern; when there is room again, none of them
+// gets more than its own.
+func TestWhenThereAreTooManyNamesTheyShare(t *testing.T) {
+	c, f := crowded(t, 3)
+	limit(t, c, qps("/a/*", 5), flying("/a/*", 6), qps("/b/*", 2), flying("*", 100))
+	held := pass(c, "/b/0", 1)
+	for _, name := range []string{"/b/1", "/b/2"} {
+		exit(pass(c, name, 1))
+	}
+	f.add(ms)
+	if a, b := pass(c, "/a/x", 3), pass(c, "/a/y", 9); len(a) != 3 || len(b) != 2 {
+		t.Errorf("%d and %d passed, want 5 together", len(a), len(b))
+	}
+	if n := len(pass(c, "/b/x", 9)); n != 2 {
+		t.Errorf("%d of the other pattern passed, want 2", n)
+	}
+	if n := len(pass(c, "/b/0", 9)); n != 1 {
+		t.Errorf("%d more passed of a name with its own quota, want 1", n)
+	}
+	f.add(4 * time.Second)
+	// There is room for two; what is in flight stays where it is.
+	if z, x := pass(c, "/a/z", 9), pass(c, "/a/x", 9); len(x) != 1 || len(z) != 5 {
+		t.Errorf("%d and %d passed; of x three are in flight, and two of y with it", len(x), len(z))
+	}
+	exit(held)
+}
+
+// A name that has shared a quota and gets its own takes along what passed then.
+func TestARoomyTableIsNoFreshQuota(t *testing.T) {
+	c, f := crowded(t, 1)
+	limit(t, c, qps("*", 5))
+	exit(pass(c, "a", 1))
+	f.add(3900 * ms)
+	exit(pass(c, "x", 4)) // together with all names but a
+	f.add(200 * ms)       // a is forgotten
+	if n := len(pass(c, "x", 9)); n != 1 {
+		t.Errorf("%d more passed, want 1", n)
+	}
+}
+
+// Limits are set and replaced while calls of all kinds enter and exit: none is exceeded, and when all calls have left
+// nothing is in flight for any limit. So it is when limits are removed now and then.
+func TestLimitsAreReplacedUnderWriters(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
+	}
+}
+
+func limitsUnderWriters(t *testing.T, removed bool) {
+	const most = 7
+	c := newCollector(t, collector.Options{MaxResources: 12, MaxOrigins: 4, Windows: node.Options{History: time.Minute}})
+	for i := range 9 {
+		c.Resource(fmt.Sprint("busy ", i)).Enter()
+	}
+	length := 3 * time.Second
+	if testing.Short() {
+		length = 500 * ms
+	}
+	end := time.Now().Add(length)
+	names := []string{"a", "b", "x", "y", "z", "w"}
+	var inFlight [6]atomic.Int64
+	var passed, refused atomic.Int64
+	var wg sync.WaitGroup
+	limited := func(count int64) []collector.Limit {
+		return []collector.Limit{flying("*", count), {Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 3}}
+	}
+	limit(t, c, limited(most)...)
+	for _, name := range names[:3] {
+		c.Resource(name)
+	}
+	for g := range 12 {
+		wg.Go(func() {
+			origin := []string{"", "o", "p"}[g%3]
+			r := c.Resource("a")
+			for i := 0; time.Now().Before(end); i++ {
+				k := (i + g) % len(names)
+				switch {
+				case k == 0 && i%4 == 0:
+					_ = r.Do(func() error { return nil })
+				case k == 1 && i%4 == 0:
+					e := r.Enter()
+					e.Exit(nil)
+				default:
+					ctx, cancel := context.WithCancel(context.Background())
+					opts := []collector.Option{collector.Origin(origin)}
+					if i%9 == 0 {
+						cancel()
+						opts = append(opts, collector.Prioritized(), collector.Batch(2))
+					}
+					_, e, err := c.Enter(ctx, names[k], opts...)
+					if err != nil {
+						refused.Add(1)
+						cancel()
+						continue
+					}
+					passed.Add(1)
+					if n := inFlight[k].Add(1); n > most && !removed {
+						t.Errorf("%d of %s in flight", n, names[k])
+					}
+					if i%3 == 0 {
+						runtime.Gosched()
+					}
+					inFlight[k].Add(-1)
+					e.Exit(nil)
+					cancel()
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; time.Now().Before(end); i++ {
+			list := limited(most - int64(i%3))
+			switch i % 5 {
+			case 1:
+				list = append(list, qps("*", 1000), flying("b", 5), flying("y", 6))
+			case 2:
+				list = append(list, qps("x", 100), flying(collector.Other, 20))
+			case 3:
+				list = []collector.Limit{flying("?", 1), flying("*", most)}
+			case 4:
+				if removed {
+					list = nil
+				}
+			}
+			limit(t, c, list...)
+		}
+	})
+	wg.Wait()
+	limit(t, c, flying("*", 1), collector.Limit{Resource: "*", Origin: "o", Grade: collector.Concurrency, Count: 1}, flying(collector.Other, 1))
+	for _, name := range names {
+		list := pass(c, name, 3, collector.Origin("o"))
+		if len(list) != 1 {
+			t.Errorf("%s: %d entered when all had left, want 1", name, len(list))
+		}
+		exit(list)
+	}
+	if passed.Load() < 100 || refused.Load() == 0 {
+		t.Errorf("%d passed, %d were refused", passed.Load(), refused.Load())
+	}
+}

@@ -1,0 +1,173 @@
+package node_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Watchers know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or after
+// it was watched, those that wait included.
+func TestWatchersAgainstOracle(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		r := newRig(t, node.Options{})
+		now := r.line.Now()
+		stats := []*node.Statistic{node.New(r.shape, now), node.New(r.shape, now)}
+		watchers := [3]atomic.Int64{}
+		watched := [2][3]bool{}
+		type flying struct {
+			of   int
+			call *node.Call
+			loan *node.Loan
+		}
+		var calls []flying
+		for range 300 {
+			i := random.IntN(2)
+			s := stats[i]
+			switch random.IntN(9) {
+			case 0:
+				c := s.Enter(now, 1)
+				calls = append(calls, flying{of: i, call: &c})
+			case 1:
+				c := s.Enter(now, 5)
+				calls = append(calls, flying{of: i, call: &c})
+			case 2:
+				c, _ := s.EnterIf(now, 1, func(time.Duration) bool { return true })
+				calls = append(calls, flying{of: i, call: &c})
+			case 3:
+				c := s.Resume(now, 2)
+				calls = append(calls, flying{of: i, call: &c})
+			case 4:
+				bucket := r.line.At(now).Line(now).Truncate(500*ms) + 500*ms
+				if l, ok := s.Occupy(now, bucket, 1); ok {
+					calls = append(calls, flying{of: i, loan: &l})
+				}
+			case 5, 6:
+				if len(calls) == 0 {
+					continue
+				}
+				k := random.IntN(len(calls))
+				x := calls[k]
+				if x.loan != nil && !x.loan.Cancel(now) {
+					c, ok := x.loan.Call(now, now)
+					if !ok {
+						t.Fatal("a loan can neither be given back nor pass")
+					}
+					x.call = &c
+				}
+				if x.call != nil {
+					x.call.Exit(now, false)
+					x.call.Exit(now, false)
+				}
+				calls = append(calls[:k], calls[k+1:]...)
+			case 7:
+				var list []*atomic.Int64
+				for w := range watchers {
+					if watched[i][w] = random.IntN(2) == 0; watched[i][w] {
+						list = append(list, &watchers[w])
+					}
+				}
+				s.Watch(list...)
+			case 8:
+				if random.IntN(10) == 0 {
+					s.Grow()
+				}
+				now = r.at(time.Duration(now) + time.Duration(random.Int64N(int64(700*ms))))
+			}
+			for w := range watchers {
+				var want int64
+				for _, x := range calls {
+					if watched[x.of][w] {
+						want++
+					}
+				}
+				if got := watchers[w].Load(); got != want {
+					t.Fatalf("seed %d: watcher %d knows of %d in flight, want %d", seed, w, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Watchers come and go while calls enter without a lock: no call is told twice, or never.
+func TestWatchersUnderWriters(t *testing.T) {
+	line := leap.NewTimeline(leap.Clock{})
+	shape, err := node.NewShape(line, node.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := node.New(shape, line.Now())
+	var watchers [2]atomic.Int64
+	length := 2 * time.Second
+	if testing.Short() {
+		length = 300 * ms
+	}
+	end := time.Now().Add(length)
+	var wg sync.WaitGroup
+	var kept [8][]*node.Call
+	for g := range kept {
+		wg.Go(func() {
+			for i := 0; time.Now().Before(end); i++ {
+				c := new(node.Call)
+				switch i % 3 {
+				case 0, 1:
+					*c = s.Begin()
+				case 2:
+					*c, _ = s.EnterIf(line.Now(), 1, func(time.Duration) bool { return true })
+				}
+				if i%1000 == 0 && len(kept[g]) < 5 {
+					kept[g] = append(kept[g], c)
+					continue
+				}
+				c.End(false)
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; time.Now().Before(end); i++ {
+			switch i % 4 {
+			case 0:
+				s.Watch(&watchers[0])
+			case 1:
+				s.Watch(&watchers[1], &watchers[0])
+			case 2:
+				s.Watch()
+			case 3:
+				s.Watch(&watchers[1])
+			}
+			for w := range watchers {
+				if n := watchers[w].Load(); n < -8 {
+					t.Errorf("%d in flight", n)
+				}
+			}
+			s.Retire(line.Now(), 1<<60) // it is never idle
+		}
+		s.Watch(&watchers[0], &watchers[1])
+	})
+	wg.Wait()
+	want := int64(0)
+	for g := range kept {
+		want += int64(len(kept[g]))
+	}
+	for w := range watchers {
+		if got := watchers[w].Load(); got != want || want == 0 {
+			t.Errorf("watcher %d knows of %d in flight, want %d", w, got, want)
+		}
+	}
+	for g := range kept {
+		for i := range kept[g] {
+			kept[g][i].End(false)
+		}
+	}
+	for w := range watchers {
+		if got := watchers[w].Load(); got != 0 {
+			t.Errorf("watcher %d knows of %d in flight when all have left", w, got)
+		}
+	}
+}
