@@ -132,7 +132,7 @@ func (g *gate) lock(p *permit) []*limiter {
 		return g.own
 	}
 	p.lock()
-	return append(g.own[:1:1], p.list...)
+	return append(append(p.all[:0], g.own...), p.list...)
 }
 
 func unlock(list []*limiter) {

@@ -1,13 +1,11 @@
 package collector
 
 import (
-	"container/list"
 	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -53,10 +51,10 @@ type slot struct {
 	age    int  // of the limits that the rules were made of; guarded by the limiter's mu
 
 	// Guarded by the table's lock:
-	pins int           // calls in flight, or waiting, or being decided about
-	used bool          // a call has passed
-	last leap.Reading  // when the last of the pins went
-	idle *list.Element // in the list of those that may go; nil while there are pins
+	pins       int      // calls in flight, or waiting, or being decided about
+	used       bool     // a call has passed
+	last       int64    // the second in which the last of the pins went
+	prev, next *limiter // in the list of those without pins
 }
 
 // meter finds or makes the meter of an origin, or of all origins together for the empty name. Holds mu.

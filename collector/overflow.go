@@ -1,20 +1,17 @@
 package collector
 
 import (
-	"container/list"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
 // names are the names that are counted for [Other] and that a pattern limits, each with a limiter of its own. They are at
 // most Options.MaxResources. When there are as many, the longest idle one makes room; a name is idle if nothing is in flight
-// and nothing was for idleAfter, which is longer than any quota remembers. If none is idle, further names share a
+// and nothing was for some seconds, longer than any quota remembers. If none is idle, further names share a
 // limiter for each pattern that they match; a name with a call in flight there stays there until that has ended, and a name
 // that leaves it begins with all that passed there in the last second, because some of that may be its own.
 //
@@ -26,26 +23,52 @@ type names struct {
 	limits []Limit // those with patterns
 	age    int     // how often they were replaced
 	byName map[string]*limiter
-	idle   list.List           // of limiters without pins, the longest idle one first
+	idle   limiter             // the root of a ring of limiters without pins, from the longest idle one on
 	common map[string]*limiter // by pattern
 	crowd  map[string]int      // calls in flight of the names that share them
 }
 
-// idleAfter is longer than the windows of a strict quota with one bucket, and what can be borrowed.
-const idleAfter = 4 * time.Second
+// idleAfter is after how many seconds, the present one included, a name is idle: a strict quota with one bucket looks back for
+// two, and passes are borrowed for another half.
+const idleAfter = 5
 
 func newNames(c *Collector) *names {
-	return &names{c: c, byName: map[string]*limiter{}, common: map[string]*limiter{}, crowd: map[string]int{}}
+	n := &names{c: c, byName: map[string]*limiter{}, common: map[string]*limiter{}, crowd: map[string]int{}}
+	n.idle.slot = &slot{prev: &n.idle, next: &n.idle}
+	return n
 }
+
+// unlink takes a limiter out of the ring of idle ones, if it is there.
+func (s *slot) unlink() {
+	if s.next != nil {
+		s.prev.slot.next, s.next.slot.prev = s.next, s.prev
+		s.prev, s.next = nil, nil
+	}
+}
+
+// rest puts a limiter at the end of the ring. Holds mu.
+func (n *names) rest(m *limiter) {
+	root := n.idle.slot
+	m.slot.prev, m.slot.next = root.prev, &n.idle
+	root.prev.slot.next = m
+	root.prev = m
+}
+
+// second is the one that was opened last. It does not read the clock.
+func (n *names) second() int64 { return n.c.line.At(0).Index }
 
 // permit is what a call of such a name holds while it is decided about, waits, or is in flight.
 type permit struct {
 	names  *names
 	name   string
 	origin string
-	list   []*limiter
-	taken  bool // the limiters count the call in flight
-	leaf   leaf // of the entry, once it has the permit
+	limits []Limit // in force when the call came
+	age    int
+	list   []*limiter  // where it counts
+	room   [1]*limiter // for the list
+	all    [2]*limiter // for the list with the limiter of Other
+	taken  bool        // the limiters count the call in flight
+	leaf   leaf        // of the entry, once it has the permit
 }
 
 // attach gives the entry the permit. It is found by a leaf of the entry's own, so that entries without one are no longer
@@ -69,7 +92,7 @@ func (n *names) set(limits []Limit) {
 	if len(limits) > 0 {
 		return
 	}
-	for now := n.c.line.Now(); n.forget(now); {
+	for n.forget() {
 		continue // until the rest is busy
 	}
 }
@@ -90,18 +113,18 @@ func (n *names) acquire(name, origin string) (*permit, bool) {
 		}
 		if m = n.make(name, patterns); m == nil {
 			n.crowd[name]++
-			p := &permit{names: n, name: name, origin: origin}
+			p := &permit{names: n, name: name, origin: origin, limits: n.limits, age: n.age}
 			for _, pattern := range patterns {
 				p.list = append(p.list, n.share(pattern))
 			}
 			return p, true
 		}
 	}
-	if m.slot.pins++; m.slot.idle != nil {
-		n.idle.Remove(m.slot.idle)
-		m.slot.idle = nil
-	}
-	return &permit{names: n, name: name, origin: origin, list: []*limiter{m}}, true
+	m.slot.pins++
+	m.slot.unlink()
+	p := &permit{names: n, name: name, origin: origin, limits: n.limits, age: n.age, room: [1]*limiter{m}}
+	p.list = p.room[:]
+	return p, true
 }
 
 // patterns are those that match the name, sorted: the order in which their limiters are locked. Holds mu.
@@ -117,7 +140,7 @@ func (n *names) patterns(name string) (list []string) {
 
 // make makes a limiter, nil if there is no room. Holds mu.
 func (n *names) make(name string, patterns []string) *limiter {
-	if n.crowd[name] > 0 || len(n.byName) >= n.c.opts.MaxResources && !n.forget(n.c.line.Now()) {
+	if n.crowd[name] > 0 || len(n.byName) >= n.c.opts.MaxResources && !n.forget() {
 		return nil
 	}
 	m := &limiter{slot: &slot{name: name}}
@@ -154,13 +177,9 @@ func (n *names) share(pattern string) *limiter {
 }
 
 // forget makes room: the longest idle name goes. It reports false if no name is idle. Holds mu.
-func (n *names) forget(now leap.Reading) bool {
-	first := n.idle.Front()
-	if first == nil {
-		return false
-	}
-	m := first.Value.(*limiter)
-	if now.Sub(m.slot.last) < idleAfter {
+func (n *names) forget() bool {
+	m := n.idle.slot.next
+	if m == &n.idle || n.second()-m.slot.last < idleAfter {
 		return false
 	}
 	n.drop(m)
@@ -169,10 +188,8 @@ func (n *names) forget(now leap.Reading) bool {
 
 // drop takes a name out of the table. Holds mu.
 func (n *names) drop(m *limiter) {
-	if delete(n.byName, m.slot.name); m.slot.idle != nil {
-		n.idle.Remove(m.slot.idle)
-		m.slot.idle = nil
-	}
+	delete(n.byName, m.slot.name)
+	m.slot.unlink()
 }
 
 // move takes the limiter of a name out of the table, for the resource that the name gets; nil if there is none. Holds mu,
@@ -204,14 +221,11 @@ func (n *names) refresh(m *limiter, limits []Limit, age int) {
 	m.set(rules, n.passes)
 }
 
-// lock locks the limiters, with the rules in force.
+// lock locks the limiters, with the rules that were in force when the call came, or later ones.
 func (p *permit) lock() {
-	p.names.mu.Lock()
-	limits, age := p.names.limits, p.names.age
-	p.names.mu.Unlock()
 	for _, m := range p.list {
 		m.mu.Lock()
-		p.names.refresh(m, limits, age)
+		p.names.refresh(m, p.limits, p.age)
 	}
 }
 
@@ -234,7 +248,6 @@ func (p *permit) release() {
 		}
 	}
 	n := p.names
-	now := n.c.line.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if p.list[0].slot.common {
@@ -251,7 +264,7 @@ func (p *permit) release() {
 	case !s.used:
 		n.drop(m)
 	default:
-		s.last = now
-		s.idle = n.idle.PushBack(m)
+		s.last = n.second()
+		n.rest(m)
 	}
 }

@@ -358,7 +358,8 @@ func TestWhenThereAreTooManyNamesTheyShare(t *testing.T) {
 	if n := len(pass(c, "/b/0", 9)); n != 1 {
 		t.Errorf("%d more passed of a name with its own quota, want 1", n)
 	}
-	f.add(4 * time.Second)
+	f.add(5 * time.Second)
+	c.Seal()
 	// There is room for two; what is in flight stays where it is.
 	if z, x := pass(c, "/a/z", 9), pass(c, "/a/x", 9); len(x) != 1 || len(z) != 5 {
 		t.Errorf("%d and %d passed; of x three are in flight, and two of y with it", len(x), len(z))
@@ -371,9 +372,10 @@ func TestARoomyTableIsNoFreshQuota(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, qps("*", 5))
 	exit(pass(c, "a", 1))
-	f.add(3900 * ms)
+	f.add(4900 * ms)
 	exit(pass(c, "x", 4)) // together with all names but a
 	f.add(200 * ms)       // a is forgotten
+	c.Seal()
 	if n := len(pass(c, "x", 9)); n != 1 {
 		t.Errorf("%d more passed, want 1", n)
 	}
