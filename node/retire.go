@@ -26,7 +26,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 		st.end.Store(retired)
 	}
 	for st := range s.stripes {
-		if st.entered.Load() != st.base || st.exited != st.base || !st.open.Idle() {
+		if entered := st.entered.Load(); entered != st.base || st.flyingAt(entered) != 0 || st.open != (tally{}) {
 			for st := range s.stripes {
 				st.end.Store(int64(s.end))
 			}
@@ -56,13 +56,13 @@ func (s *Statistic) usedSince(index int64) bool {
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
 // about to be retired and lives.
-func (s *Statistic) late(st *stripe) bool {
+func (s *Statistic) late(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.retired {
 		return false
 	}
-	st.entered.Add(math.MaxUint32)
+	st.entered.Add(-entry(now))
 	return true
 }
 

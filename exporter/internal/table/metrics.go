@@ -83,6 +83,11 @@ func Metrics() []Metric {
 			Help:  "Calls in flight: they have begun and not ended.",
 			Value: func(r *Reading) float64 { return float64(r.InFlight) },
 		},
+		{
+			Name: "in_flight_seconds_total", Type: Counter, Unit: "seconds", Labels: resource,
+			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
+			Value: func(r *Reading) float64 { return r.InFlightSeconds },
+		},
 	}, rates, []Metric{
 		{
 			Name: "pass_qps_peak", Type: Gauge, Labels: resource,
