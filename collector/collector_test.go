@@ -62,7 +62,7 @@ func TestCallsAreCounted(t *testing.T) {
 		want := node.MetricNode{
 			Start:       start,
 			Counts:      node.Counts{Pass: 3, Block: 1, Complete: 3, Exception: 1, RTSum: 80 * ms, RTMin: 20 * ms, RTMax: 30 * ms},
-			InFlightMax: 1, PassPeak: 3,
+			InFlightMax: 1, InFlightTime: 80 * ms, PassPeak: 3,
 		}
 		if m := last(t, c, r); m != want {
 			t.Errorf("got  %+v\nwant %+v", m, want)

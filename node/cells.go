@@ -55,14 +55,14 @@ func (p *cells) open(no int) *page {
 
 // count counts n response times of one cell in the open second. Holds the stripe's lock.
 func (st *stripe) count(cell int, n int64) {
-	if no := int32(cell / pageCells); st.recent == nil || no != st.recentNo {
+	if no := int16(cell / pageCells); st.recent == nil || no != st.recentNo {
 		st.turnTo(no)
 	}
 	st.rt.countIn(st.recent, cell, n)
 }
 
 // turnTo makes a page the recent one.
-func (st *stripe) turnTo(no int32) {
+func (st *stripe) turnTo(no int16) {
 	if st.rt == nil {
 		st.rt = new(cells)
 	}

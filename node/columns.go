@@ -30,6 +30,9 @@ const (
 	Peak
 	// Time is a time in nanoseconds.
 	Time
+	// CallTime is the time that calls spent, together, in nanoseconds. Per second it is how many there were on average. It
+	// adds up over seconds and over such views.
+	CallTime
 )
 
 // Columns are all numbers of a [MetricNode], in the order in which they are shown. The slice is the caller's; make it once
@@ -48,6 +51,10 @@ func Columns() []Column {
 		{
 			Name: "in_flight", Help: "Calls in flight when the second ended", Kind: Level,
 			At: func(m *MetricNode) *int64 { return &m.InFlight },
+		},
+		{
+			Name: "in_flight_avg", Help: "Calls in flight on average over the second", Kind: CallTime,
+			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
 		},
 		{
 			Name: "in_flight_max", Help: "Most calls in flight at any moment of the second", Kind: Peak,

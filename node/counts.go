@@ -52,20 +52,6 @@ func (c *Counts) rt(lo, hi time.Duration) {
 	}
 }
 
-// complete counts n calls that took rt each.
-func (c *Counts) complete(rt time.Duration, n int64, failed bool) {
-	c.rt(rt, rt)
-	sum := int64(rt)
-	if n != 1 {
-		sum = times(sum, n)
-	}
-	c.RTSum = time.Duration(saturate(int64(c.RTSum), sum))
-	c.Complete = saturate(c.Complete, n)
-	if failed {
-		c.Exception = saturate(c.Exception, n)
-	}
-}
-
 // AvgRT is the average response time: RTSum / Complete, 0 for an idle span.
 func (c Counts) AvgRT() time.Duration {
 	if c.Complete == 0 {
@@ -124,6 +110,11 @@ type MetricNode struct {
 	// one stripe. With several it is the sum of the most that each saw, which may have been at different moments: an
 	// upper bound, never below the truth.
 	InFlightMax int64
+	// InFlightTime is the time that all calls together were in flight in the second, so that per second it is how many were
+	// on average: see [MetricNode.InFlightAvg]. It adds up, over seconds, leaves, resources and processes: over all seconds
+	// it is the time that all calls took, a batch being one. A second that is slewed counts as a whole one. A call that goes
+	// on into the next second is rounded by up to 4.1 µs, which are made up for in the second in which it ends.
+	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
 	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here. The
 	// passes of a bucket count up to 2^53.
@@ -131,4 +122,24 @@ type MetricNode struct {
 }
 
 // Idle reports whether nothing happened in the second and nothing was in flight.
-func (m MetricNode) Idle() bool { return m.Counts.Idle() && m.InFlight == 0 && m.InFlightMax == 0 }
+func (m MetricNode) Idle() bool {
+	return m.Counts.Idle() && m.InFlight == 0 && m.InFlightMax == 0 && m.InFlightTime == 0
+}
+
+// InFlightAvg is how many calls were in flight on average.
+func (m MetricNode) InFlightAvg() float64 { return m.InFlightTime.Seconds() }
+
+// add adds the record of a second.
+func (m *MetricNode) add(rec *sealed) {
+	m.Counts.add(&rec.Counts)
+	m.InFlight += rec.inFlight
+	m.InFlightMax += rec.most
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
+}
+
+// addIdle adds a second in which nothing happened.
+func (m *MetricNode) addIdle(inFlight int64) {
+	m.InFlight += inFlight
+	m.InFlightMax += inFlight
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+}

@@ -63,6 +63,9 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	}
 	n := l.n
 	*l = Loan{}
+	s.first.mu.Lock()
+	s.first.open.area -= rest(entered) // which Exit adds
+	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, n: n}, true
 }
 
@@ -125,7 +128,7 @@ func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 func (s *Statistic) lend(l loan) {
 	st := &s.first
 	s.borrowers -= uint32(l.calls) // what watchers are told stays
-	st.entered.Add(uint32(l.calls))
-	st.open.Pass = saturate(st.open.Pass, l.passes-l.calls)
-	st.open.OccupiedPass = saturate(st.open.OccupiedPass, l.passes)
+	st.join(l.calls, st.shape.second.Length())
+	st.open.Pass = saturate(st.open.Pass, l.passes)
+	st.occupied = saturate(st.occupied, l.passes)
 }

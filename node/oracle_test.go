@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +25,11 @@ type event struct {
 }
 
 // oracle remembers every event and answers by looking at all of them.
-type oracle struct{ events []event }
+type oracle struct {
+	events []event
+	stays  []*stay
+	spells // of time that stays do not tell
+}
 
 // counts is the sum of what happened in [from, to).
 func (o *oracle) counts(from, to time.Duration) node.Counts {
@@ -111,6 +116,7 @@ func (o *oracles) second(i int64) node.MetricNode {
 		flying, most := x.flying(start, end)
 		m.InFlight += flying
 		m.InFlightMax += most
+		m.InFlightTime += x.spent(i)
 	}
 	length := time.Second / time.Duration(o.buckets)
 	for to := start + length; to <= end; to += length {
@@ -125,6 +131,7 @@ type position struct {
 	length time.Duration
 	open   time.Duration // line time at which the open bucket starts, since second zero
 	end    time.Duration // reading at which it ends
+	reach  time.Duration // how long before that a call can leave
 }
 
 // counted is when, on the line, an event counts that was stamped at the reading at.
@@ -136,6 +143,7 @@ func (p *position) counted(at time.Duration) time.Duration {
 		line := second.Line(now) - base
 		p.open = line / p.length * p.length
 		p.end = time.Duration(second.Reading(base + p.open + p.length))
+		p.reach = p.length
 		return line
 	}
 	return p.open
@@ -155,6 +163,7 @@ type flying struct {
 	call    *node.Call
 	entered time.Duration
 	n       int64
+	stay    *stay
 }
 
 type loan struct {
@@ -162,18 +171,21 @@ type loan struct {
 	bucket, entered time.Duration
 	n               int64
 	passed          bool
+	stay            *stay
 }
 
 // counted is when an event counts; loans from buckets that have begun by then pass before it.
 func (s *subject) counted(at time.Duration) time.Duration {
 	when := s.position.counted(at)
-	slices.SortStableFunc(s.loans, func(a, b *loan) int { return int(a.bucket - b.bucket) })
+	slices.SortStableFunc(s.loans, func(a, b *loan) int { return cmp.Compare(a.bucket, b.bucket) })
 	for _, l := range s.loans {
 		if !l.passed && l.bucket <= s.open {
 			l.passed = true
 			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1})
+			l.stay = s.came(l.bucket, l.bucket)
 		}
 	}
+	s.visit(s.open)
 	return when
 }
 
@@ -260,16 +272,35 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 	switch k := random.IntN(12); {
 	case k < 4:
+		if random.IntN(8) == 0 {
+			c := s.Resume(now, n)
+			s.record(event{at: s.counted(at), balance: 1})
+			s.calls = append(s.calls, flying{&c, at, n, s.came(s.open, s.place(at)+rest(at))})
+			break
+		}
 		c := s.Enter(now, n)
-		s.calls = append(s.calls, flying{&c, at, n})
 		s.record(event{at: s.counted(at), pass: n, balance: 1})
+		from := s.open + s.length - (s.end - at)
+		if s.end-at > time.Second {
+			from = s.open
+		}
+		s.calls = append(s.calls, flying{&c, at, n, s.came(s.open, from+rest(at))})
 	case k < 7 && len(s.calls) > 0:
 		i := random.IntN(len(s.calls))
 		c := s.calls[i]
 		s.calls = slices.Delete(s.calls, i, i+1)
 		failed := random.IntN(3) == 0
+		if random.IntN(8) == 0 {
+			to := max(c.entered-time.Duration(random.Int64N(int64(2*time.Second))), 0)
+			c.call.Backdate(leap.Reading(to))
+			s.add(s.open, rest(c.entered)-rest(to))
+			s.reach = min(s.reach, s.left(c.entered))
+			c.entered = to
+		}
 		c.call.Exit(now, failed)
 		e := event{at: s.counted(at), done: c.n, rt: max(at-c.entered, 0), balance: -1}
+		c.stay.went(s.open, s.place(max(at, c.entered)))
+		s.add(s.open, rest(c.entered))
 		if failed {
 			e.failed = c.n
 		}
@@ -306,7 +337,8 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
-			s.calls = append(s.calls, flying{&c, l.entered, l.n})
+			s.calls = append(s.calls, flying{&c, l.entered, l.n, l.stay})
+			s.add(s.open, -rest(l.entered))
 		}
 	case retire && len(s.calls) == 0 && len(s.loans) == 0:
 		s.counted(r.now)
@@ -460,6 +492,13 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 
 	s := read.Snapshot(now, h)
+	var spent time.Duration
+	for _, x := range subjects {
+		spent += x.total(r.now)
+	}
+	if want := float64(spent/time.Second) + (spent % time.Second).Seconds(); s.InFlightSeconds != want {
+		t.Fatalf("calls spent %v s by %v, want %v", s.InFlightSeconds, r.now, want)
+	}
 	calls, passes := read.Waiting(now)
 	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight || passes != waiting || calls != waiters {
 		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d", open, s.Total, s.InFlight, passes, want, inFlight, waiting)
@@ -533,7 +572,8 @@ func TestAgainstOracle(t *testing.T) {
 func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false) // a second that is older than the history, from before a leaf began
+	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call resumed in the last nanosecond of a bucket
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second that is older than the history, from before a leaf began
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)

@@ -135,16 +135,20 @@ type Snapshot struct {
 	Total Counts
 	// InFlight is how many calls were in flight at the moment.
 	InFlight int64
+	// InFlightSeconds is the time that all calls together were in flight since the view began, up to the moment, in seconds.
+	// Its growth, divided by the time in which it grew, is how many were in flight on average. It never falls.
+	InFlightSeconds float64
 	// Last is the last complete second, which no open bucket blurs.
 	Last MetricNode
 	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
 	Peak int64
 }
 
-// addTotal adds all counts up to now to the snapshot, and to the cells of h. Holds mu.
-func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
+// addTotal adds all counts up to now to the snapshot and to the cells of h, and what was spent up to now to spent. Holds mu.
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram) {
 	s.lockStripes()
 	defer s.unlockStripes()
+	spent.add(s.spentNow())
 	open, inFlight := s.openCounts()
 	if s.rings != nil {
 		open.add(&s.rings.total)
@@ -162,7 +166,7 @@ func (s *Statistic) addTotal(snap *Snapshot, h *Histogram) {
 // lockAt locks all stripes, at the reading now or later.
 func (s *Statistic) lockAt(now leap.Reading) {
 	s.first.mu.Lock()
-	if now >= leap.Reading(s.first.end.Load()) {
+	if now >= s.first.ends() {
 		s.first.turn(now)
 	}
 	for st := range s.stripes {
@@ -175,11 +179,13 @@ func (s *Statistic) lockAt(now leap.Reading) {
 // openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
-		c := st.open
-		var n int64
-		c.Pass, n = st.passes()
+		if st.end.Load() == retired {
+			continue // a call may have entered that is about to find the statistic retired
+		}
+		entered := st.entered.Load()
+		c := st.counts(entered)
 		sum.add(&c)
-		inFlight += n
+		inFlight += int64(st.flyingAt(entered))
 	}
 	return sum, inFlight
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// retired is the end of the open bucket in the stripes of a statistic that is retired, or about to be: every reading
-// is after it, so every writer looks closer; so does one that enters without a lock, because it is odd, see
-// [Statistic.mark].
-const retired = math.MinInt64 + 1
+// retired is the mark in the stripes of a statistic that is retired, or about to be: every reading is after it, and writers
+// look closer.
+const retired = math.MinInt64 | closer
 
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
@@ -27,7 +26,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 		st.end.Store(retired)
 	}
 	for st := range s.stripes {
-		if st.entered.Load() != st.base || st.exited != st.base || !st.open.Idle() {
+		if entered := st.entered.Load(); entered != st.base || st.flyingAt(entered) != 0 || st.open != (tally{}) {
 			for st := range s.stripes {
 				st.end.Store(s.mark())
 			}
@@ -57,7 +56,7 @@ func (s *Statistic) usedSince(index int64) bool {
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
 // about to be retired and lives, or is watched.
-func (s *Statistic) late(st *stripe) bool {
+func (s *Statistic) late(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.retired {
@@ -66,7 +65,7 @@ func (s *Statistic) late(st *stripe) bool {
 		st.tell()
 		return false
 	}
-	st.entered.Add(math.MaxUint32)
+	st.entered.Add(-entry(now))
 	return true
 }
 

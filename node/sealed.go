@@ -13,6 +13,7 @@ type sealed struct {
 	Counts
 	began, inFlight int64 // calls in flight when the second began and ended
 	most            int64
+	spent           time.Duration // by all calls in the second
 }
 
 // packed is the position of a record in the store.
@@ -28,7 +29,7 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 	}
 	for _, v := range [...]int64{
 		r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
-		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most,
+		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most, int64(r.spent),
 	} {
 		b = binary.AppendUvarint(b, uint64(v))
 	}
@@ -47,7 +48,7 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	}
 	for _, to := range [...]*int64{
 		&r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
-		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most,
+		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most, (*int64)(&r.spent),
 	} {
 		v, size := binary.Uvarint(b)
 		*to, b = int64(v), b[size:]

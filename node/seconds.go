@@ -49,18 +49,14 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, s
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
 		for ; next < until; next++ {
-			ms[next-from].InFlight += inFlight
-			ms[next-from].InFlightMax += inFlight
+			ms[next-from].addIdle(inFlight)
 		}
 	}
 	s.eachRecord(next, to, func(i int64, b []byte) {
 		var rec sealed
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
 		idle(i, rec.began)
-		m := &ms[i-from]
-		m.add(&rec.Counts)
-		m.InFlight += rec.inFlight
-		m.InFlightMax += rec.most
+		ms[i-from].add(&rec)
 		next = i + 1
 	})
 	idle(to, s.inFlightAfter(to-1))

@@ -19,6 +19,14 @@ import (
 // both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
 // counts into the bucket that is open then.
 //
+// Call-seconds. Beside counts a statistic keeps what its calls spend, the integral of what is in flight, on the line: each
+// second is a whole one there, also one that is slewed or that the statistic passes over. A call spends from its stamp on,
+// and all of that from the bucket on in which it was counted; so Little's law holds whatever turns in between. A stamp that
+// is more than a second before the bucket's end, or to come, is moved into the bucket. A call that leaves does so in the
+// bucket that is open, and not before a snapshot that was taken there: what was told never falls. Between the entry and the
+// exit a call is rounded by up to 4.1 µs. Where seconds are slewed, a place on the line is off by up to a hundredth of a
+// bucket, the same for calls that enter and that leave. See [tally].
+//
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
 // mu and all stripes' locks together, so either is enough to read it: readers of sealed seconds take mu and keep no
@@ -44,8 +52,7 @@ import (
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
-// coincided is not known, see [MetricNode]. No more than 2^31 calls can be in flight, and 2^32 pass in one bucket
-// otherwise than as batches.
+// coincided is not known, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
@@ -63,15 +70,16 @@ type Statistic struct {
 
 	retired bool // changes under mu and all stripes' locks, too
 
-	borrowers uint32          // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
-	watchers  []*atomic.Int64 // count the calls in flight, see Watch; so do they
-
-	_ [16]byte // fills four cache lines, see paddedStripe
+	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
+	spent     time.Duration // by the calls of the open second, before the open bucket
+	watched   *watched      // nil if nobody watches; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
 type rings struct {
-	total  Counts // of all buckets before the open one
+	total  Counts   // of all buckets before the open one
+	spent  callTime // of all seconds before the open one
+	told   callTime // the most that a snapshot said
 	window leap.Array[Counts]
 	minute leap.Array[packed]
 	store  store
@@ -118,21 +126,22 @@ func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 // A statistic that was retired counts nothing, and the Call is no call.
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	if n > 1 {
-		return s.enterBatch(now, n)
+		return s.enterLocked(now, n)
 	}
 	st := s.pick()
-	if now >= leap.Reading(st.end.Load()) {
-		s.turn(now)
+	if !fresh(st.ends(), now) {
+		return s.enterLocked(now, 1)
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
-	st.entered.Add(1)
-	if st.end.Load()&closer != 0 && s.late(st) {
+	st.entered.Add(entry(now))
+	if st.end.Load()&closer != 0 && s.late(st, now) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, n: 1}
 }
 
-func (s *Statistic) enterBatch(now leap.Reading, n int64) (c Call) {
+// enterLocked is Enter for batches, for the first call of a bucket, and for odd stamps.
+func (s *Statistic) enterLocked(now leap.Reading, n int64) (c Call) {
 	c, _ = s.EnterIf(now, n, func(time.Duration) bool { return true })
 	return
 }
@@ -149,7 +158,7 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 		return Call{}, false
 	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
-	st.entered.Add(1)
+	st.admit(now)
 	if st.end.Load()&closer != 0 {
 		st.tell()
 	}
@@ -167,8 +176,8 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
-	s.first.entered.Add(1)
-	s.first.base++ // so that it does not count as one that entered since the cut
+	s.first.join(1, s.first.left(now))
+	s.first.open.area -= rest(now) // which Exit adds
 	s.first.tell()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
 }
@@ -184,8 +193,23 @@ func (c *Call) End(failed bool) int64 {
 // Entered is the reading at which the call entered.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate makes the response time count from an earlier reading than that at which the call entered.
-func (c *Call) Backdate(to leap.Reading) { c.entered = min(c.entered, to) }
+// Backdate makes the response time count from an earlier reading than that at which the call entered. What was in flight
+// when does not change.
+func (c *Call) Backdate(to leap.Reading) {
+	st := c.st
+	if st == nil || to >= c.entered {
+		return
+	}
+	st.lock()
+	defer st.unlock()
+	if c.n == 0 {
+		return
+	}
+	// Exit knows the earlier reading only: it adds the rest of that, and must not take the call out before it was in.
+	st.open.area += rest(c.entered) - rest(to)
+	st.reach = min(st.reach, int32(st.left(c.entered)))
+	c.entered = to
+}
 
 // Mark makes the Exit of the call return the negative of what it counted: for an owner that keeps something for few of its
 // calls, and would have to look for it at the end of each. It must come before anybody else knows the call.
@@ -209,15 +233,16 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	c.n = 0
 	count := max(n, -n)
-	if now >= leap.Reading(st.end.Load()) {
+	if now >= st.ends() {
 		st.turn(now)
 	}
 	st.open.complete(rt, count, failed)
 	st.count(cell, count)
-	if inFlight := int32(st.entered.Load() - st.exited); inFlight > st.most {
+	if inFlight := st.flyingNow(); inFlight > st.most {
 		st.most = inFlight
 	}
 	st.exited++
+	st.open.area += rest(c.entered) - int64(st.left(max(now, c.entered)))
 	if st.end.Load()&closer != 0 {
 		st.tell()
 	}

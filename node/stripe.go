@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/windowstat/windowstat/leap"
@@ -13,7 +14,7 @@ import (
 // stripe is the part of a statistic that one processor at a time records into: the open bucket, the calls in flight that
 // entered here, and the response times of the open second.
 //
-// A call that enters is one atomic addition, to entered; everything else is plain memory behind mu, because ten
+// A call that enters is one atomic addition, to entered, also of its stamp; everything else is plain memory behind mu, because ten
 // additions under a lock cost what one atomic addition costs. The holder of mu cuts the entered calls by reading
 // entered once: those up to there belong to the bucket that is over, later ones to the next, whenever they read
 // their clock. Between two exits the calls in flight only grow, so their highest number is seen by looking before each
@@ -22,23 +23,27 @@ import (
 // The order of the fields is that of use. A call touches two cache lines here, what stands before open and open, and
 // one of a page; for a resource that is not in the cache, that is what it costs.
 type stripe struct {
-	mu        sync.Mutex
-	end       atomic.Int64 // reading at which the open bucket ends, as a mark; the same in all stripes; changes under mu
-	shape     *Shape
-	recent    *page         // the page of rt that was counted into last
-	entered   atomic.Uint32 // calls that entered, modulo 2^32
-	exited    uint32        // calls that left again, modulo 2^32
-	most      int32         // most calls in flight in the open second, seen so far
-	recentNo  int32         // number of the recent page
-	waits     int32         // how often a goroutine found the lock taken, since the last rebalance
-	threshold int32         // at how many waits the stripes are rebalanced
+	mu       sync.Mutex
+	end      atomic.Int64 // when the open bucket ends, see mark; the same in all stripes; changes under mu
+	shape    *Shape
+	recent   *page         // the page of rt that was counted into last
+	entered  atomic.Uint64 // calls that entered, and when: see entry
+	exited   uint32        // calls that left again; wraps
+	most     int32         // most calls in flight in the open second, seen so far
+	reach    int32         // how long before end, in nanoseconds, a call can leave: see left
+	recentNo int16         // number of the recent page
+	often    bool          // goroutines have met here often: the stripes are to be rebalanced
 
-	open Counts // of the open bucket; its Pass has only what entered does not tell, see Enter
+	open tally
 
-	base  uint32 // entered at the last cut, where the open bucket began
-	told  uint32 // calls in flight that the watchers know of, see tell
-	rt    *cells // of the open second; nil until a call ends
-	owner *Statistic
+	base      uint64 // entered at the last cut, where the open bucket began
+	flying    int32  // calls in flight then
+	told      uint32 // calls in flight that the watchers know of, see tell
+	occupied  int64  // OccupiedPass of the open bucket
+	waits     int32  // how often a goroutine found the lock taken, since the last rebalance
+	threshold int32  // at how many waits the stripes are rebalanced
+	rt        *cells // of the open second; nil until a call ends
+	owner     *Statistic
 }
 
 func (st *stripe) init(owner *Statistic, shape *Shape) {
@@ -52,19 +57,29 @@ func (st *stripe) passes() (passes, inFlight int64) {
 		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
-	return saturate(st.open.Pass, int64(entered-st.base)), int64(int32(entered - st.exited))
+	return saturate(st.open.Pass, calls(entered-st.base)), int64(st.flyingAt(entered))
 }
 
-// cut ends the open bucket and returns what it holds. Holds mu.
-func (st *stripe) cut() Counts {
-	entered := st.entered.Load()
-	if entered == st.base && st.open.Idle() {
-		return Counts{}
+// counts is what the open bucket holds, with entered as it was read. Holds mu.
+func (st *stripe) counts(entered uint64) Counts {
+	o := &st.open
+	return Counts{
+		Pass: saturate(o.Pass, calls(entered-st.base)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
+		OccupiedPass: st.occupied, RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
 	}
-	sum := st.open
-	sum.Pass = saturate(sum.Pass, int64(entered-st.base))
-	st.open, st.base = Counts{}, entered
-	return sum
+}
+
+// cut ends the open bucket, at the reading end, and returns what it holds, and what its calls spent in it. Holds mu.
+func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
+	entered := st.entered.Load()
+	spent := st.spent(entered, end)
+	st.flying = st.flyingAt(entered)
+	if entered == st.base && st.open == (tally{}) {
+		return Counts{}, spent
+	}
+	sum := st.counts(entered)
+	st.open, st.occupied, st.base = tally{}, 0, entered
+	return sum, spent
 }
 
 // paddedStripe is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
@@ -72,7 +87,7 @@ func (st *stripe) cut() Counts {
 type paddedStripe struct {
 	_ [72]byte
 	stripe
-	_ [40]byte
+	_ [16]byte
 }
 
 // stripeSet is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
@@ -116,7 +131,7 @@ func (s *Statistic) pick() *stripe {
 func (s *Statistic) enter(now leap.Reading) *stripe {
 	st := s.pick()
 	st.lock()
-	if now >= leap.Reading(st.end.Load()) {
+	if now >= st.ends() {
 		st.turn(now)
 	}
 	return st
@@ -134,13 +149,14 @@ func (st *stripe) lock() {
 	if !st.mu.TryLock() {
 		st.mu.Lock()
 		st.waits++
+		st.often = st.waits >= st.threshold
 	}
 }
 
 // unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
 // spread over them in another way.
 func (st *stripe) unlock() {
-	often := st.waits >= st.threshold
+	often := st.often
 	st.mu.Unlock()
 	if often {
 		st.owner.rebalance(st)
@@ -150,11 +166,11 @@ func (st *stripe) unlock() {
 // rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
-	often := st.waits >= st.threshold
+	often := st.often
 	more := s.more.Load()
 	grow := more == nil || len(more.list) < maxStripes()
 	if often {
-		st.waits = 0
+		st.waits, st.often = 0, false
 		if !grow {
 			st.threshold = min(2*st.threshold, maxThreshold)
 		}
@@ -190,6 +206,7 @@ func (s *Statistic) grow() {
 		st := new(paddedStripe)
 		st.init(s, s.first.shape)
 		st.end.Store(s.first.end.Load())
+		st.reach = s.first.reach
 		st.mu.Lock() // unlocked with the others
 		list = append(list, &st.stripe)
 	}

@@ -32,17 +32,11 @@ func (s *Statistic) advance(now leap.Reading) {
 	at := s.first.shape.second.Start(next.Line(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
 		// The bucket that passes were borrowed from is over already. They go into it all the same.
-		if index := secondOf(loan.at); index > s.index {
-			s.seal(index)
-			s.index = index
-		}
-		s.at = loan.at
+		s.move(loan.at)
 		s.lend(loan)
 		s.fold()
 	}
-	if next.Index > s.index {
-		s.seal(next.Index)
-	}
+	s.move(at)
 	s.open(next, now)
 	if loan, ok := s.nextLoan(at); ok {
 		s.lend(loan)
@@ -57,7 +51,28 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	s.end = second.Reading(s.at + window.Length())
 	for st := range s.stripes {
 		st.end.Store(s.mark())
+		st.reach = int32(window.Length())
 	}
+}
+
+// move goes on from the bucket that was folded to the one that starts at the line time at. The calls in flight were so in all
+// the buckets between, whose seconds are sealed.
+func (s *Statistic) move(at time.Duration) {
+	var flying int64
+	for st := range s.stripes {
+		flying += int64(st.flying)
+	}
+	from, index := s.at+s.first.shape.second.Length(), secondOf(at)
+	if index > s.index {
+		s.spent += time.Duration(flying) * (secondAt(s.index+1) - from)
+		s.seal(index)
+		if flying > 0 {
+			s.rings.spent.add(callTime{seconds: times(flying, index-s.index-1)})
+		}
+		s.index, from = index, secondAt(index)
+	}
+	s.spent += time.Duration(flying) * (at - from)
+	s.at, s.end = at, s.end.Add(at-s.at) // which open corrects for slewed seconds
 }
 
 // fold moves the counts of the open bucket from the stripes into the window. An idle bucket is not even opened, so
@@ -65,8 +80,9 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 func (s *Statistic) fold() {
 	var sum Counts
 	for st := range s.stripes {
-		c := st.cut()
+		c, spent := st.cut(s.end)
 		sum.add(&c)
+		s.spent += spent
 	}
 	if sum.Idle() {
 		return
@@ -94,11 +110,15 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
-		inFlight := int32(st.base - st.exited) // at the cut
+		inFlight := st.flying // at the cut
 		rec.most += int64(max(st.most, inFlight))
 		rec.inFlight += int64(inFlight)
 		st.most = inFlight
 	}
+	// Calls in flight are rounded, so this may be less than nothing, by as much as the next second has more.
+	rec.spent = max(s.spent, 0)
+	s.spent -= rec.spent
+	r.spent.add(callTime{nanos: rec.spent})
 	s.began = rec.inFlight
 	start := secondAt(s.index)
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
@@ -113,7 +133,7 @@ func (s *Statistic) seal(next int64) {
 	if after := secondAt(s.index + 1); s.index+1 < next {
 		slides := r.slides(room[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
-			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began}, slides)
+			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, spent: time.Duration(s.began) * time.Second}, slides)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type View struct {
 // removedLeaves is the totals of the leaves that were removed.
 type removedLeaves struct {
 	total Counts
+	spent callTime
 	rt    cells
 	last  int64 // the last second in which any of them may have counted
 }
@@ -57,7 +58,7 @@ func (v *View) Clone() *View {
 	defer v.mu.Unlock()
 	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves)}
 	if v.removed != nil {
-		c.removed = &removedLeaves{total: v.removed.total, last: v.removed.last}
+		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
 		v.removed.rt.each(c.removed.rt.count)
 	}
 	return c
@@ -82,6 +83,7 @@ func (v *View) Remove(since int64) {
 		}
 		v.removed.last = max(v.removed.last, since-1)
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
+		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
 	}
 	v.leaves = left

@@ -97,8 +97,9 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	if h != nil {
 		h.reset(v.shape.layout)
 	}
+	var spent callTime
 	if removed != nil {
-		snap.Total = removed.total
+		snap.Total, spent = removed.total, removed.spent
 		if h != nil {
 			removed.rt.addTo(h.cells)
 		}
@@ -121,9 +122,10 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 				addSlides(b, slides[i:i+perSec])
 			}
 		}
-		s.addTotal(&snap, h)
+		s.addTotal(&snap, &spent, h)
 		s.mu.Unlock()
 	}
+	snap.InFlightSeconds = spent.Seconds()
 	snap.Last, _ = v.Second(open.Index - 1)
 	snap.Peak = max(snap.Peak, slices.Max(slides))
 	if h != nil {
@@ -138,7 +140,7 @@ func (v *View) all() ([]*Statistic, *removedLeaves) {
 	defer v.mu.Unlock()
 	var g *removedLeaves
 	if v.removed != nil {
-		g = &removedLeaves{total: v.removed.total, last: v.removed.last}
+		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
 		v.removed.rt.each(g.rt.count)
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], g

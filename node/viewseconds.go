@@ -44,16 +44,12 @@ func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, sli
 	}
 	b := s.record(index)
 	if b == nil {
-		inFlight := s.inFlightAfter(index)
-		m.InFlight += inFlight
-		m.InFlightMax += inFlight
+		m.addIdle(s.inFlightAfter(index))
 		return true
 	}
 	var rec sealed
 	rec.unpack(b, s.first.shape.perSec, slides)
-	m.add(&rec.Counts)
-	m.InFlight += rec.inFlight
-	m.InFlightMax += rec.most
+	m.add(&rec)
 	return true
 }
 

@@ -34,9 +34,10 @@ type jsonColumn struct {
 
 // The columns of a line, by where they stand. Times lose their prefix, which is the name of their object.
 var (
-	jsonCounts = jsonColumns(func(c node.Column) bool { return c.Kind != node.Time })
-	jsonTimes  = jsonColumns(func(c node.Column) bool { return c.Kind == node.Time })
-	jsonParts  = jsonColumns(func(c node.Column) bool { return c.Kind == node.Count && !c.Detail })
+	jsonCounts  = jsonColumns(func(c node.Column) bool { return c.Kind != node.Time })
+	jsonUntimed = jsonColumns(func(c node.Column) bool { return c.Kind != node.Time && c.Kind != node.CallTime })
+	jsonTimes   = jsonColumns(func(c node.Column) bool { return c.Kind == node.Time })
+	jsonParts   = jsonColumns(func(c node.Column) bool { return c.Kind == node.Count && !c.Detail })
 )
 
 func jsonColumns(wanted func(node.Column) bool) (list []jsonColumn) {
@@ -70,7 +71,11 @@ func (l *jsonLines) bytes() []byte { return l.buf }
 // add adds the line of a resource; nil is no resource, but a view of several.
 func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) {
 	l.buf = append(append(l.buf, l.head...), l.name(name)...)
-	l.buf = appendColumns(append(l.buf, ','), jsonCounts, m)
+	counts := jsonCounts
+	if l.untimed {
+		counts = jsonUntimed
+	}
+	l.buf = appendColumns(append(l.buf, ','), counts, m)
 	if m.Complete > 0 && !l.untimed {
 		l.buf = appendColumns(append(l.buf, `,"rt":{`...), jsonTimes, m)
 		if v.Histogram(index, index+1, &l.hist) { // or the Collector does not know it any more
@@ -140,7 +145,7 @@ func appendColumns(b []byte, columns []jsonColumn, m *node.MetricNode) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, c.key...)
-		if v := *c.At(m); c.Kind == node.Time {
+		if v := *c.At(m); c.Kind == node.Time || c.Kind == node.CallTime {
 			b = appendFloat(b, time.Duration(v).Seconds())
 		} else {
 			b = strconv.AppendInt(b, v, 10)

@@ -348,7 +348,7 @@ func TestResponsesAreBoundedInBytes(t *testing.T) {
 		r.Header.Set("User-Agent", tc.agent)
 		rec := httptest.NewRecorder()
 		page.ServeHTTP(rec, r)
-		if n := rec.Body.Len(); n > tc.most || n < tc.most/2 {
+		if n := rec.Body.Len(); n > tc.most || n < tc.most*2/5 {
 			t.Errorf("%+v: %d bytes", tc, n)
 		}
 	}

@@ -112,6 +112,11 @@ func ofView(prefix string, labels []string) []Metric {
 			Help:  "Calls in flight: they have begun and not ended.",
 			Value: func(r *Reading) float64 { return float64(r.InFlight) },
 		},
+		{
+			Name: prefix + "in_flight_seconds_total", Type: Counter, Unit: "seconds", Labels: labels,
+			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
+			Value: func(r *Reading) float64 { return r.InFlightSeconds },
+		},
 	}, rates, []Metric{{
 		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,
 		Help:  "Most calls admitted in any sliding second that ended in the last minute.",

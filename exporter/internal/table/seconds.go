@@ -34,8 +34,11 @@ var logged = []string{"pass", "block", "complete", "exception", "occupied_pass",
 func Seconds() (all []Second) {
 	for _, c := range node.Columns() {
 		m := Second{Name: "persecond_" + c.Name, Help: c.Help, Value: value(c), Logged: slices.Contains(logged, c.Name)}
-		if c.Kind == node.Time {
+		switch c.Kind {
+		case node.Time:
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
+		case node.CallTime: // of a second, and so a plain number of calls
+			m.Timed = true
 		}
 		if c.Kind == node.Count || c.Kind == node.Time { // the help of others says when
 			m.Help = when(c.Help, "in this second")
@@ -76,7 +79,7 @@ func when(help, time string) string {
 func value(c node.Column) func(*node.MetricNode) (float64, bool) {
 	at, none := c.At, c.None
 	switch {
-	case c.Kind != node.Time:
+	case c.Kind != node.Time && c.Kind != node.CallTime:
 		return func(m *node.MetricNode) (float64, bool) { return float64(*at(m)), true }
 	case none == nil:
 		return func(m *node.MetricNode) (float64, bool) { return seconds(*at(m)), true }

@@ -289,6 +289,7 @@ func (r *run) done(start time.Time, active []*collector.Resource, most int64) (e
 	x.Total = node.MetricNode{Start: start, InFlight: r.player.inFlight, InFlightMax: most}
 	for i := range x.Rows {
 		x.Total.Counts = x.Total.Counts.Add(x.Rows[i].Counts)
+		x.Total.InFlightTime += x.Rows[i].InFlightTime
 	}
 	return r.each(x)
 }

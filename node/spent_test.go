@@ -1,0 +1,417 @@
+package node_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// total is what all calls have spent, in nanoseconds; it must be whole microseconds, which a float64 has.
+func total(r *rig, now time.Duration) time.Duration {
+	return time.Duration(math.Round(r.Snapshot(now, nil).InFlightSeconds*1e6)) * time.Microsecond
+}
+
+// spent adds up what calls spent in the seconds from from to before to.
+func spent(v *node.View, from, to int64) (sum time.Duration) {
+	for _, m := range v.AppendSeconds(nil, from, to) {
+		sum += m.InFlightTime
+	}
+	return sum
+}
+
+// Little's law, to the nanosecond: over all seconds, calls spend the time that they take.
+func TestSecondsAddUpToResponseTimes(t *testing.T) {
+	for _, buckets := range []int{1, 2, 10} {
+		r := newRig(t, node.Options{SampleCount: buckets})
+		random := rand.New(rand.NewPCG(uint64(buckets), 1))
+		var open []*call
+		at := time.Duration(0)
+		for i := range 20_000 {
+			at += time.Duration(random.ExpFloat64() * float64(7*ms))
+			switch {
+			case random.IntN(100) == 0 && i < 19_000: // on a boundary, or beside it
+				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
+			case random.IntN(1000) == 0:
+				at += 5 * time.Second
+			}
+			if i < 19_000 && random.IntN(2) == 0 {
+				c := r.Enter(at, 1)
+				open = append(open, &c)
+			} else if len(open) > 0 {
+				k := random.IntN(len(open))
+				open[k].Exit(at, false)
+				open = append(open[:k], open[k+1:]...)
+			}
+		}
+		for _, c := range open {
+			c.Exit(at, false)
+		}
+		r.Seal(at + time.Second)
+		first := r.line.At(r.at(at+time.Second)).Index - 500
+		want := r.Snapshot(at+time.Second, nil)
+		sum := spent(r.view, first, first+500)
+		if got := want.Total.RTSum; first > r.zero || sum != got || want.InFlightSeconds != float64(got/time.Second)+(got%time.Second).Seconds() {
+			t.Errorf("%d buckets: calls took %v, and spent %v, in all %v s", buckets, got, sum, want.InFlightSeconds)
+		}
+	}
+}
+
+// A second in which nothing was recorded has its calls in flight all the same, read when it ends, long after, or never.
+func TestTrapSecondsPassedOver(t *testing.T) {
+	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
+		r := newRig(t, node.Options{})
+		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch is one in flight
+		for i := range 200 {
+			if at := time.Duration(i) * time.Second; read && at > 2*time.Second {
+				r.Seal(at)
+			}
+		}
+		long.Exit(200*time.Second+250*ms, false)
+		more.Exit(200*time.Second+500*ms, false)
+		r.Seal(300 * time.Second)
+		for i := range int64(300) {
+			want := 2 * time.Second
+			switch {
+			case i == 0:
+				want = 700*ms - rest(300*ms)
+			case i == 1:
+				want = 1250*ms - rest(1750*ms)
+			case i == 200:
+				want = 750*ms + rest(300*ms) + rest(1750*ms)
+			case i > 200:
+				want = 0
+			}
+			if got := r.second(t, i).InFlightTime; got != want {
+				t.Errorf("%s: calls spent %v in second %d, want %v", name, got, i, want)
+			}
+		}
+		if got := total(r, 300*time.Second); got != 199950*ms+198750*ms {
+			t.Errorf("%s: calls spent %v", name, got)
+		}
+	}
+}
+
+// A turn between an entry's look at the bucket and its addition puts the call into the next bucket. It has been in flight
+// since its stamp, and no longer.
+func TestTrapATurnWhileACallEnters(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	r := newRig(t, node.Options{})
+	r.Grow()
+	const writers = 3
+	var calls [writers]node.Call
+	var late int64
+	for i := range rounds {
+		begin := time.Duration(3*i) * time.Second
+		a, b, c := begin+999*ms+123, begin+time.Second, begin+2500*ms
+		r.Seal(begin)
+		r.at(b) // the clock is there, and nobody has turned
+		var wg sync.WaitGroup
+		var ready atomic.Int32
+		for w := range writers {
+			wg.Go(func() {
+				for ready.Add(1); ready.Load() <= writers; {
+					runtime.Gosched()
+				}
+				calls[w] = r.Statistic.Enter(leap.Reading(a), 1)
+			})
+		}
+		wg.Go(func() {
+			for ready.Add(1); ready.Load() <= writers; {
+				runtime.Gosched()
+			}
+			r.Seal(b)
+		})
+		wg.Wait()
+		for w := range calls {
+			calls[w].Exit(r.at(c), false)
+		}
+		r.Seal(begin + 3*time.Second)
+		m, next, last := r.second(t, int64(3*i)), r.second(t, int64(3*i+1)), r.second(t, int64(3*i+2))
+		left := begin + time.Second - a
+		before, after := time.Duration(m.Pass), time.Duration(next.Pass)
+		if m.InFlightTime != before*(left-rest(a)) || next.InFlightTime != before*time.Second+after*(time.Second+left-rest(a)) ||
+			last.InFlightTime != writers*(500*ms+rest(a)) || before+after != writers {
+			t.Fatalf("%d calls entered before a turn and %d after it:\n%+v\n%+v\n%+v", before, after, m, next, last)
+		}
+		late += next.Pass
+	}
+	t.Logf("%d of %d calls were turned over", late, writers*rounds)
+}
+
+// A slewed second is up to a hundredth shorter or longer, and counts as a whole one.
+func TestTrapSlewedSeconds(t *testing.T) {
+	for _, off := range []time.Duration{-700 * ms, 700 * ms} {
+		r := newRig(t, node.Options{})
+		long := r.Enter(0, 1)
+		r.wall = off
+		var h time.Duration // by the short calls
+		for at := time.Duration(0); at < 20*time.Second; at += 2_900_017 {
+			r.call(at, 1700*time.Microsecond, false)
+			h += 1700 * time.Microsecond
+		}
+		r.Seal(22 * time.Second)
+		for i := int64(1); i < 20; i++ {
+			m, ok := r.Second(r.zero + i)
+			if !ok {
+				t.Fatalf("second %d cannot be read", i)
+			}
+			// Calls of 1.7 ms each 2.9 ms beside the long one; those at a bucket's beginning are off by a hundredth of it.
+			if got := m.InFlightAvg(); i < 19 && (got < 1.57 || got > 1.61) {
+				t.Errorf("off %v: %v in flight in second %d", off, got, i)
+			}
+		}
+		long.Exit(22*time.Second, false)
+		r.Seal(24 * time.Second)
+		last := r.line.At(r.at(24 * time.Second)).Index
+		sum := spent(r.view, r.zero, last)
+		// On the line 22 s are 22 s and what was slewed, a hundredth of a second each.
+		slewed := time.Duration(22*time.Second/100) * time.Duration(off/ms) / 700
+		if d := sum - h - 22*time.Second - slewed; d < -200*ms || d > 200*ms {
+			t.Errorf("off %v: calls spent %v, want %v and %v, slewed by %v", off, sum, h, 22*time.Second, slewed)
+		}
+		if want := r.Snapshot(24*time.Second, nil).InFlightSeconds; want != sum.Seconds() {
+			t.Errorf("off %v: seconds add up to %v, and the total is %v", off, sum, want)
+		}
+	}
+}
+
+// What Exit takes for the moment of the entry is another where that was changed. The rest of the tick must not be.
+func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
+	const odd = 12345 // in no tick's place
+	for name, tc := range map[string]struct {
+		exit func(r *rig) (exit func(leap.Reading, bool) int64)
+		took time.Duration
+	}{
+		"backdated": {func(r *rig) func(leap.Reading, bool) int64 {
+			c := r.Enter(400*ms+odd, 1)
+			c.Backdate(leap.Reading(100*ms + 77))
+			c.Backdate(leap.Reading(50*ms + 991))
+			return c.Call.Exit
+		}, 5*time.Second - 400*ms - odd},
+		"resumed": {func(r *rig) func(leap.Reading, bool) int64 {
+			c := r.Resume(400*ms+odd, 1)
+			return c.Call.Exit
+		}, 5*time.Second - 400*ms - odd},
+		"borrowed": {func(r *rig) func(leap.Reading, bool) int64 {
+			l, _ := r.Occupy(400*ms, time.Duration(r.zero)*time.Second+500*ms, 3)
+			c, ok := l.Call(r.at(600*ms), leap.Reading(400*ms+odd))
+			if !ok {
+				t.Fatal("not passed")
+			}
+			return c.Exit
+		}, 4500 * ms},
+		"from long ago": {func(r *rig) func(leap.Reading, bool) int64 {
+			r.Seal(3 * time.Second)
+			c := r.Enter(odd, 1)
+			return c.Call.Exit
+		}, 2 * time.Second},
+		"to come": {func(r *rig) func(leap.Reading, bool) int64 {
+			c := r.Statistic.Enter(leap.Reading(3*time.Second+odd), 1)
+			return c.Exit
+		}, 4500 * ms},
+	} {
+		r := newRig(t, node.Options{})
+		exit := tc.exit(r)
+		exit(r.at(5*time.Second), false)
+		r.Seal(6 * time.Second)
+		sum := spent(r.view, r.zero, r.zero+6)
+		if got := r.Snapshot(6*time.Second, nil).InFlightSeconds; sum != tc.took || got != tc.took.Seconds() {
+			t.Errorf("%s: spent %v, in all %v s, want %v", name, sum, got, tc.took)
+		}
+	}
+}
+
+// An exit that was stamped before its entry, or before the second that is open, takes nothing from other calls.
+func TestTrapAnExitBeforeItsEntry(t *testing.T) {
+	for name, tc := range map[string]struct {
+		calls func(r *rig)
+		want  [2]time.Duration
+	}{
+		"in the same second": {func(r *rig) { r.call(300*ms, -200*ms, false) }, [2]time.Duration{}},
+		"of a backdated call": {func(r *rig) {
+			c := r.Enter(300*ms, 1)
+			c.Backdate(leap.Reading(100 * ms))
+			c.Exit(200*ms, false)
+		}, [2]time.Duration{}},
+		"in the second before": {func(r *rig) { r.Seal(time.Second); r.call(1300*ms, -500*ms, false) }, [2]time.Duration{}},
+		"after a turn": {func(r *rig) {
+			c := r.Enter(300*ms, 1)
+			r.Seal(1500 * ms)
+			c.Exit(400*ms, false)
+		}, [2]time.Duration{700*ms - rest(300*ms), 500*ms + rest(300*ms)}},
+	} {
+		r := newRig(t, node.Options{})
+		r.pass(0, 1)
+		tc.calls(r)
+		r.Seal(3 * time.Second)
+		for i, want := range tc.want {
+			if got := r.second(t, int64(i)).InFlightTime - time.Second; got != want {
+				t.Errorf("%s: calls spent %v in second %d, want %v", name, got, i, want)
+			}
+		}
+	}
+}
+
+// The total goes on while a call is in flight, never falls, and is what the seconds add up to; what was told is not taken
+// back by an exit whose stamp is older.
+func TestTheTotalNeverFalls(t *testing.T) {
+	r := newRig(t, node.Options{})
+	long := r.Enter(200*ms, 1)
+	for at := 200 * ms; at < 5*time.Second; at += 50 * ms {
+		if got := total(r, at); got != at-200*ms && got != at-200*ms-rest(200*ms).Round(time.Microsecond) {
+			t.Fatalf("at %v calls spent %v", at, got)
+		}
+	}
+	told := total(r, 5200*ms)
+	long.Exit(5100*ms, false)
+	if got := total(r, 5200*ms); got < told || got > told+4*time.Microsecond {
+		t.Errorf("the call left before it was told of: %v after %v", got, told)
+	}
+	r.Seal(6 * time.Second)
+	if got := r.second(t, 5).InFlightTime; got != 200*ms+rest(200*ms) {
+		t.Errorf("second 5 has %v", got)
+	}
+	other := r.Enter(6100*ms+1, 1) // in the middle of a tick
+	before := r.Snapshot(6100*ms+1, nil).InFlightSeconds
+	if before < r.Snapshot(6*time.Second, nil).InFlightSeconds {
+		t.Error("a call that has just entered takes from the total")
+	}
+	other.Exit(6100*ms+1, false)
+	if got := r.Snapshot(7*time.Second, nil).InFlightSeconds; got != (5 * time.Second).Seconds() {
+		t.Errorf("calls spent %v", got)
+	}
+}
+
+// A view keeps what the calls of its retired leaves spent.
+func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.call(0, 1500*ms, false)
+	if !r.Retire(100*time.Second, r.zero+40) {
+		t.Fatal("not retired")
+	}
+	r.view.Remove(r.zero + 40)
+	for _, v := range []*node.View{r.view, r.view.Clone()} {
+		if got := v.Snapshot(r.at(100*time.Second), nil); got.InFlightSeconds != 1.5 || !v.Empty() {
+			t.Errorf("calls spent %v", got.InFlightSeconds)
+		}
+	}
+}
+
+// Little's law while buckets turn under the calls, as fast as they can: not a nanosecond is lost. No goroutine loses its
+// processor for a second of this clock while it enters, and the clock stands still while a call leaves: then the moments at
+// which the statistic counts it are those that the test knows.
+func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
+	const writers = 8
+	turns := int64(300)
+	if testing.Short() {
+		turns = 30
+	}
+	var clock, stepped atomic.Int64
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return time.Duration(clock.Load()) },
+		Wall: func() time.Time { return epoch.Add(time.Duration(clock.Load() + stepped.Load())) },
+	})
+	shape, err := node.NewShape(line, node.Options{SampleCount: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, v := node.New(shape, 0), node.NewView(shape, 0)
+	v.Add(s)
+
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	var still sync.RWMutex // the clock
+	var took [writers]time.Duration
+	var entering [writers]atomic.Int64
+	for w := range writers {
+		entering[w].Store(math.MaxInt64)
+		wg.Go(func() {
+			for i := w; !stop.Load(); i++ {
+				var now leap.Reading
+				var c node.Call
+				if i%16 == 2 {
+					still.RLock()
+					now = line.Now()
+					c = s.Resume(now, 2)
+					still.RUnlock()
+				} else {
+					entering[w].Store(clock.Load())
+					now = line.Now()
+					c = s.Enter(now, 1+int64(i%7/6))
+					entering[w].Store(math.MaxInt64)
+				}
+				if i%16 == 3 {
+					c.Backdate(now.Add(-time.Duration(i)))
+				}
+				if i%32 == 0 {
+					runtime.Gosched()
+				}
+				still.RLock()
+				end := line.Now()
+				c.Exit(end, false)
+				still.RUnlock()
+				took[w] += end.Sub(now)
+			}
+		})
+	}
+	first := line.At(0).Index
+	next, sum, told := first, time.Duration(0), 0.0
+	read := func() {
+		now := line.Now()
+		s.Seal(now)
+		open := line.At(now).Index
+		for ; next < open; next++ {
+			m, ok := v.Second(next)
+			if !ok || m.InFlightTime < 0 || m.InFlightAvg() > 2*writers {
+				t.Fatalf("second %d: %+v (%t)", next-first, m, ok)
+			}
+			sum += m.InFlightTime
+		}
+		if got := v.Snapshot(now, nil).InFlightSeconds; got < told {
+			t.Fatalf("calls spent %v after %v", got, told)
+		} else {
+			told = got
+		}
+	}
+	begin := time.Now()
+	for next < first+turns || time.Since(begin) < *hammer {
+		if next%64 == 20 {
+			stepped.Add(int64(time.Hour))
+		}
+		for range 7 {
+			const tick = int64(43*ms) + 1001 // all places in a tick
+			for w := range writers {
+				for entering[w].Load() < clock.Load()-int64(900*ms) {
+					runtime.Gosched()
+				}
+			}
+			still.Lock()
+			clock.Add(tick)
+			still.Unlock()
+			runtime.Gosched()
+		}
+		read()
+	}
+	stop.Store(true)
+	wg.Wait()
+	clock.Add(int64(2 * time.Second))
+	read()
+	var want time.Duration
+	for _, d := range took {
+		want += d
+	}
+	if want != sum || told != float64(want/time.Second)+(want%time.Second).Seconds() {
+		t.Errorf("calls took %v; seconds add up to %v, and the total is %v", want, sum, told)
+	}
+	t.Logf("%v in %d seconds", want, next-first)
+}
