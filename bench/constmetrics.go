@@ -27,16 +27,17 @@ type constRow struct {
 
 // constValues are the metrics of a resource that come from a snapshot.
 var constValues = map[string]func(*node.Snapshot) float64{
-	"pass_total":          func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
-	"complete_total":      func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
-	"exception_total":     func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
-	"occupied_pass_total": func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
-	"in_flight":           func(s *node.Snapshot) float64 { return float64(s.InFlight) },
-	"pass_qps":            func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
-	"block_qps":           func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
-	"complete_qps":        func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
-	"exception_qps":       func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
-	"pass_qps_peak":       func(s *node.Snapshot) float64 { return float64(s.Peak) },
+	"pass_total":              func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
+	"complete_total":          func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
+	"exception_total":         func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
+	"occupied_pass_total":     func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
+	"in_flight":               func(s *node.Snapshot) float64 { return float64(s.InFlight) },
+	"in_flight_seconds_total": func(s *node.Snapshot) float64 { return s.InFlightSeconds },
+	"pass_qps":                func(s *node.Snapshot) float64 { return float64(s.Last.Pass) },
+	"block_qps":               func(s *node.Snapshot) float64 { return float64(s.Last.Block) },
+	"complete_qps":            func(s *node.Snapshot) float64 { return float64(s.Last.Complete) },
+	"exception_qps":           func(s *node.Snapshot) float64 { return float64(s.Last.Exception) },
+	"pass_qps_peak":           func(s *node.Snapshot) float64 { return float64(s.Peak) },
 }
 
 func newConstMetrics(c *collector.Collector) *constMetrics {
@@ -112,6 +113,7 @@ var constReads = map[string]func(*node.MetricNode, *node.Histogram) (float64, bo
 	"persecond_exception":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.Exception), true },
 	"persecond_occupied_pass": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.OccupiedPass), true },
 	"persecond_in_flight":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlight), true },
+	"persecond_in_flight_avg": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return m.InFlightAvg(), true },
 	"persecond_in_flight_max": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.InFlightMax), true },
 	"persecond_pass_peak":     func(m *node.MetricNode, _ *node.Histogram) (float64, bool) { return float64(m.PassPeak), true },
 	"persecond_rt_sum_seconds": func(m *node.MetricNode, _ *node.Histogram) (float64, bool) {

@@ -42,8 +42,8 @@ func (b *board) overviewFigures(v view) {
 			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
 			v.total(func(v view) string { return v.quantile(0.99, "$__range") })),
-		figure(head{6, "In flight", number, "Most calls that were in flight at once, in any second: the sum of what each target and resource had at most."},
-			peak(inSecond(v, "in_flight_max"), "$__range")),
+		figure(head{6, "In flight", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
+			peak(inSecond(v, "in_flight_avg"), "$__range")),
 	)
 }
 
@@ -98,10 +98,11 @@ func (b *board) overviewConcurrency(everything, each view) {
 	b.row("Concurrency")
 	b.add(
 		12, 10,
-		seconds(head{21, "Most in flight by resource", number, "Most calls in flight at once in any second of each step, of the ten resources that have most. The sum over the targets may be too high, if they had theirs at different moments."},
-			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_max"), "$__interval"), "in_flight_max")}),
-		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the most in any second."},
-			query{legend: "most in any second", expr: peak(inSecond(everything, "in_flight_max"), "$__interval")},
-			query{legend: "at the scrape", expr: everything.total(func(v view) string { return v.sum(v.metric("in_flight")) })})), "most in any second", "blue", "at the scrape", "orange"),
+		seconds(head{23, "In flight by resource", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together; of the ten resources that have most."},
+			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_avg"), "$__interval"), "in_flight_avg")}),
+		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the average of the busiest second of each step, and that of all the time."},
+			query{legend: "busiest second", expr: peak(inSecond(everything, "in_flight_avg"), "$__interval")},
+			query{legend: "average", expr: rate(everything, "in_flight_seconds_total")},
+			query{legend: "at the scrape", expr: everything.total(func(v view) string { return v.sum(v.metric("in_flight")) })})), "busiest second", "blue", "average", "green", "at the scrape", "orange"),
 	)
 }

@@ -40,8 +40,8 @@ func (b *board) resourceFigures(v view) {
 			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{6, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."}, v.quantile(0.99, "$__range")),
 		figure(head{7, "Slowest call", duration, "Longest response time."}, v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
-		figure(head{8, "Most in flight", number, "Most calls in flight at once: the sum of what each target had at most in one second."},
-			peak(v.inSecond("in_flight_max"), "$__range")),
+		figure(head{26, "Busiest second in flight", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
+			peak(v.inSecond("in_flight_avg"), "$__range")),
 	)
 }
 
@@ -114,11 +114,11 @@ func (b *board) resourceInFlight(v view) {
 	b.row("Concurrency")
 	b.add(
 		12, 8,
-		limited(colored(simple(seconds(head{16, "In flight", number, "Most calls in flight at once, and what was in flight when the seconds ended. The first is the sum of what each target had at most, and too high if they had it at different moments. The limit is that of all targets together."},
-			query{legend: "most at once", expr: peak(v.inSecond("in_flight_max"), "$__interval")},
+		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the most when a second ended. The limit is that of all targets together."},
+			query{legend: "busiest second", expr: peak(v.inSecond("in_flight_avg"), "$__interval")},
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
 			query{legend: "limit", expr: v.sum(v.metric("limit_concurrency"))},
-		)), "most at once", "blue", "when a second ended", "green"), "limit"),
+		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
 		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once in any second of each step."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)

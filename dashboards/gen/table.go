@@ -21,11 +21,11 @@ func (b *board) overviewTable(v view) {
 		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
 		{"Slowest", duration, "", v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
-		{"In flight", number, "", peak(v.inSecond("in_flight_max"), "$__range")},
+		{"In flight", number, "", peak(v.inSecond("in_flight_avg"), "$__range")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of its limit on QPS a target used in its highest sliding second. In flight: the most at once. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of its limit on QPS a target used in its highest sliding second. In flight: the average of the busiest second. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).

@@ -116,6 +116,8 @@ x_exception_total{resource="R"} 1
 x_exception_total{resource="_other"} 0
 x_in_flight{resource="R"} 1
 x_in_flight{resource="_other"} 0
+x_in_flight_seconds_total{resource="R"} 0.310997376
+x_in_flight_seconds_total{resource="_other"} 0
 x_occupied_pass_total{resource="R"} 0
 x_occupied_pass_total{resource="_other"} 0
 x_overflow_events_total 1
