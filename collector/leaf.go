@@ -12,6 +12,7 @@ type leaf struct {
 	leafKey
 	resource *Resource
 	treeNode *TreeNode
+	watched  *node.Watched // nil if nobody looks
 }
 
 // leafKey tells the leaves of one tree node apart.
