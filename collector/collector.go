@@ -42,7 +42,8 @@ type Collector struct {
 	mu        sync.Mutex  // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
-	retired   int64 // resources
+	watched   []*node.Watched // the leaves that are looked at
+	retired   int64           // resources
 
 	publishing sync.Mutex // guards published, which is replaced or appended to
 	published  []*publication

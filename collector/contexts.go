@@ -106,7 +106,16 @@ func (r *Resource) addOrigin(name string) {
 		add("", r.view.Clone()) // so far there was no other
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
-	r.origins.Store(&all)
+	alone := r.origins.Swap(&all) == nil
+	for _, p := range r.treeNodes() {
+		if leaves := p.leaves.Load(); alone && leaves != nil {
+			for _, l := range leaves.list {
+				if l.watched != nil {
+					l.watched.SetViews(l.views()) // with that of the empty origin
+				}
+			}
+		}
+	}
 	r.sole.dead.Store(true) // after its successor can be found
 }
 

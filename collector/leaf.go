@@ -12,7 +12,8 @@ type leaf struct {
 	leafKey
 	resource *Resource
 	treeNode *TreeNode
-	permit   *permit // of the one call that has this leaf; nil for one that is in the tree
+	watched  *node.Watched // nil if nobody looks
+	permit   *permit       // of the one call that has this leaf; nil for one that is in the tree
 }
 
 // leafKey tells the leaves of one tree node apart.

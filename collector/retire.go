@@ -42,6 +42,13 @@ func (c *Collector) sweep() {
 	for v := range touched {
 		v.Remove(since)
 	}
+	c.watched = nil
+	for _, l := range c.leaves {
+		if l.watched != nil {
+			c.watched = append(c.watched, l.watched)
+		}
+	}
+	c.shape.Watch(c.watched, len(touched) > 0)
 	c.resources = filter(c.resources, func(r *Resource) bool {
 		if all := r.origins.Load(); all != nil {
 			for name, o := range *all {

@@ -106,9 +106,12 @@ type MetricNode struct {
 	Counts
 	// InFlight is how many calls were in flight when the second ended: all that had entered less all that had left.
 	InFlight int64
-	// InFlightMax is the most that were in flight at any moment of the second. It is exact for a statistic that has
-	// one stripe. With several it is the sum of the most that each saw, which may have been at different moments: an
-	// upper bound, never below the truth.
+	// InFlightMax is the most that were in flight at any moment of the second. It adds up over nothing.
+	//
+	// For a view of one leaf it is exact while that has one stripe; with several it is the sum of the most that each saw, at
+	// whatever moments, and never below the truth. For a view of several leaves it is the most that was *seen*, by looks about
+	// a millisecond apart: within some per cent where calls take that long, see [Shape.Watch]. Without looks it is what is
+	// surely so: the most of any one leaf, what was in flight when the second began and ended, and the average.
 	InFlightMax int64
 	// InFlightTime is the time that all calls together were in flight in the second, so that per second it is how many were
 	// on average: see [MetricNode.InFlightAvg]. It adds up, over seconds, leaves, resources and processes: over all seconds
@@ -129,16 +132,20 @@ func (m MetricNode) Idle() bool {
 // InFlightAvg is how many calls were in flight on average.
 func (m MetricNode) InFlightAvg() float64 { return m.InFlightTime.Seconds() }
 
-// add adds the record of a second.
-func (m *MetricNode) add(rec *sealed) {
+// add adds the record of a leaf's second. InFlightMax is the sum of the leaves' until it is bound.
+func (m *MetricNode) add(rec *sealed, t *atOnce) {
+	t.most = max(t.most, rec.sure)
+	t.began += rec.began
 	m.Counts.add(&rec.Counts)
 	m.InFlight += rec.inFlight
 	m.InFlightMax += rec.most
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
 }
 
-// addIdle adds a second in which nothing happened.
-func (m *MetricNode) addIdle(inFlight int64) {
+// addIdle adds a leaf's second in which nothing happened.
+func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
+	t.most = max(t.most, inFlight)
+	t.began += inFlight
 	m.InFlight += inFlight
 	m.InFlightMax += inFlight
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))

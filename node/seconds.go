@@ -13,21 +13,28 @@ func (s *Statistic) Seal(now leap.Reading) { s.turn(now) }
 
 // appendSeconds appends the sums of the records of several statistics. The second that starts at the reading open is
 // open by now.
-func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
+func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // nothing is kept for longer
 	if from >= to {
 		return dst
 	}
-	perSec := s.perSec
-	ms := make([]MetricNode, to-from)
+	perSec := v.shape.perSec
+	ms, ts := make([]MetricNode, to-from), make([]atOnce, to-from)
 	var room [128]int64
 	slides := counters(room[:], len(ms)*int(perSec))
 	known := from
 	for _, leaf := range leaves {
-		known = max(known, leaf.addSeconds(from, open, ms, slides))
+		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
+	}
+	if len(leaves) > 1 {
+		most := make([]int64, len(ms))
+		v.sawFrom(from, most)
+		for i := range ms {
+			ms[i].bound(ts[i], most[i])
+		}
 	}
 	for i := known; i < to; i++ {
-		name, ok := s.line.Name(i)
+		name, ok := v.shape.line.Name(i)
 		if !ok {
 			continue
 		}
@@ -41,7 +48,7 @@ func (s *Shape) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to in
 
 // addSeconds adds the records of the seconds from from on, and their slides. It returns the first second from which on
 // all are known.
-func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, slides []int64) (known int64) {
+func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, ts []atOnce, slides []int64) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -49,14 +56,14 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, s
 	next, to := max(from, s.since), from+int64(len(ms))
 	idle := func(until, inFlight int64) {
 		for ; next < until; next++ {
-			ms[next-from].addIdle(inFlight)
+			ms[next-from].addIdle(inFlight, &ts[next-from])
 		}
 	}
 	s.eachRecord(next, to, func(i int64, b []byte) {
 		var rec sealed
 		rec.unpack(b, perSec, slides[(i-from)*perSec:(i-from+1)*perSec])
 		idle(i, rec.began)
-		ms[i-from].add(&rec)
+		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
 	})
 	idle(to, s.inFlightAfter(to-1))

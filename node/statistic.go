@@ -52,7 +52,7 @@ import (
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
-// coincided is not known, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
+// coincided is not known, nor what several leaves had at once but for looks, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
@@ -120,7 +120,12 @@ func (*noCopy) Unlock() {}
 func (c *Call) IsZero() bool { return c.st == nil }
 
 // Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
-func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
+func (s *Statistic) Begin() (c Call) {
+	now := s.first.shape.line.Now()
+	c = s.Enter(now, 1)
+	s.first.shape.Look(now)
+	return
+}
 
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.
@@ -187,7 +192,9 @@ func (c *Call) End(failed bool) int64 {
 	if c.st == nil {
 		return 0
 	}
-	return c.Exit(c.st.shape.line.Now(), failed)
+	now := c.st.shape.line.Now()
+	c.st.shape.Look(now)
+	return c.Exit(now, failed)
 }
 
 // Entered is the reading at which the call entered.

@@ -93,8 +93,10 @@ func (o *oracle) within(second int64) (sum time.Duration) {
 
 // total is what a snapshot says at the present reading; what has left by then does so no earlier from then on.
 func (s *subject) total(now time.Duration) (sum time.Duration) {
-	if !s.retired {
-		s.reach = s.left(now)
+	for _, x := range s.stays {
+		if x.last == onward {
+			s.reach = s.left(now)
+		}
 	}
 	for _, x := range s.stays {
 		to := x.to

@@ -119,12 +119,14 @@ func (s *Statistic) spentNow() callTime {
 		flying += int64(st.flyingAt(entered))
 		sum.add(callTime{nanos: st.spent(entered, s.end)})
 	}
-	// The clock is read after the words, so that no stamp in them is later.
-	left := s.first.left(s.first.shape.line.Now())
-	for st := range s.stripes {
-		st.reach = int32(left)
+	if flying > 0 {
+		// The clock is read after the words, so that no stamp in them is later.
+		left := s.first.left(s.first.shape.line.Now())
+		for st := range s.stripes {
+			st.reach = int32(left)
+		}
+		sum.add(callTime{nanos: -time.Duration(flying) * left})
 	}
-	sum.add(callTime{nanos: -time.Duration(flying) * left})
 	if r := s.rings; r != nil || sum != (callTime{}) {
 		// Calls in flight are rounded, so it may be some microseconds less than the last time.
 		r = s.remember()

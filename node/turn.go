@@ -111,7 +111,9 @@ func (s *Statistic) seal(next int64) {
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
 		inFlight := st.flying // at the cut
-		rec.most += int64(max(st.most, inFlight))
+		most := int64(max(st.most, inFlight))
+		rec.most += most
+		rec.sure = max(rec.sure, most)
 		rec.inFlight += int64(inFlight)
 		st.most = inFlight
 	}
@@ -133,7 +135,7 @@ func (s *Statistic) seal(next int64) {
 	if after := secondAt(s.index + 1); s.index+1 < next {
 		slides := r.slides(room[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
-			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, spent: time.Duration(s.began) * time.Second}, slides)
+			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, sure: s.began, spent: time.Duration(s.began) * time.Second}, slides)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 //
 // A sealed second of a view is the sum of its leaves' sealed seconds, the sliding peak included; it is exact and never
 // changes. Readings of open buckets take all leaves in the same bucket, one after the other. Only the most in flight
-// is an upper bound when there is more than one leaf, see [MetricNode].
+// is no sum: when there is more than one leaf it is what was seen, see [MetricNode].
 //
 // A leaf that is retired leaves the view; its totals stay. A reading costs what it costs for each leaf. A View must be
 // made with [NewView] and not be copied. It is safe for concurrent use.
@@ -27,6 +27,11 @@ type View struct {
 	mu      sync.Mutex
 	leaves  []*Statistic   // a new slice when leaves are removed; elements never change
 	removed *removedLeaves // nil while no leaf was removed
+	seen    seen
+
+	// The looker's:
+	flying       int64 // in flight at the last look
+	looked, high int64 // the most that was noted, and in which second
 }
 
 // removedLeaves is the totals of the leaves that were removed.
@@ -56,7 +61,8 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves)}
+	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves), seen: v.seen}
+	c.seen.before.buf = slices.Clone(v.seen.before.buf)
 	if v.removed != nil {
 		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
 		v.removed.rt.each(c.removed.rt.count)

@@ -21,10 +21,16 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 	m := MetricNode{Start: name}
 	var room [64]int64
 	slides := counters(room[:], int(v.shape.perSec))
+	var t atOnce
 	for _, s := range leaves {
-		if !s.addSecond(index, open.Start, &m, slides) {
+		if !s.addSecond(index, open.Start, &m, &t, slides) {
 			return MetricNode{}, false
 		}
+	}
+	if len(leaves) > 1 {
+		var most [1]int64
+		v.sawFrom(index, most[:])
+		m.bound(t, most[0])
 	}
 	m.PassPeak = slices.Max(slides)
 	return m, true
@@ -32,7 +38,7 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 
 // addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
 // open by now. It reports false if the record is not known any more.
-func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, slides []int64) bool {
+func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, t *atOnce, slides []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -44,12 +50,12 @@ func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, sli
 	}
 	b := s.record(index)
 	if b == nil {
-		m.addIdle(s.inFlightAfter(index))
+		m.addIdle(s.inFlightAfter(index), t)
 		return true
 	}
 	var rec sealed
 	rec.unpack(b, s.first.shape.perSec, slides)
-	m.add(&rec)
+	m.add(&rec, t)
 	return true
 }
 
@@ -70,7 +76,14 @@ func (v *View) known() ([]*Statistic, int64) {
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	open := v.shape.opened()
 	leaves, last := v.known()
-	return v.shape.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
+	return v.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
+}
+
+// sawFrom sets most to what looks saw in the seconds from from on, and closes them.
+func (v *View) sawFrom(from int64, most []int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen.read(from, most)
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.

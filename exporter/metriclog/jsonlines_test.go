@@ -31,7 +31,7 @@ func TestJSONLine(t *testing.T) {
 	r.now = r.now.Add(time.Second)
 	r.flush(t)
 	want := `{"ts":1767323045000,"time":"2026-01-02T03:04:05Z","resource":"GET <a>","pass":2,"block":1,"complete":1,"exception":1,` +
-		`"occupied_pass":0,"in_flight":1,"in_flight_avg":0.899996416,"in_flight_max":2,"pass_peak":2,` +
+		`"occupied_pass":0,"in_flight":1,"in_flight_avg":0.899996416,"in_flight_max":1,"pass_peak":2,` +
 		`"rt":{"sum_seconds":0.008,"min_seconds":0.008,"max_seconds":0.008,"p50_seconds":0.008,"p90_seconds":0.008,"p99_seconds":0.008,"p999_seconds":0.008},` +
 		`"origins":{"":{"pass":1,"block":0,"complete":0,"exception":0},"mobile":{"pass":1,"block":0,"complete":1,"exception":1},"web":{"pass":0,"block":1,"complete":0,"exception":0}},` +
 		`"entrances":{"_default":{"pass":1,"block":0,"complete":0,"exception":0},"http":{"pass":1,"block":1,"complete":1,"exception":1}}}` + "\n"
