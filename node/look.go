@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// looker sees how many calls several leaves have in flight atOnce, which no leaf knows: the most of each, added up, was at
+// looker sees how many calls several leaves have in flight together, which no leaf knows: the most of each, added up, was at
 // different moments, and is many times the truth where there are many leaves.
 //
 // Protocol. Whoever lets a call in, or ends one, looks: but only one goroutine, once in a millisecond, and before a call ends,
@@ -116,6 +116,7 @@ func (s *Shape) look(now leap.Reading) {
 	if int64(now) < l.next.Load() {
 		return
 	}
+	l.next.Store(math.MaxInt64) // nobody else tries meanwhile
 	leaves := *l.leaves.Load()
 	if l.forget.Swap(false) {
 		l.at = 0
