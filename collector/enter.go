@@ -171,8 +171,6 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		}
 		if o.at != nil && !o.at.IsZero() {
 			f.entry.call.Backdate(c.reading(*o.at))
-		} else {
-			c.shape.Look(f.entry.call.Entered())
 		}
 		return f, &f.entry, nil
 	}

@@ -71,18 +71,18 @@ func (g *gate) replace(r *Resource, rules []Limit, limited bool) {
 	for _, t := range r.treeNodes() {
 		if all := t.leaves.Load(); all != nil {
 			for _, l := range all.list {
-				l.Watch(own.watchers(l.origin)...)
+				l.Tell(own.counters(l.origin)...)
 			}
 		}
 	}
 }
 
-// watch makes a new leaf tell of its calls in flight. Holds the collector's mu.
-func (g *gate) watch(l *leaf) {
+// attach makes a new leaf tell of its calls in flight. Holds the collector's mu.
+func (g *gate) attach(l *leaf) {
 	own := g.own[0]
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	l.Watch(own.watchers(l.origin)...)
+	l.Tell(own.counters(l.origin)...)
 }
 
 // busy reports whether calls are in flight that count for the resource and not for its leaves.

@@ -12,7 +12,7 @@ import (
 // limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that is
 // counted for [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
 //
-// The calls in flight of a resource are told by its leaves, see [node.Statistic.Watch], so that those count that entered
+// The calls in flight of a resource are told by its leaves, see [node.Statistic.Tell], so that those count that entered
 // when there was no limit. A name that is counted for Other has no leaf; its calls hold a permit until they end. A
 // name that gets a resource after it was counted for Other takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
@@ -200,8 +200,8 @@ func (m *limiter) put(origin string) {
 	}
 }
 
-// watchers are the meters that must know the calls in flight of the origin. Holds mu.
-func (m *limiter) watchers(origin string) (list []*atomic.Int64) {
+// counters are the meters that must know the calls in flight of the origin. Holds mu.
+func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	var all, own *meter
 	for i := range m.rules {
 		switch x := &m.rules[i]; {

@@ -184,7 +184,7 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 		v.Add(l.Statistic)
 	}
 	if g := l.resource.kept; g != nil {
-		g.watch(l)
+		g.attach(l)
 	}
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)

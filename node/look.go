@@ -10,16 +10,16 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// looker sees how many calls several leaves have in flight atOnce, which no leaf knows: the most of each, added up, was at
+// looker sees how many calls several leaves have in flight together, which no leaf knows: the most of each, added up, was at
 // different moments, and is many times the truth where there are many leaves.
 //
-// Protocol. Whoever lets a call in, or ends one, looks: but only one goroutine, once in a millisecond, and before a call ends,
-// while it is still in flight. A look first reads how many calls have entered each leaf, and then, with its locks in turn, how
-// many have left it by then. So what it adds up was in flight, all at once, between the two; it never sees more than there was.
-// It tells what has changed to the leaf's views. A view keeps the most that was seen in each second, until somebody has read
-// the second; then it is closed.
+// Protocol. Whoever ends a call looks before it does, while the call is still in flight: what is in flight only grows until a
+// call ends. But only one goroutine looks, once in a millisecond. A look first reads how many calls have entered each leaf, and
+// then, with its locks in turn, how many have left it by then. So what it adds up was in flight, all at once, between the two;
+// it never sees more than there was. It tells what has changed to the leaf's views. A view keeps the most that was seen in each
+// second, until somebody has read the second; then it is closed.
 //
-// Cost. One atomic load and a comparison for each entry and each exit; for who looks, some 35 ns for each leaf. A look is at
+// Cost. One atomic load and a comparison for each exit; for who looks, some 35 ns for each leaf. A look is at
 // [portion] leaves, and the next one waits until it was at most a hundredth of the time.
 //
 // What remains. A look misses what comes and goes between two looks, and what leaves while it goes on: what was seen is too low
@@ -99,8 +99,8 @@ func (s *Shape) Watch(leaves []*Watched, gone bool) {
 	}
 }
 
-// Look looks at what is in flight, if it is time to at the reading now. Call it where no lock is held, after a call has
-// entered or before one ends; [Statistic.Begin] and [Call.End] do.
+// Look looks at what is in flight, if it is time to at the reading now. Call it where no lock is held, before a call ends;
+// [Call.End] does.
 func (s *Shape) Look(now leap.Reading) {
 	if int64(now) >= s.looker.next.Load() {
 		s.look(now)
@@ -116,6 +116,7 @@ func (s *Shape) look(now leap.Reading) {
 	if int64(now) < l.next.Load() {
 		return
 	}
+	l.next.Store(math.MaxInt64) // nobody else tries meanwhile
 	leaves := *l.leaves.Load()
 	if l.forget.Swap(false) {
 		l.at = 0

@@ -117,50 +117,6 @@ func TestWithoutLooksTheMostIsWhatIsSure(t *testing.T) {
 	}
 }
 
-// A second that was read is closed: no look that comes late changes it.
-func TestALookIntoASecondThatWasReadChangesNothing(t *testing.T) {
-	w := newWatched(t, 3)
-	late := w.at(900 * ms)
-	a, b := w.leaves[0].Enter(late, 1), w.leaves[1].Enter(late, 1)
-	a.Exit(late, false)
-	b.Exit(late, false)
-	w.open(2 * time.Second)
-	before := most(t, w.all, w.zero)
-	c, d := w.leaves[0].Enter(w.at(2*time.Second), 1), w.leaves[1].Enter(w.at(2*time.Second), 1)
-	w.shape.Look(late)
-	if got := most(t, w.all, w.zero); got != before || got != 1 {
-		t.Errorf("%d in flight at most, and then %d", before, got)
-	}
-	c.Exit(w.at(2100*ms), false)
-	d.Exit(w.at(2100*ms), false)
-}
-
-// A leaf that goes takes along what it told, and one whose views change tells the new ones.
-func TestLooksForgetLeavesThatAreGone(t *testing.T) {
-	w := newWatched(t, 4)
-	other := node.NewView(w.shape, 0)
-	for i := range 2 {
-		c := w.leaves[i].Enter(w.at(100*ms), 1)
-		w.shape.Look(w.at(time.Duration(100+i*10) * ms))
-		defer c.Exit(0, false)
-	}
-	w.list[1].SetViews([]*node.View{w.all, other})
-	w.shape.Watch(w.list[1:], true) // the first is not looked at any more
-	w.shape.Look(w.at(1200 * ms))
-	c := w.leaves[2].Enter(w.at(1300*ms), 1)
-	w.shape.Look(w.at(1300 * ms))
-	w.open(3 * time.Second)
-	c.Exit(w.at(3*time.Second), false)
-	for name, tc := range map[string]struct {
-		v    *node.View
-		want int64
-	}{"all": {w.all, 3}, "other": {other, 0}} {
-		if got := most(t, tc.v, w.zero+1); got != tc.want { // with the first, which is in flight when the second begins
-			t.Errorf("%s: %d in flight at most, want %d", name, got, tc.want)
-		}
-	}
-}
-
 // More leaves than one look is at are looked at in turns, and all are counted.
 func TestLooksInPortions(t *testing.T) {
 	const n = 1300

@@ -127,7 +127,7 @@ func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 // lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
 func (s *Statistic) lend(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // what watchers are told stays
+	s.borrowers -= uint32(l.calls) // what counters are told stays
 	st.join(l.calls, st.shape.second.Length())
 	st.open.Pass = saturate(st.open.Pass, l.passes)
 	st.occupied = saturate(st.occupied, l.passes)

@@ -55,7 +55,7 @@ func (s *Statistic) usedSince(index int64) bool {
 }
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
-// about to be retired and lives, or is watched.
+// about to be retired and lives, or tells counters.
 func (s *Statistic) late(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,17 +37,18 @@ import (
 // stripes while it is taken may be seen in another order than they came.
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
-// with one stripe and gets more, up to twice the processors, when goroutines meet at it. A reading of a window takes
-// all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each second in which
-// something happened, more with many buckets, and nothing for idle ones. A statistic turns when it is written or read, not
-// by itself. Memory: some 300 bytes until something is counted.
+// with one stripe and gets more, up to twice the processors, when goroutines meet at it. Some calls look at what all leaves
+// have in flight, for a hundredth of the time at most, see [Shape.Look]. A reading of a window takes all stripes' locks for
+// the time of a short sum. Turning costs less than a microsecond for each second in which something happened, more with many
+// buckets, and nothing for idle ones. A statistic turns when it is written or read, not by itself. Memory: some 300 bytes
+// until something is counted.
 //
 // Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
 // A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
 // then looks whether a call has entered. So one of them sees the other.
 //
-// Watching. Whoever must know the calls in flight of many statistics without reading each has them counted, see
-// [Statistic.Watch]. It costs nothing where nobody watches: a writer looks for watchers where it looks whether the
+// Telling. Whoever must know the calls in flight of many statistics without reading each has them counted, see
+// [Statistic.Tell]. It costs nothing where nobody does: a writer looks for counters where it looks whether the
 // bucket is over.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
@@ -72,7 +73,7 @@ type Statistic struct {
 
 	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
 	spent     time.Duration // by the calls of the open second, before the open bucket
-	watched   *watched      // nil if nobody watches; changes as they do. Four cache lines end here, see paddedStripe
+	tells     *tells        // nil if there is nobody to tell; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -120,12 +121,7 @@ func (*noCopy) Unlock() {}
 func (c *Call) IsZero() bool { return c.st == nil }
 
 // Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
-func (s *Statistic) Begin() (c Call) {
-	now := s.first.shape.line.Now()
-	c = s.Enter(now, 1)
-	s.first.shape.Look(now)
-	return
-}
+func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.

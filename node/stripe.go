@@ -38,7 +38,7 @@ type stripe struct {
 
 	base      uint64 // entered at the last cut, where the open bucket began
 	flying    int32  // calls in flight then
-	told      uint32 // calls in flight that the watchers know of, see tell
+	told      uint32 // calls in flight that the counters know of, see tell
 	occupied  int64  // OccupiedPass of the open bucket
 	waits     int32  // how often a goroutine found the lock taken, since the last rebalance
 	threshold int32  // at how many waits the stripes are rebalanced

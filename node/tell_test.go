@@ -11,16 +11,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Watchers know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or after
-// it was watched, those that wait included.
-func TestWatchersAgainstOracle(t *testing.T) {
+// Counters know the calls in flight of all their statistics, at every moment: in whatever way they entered, before or after
+// they were told, those that wait included.
+func TestToldCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		r := newRig(t, node.Options{})
 		now := r.line.Now()
 		stats := []*node.Statistic{node.New(r.shape, now), node.New(r.shape, now)}
-		watchers := [3]atomic.Int64{}
-		watched := [2][3]bool{}
+		counters := [3]atomic.Int64{}
+		told := [2][3]bool{}
 		type flying struct {
 			of   int
 			call *node.Call
@@ -68,26 +68,26 @@ func TestWatchersAgainstOracle(t *testing.T) {
 				calls = append(calls[:k], calls[k+1:]...)
 			case 7:
 				var list []*atomic.Int64
-				for w := range watchers {
-					if watched[i][w] = random.IntN(2) == 0; watched[i][w] {
-						list = append(list, &watchers[w])
+				for w := range counters {
+					if told[i][w] = random.IntN(2) == 0; told[i][w] {
+						list = append(list, &counters[w])
 					}
 				}
-				s.Watch(list...)
+				s.Tell(list...)
 			case 8:
 				if random.IntN(10) == 0 {
 					s.Grow()
 				}
 				now = r.at(time.Duration(now) + time.Duration(random.Int64N(int64(700*ms))))
 			}
-			for w := range watchers {
+			for w := range counters {
 				var want int64
 				for _, x := range calls {
-					if watched[x.of][w] {
+					if told[x.of][w] {
 						want++
 					}
 				}
-				if got := watchers[w].Load(); got != want {
+				if got := counters[w].Load(); got != want {
 					t.Fatalf("seed %d: watcher %d knows of %d in flight, want %d", seed, w, got, want)
 				}
 			}
@@ -103,7 +103,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := node.New(shape, line.Now())
-	var watchers [2]atomic.Int64
+	var counters [2]atomic.Int64
 	length := 2 * time.Second
 	if testing.Short() {
 		length = 300 * ms
@@ -133,30 +133,30 @@ func TestWatchersUnderWriters(t *testing.T) {
 		for i := 0; time.Now().Before(end); i++ {
 			switch i % 4 {
 			case 0:
-				s.Watch(&watchers[0])
+				s.Tell(&counters[0])
 			case 1:
-				s.Watch(&watchers[1], &watchers[0])
+				s.Tell(&counters[1], &counters[0])
 			case 2:
-				s.Watch()
+				s.Tell()
 			case 3:
-				s.Watch(&watchers[1])
+				s.Tell(&counters[1])
 			}
-			for w := range watchers {
-				if n := watchers[w].Load(); n < -8 {
+			for w := range counters {
+				if n := counters[w].Load(); n < -8 {
 					t.Errorf("%d in flight", n)
 				}
 			}
 			s.Retire(line.Now(), 1<<60) // it is never idle
 		}
-		s.Watch(&watchers[0], &watchers[1])
+		s.Tell(&counters[0], &counters[1])
 	})
 	wg.Wait()
 	want := int64(0)
 	for g := range kept {
 		want += int64(len(kept[g]))
 	}
-	for w := range watchers {
-		if got := watchers[w].Load(); got != want || want == 0 {
+	for w := range counters {
+		if got := counters[w].Load(); got != want || want == 0 {
 			t.Errorf("watcher %d knows of %d in flight, want %d", w, got, want)
 		}
 	}
@@ -165,8 +165,8 @@ func TestWatchersUnderWriters(t *testing.T) {
 			kept[g][i].End(false)
 		}
 	}
-	for w := range watchers {
-		if got := watchers[w].Load(); got != 0 {
+	for w := range counters {
+		if got := counters[w].Load(); got != 0 {
 			t.Errorf("watcher %d knows of %d in flight when all have left", w, got)
 		}
 	}

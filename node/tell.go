@@ -1,0 +1,79 @@
+package node
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// closer is the bit of a stripe's mark that makes writers look closer: the statistic tells counters, or is retired.
+const closer = 1
+
+// mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
+// must look closer.
+func (s *Statistic) mark() int64 {
+	m := int64(s.end) << 1
+	if s.tells != nil {
+		m |= closer
+	}
+	return m
+}
+
+// ends is the reading at which the open bucket ends.
+func (st *stripe) ends() leap.Reading { return leap.Reading(st.end.Load() >> 1) }
+
+// tells are the counters that a statistic tells of its calls in flight.
+type tells struct{ list []*atomic.Int64 }
+
+// Tell makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and from
+// then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
+// several statistics. Counters that were set before and are not among these lose what they counted here. A statistic that is
+// retired has none.
+//
+// A call that enters without a lock adds first and then looks for counters; Tell sets them first and then looks at the calls.
+// So one of them sees the other, and if both do, the call is told once.
+func (s *Statistic) Tell(list ...*atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired || s.tells == nil && len(list) == 0 || s.tells != nil && slices.Equal(s.tells.list, list) {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	var told int64
+	for st := range s.stripes {
+		told += int64(int32(st.told))
+		st.told = 0
+	}
+	if s.tells != nil {
+		for _, w := range s.tells.list {
+			w.Add(-told)
+		}
+	}
+	if s.tells = nil; len(list) > 0 {
+		s.tells = &tells{slices.Clone(list)}
+	}
+	for st := range s.stripes {
+		st.end.Store(s.mark())
+		st.tell()
+	}
+}
+
+// tell tells the counters of the calls that came and went since they were told last. Holds mu.
+func (st *stripe) tell() {
+	s := st.owner
+	if s.tells == nil {
+		return
+	}
+	flying := uint32(st.flyingNow())
+	if st == &s.first {
+		flying += s.borrowers
+	}
+	if n := int32(flying - st.told); n != 0 {
+		for _, w := range s.tells.list {
+			w.Add(int64(n))
+		}
+		st.told = flying
+	}
+}
