@@ -308,7 +308,7 @@ func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
 }
 
 // Little's law while buckets turn under the calls, as fast as they can: not a nanosecond is lost. No goroutine loses its
-// processor for a second of this clock while it enters, and the clock stands still while a call leaves: then the moments at
+// processor for so long while it enters that its stamp is a second before the end of the bucket, and the clock stands still while a call leaves: then the moments at
 // which the statistic counts it are those that the test knows.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
@@ -391,7 +391,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		for range 7 {
 			const tick = int64(43*ms) + 1001 // all places in a tick
 			for w := range writers {
-				for entering[w].Load() < clock.Load()-int64(900*ms) {
+				for entering[w].Load() < clock.Load()-int64(700*ms) {
 					runtime.Gosched()
 				}
 			}
@@ -411,7 +411,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		want += d
 	}
 	if want != sum || told != float64(want/time.Second)+(want%time.Second).Seconds() {
-		t.Errorf("calls took %v; seconds add up to %v, and the total is %v", want, sum, told)
+		t.Errorf("calls took %v; seconds add up to %v, %v off, and the total is %v", want, sum, sum-want, told)
 	}
 	t.Logf("%v in %d seconds", want, next-first)
 }
