@@ -309,8 +309,7 @@ func TestTheTotalKeepsRetiredLeaves(t *testing.T) {
 
 // Little's law while buckets turn under the calls, as fast as they can: not a nanosecond is lost. No goroutine loses its
 // processor for half a second of this clock while it enters, or the call would begin with the open bucket, and the clock
-// stands still while a call leaves: then the moments at
-// which the statistic counts it are those that the test knows.
+// stands still while a call leaves: then the moments at which the statistic counts it are those that the test knows.
 func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	const writers = 8
 	turns := int64(300)
@@ -412,7 +411,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		want += d
 	}
 	if want != sum || told != float64(want/time.Second)+(want%time.Second).Seconds() {
-		t.Errorf("calls took %v; seconds add up to %v, and the total is %v", want, sum, told)
+		t.Errorf("calls took %v; seconds add up to %v, %v off, and the total is %v", want, sum, sum-want, told)
 	}
 	t.Logf("%v in %d seconds", want, next-first)
 }
