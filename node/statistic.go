@@ -177,7 +177,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
-	s.first.join(1, s.first.left(now))
+	s.first.join(1, s.first.left(s.end, now))
 	s.first.open.area -= rest(now) // which Exit adds
 	s.first.tell()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
@@ -210,7 +210,7 @@ func (c *Call) Backdate(to leap.Reading) {
 	}
 	// Exit knows the earlier reading only: it adds the rest of that, and must not take the call out before it was in.
 	st.open.area += rest(c.entered) - rest(to)
-	st.reach = min(st.reach, int32(st.left(c.entered)))
+	st.reach = min(st.reach, int32(st.left(st.ends(), c.entered)))
 	c.entered = to
 }
 
@@ -236,8 +236,10 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	c.n = 0
 	count := max(n, -n)
-	if now >= st.ends() {
+	end := st.end.Load()
+	if now >= reading(end) {
 		st.turn(now)
+		end = st.end.Load()
 	}
 	st.open.complete(rt, count, failed)
 	st.count(cell, count)
@@ -245,8 +247,8 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 		st.most = inFlight
 	}
 	st.exited++
-	st.open.area += rest(c.entered) - int64(st.left(max(now, c.entered)))
-	if st.end.Load()&closer != 0 {
+	st.open.area += rest(c.entered) - int64(st.left(reading(end), max(now, c.entered)))
+	if end&closer != 0 {
 		st.tell()
 	}
 	st.unlock()

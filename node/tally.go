@@ -74,8 +74,8 @@ func (st *stripe) flyingNow() int32 { return st.flyingAt(st.entered.Load()) }
 
 // left is the time from the reading now to the end of the open bucket, for a call that leaves. One whose stamp is older than
 // the bucket leaves when that began, or when a snapshot was taken since: what is sealed or told does not change. Holds mu.
-func (st *stripe) left(now leap.Reading) time.Duration {
-	return time.Duration(min(max(int64(st.ends()-now), 0), int64(st.reach)))
+func (st *stripe) left(end, now leap.Reading) time.Duration {
+	return time.Duration(min(max(int64(end-now), 0), int64(st.reach)))
 }
 
 // admit lets a call in at the reading now. Holds mu.
@@ -121,7 +121,7 @@ func (s *Statistic) spentNow() callTime {
 	}
 	if flying > 0 {
 		// The clock is read after the words, so that no stamp in them is later.
-		left := s.first.left(s.first.shape.line.Now())
+		left := s.first.left(s.end, s.first.shape.line.Now())
 		for st := range s.stripes {
 			st.reach = int32(left)
 		}

@@ -21,7 +21,10 @@ func (s *Statistic) mark() int64 {
 }
 
 // ends is the reading at which the open bucket ends.
-func (st *stripe) ends() leap.Reading { return leap.Reading(st.end.Load() >> 1) }
+func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
+
+// reading is what a mark is of.
+func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
 // tells are the counters that a statistic tells of its calls in flight.
 type tells struct{ list []*atomic.Int64 }
