@@ -169,24 +169,32 @@ func (s *Statistic) stayed(in uint32) int64 {
 // seen is the most that looks saw in flight in each second.
 type seen struct {
 	second, most int64   // of the latest
-	closed       int64   // somebody has read this second: it does not change any more
 	before       history // a varint for each second before the latest
+
+	looked, high int64 // what the looker noted last, without a lock: in which second, and how many
 }
 
 // see notes what is in flight in a second, which the looker has added up.
 func (v *View) see(second int64) {
-	if second == v.looked && v.flying <= v.high {
+	s := v.seen
+	if v.flying <= 0 || s != nil && second == s.looked && v.flying <= s.high {
 		return
 	}
-	v.looked, v.high = second, v.flying
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.seen.add(second, v.flying, v.shape.history)
+	if s == nil {
+		s = new(seen)
+		v.seen = s
+	}
+	s.looked, s.high = second, v.flying
+	if second > v.closed {
+		s.add(second, v.flying, v.shape.history)
+	}
 }
 
 func (s *seen) add(second, n int64, history time.Duration) {
 	switch {
-	case second <= s.closed || second < s.second || n <= 0:
+	case second < s.second:
 	case second == s.second:
 		s.most = max(s.most, n)
 	default:
@@ -198,10 +206,9 @@ func (s *seen) add(second, n int64, history time.Duration) {
 	}
 }
 
-// read sets most to what was seen in the seconds from from on, and closes them.
+// read sets most to what was seen in the seconds from from on.
 func (s *seen) read(from int64, most []int64) {
 	to := from + int64(len(most))
-	s.closed = max(s.closed, to-1)
 	if s.second >= from && s.second < to {
 		most[s.second-from] = s.most
 	}

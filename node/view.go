@@ -27,11 +27,9 @@ type View struct {
 	mu      sync.Mutex
 	leaves  []*Statistic   // a new slice when leaves are removed; elements never change
 	removed *removedLeaves // nil while no leaf was removed
-	seen    seen
-
-	// The looker's:
-	flying       int64 // in flight at the last look
-	looked, high int64 // the most that was noted, and in which second
+	closed  int64          // nothing that was seen in this second or before changes any more
+	seen    *seen          // nil while nothing was; the looker makes it
+	flying  int64          // in flight at the last look: the looker's
 }
 
 // removedLeaves is the totals of the leaves that were removed.
@@ -61,8 +59,11 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves), seen: v.seen}
-	c.seen.before.buf = slices.Clone(v.seen.before.buf)
+	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves), closed: v.closed}
+	if v.seen != nil {
+		c.seen = &seen{second: v.seen.second, most: v.seen.most, before: v.seen.before}
+		c.seen.before.buf = slices.Clone(v.seen.before.buf)
+	}
 	if v.removed != nil {
 		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
 		v.removed.rt.each(c.removed.rt.count)

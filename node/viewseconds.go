@@ -83,7 +83,10 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 func (v *View) sawFrom(from int64, most []int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.seen.read(from, most)
+	v.closed = max(v.closed, from+int64(len(most))-1)
+	if v.seen != nil {
+		v.seen.read(from, most)
+	}
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
