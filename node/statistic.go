@@ -228,7 +228,9 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	rt := elapsed(c.entered, now)
 	cell := st.shape.layout.cell(rt)
-	st.lock()
+	if !st.mu.TryLock() { // as lock does, without a call
+		st.wait()
+	}
 	n := c.n
 	if n == 0 {
 		st.unlock()
@@ -251,7 +253,11 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	if end&closer != 0 {
 		st.tell()
 	}
-	st.unlock()
+	often := st.often // as unlock does
+	st.mu.Unlock()
+	if often {
+		st.owner.rebalance(st)
+	}
 	return n
 }
 

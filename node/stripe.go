@@ -147,10 +147,15 @@ func (st *stripe) turn(now leap.Reading) {
 // lock takes the lock, and notes if it had to wait.
 func (st *stripe) lock() {
 	if !st.mu.TryLock() {
-		st.mu.Lock()
-		st.waits++
-		st.often = st.waits >= st.threshold
+		st.wait()
 	}
+}
+
+// wait takes the lock that another goroutine has.
+func (st *stripe) wait() {
+	st.mu.Lock()
+	st.waits++
+	st.often = st.waits >= st.threshold
 }
 
 // unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
