@@ -35,10 +35,9 @@ func newWatched(t *testing.T, n int) *watched {
 	return w
 }
 
-// call makes a call of a leaf, from one reading to another, and looks at both ends.
+// call makes a call of a leaf, from one reading to another, and looks before it ends.
 func (w *watched) call(leaf int, from, to time.Duration) {
 	c := w.leaves[leaf].Enter(w.at(from), 1)
-	w.shape.Look(w.at(from))
 	w.shape.Look(w.at(to))
 	c.Exit(w.at(to), false)
 }
@@ -84,6 +83,24 @@ func TestLooksSeeWhatLeavesHaveTogether(t *testing.T) {
 	w.call(0, 100*time.Second, 100*time.Second+ms)
 	if got := most(t, w.all, w.zero+1); got != 4 {
 		t.Errorf("later: %d in flight at most", got)
+	}
+}
+
+// A call that ends looks while it is still in flight: afterwards one is missing.
+func TestACallLooksBeforeItEnds(t *testing.T) {
+	w := newWatched(t, 2)
+	var calls [2]node.Call
+	for i := range calls {
+		w.open(time.Duration(100+i) * ms)
+		calls[i] = w.leaves[i].Begin()
+	}
+	for i := range calls {
+		w.open(time.Duration(300+i) * ms)
+		calls[i].End(false)
+	}
+	w.open(2 * time.Second)
+	if got := most(t, w.all, w.zero); got != 2 {
+		t.Errorf("%d in flight at most, want 2", got)
 	}
 }
 
