@@ -72,17 +72,5 @@ func (s *search) sayAbsent() {
 // pass hands the rows to f, until ctx ends, and closes them.
 func (s *search) pass(ctx context.Context, rows *metriclog.Rows, f func(*metriclog.Row) error) error {
 	defer rows.Close() //nolint:errcheck // they were only read
-	var second time.Time
-	for row := range rows.All() {
-		if !row.Start.Equal(second) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			second = row.Start
-		}
-		if err := f(&row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return rows.Each(ctx, f)
 }

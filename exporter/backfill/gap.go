@@ -96,17 +96,8 @@ func (g *Gap) rows(ctx context.Context, from, to time.Time, malformed func(int64
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
-	var second time.Time
-	for row := range rows.All() {
-		if !row.Start.Equal(second) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			second = row.Start
-		}
-		if err := f(&row); err != nil {
-			return err
-		}
+	if err := rows.Each(ctx, f); err != nil {
+		return err
 	}
 	if malformed != nil {
 		malformed(rows.Malformed())

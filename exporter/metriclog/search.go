@@ -2,6 +2,7 @@ package metriclog
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -126,6 +127,24 @@ func (r *Rows) All() iter.Seq[Row] {
 			}
 		}
 	}
+}
+
+// Each calls f for the rows, in the order of [Rows.All], until it returns an error or ctx ends, and returns that error. It
+// looks at ctx once for each second. The row is valid until f returns.
+func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
+	var second time.Time
+	for row := range r.All() {
+		if !row.Start.Equal(second) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			second = row.Start
+		}
+		if err := f(&row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
