@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -81,17 +82,17 @@ func (g *gate) wait(ctx context.Context, e *Entry, p *permit, b *loan, arrived l
 			return nil
 		}
 		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
-		reason := errClock
+		reason := func() error { return errClock }
 		select {
 		case <-timer.C:
 			continue
 		case <-ctx.Done():
-			reason = context.Cause(ctx)
+			reason = func() error { return context.Cause(ctx) }
 		case <-maxWait.C:
 		}
 		timer.Stop()
 		if g.cancel(e.leaf, p, b) {
-			return reason
+			return cmp.Or(reason(), context.Canceled) // asked only now: a context of somebody's own may panic, or not know
 		}
 	}
 }

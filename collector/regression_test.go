@@ -364,3 +364,44 @@ func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 		}
 	}
 }
+
+// noErr is a context that has ended and cannot say why.
+type noErr struct {
+	context.Context
+	err func() error
+}
+
+func (c noErr) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c noErr) Err() error { return c.err() }
+
+// The same where it is the reason that panics, or is none: without one, the call seemed to have passed, and nothing was counted.
+func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
+	for way, err := range map[string]func() error{
+		"panic": func() error { panic("boom") }, "Goexit": func() error { runtime.Goexit(); return nil }, "nil": func() error { return nil },
+	} {
+		c, f := clocked(t, collector.Options{})
+		limit(t, c, collector.Limit{Resource: "a", Count: 1})
+		r := c.Resource("a")
+		e, _ := r.TryEnter()
+		e.Exit(nil)
+		f.set(600 * ms)
+		passed := false
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { _ = recover() }()
+			_, _, err := c.Enter(noErr{context.Background(), err}, "a", collector.Prioritized())
+			passed = err == nil
+		}()
+		<-done
+		f.set(10 * time.Second)
+		if s := r.Snapshot(nil); s.Total.Pass != 1 || s.InFlight != 0 || passed {
+			t.Errorf("%s: %d in flight, %+v, passed: %t", way, s.InFlight, s.Total, passed)
+		}
+	}
+}
