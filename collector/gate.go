@@ -86,7 +86,7 @@ func (g *gate) attach(l *leaf) {
 }
 
 // busy reports whether calls are in flight that count for the resource and not for its leaves.
-func (g *gate) busy() bool { return g != nil && g.own[0].all.flying.Load() > 0 }
+func (g *gate) busy() bool { return g != nil && g.own[0].all.inFlight.Load() > 0 }
 
 // enter lets the entry's call pass, or counts it as a block and returns the error. It reports again if the leaf was
 // retired in this moment, or the call belongs to another resource now.

@@ -27,10 +27,10 @@ type limiter struct {
 
 // meter is what rules read: how many calls are in flight, and the passes of the last second.
 type meter struct {
-	flying atomic.Int64 // those that wait for a bucket included
-	passes *node.Quota  // nil while nobody reads it
-	ruled  bool         // a rule is for the origin
-	read   bool         // a rule reads passes
+	inFlight atomic.Int64 // those that wait for a bucket included
+	passes   *node.Quota  // nil while nobody reads it
+	ruled    bool         // a rule is for the origin
+	read     bool         // a rule reads passes
 }
 
 // rule is a limit with what it reads.
@@ -100,7 +100,7 @@ func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
 			x.forget()
 		}
 	}
-	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.flying.Load() == 0 })
+	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.inFlight.Load() == 0 })
 }
 
 // forget forgets the passes if nobody reads them.
@@ -118,9 +118,9 @@ func (m *limiter) full(origin string) (*Limit, int64) {
 		if x.quota != nil || !x.covers(origin) {
 			continue
 		}
-		if flying := x.flying.Load(); flying >= x.Count {
+		if inFlight := x.inFlight.Load(); inFlight >= x.Count {
 			limit := x.Limit
-			return &limit, flying
+			return &limit, inFlight
 		}
 	}
 	return nil, 0
@@ -182,20 +182,20 @@ func (m *limiter) count(origin string, f func(*node.Quota)) {
 
 // take counts a call of a name that has no leaf; first makes the passes of an origin of which nothing is known. Holds mu.
 func (m *limiter) take(origin string, first func(string) *node.Quota) {
-	m.all.flying.Add(1)
+	m.all.inFlight.Add(1)
 	if origin == "" {
 		return
 	}
 	x := m.meter(origin)
-	if x.flying.Add(1); x.passes == nil {
+	if x.inFlight.Add(1); x.passes == nil {
 		x.passes = first(origin)
 	}
 }
 
 // put takes back what take counted. Holds mu.
 func (m *limiter) put(origin string) {
-	m.all.flying.Add(-1)
-	if x := m.origins[origin]; origin != "" && x.flying.Add(-1) == 0 && !x.ruled {
+	m.all.inFlight.Add(-1)
+	if x := m.origins[origin]; origin != "" && x.inFlight.Add(-1) == 0 && !x.ruled {
 		delete(m.origins, origin)
 	}
 }
@@ -214,7 +214,7 @@ func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	}
 	for _, x := range []*meter{all, own} {
 		if x != nil {
-			list = append(list, &x.flying)
+			list = append(list, &x.inFlight)
 		}
 	}
 	return list

@@ -87,7 +87,7 @@ func (n *names) set(limits []Limit) {
 	n.limits = limits
 	n.age++
 	maps.DeleteFunc(n.common, func(pattern string, m *limiter) bool {
-		return m.all.flying.Load() == 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return l.Resource == pattern })
+		return m.all.inFlight.Load() == 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return l.Resource == pattern })
 	})
 	if len(limits) > 0 {
 		return

@@ -71,7 +71,7 @@ func (w *Watched) tell(n int64) {
 	}
 	w.take()
 	for _, v := range *views {
-		v.flying += n
+		v.inFlight += n
 	}
 	w.last, w.told = n, views
 }
@@ -80,7 +80,7 @@ func (w *Watched) tell(n int64) {
 func (w *Watched) take() {
 	if w.told != nil {
 		for _, v := range *w.told {
-			v.flying -= w.last
+			v.inFlight -= w.last
 		}
 	}
 	w.last, w.told = 0, nil
@@ -177,7 +177,7 @@ type seen struct {
 // see notes what is in flight in a second, which the looker has added up.
 func (v *View) see(second int64) {
 	s := v.seen
-	if v.flying <= 0 || s != nil && second == s.looked && v.flying <= s.high {
+	if v.inFlight <= 0 || s != nil && second == s.looked && v.inFlight <= s.high {
 		return
 	}
 	v.mu.Lock()
@@ -186,9 +186,9 @@ func (v *View) see(second int64) {
 		s = new(seen)
 		v.seen = s
 	}
-	s.looked, s.high = second, v.flying
+	s.looked, s.high = second, v.inFlight
 	if second > v.closed {
-		s.add(second, v.flying, v.shape.history)
+		s.add(second, v.inFlight, v.shape.history)
 	}
 }
 

@@ -29,18 +29,18 @@ func TestASecondThatWasReadIsClosedForLooks(t *testing.T) {
 		v.sawFrom(first, most[:])
 		return most[0]
 	}
-	v.flying = 3
+	v.inFlight = 3
 	v.see(first)
 	if got := read(); got != 3 {
 		t.Fatalf("saw %d", got)
 	}
-	v.flying = 5
+	v.inFlight = 5
 	v.see(first)
 	if got := read(); got != 3 {
 		t.Errorf("saw 3, and then %d", got)
 	}
 	v.see(first + 1)
-	v.flying = 7
+	v.inFlight = 7
 	v.see(first) // late
 	v.see(first + 2)
 	if got := read(); got != 3 {
@@ -83,8 +83,8 @@ func TestLeavesTakeBackWhatTheyTold(t *testing.T) {
 	check := func(what string, want ...int64) {
 		t.Helper()
 		for i, v := range []*View{all, other, third} {
-			if v.flying != want[i] {
-				t.Errorf("%s: view %d has %d in flight, want %d", what, i, v.flying, want[i])
+			if v.inFlight != want[i] {
+				t.Errorf("%s: view %d has %d in flight, want %d", what, i, v.inFlight, want[i])
 			}
 		}
 	}

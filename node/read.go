@@ -185,7 +185,7 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 		entered := st.entered.Load()
 		c := st.counts(entered)
 		sum.add(&c)
-		inFlight += int64(st.flyingAt(entered))
+		inFlight += int64(st.inFlightAt(entered))
 	}
 	return sum, inFlight
 }

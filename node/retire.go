@@ -7,8 +7,8 @@ import (
 )
 
 // retired is the mark in the stripes of a statistic that is retired, or about to be: every reading is after it, and writers
-// look closer.
-const retired = math.MinInt64 | closer
+// take the slow path.
+const retired = math.MinInt64 | slowPath
 
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
@@ -26,7 +26,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 		st.end.Store(retired)
 	}
 	for st := range s.stripes {
-		if entered := st.entered.Load(); entered != st.base || st.flyingAt(entered) != 0 || st.open != (tally{}) {
+		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
 			for st := range s.stripes {
 				st.end.Store(s.mark())
 			}

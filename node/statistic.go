@@ -135,7 +135,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(entry(now))
-	if st.end.Load()&closer != 0 && s.late(st, now) {
+	if st.end.Load()&slowPath != 0 && s.late(st, now) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, n: 1}
@@ -160,7 +160,7 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
 	st.admit(now)
-	if st.end.Load()&closer != 0 {
+	if st.end.Load()&slowPath != 0 {
 		st.tell()
 	}
 	return Call{st: st, entered: now, n: n}, true
@@ -245,12 +245,12 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	st.open.complete(rt, count, failed)
 	st.count(cell, count)
-	if inFlight := st.flyingNow(); inFlight > st.most {
+	if inFlight := st.inFlightNow(); inFlight > st.most {
 		st.most = inFlight
 	}
 	st.exited++
 	st.open.area += rest(c.entered) - int64(st.left(reading(end), max(now, c.entered)))
-	if end&closer != 0 {
+	if end&slowPath != 0 {
 		st.tell()
 	}
 	often := st.often // as unlock does

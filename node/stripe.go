@@ -37,7 +37,7 @@ type stripe struct {
 	open tally
 
 	base      uint64 // entered at the last cut, where the open bucket began
-	flying    int32  // calls in flight then
+	inFlight  int32  // calls in flight then
 	told      uint32 // calls in flight that the counters know of, see tell
 	occupied  int64  // OccupiedPass of the open bucket
 	waits     int32  // how often a goroutine found the lock taken, since the last rebalance
@@ -57,7 +57,7 @@ func (st *stripe) passes() (passes, inFlight int64) {
 		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
-	return saturate(st.open.Pass, calls(entered-st.base)), int64(st.flyingAt(entered))
+	return saturate(st.open.Pass, calls(entered-st.base)), int64(st.inFlightAt(entered))
 }
 
 // counts is what the open bucket holds, with entered as it was read. Holds mu.
@@ -73,7 +73,7 @@ func (st *stripe) counts(entered uint64) Counts {
 func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 	entered := st.entered.Load()
 	spent := st.spent(entered, end)
-	st.flying = st.flyingAt(entered)
+	st.inFlight = st.inFlightAt(entered)
 	if entered == st.base && st.open == (tally{}) {
 		return Counts{}, spent
 	}

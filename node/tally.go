@@ -65,12 +65,12 @@ func fresh(end, now leap.Reading) bool {
 	return uint64(end-now-1) < uint64(time.Second)
 }
 
-// flyingAt is how many calls are in flight, with entered as it was read. Holds mu.
-func (st *stripe) flyingAt(entered uint64) int32 {
+// inFlightAt is how many calls are in flight, with entered as it was read. Holds mu.
+func (st *stripe) inFlightAt(entered uint64) int32 {
 	return int32((uint32(entered) - st.exited) & callMask)
 }
 
-func (st *stripe) flyingNow() int32 { return st.flyingAt(st.entered.Load()) }
+func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
 // left is the time from the reading now to the end of the open bucket, for a call that leaves. One whose stamp is older than
 // the bucket leaves when that began, or when a snapshot was taken since: what is sealed or told does not change. Holds mu.
@@ -101,7 +101,7 @@ func (st *stripe) spent(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.base
 	more := calls(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.area
 	more = more << (64 - areaBits) >> (64 - areaBits)
-	return time.Duration(st.flying)*st.shape.second.Length() + time.Duration(more)
+	return time.Duration(st.inFlight)*st.shape.second.Length() + time.Duration(more)
 }
 
 // spentNow is what all calls have spent since the statistic began. Holds mu and all stripes' locks.
@@ -113,19 +113,19 @@ func (s *Statistic) spentNow() callTime {
 	if s.retired {
 		return sum
 	}
-	var flying int64
+	var inFlight int64
 	for st := range s.stripes {
 		entered := st.entered.Load()
-		flying += int64(st.flyingAt(entered))
+		inFlight += int64(st.inFlightAt(entered))
 		sum.add(callTime{nanos: st.spent(entered, s.end)})
 	}
-	if flying > 0 {
+	if inFlight > 0 {
 		// The clock is read after the words, so that no stamp in them is later.
 		left := s.first.left(s.end, s.first.shape.line.Now())
 		for st := range s.stripes {
 			st.reach = int32(left)
 		}
-		sum.add(callTime{nanos: -time.Duration(flying) * left})
+		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}
 	if r := s.rings; r != nil || sum != (callTime{}) {
 		// Calls in flight are rounded, so it may be some microseconds less than the last time.

@@ -7,15 +7,15 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// closer is the bit of a stripe's mark that makes writers look closer: the statistic tells counters, or is retired.
-const closer = 1
+// slowPath is the bit of a stripe's mark that sends writers there: the statistic tells counters, or is retired.
+const slowPath = 1
 
 // mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
-// must look closer.
+// must take the slow path.
 func (s *Statistic) mark() int64 {
 	m := int64(s.end) << 1
 	if s.tells != nil {
-		m |= closer
+		m |= slowPath
 	}
 	return m
 }
@@ -69,14 +69,14 @@ func (st *stripe) tell() {
 	if s.tells == nil {
 		return
 	}
-	flying := uint32(st.flyingNow())
+	inFlight := uint32(st.inFlightNow())
 	if st == &s.first {
-		flying += s.borrowers
+		inFlight += s.borrowers
 	}
-	if n := int32(flying - st.told); n != 0 {
+	if n := int32(inFlight - st.told); n != 0 {
 		for _, w := range s.tells.list {
 			w.Add(int64(n))
 		}
-		st.told = flying
+		st.told = inFlight
 	}
 }

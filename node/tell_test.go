@@ -21,32 +21,32 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 		stats := []*node.Statistic{node.New(r.shape, now), node.New(r.shape, now)}
 		counters := [3]atomic.Int64{}
 		told := [2][3]bool{}
-		type flying struct {
+		type inFlight struct {
 			of   int
 			call *node.Call
 			loan *node.Loan
 		}
-		var calls []flying
+		var calls []inFlight
 		for range 300 {
 			i := random.IntN(2)
 			s := stats[i]
 			switch random.IntN(9) {
 			case 0:
 				c := s.Enter(now, 1)
-				calls = append(calls, flying{of: i, call: &c})
+				calls = append(calls, inFlight{of: i, call: &c})
 			case 1:
 				c := s.Enter(now, 5)
-				calls = append(calls, flying{of: i, call: &c})
+				calls = append(calls, inFlight{of: i, call: &c})
 			case 2:
 				c, _ := s.EnterIf(now, 1, func(time.Duration) bool { return true })
-				calls = append(calls, flying{of: i, call: &c})
+				calls = append(calls, inFlight{of: i, call: &c})
 			case 3:
 				c := s.Resume(now, 2)
-				calls = append(calls, flying{of: i, call: &c})
+				calls = append(calls, inFlight{of: i, call: &c})
 			case 4:
 				bucket := r.line.At(now).Line(now).Truncate(500*ms) + 500*ms
 				if l, ok := s.Occupy(now, bucket, 1); ok {
-					calls = append(calls, flying{of: i, loan: &l})
+					calls = append(calls, inFlight{of: i, loan: &l})
 				}
 			case 5, 6:
 				if len(calls) == 0 {

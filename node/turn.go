@@ -58,20 +58,20 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 // move goes on from the bucket that was folded to the one that starts at the line time at. The calls in flight were so in all
 // the buckets between, whose seconds are sealed.
 func (s *Statistic) move(at time.Duration) {
-	var flying int64
+	var inFlight int64
 	for st := range s.stripes {
-		flying += int64(st.flying)
+		inFlight += int64(st.inFlight)
 	}
 	from, index := s.at+s.first.shape.second.Length(), secondOf(at)
 	if index > s.index {
-		s.spent += time.Duration(flying) * (secondAt(s.index+1) - from)
+		s.spent += time.Duration(inFlight) * (secondAt(s.index+1) - from)
 		s.seal(index)
-		if flying > 0 {
-			s.rings.spent.add(callTime{seconds: times(flying, index-s.index-1)})
+		if inFlight > 0 {
+			s.rings.spent.add(callTime{seconds: times(inFlight, index-s.index-1)})
 		}
 		s.index, from = index, secondAt(index)
 	}
-	s.spent += time.Duration(flying) * (at - from)
+	s.spent += time.Duration(inFlight) * (at - from)
 	s.at, s.end = at, s.end.Add(at-s.at) // which open corrects for slewed seconds
 }
 
@@ -110,7 +110,7 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
-		inFlight := st.flying // at the cut
+		inFlight := st.inFlight // at the cut
 		most := int64(max(st.most, inFlight))
 		rec.most += most
 		rec.sure = max(rec.sure, most)

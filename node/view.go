@@ -24,12 +24,12 @@ type View struct {
 	shape       *Shape
 	since, name int64
 
-	mu      sync.Mutex
-	leaves  []*Statistic   // a new slice when leaves are removed; elements never change
-	removed *removedLeaves // nil while no leaf was removed
-	closed  int64          // nothing that was seen in this second or before changes any more
-	seen    *seen          // nil while nothing was; the looker makes it
-	flying  int64          // in flight at the last look: the looker's
+	mu       sync.Mutex
+	leaves   []*Statistic   // a new slice when leaves are removed; elements never change
+	removed  *removedLeaves // nil while no leaf was removed
+	closed   int64          // nothing that was seen in this second or before changes any more
+	seen     *seen          // nil while nothing was; the looker makes it
+	inFlight int64          // in flight at the last look: the looker's
 }
 
 // removedLeaves is the totals of the leaves that were removed.
