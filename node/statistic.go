@@ -73,7 +73,7 @@ type Statistic struct {
 
 	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
 	spent     time.Duration // by the calls of the open second, before the open bucket
-	tells     *tells        // nil if there is nobody to tell; changes as they do. Four cache lines end here, see paddedStripe
+	observers *observers    // nil if there is nobody to tell; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.

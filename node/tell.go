@@ -14,7 +14,7 @@ const slowPath = 1
 // must take the slow path.
 func (s *Statistic) mark() int64 {
 	m := int64(s.end) << 1
-	if s.tells != nil {
+	if s.observers != nil {
 		m |= slowPath
 	}
 	return m
@@ -26,8 +26,15 @@ func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
 // reading is what a mark is of.
 func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
 
-// tells are the counters that a statistic tells of its calls in flight.
-type tells struct{ list []*atomic.Int64 }
+// observers are the counters that a statistic tells of its calls in flight.
+type observers struct{ list []*atomic.Int64 }
+
+func (o *observers) counters() []*atomic.Int64 {
+	if o == nil {
+		return nil
+	}
+	return o.list
+}
 
 // Tell makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and from
 // then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
@@ -39,7 +46,7 @@ type tells struct{ list []*atomic.Int64 }
 func (s *Statistic) Tell(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.retired || s.tells == nil && len(list) == 0 || s.tells != nil && slices.Equal(s.tells.list, list) {
+	if s.retired || slices.Equal(s.observers.counters(), list) {
 		return
 	}
 	s.lockStripes()
@@ -49,13 +56,11 @@ func (s *Statistic) Tell(list ...*atomic.Int64) {
 		told += int64(int32(st.told))
 		st.told = 0
 	}
-	if s.tells != nil {
-		for _, w := range s.tells.list {
-			w.Add(-told)
-		}
+	for _, counter := range s.observers.counters() {
+		counter.Add(-told)
 	}
-	if s.tells = nil; len(list) > 0 {
-		s.tells = &tells{slices.Clone(list)}
+	if s.observers = nil; len(list) > 0 {
+		s.observers = &observers{slices.Clone(list)}
 	}
 	for st := range s.stripes {
 		st.end.Store(s.mark())
@@ -66,7 +71,7 @@ func (s *Statistic) Tell(list ...*atomic.Int64) {
 // tell tells the counters of the calls that came and went since they were told last. Holds mu.
 func (st *stripe) tell() {
 	s := st.owner
-	if s.tells == nil {
+	if s.observers == nil {
 		return
 	}
 	inFlight := uint32(st.inFlightNow())
@@ -74,8 +79,8 @@ func (st *stripe) tell() {
 		inFlight += s.borrowers
 	}
 	if n := int32(inFlight - st.told); n != 0 {
-		for _, w := range s.tells.list {
-			w.Add(int64(n))
+		for _, counter := range s.observers.list {
+			counter.Add(int64(n))
 		}
 		st.told = inFlight
 	}
