@@ -13,7 +13,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
+.PHONY: help run test e2e paused unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: lint unit race 386 modules ## everything that must pass before a change la
 
 e2e: ## the real Prometheus, VictoriaMetrics and chromium: some two minutes, and up to ten the first time, when it builds them
 	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
+
+paused: ## twenty minutes of servers that stand still now and then
+	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
 
 unit: ## the tests
 	go test ./...

@@ -53,6 +53,14 @@ func startServers(t *testing.T, jobs ...job) []*server {
 // startServer starts a server with some jobs, and waits until it is ready.
 func startServer(t *testing.T, name string, p program, jobs ...job) *server {
 	t.Helper()
+	s := prepareServer(t, name, p, jobs...)
+	s.start(t)
+	return s
+}
+
+// prepareServer makes a server with some jobs, whose flags may be added to before it is started.
+func prepareServer(t *testing.T, name string, p program, jobs ...job) *server {
+	t.Helper()
 	s := newServer(t, name, p.path(t), p.name == victoria.name)
 	config, data := s.writeConfig(t, jobs), filepath.Join(s.dir, "data")
 	s.args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
@@ -63,7 +71,6 @@ func startServer(t *testing.T, name string, p program, jobs ...job) *server {
 			"-search.latencyOffset=0s", // a query is answered as of now, not as of half a minute ago
 		}
 	}
-	s.start(t)
 	return s
 }
 

@@ -57,14 +57,7 @@ func checkResent(t *testing.T, s *server, c *collector.Collector) {
 			}
 		}
 	}
-	of := map[string]float64{}
-	for _, m := range c.Metrics() {
-		m.Each(func(value float64, labels ...string) {
-			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
-				of[m.Name] = value
-			}
-		})
-	}
+	of := s.counted(c)
 	t.Logf("%d scrapes timed out; %v seconds were sent again, %v are unconfirmed, %v lost", failed,
 		of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
 	if failed < 3 || of["cursor_resent_seconds_total"] < 3 {
@@ -73,6 +66,19 @@ func checkResent(t *testing.T, s *server, c *collector.Collector) {
 	if of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
 		t.Error("no second should be unconfirmed or lost")
 	}
+}
+
+// counted is what a page says of a server whose name begins its cursor's.
+func (s *server) counted(c *collector.Collector) map[string]float64 {
+	of := map[string]float64{}
+	for _, m := range c.Metrics() {
+		m.Each(func(value float64, labels ...string) {
+			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
+				of[m.Name] = value
+			}
+		})
+	}
+	return of
 }
 
 // late is a page of which every fifth answer to a reader does not end before its scrape has timed out.

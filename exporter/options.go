@@ -136,7 +136,7 @@ func (o *Options) fill() {
 	if o.Live.Title == "" {
 		o.Live.Title = o.App
 	}
-	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Sampler.Logger} {
+	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Sampler.Logger, &o.Seconds.Logger} {
 		if *logger == nil {
 			*logger = o.Logger
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -27,6 +28,7 @@ func telemetryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
 		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
+		&cli.StringSliceFlag{Name: "web.proxies", Usage: "`NETWORK` of proxies before the pages that add no X-Forwarded-For, such as 10.0.0.7 or 10.0.0.0/8; repeatable"},
 		&cli.StringFlag{Name: "metrics.by", Usage: "`LABEL` that the metrics of resources get besides resource: origin or entrance"},
 		&cli.BoolFlag{Name: "metrics.histograms-by", Usage: "give the histogram this label, too"},
 		&cli.StringFlag{Name: "limits.file", Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"},
@@ -66,9 +68,26 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	s.App, s.Logger, s.MetricsPath, s.LimitsFile = c.Command.Name, s.logger, c.String("web.telemetry-path"), c.String("limits.file")
 	s.Metrics.By, s.Metrics.HistogramsBy = c.String("metrics.by"), c.Bool("metrics.histograms-by")
 	var err error
+	s.Seconds.Proxies, err = parseNetworks(c.StringSlice("web.proxies"))
+	wrong("web.proxies", err)
 	s.Log, err = parseLog(c)
 	errs = append(errs, err, s.parsePushes(c), empty(c))
 	return s, errors.Join(errs...)
+}
+
+// parseNetworks reads addresses and networks. The error names every one that is wrong.
+func parseNetworks(list []string) (networks []netip.Prefix, err error) {
+	for _, s := range list {
+		network, wrong := netip.ParsePrefix(s)
+		if address, is := netip.ParseAddr(s); is == nil && address.Zone() == "" {
+			network, wrong = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%q is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8", s))
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, err
 }
 
 // checkAddress looks at an address without listening on it.

@@ -14,7 +14,7 @@ type scraper struct {
 }
 
 // cursor is the position of one scraper. It advances when a response was written completely, and goes back if the next
-// request shows that the response did not arrive. If that response was large, the next ones are half as large, and they
+// request shows that the response may not have arrived. If that response was large, the next ones are half as large, and they
 // grow again once the seconds in doubt have arrived. Seconds that were written completely six times are given up, so a
 // scraper that cannot take them still advances.
 type cursor struct {
@@ -29,7 +29,8 @@ type cursor struct {
 	out   *response  // last response; nil if its delivery is decided
 	limit int64      // most seconds in a response, since one did not arrive; 0 for none
 	used  time.Time
-	saved int64 // position in the file, a Unix time; 0 if it was not saved
+	came  time.Time // the last request that was served; zero if there was none
+	saved int64     // position in the file, a Unix time; 0 if it was not saved
 	count cursorCounts
 }
 
@@ -61,6 +62,13 @@ func (x *cursor) acquire(ctx context.Context) error {
 }
 
 func (x *cursor) release() { <-x.turn }
+
+// last returns the last response, nil if its delivery is decided.
+func (x *cursor) last() *response {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.out
+}
 
 // settle decides about the delivery of the last response, before the next one is made.
 func (x *cursor) settle(next *response) {
@@ -112,18 +120,25 @@ func (x *cursor) shrink(a *response) {
 // maxLimit is more seconds than any history has.
 const maxLimit = 1 << 20
 
-// begin returns the first second of the next response and the most seconds it may have: limit, or fewer after a response
-// that did not arrive. Seconds before oldest are counted as lost.
-func (x *cursor) begin(oldest, limit int64) (from, most int64) {
+// begin returns the first second of the next response and the most seconds it may have: limit, or fewer after a response that
+// did not arrive. They are never so few that seconds would leave the history, of that many seconds, before the scraper comes
+// again. Seconds that have left it are counted as lost.
+func (x *cursor) begin(now time.Time, open, history, limit int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.next < oldest {
+	if oldest := open - history; x.next < oldest {
 		x.count.lost += oldest - x.next
 		x.next = oldest
 	}
 	if x.limit > 0 {
-		limit = min(limit, x.limit)
+		interval := int64(now.Sub(x.came)/time.Second) + 1
+		if x.came.IsZero() {
+			interval = 0
+		}
+		due := open + interval + interval/10 - history // the next request may be a little later
+		limit = min(limit, max(x.limit, due-x.next))
 	}
+	x.came = now
 	return x.next, max(limit, 1)
 }
 

@@ -1,7 +1,6 @@
 package prom
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,44 +43,58 @@ func (s *Seconds) unix(index int64) (int64, bool) {
 	return name.Unix(), ok
 }
 
-// replaceFile writes v as JSON to a new file and renames it.
-func replaceFile(path string, v any) error {
+// replaceFile writes v as JSON to a new file, and renames it when it is on the disk: after a power cut the file is the old one or
+// the new one.
+func replaceFile(path string, v any) (err error) {
 	b, err := json.MarshalIndent(v, "", "\t")
 	if err != nil {
 		return err
 	}
-	next := path + ".new"
-	if err := os.WriteFile(next, append(b, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
-}
-
-// restore reads the positions that an earlier process saved. A malformed file is an error: without it seconds would be sent
-// twice, and overwriting it would destroy evidence. An empty one is ignored, because a power cut may leave it.
-func (s *Seconds) restore() error {
-	path := s.positions
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(bytes.TrimSpace(b)) == 0 {
-		return nil
-	}
+	f, err := os.Create(path + ".new")
 	if err != nil {
 		return err
 	}
-	var list []position
-	if err := json.Unmarshal(b, &list); err != nil {
-		return fmt.Errorf("%s: %w; remove it to start over; scrapers will get some seconds twice", path, err)
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// restore reads the positions that an earlier process saved. A file that cannot be read costs the positions that it held: it is
+// set aside, and scrapers get some seconds twice.
+func (s *Seconds) restore() {
+	list, err := readPositions(s.positions)
+	if err != nil {
+		s.saveErrors.Add(1)
+		aside := s.positions + ".unreadable"
+		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside",
+			"file", aside, "err", errors.Join(err, os.Rename(s.positions, aside)))
 	}
 	now := time.Now()
 	for _, p := range list {
 		x, err := s.cursors.get(p.scraper, s.resume(p.Next), now)
 		if err != nil {
-			return nil // MaxCursors is less than it was
+			return // MaxCursors is less than it was
 		}
 		x.saved = p.Next
 		x.addLost(x.next - s.first) // seconds of this process whose names were sent before
 	}
-	return nil
+}
+
+// readPositions reads a file of positions. There are none without a file.
+func readPositions(path string) (list []position, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
 }
 
 // maxAhead is how many seconds a position may be ahead of this process.

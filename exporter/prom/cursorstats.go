@@ -54,7 +54,7 @@ func (s *Seconds) metrics() []collector.Metric {
 	if s.positions != "" {
 		all = append(all, collector.Metric{
 			Name:  "cursor_save_errors_total",
-			Help:  "Failures to write the positions of scrapers to disk; after a restart these get some seconds twice.",
+			Help:  "Failures to write the positions of scrapers to disk, or to read them at the start; after a restart these get some seconds twice.",
 			Value: func() float64 { return float64(s.saveErrors.Load()) },
 		})
 	}

@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,7 +14,8 @@ type response struct {
 	samples  int
 	remote   string
 	conn     *conn // nil if the connection is not watched
-	proxied  bool  // or HTTP/2, or not TCP: the same remote address proves nothing
+	after    *aftermath
+	proxied  bool // or HTTP/2, or not TCP: nothing about the connection proves anything
 	began    time.Time
 	timeout  time.Duration // the client's scrape timeout
 	complete bool          // the body was written without an error
@@ -25,11 +27,15 @@ const defaultScrapeTimeout = 10 * time.Second
 const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 // newResponse returns the response to a request that arrived at began. It has no seconds yet.
-func newResponse(r *http.Request, c *conn, began time.Time) *response {
+func (s *Seconds) newResponse(r *http.Request, began time.Time) *response {
 	_, _, notTCP := net.SplitHostPort(r.RemoteAddr)
-	return &response{
-		remote: r.RemoteAddr, conn: c, proxied: r.ProtoMajor != 1 || proxied(r) || notTCP != nil, began: began, timeout: scrapeTimeout(r),
+	a := &response{
+		remote: r.RemoteAddr, proxied: r.ProtoMajor != 1 || notTCP != nil || s.proxies.has(r), began: began, timeout: scrapeTimeout(r),
 	}
+	if !a.proxied {
+		a.conn = s.conns.find(r)
+	}
+	return a
 }
 
 // scrapeTimeout returns how long the client waits for the response.
@@ -46,12 +52,16 @@ type delivery int
 
 const (
 	partial      delivery = iota // the body was not written completely: the scraper discards it
-	unknown                      // written completely, then the connection broke or the client left: sent again
+	unknown                      // written completely, and the client may have discarded it: sent again
 	unconfirmed                  // written completely, and nothing proves or disproves its receipt
 	acknowledged                 // the client has read it
 )
 
 // delivery decides about a response when the scraper's next request arrives, on the same connection or another one.
+//
+// A client that has read a response keeps the connection and uses it again, or closes it at once. So a connection that ended
+// when the scrape timed out, or that is idle while the client opens another one, means that the response was discarded. Wait
+// before, because the next scrape may be faster than the end of the connection that timed out.
 func (a *response) delivery(next *response) delivery {
 	switch {
 	case !a.complete:
@@ -60,18 +70,36 @@ func (a *response) delivery(next *response) delivery {
 		return unconfirmed
 	case a.remote == next.remote && a.conn == next.conn:
 		return acknowledged
-	case a.conn == nil:
+	case a.after == nil:
 		return unconfirmed
 	}
-	switch a.conn.state() {
-	case connBroken:
-		return unknown
-	case connClosedByClient:
+	switch state, at := a.conn.became(a.after); {
+	case state == connClosedByClient && !a.timedOut(at), state == connUsedAgain:
 		return acknowledged
-	case connOpen:
-		if next.began.Sub(a.began) > a.timeout && unsent(a.conn.Conn) {
-			return unknown // the network was cut
-		}
+	case state == connClosedByServer:
+		return unconfirmed
 	}
-	return unconfirmed
+	return unknown
+}
+
+// timedOut reports whether a connection that the client closed then was closed because the scrape timed out. The client's clock
+// started before the request arrived, and its end may arrive a little later.
+func (a *response) timedOut(at time.Time) bool {
+	took := at.Sub(a.began)
+	return took >= a.timeout-a.timeout/10 && took <= a.timeout+time.Second
+}
+
+// wait waits for the end of the connection of a response, if another one is in use now. It does not wait for long, nor at all
+// where the end proves nothing.
+func (a *response) wait(ctx context.Context, next *response) {
+	if a == nil || !a.complete || a.proxied || next.proxied || a.after == nil || a.conn == next.conn {
+		return
+	}
+	late := time.NewTimer(min(next.timeout/10, time.Second))
+	defer late.Stop()
+	select {
+	case <-a.after.decided:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }

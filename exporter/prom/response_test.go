@@ -1,7 +1,6 @@
 package prom
 
 import (
-	"net"
 	"testing"
 	"time"
 )
@@ -9,30 +8,33 @@ import (
 // The state of the connection decides about the delivery of a response; where it proves nothing, the response is unconfirmed.
 func TestDeliveryOfAResponse(t *testing.T) {
 	began := time.Unix(1000, 0)
-	closed := func(s connState) *conn { return &conn{Conn: &net.TCPConn{}, closing: s} }
-	open := closed(connOpen)
+	same := &conn{}
+	became := func(s connState, after time.Duration) response {
+		return response{complete: true, conn: &conn{}, after: &aftermath{state: s, at: began.Add(after)}}
+	}
 	for _, tc := range []struct {
-		name  string
-		last  response
-		next  response
-		want  delivery
-		later time.Duration // until the next request
+		name       string
+		last, next response
+		want       delivery
 	}{
-		{"not written whole", response{conn: open}, response{conn: open}, partial, 0},
-		{"the same connection", response{complete: true, conn: open}, response{conn: open}, acknowledged, 0},
-		{"the same address, not watched", response{complete: true}, response{}, acknowledged, 0},
-		{"another address, not watched", response{complete: true}, response{remote: "b"}, unconfirmed, 0},
-		{"a proxy", response{complete: true, proxied: true}, response{}, unconfirmed, 0},
-		{"now a proxy", response{complete: true}, response{proxied: true}, unconfirmed, 0},
-		{"closed in order", response{complete: true, conn: closed(connClosedByClient)}, response{remote: "b"}, acknowledged, 0},
-		{"reset", response{complete: true, conn: closed(connBroken)}, response{remote: "b"}, unknown, 0},
-		{"closed by the server", response{complete: true, conn: closed(connClosedByServer)}, response{remote: "b"}, unconfirmed, 0},
-		{"still open", response{complete: true, conn: open}, response{remote: "b"}, unconfirmed, time.Minute},
+		{"not written whole", response{conn: same}, response{conn: same}, partial},
+		{"the same connection", response{complete: true, conn: same}, response{conn: same}, acknowledged},
+		{"the same address, not watched", response{complete: true}, response{}, acknowledged},
+		{"another address, not watched", response{complete: true}, response{remote: "b"}, unconfirmed},
+		{"a proxy", response{complete: true, proxied: true}, response{}, unconfirmed},
+		{"now a proxy", response{complete: true}, response{proxied: true}, unconfirmed},
+		{"closed at once", became(connClosedByClient, time.Second), response{remote: "b"}, acknowledged},
+		{"closed when it was idle", became(connClosedByClient, time.Minute), response{remote: "b"}, acknowledged},
+		{"closed as the scrape timed out", became(connClosedByClient, 10*time.Second), response{remote: "b"}, unknown},
+		{"closed as it timed out by the client's clock", became(connClosedByClient, 9900*time.Millisecond), response{remote: "b"}, unknown},
+		{"used for another page", became(connUsedAgain, 10*time.Second), response{remote: "b"}, acknowledged},
+		{"reset", became(connBroken, time.Second), response{remote: "b"}, unknown},
+		{"closed by the server", became(connClosedByServer, time.Minute), response{remote: "b"}, unconfirmed},
+		{"still open, and idle", became(connOpen, 0), response{remote: "b"}, unknown},
 		// The address of a connection that ended is used again.
-		{"another connection from the same address", response{complete: true, conn: closed(connBroken)}, response{conn: closed(connOpen)}, unknown, 0},
+		{"another connection from the same address", became(connBroken, time.Second), response{conn: &conn{}}, unknown},
 	} {
 		tc.last.began, tc.last.timeout = began, 10*time.Second
-		tc.next.began = began.Add(tc.later)
 		if got := tc.last.delivery(&tc.next); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
 		}
@@ -86,9 +88,9 @@ func TestSecondsAreSentAgain(t *testing.T) {
 	} {
 		x := newCursor(scraper{}, 100, time.Time{})
 		for i, s := range tc.responses {
-			a := &response{conn: &conn{closing: s.state}, timeout: time.Minute}
+			a := &response{conn: &conn{}, after: &aftermath{state: s.state}, timeout: time.Minute}
 			x.settle(a)
-			from, most := x.begin(0, 1000)
+			from, most := x.begin(time.Unix(s.open, 0), s.open, 1000, 1000)
 			to := min(s.open, from+most)
 			x.sent(a, from, to, int(to-from)*tc.samples, s.complete)
 			if got := [2]int64{from, to}; got != s.want {

@@ -1,6 +1,7 @@
 package prom_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ func begin(t *testing.T, dir string, now *time.Time) process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return process{newScraper(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000}), c, w}
+	return process{newScraper(t, c, prom.SecondsOptions{Log: w, MaxSamples: 2000, Logger: o.Logger}), c, w}
 }
 
 // again starts the next process. This one has ended and released the log.
@@ -190,25 +191,46 @@ persecond_in_flight_max{resource="b\n\""} 0 1767323047000
 	}
 }
 
-// A malformed file of positions is an error and stays.
-func TestMalformedPositions(t *testing.T) {
-	dir := t.TempDir()
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	p := begin(t, dir, &at)
-	at = at.Add(time.Second)
-	p.get("cursor=x")
-	path := filepath.Join(dir, "shop-cursors.json")
-	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"x"`) {
-		t.Fatalf("%s: %v", b, err)
-	}
-	if err := os.WriteFile(path, []byte("[{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := prom.NewSeconds(p.stats, prom.SecondsOptions{Log: p.log}); err == nil || !strings.Contains(err.Error(), "shop-cursors.json") {
-		t.Error(err)
-	}
-	if b, _ := os.ReadFile(path); string(b) != "[{" {
-		t.Errorf("the file is now %s", b)
+// The file of positions was destroyed, by a power cut or by hand. The service starts, says so once, keeps the file for who wants
+// to look at it, and costs scrapers nothing but some seconds that they have.
+func TestUnreadablePositions(t *testing.T) {
+	for _, content := range []string{"", "\x00\x00\x00\x00", "[{", "{}", `[{"Cursor":7}]`, `[{"Next":"soon"}]`} {
+		t.Run(fmt.Sprintf("%q", content), func(t *testing.T) {
+			dir := t.TempDir()
+			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			p := begin(t, dir, &at)
+			p.stats.Resource("a").Block("")
+			at = at.Add(10 * time.Second)
+			if n := len(p.seconds("cursor=x", "persecond_block")); n != 10 {
+				t.Fatalf("%d seconds before, want 10", n)
+			}
+			if err := errors.Join(p.log.Flush(), p.log.Close()); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "shop-cursors.json")
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+
+			p = begin(t, dir, &at)
+			if got := p.page.Counts()["cursor_save_errors_total"]; got != 1 {
+				t.Errorf("%v errors are counted, want 1", got)
+			}
+			if b, err := os.ReadFile(path + ".unreadable"); err != nil || string(b) != content {
+				t.Errorf("set aside: %q, %v", b, err)
+			}
+			p.stats.Resource("a").Block("")
+			at = at.Add(time.Second)
+			if n := len(p.seconds("cursor=x", "persecond_block")); n < 2 {
+				t.Errorf("%d seconds afterwards, want those in the log and the new one", n)
+			}
+			p = p.again(t, dir, &at)
+			p.stats.Resource("a").Block("")
+			at = at.Add(time.Second)
+			if n := len(p.seconds("cursor=x", "persecond_block")); n != 1 {
+				t.Errorf("%d seconds after the next restart, want 1: the position is kept again", n)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package prom
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,19 +33,21 @@ import (
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
 //
-// A response is acknowledged if it was written completely, and the scraper's next request arrives on the same HTTP/1.1
-// connection or the client closed it after reading everything. If the connection breaks, or the client leaves before it can
-// have read everything, the seconds are sent again, up to five times; if the response was large, in responses half as large.
-// This needs the listener of [Seconds.Watch]. Without it, behind a proxy, on HTTP/2 or with "Connection: close", a response
-// that was written completely counts as delivered but unconfirmed.
+// A response is acknowledged if it was written completely, and the client used its HTTP/1.1 connection again or closed it after
+// reading everything. The seconds are sent again, up to five times, if the connection broke, if it was closed as the scrape
+// timed out, or if it is open when the scraper's next request comes by another one; if the response was large, in responses half
+// as large. This needs the listener of [Seconds.Watch]. Without it, on HTTP/2, or behind a proxy, which is known by a header
+// Via, Forwarded or X-Forwarded-For or by its address (SecondsOptions.Proxies), a response that was written completely counts
+// as delivered but unconfirmed.
 //
 // Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
 // other, and ten responses are made at a time.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
 // restart assumes that a response was delivered once its last byte was written; if the process was killed before it could
-// save that, within about a millisecond, the response is sent again. Two scrapers that share a cursor name and an address
-// steal seconds from each other.
+// save that, within some milliseconds, the response is sent again. A scraper that has read a response and then does not store
+// it, because it is over a limit of its own or is killed, has it all the same. Two scrapers that share a cursor name and an
+// address get seconds twice and miss others.
 type Seconds struct {
 	stats        *collector.Collector
 	log          Log
@@ -58,6 +61,8 @@ type Seconds struct {
 	vmMaxBytes   int              // of a response to VictoriaMetrics
 	cursors      cursors
 	conns        conns
+	proxies      proxies
+	logger       *slog.Logger
 	limiter      limiter
 	pages        text.Pages
 	zip          gzipped.Writers
@@ -83,6 +88,9 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if o.MaxCursors == 0 {
 		o.MaxCursors = DefaultMaxCursors
 	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
 	var errs []error
 	if c == nil {
 		errs = append(errs, errors.New("prom: no Collector"))
@@ -99,6 +107,11 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	if o.MaxCursors < 1 {
 		errs = append(errs, fmt.Errorf("prom: MaxCursors is %d; at least 1 is needed", o.MaxCursors))
 	}
+	for _, p := range o.Proxies {
+		if !p.IsValid() {
+			errs = append(errs, fmt.Errorf("prom: Proxies has the invalid network %v", p))
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -112,6 +125,8 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams: streams,
 		first:   c.Tree().View().Node().Since(),
 		cursors: cursors{max: o.MaxCursors, all: map[scraper]*cursor{}},
+		proxies: o.Proxies,
+		logger:  o.Logger,
 		limiter: newLimiter(),
 		last:    scrapeStats{page: "seconds"},
 	}
@@ -122,12 +137,10 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 			return false
 		})
 		var err error
-		if s.positions, err = s.log.StateFile(positionsName); err == nil {
-			err = s.restore()
-		}
-		if err != nil {
+		if s.positions, err = s.log.StateFile(positionsName); err != nil {
 			return nil, fmt.Errorf("prom: %w", err)
 		}
+		s.restore()
 	}
 	c.Publish(s.metrics()...)
 	return s, nil
@@ -185,19 +198,20 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 		return // the client has disconnected
 	}
 	defer x.release()
+	a := s.newResponse(r, began)
+	x.last().wait(r.Context(), a)
 	release, err := s.limiter.acquire(w, r, began)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer release()
-	a := newResponse(r, s.conns.find(r), began)
 	x.settle(a)
 	open := s.sealed()
 	limit := s.limit(r, &q, a.timeout)
 	var from int64
-	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
-	a.conn.begin(r)
+	from, limit.Seconds = x.begin(began, open, s.history(), limit.Seconds)
+	a.after = a.conn.begin(r)
 	to, samples, err := s.write(w, r, q, from, open, limit, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)

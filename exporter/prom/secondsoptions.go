@@ -1,6 +1,9 @@
 package prom
 
 import (
+	"log/slog"
+	"net/netip"
+
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/node"
 )
@@ -32,6 +35,12 @@ type SecondsOptions struct {
 	Log Log
 	// Sampler adds series of client_golang; none if nil.
 	Sampler *sampler.Sampler
+	// Proxies are the networks of proxies between scrapers and the endpoint that add none of the headers Via, Forwarded and
+	// X-Forwarded-For. A response to a proxy counts as unconfirmed, because what the proxy has read the scraper need not have.
+	// A proxy that is not known as one is taken for the scraper.
+	Proxies []netip.Prefix
+	// Logger receives a message when the positions of scrapers cannot be read; slog.Default if nil.
+	Logger *slog.Logger
 }
 
 // Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.

@@ -1,13 +1,15 @@
 package prom
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Watch returns a listener whose connections record how they were closed. A cursor needs that to send responses again that
@@ -50,12 +52,8 @@ func (k *conns) add(c net.Conn) net.Conn {
 	return w
 }
 
-// find returns the connection of a request. It is nil if the connection is not watched, or proves nothing about the
-// scraper: HTTP/2 has many requests at a time on it, and a proxy reads for somebody else.
+// find returns the connection of a request, nil if it is not watched.
 func (k *conns) find(r *http.Request) *conn {
-	if r.ProtoMajor != 1 || proxied(r) {
-		return nil
-	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {
 		return nil
@@ -65,34 +63,48 @@ func (k *conns) find(r *http.Request) *conn {
 	return w
 }
 
-// proxied reports whether the headers of a request name a proxy.
-func proxied(r *http.Request) bool {
+// proxies are the networks of proxies that do not name themselves in a header.
+type proxies []netip.Prefix
+
+// has reports whether a request came through a proxy, which reads for somebody else.
+func (p proxies) has(r *http.Request) bool {
 	for _, name := range []string{"Via", "Forwarded", "X-Forwarded-For"} {
 		if r.Header.Get(name) != "" {
 			return true
 		}
 	}
-	return false
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(from.Addr().Unmap().WithZone("")) })
 }
 
-// conn is a connection that records how it was closed. Its methods accept a nil conn where a request may have none.
+// conn is a connection that records what became of it after a response. Its methods accept a nil conn where a request may have
+// none.
 type conn struct {
 	net.Conn
 	conns     *conns
 	addresses addresses
 
-	mu      sync.Mutex // guards what follows
-	closing connState
-	request context.Context // of the last request
-	onSent  func()          // called after the next write, which ends the response
+	mu      sync.Mutex    // guards what follows
+	request *http.Request // of the last response
+	after   *aftermath    // of the last response
+	onSent  func()        // called after the next write, which ends the response
+	goodbye bool          // something came after the response, over TLS
 }
 
-// connState is how a connection was closed, if it was.
+// aftermath is what became of a connection after a response.
+type aftermath struct {
+	state   connState
+	at      time.Time     // when that was known
+	decided chan struct{} // closed then
+}
+
+// connState is what became of a connection.
 type connState int
 
 const (
 	connOpen           connState = iota
-	connClosedByClient           // after it had read everything
+	connUsedAgain                // for another request: the client had read the response
+	connClosedByClient           // after its machine had received everything
 	connBroken                   // reset, closed by the client in the middle of a response, or not writable
 	connClosedByServer           // because the connection was idle, or the server shut down
 )
@@ -101,7 +113,9 @@ const (
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	switch {
-	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+	case err == nil:
+		c.received(n)
 	case errors.Is(err, io.EOF) && (c.serving() || unsent(c.Conn)):
 		c.setState(connBroken)
 	case errors.Is(err, io.EOF):
@@ -125,34 +139,43 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
+	if c.toldGoodbye() { // by TLS, whereupon the server closes before it sees how the client does
+		const soon = 100 * time.Millisecond
+		_ = c.SetReadDeadline(time.Now().Add(soon))
+		_, _ = c.Read(make([]byte, 1))
+	}
 	c.setState(connClosedByServer)
 	c.conns.open.CompareAndDelete(c.addresses, c)
 	return c.Conn.Close()
 }
 
-// setState records how the connection was closed. The first state stays: it is the cause of those that follow.
+// setState records what became of the connection. The first state stays: it is the cause of those that follow.
 func (c *conn) setState(s connState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing == connOpen {
-		c.closing = s
+	if a := c.after; a != nil && a.state == connOpen {
+		a.state, a.at = s, time.Now()
+		close(a.decided)
 	}
 }
 
-func (c *conn) state() connState {
+// became returns what became of the connection after a response, and when.
+func (c *conn) became(a *aftermath) (connState, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closing
+	return a.state, a.at
 }
 
-// begin records the request that is served now.
-func (c *conn) begin(r *http.Request) {
+// begin records the request that is served now, and returns what is to become of the connection afterwards.
+func (c *conn) begin(r *http.Request) *aftermath {
 	if c == nil {
-		return
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.request, c.onSent = r.Context(), nil
+	c.request, c.onSent, c.goodbye = r, nil, false
+	c.after = &aftermath{decided: make(chan struct{})}
+	return c.after
 }
 
 // afterResponse calls f when the last byte of the present response was written. That is the end of the last chunk, which
@@ -176,10 +199,31 @@ func (c *conn) takeOnSent() (f func()) {
 	return f
 }
 
+// received notes that n bytes came. After a response they are another request, or with TLS the goodbye.
+func (c *conn) received(n int) {
+	if n == 0 || c.serving() {
+		return
+	}
+	c.mu.Lock()
+	c.goodbye = c.request != nil && c.request.TLS != nil
+	goodbye := c.goodbye
+	c.mu.Unlock()
+	if !goodbye {
+		c.setState(connUsedAgain)
+	}
+}
+
+// toldGoodbye reports whether the client may have said over TLS that it leaves, and no more is known yet.
+func (c *conn) toldGoodbye() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.goodbye && c.after != nil && c.after.state == connOpen
+}
+
 // serving reports whether a request is being served. Its context ends before the last bytes of the response are written, so
 // the client cannot have all of it until then.
 func (c *conn) serving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.request != nil && c.request.Err() == nil
+	return c.request != nil && c.request.Context().Err() == nil
 }

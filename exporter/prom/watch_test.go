@@ -3,11 +3,13 @@ package prom_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -222,6 +224,64 @@ func TestResponsesThatAreStuck(t *testing.T) {
 	expect(t, page, 10, 0, 10)
 }
 
+// The scrape times out when everything has been written, and the next one begins before the connection has ended: its timeout
+// is its interval.
+func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		end  func(client) // of the first connection
+		want int          // seconds in the second response
+	}{
+		{"read, and closed", func(c client) { _ = c.seconds(); _ = c.Close() }, 0},
+		{"unread, and closed", func(c client) { _, _ = c.buf.Peek(1); _ = c.Close() }, 10},
+		{"unread, and open", func(client) {}, 10}, // the client was stopped
+		{"read, and used for something else", func(c client) {
+			_ = c.seconds()
+			_, _ = io.WriteString(c, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
+		}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			page, _, addr := watched(t, 50, plain)
+			first, next := dial(t, addr), dial(t, addr)
+			first.ask()
+			if _, err := first.buf.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			settled() // all is written
+			next.ask()
+			time.Sleep(10 * time.Millisecond) // the request is there first
+			tc.end(first)
+			if got := next.seconds(); got != tc.want {
+				t.Errorf("%d seconds, want %d", got, tc.want)
+			}
+			expect(t, page, float64(10-tc.want), 0, float64(tc.want))
+		})
+	}
+}
+
+// Over TLS a client that leaves says goodbye, which is no other request.
+func TestResponsesOverTLSThatWereNotRead(t *testing.T) {
+	_, _, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
+		s.Listener = page.Watch(s.Listener)
+		s.StartTLS()
+	})
+	var over []client
+	for range 2 {
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close() //nolint:errcheck // nothing is written
+		over = append(over, client{t, c, bufio.NewReader(c)})
+	}
+	over[0].ask()
+	settled()           // all is written
+	_ = over[0].Close() // with everything unread
+	if got := over[1].get(); got != 10 {
+		t.Errorf("%d seconds, want all of them again", got)
+	}
+}
+
 // Where the connection proves nothing, a complete response is unconfirmed.
 func TestResponsesWithoutProof(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
@@ -229,6 +289,24 @@ func TestResponsesWithoutProof(t *testing.T) {
 		c := dial(t, addr)
 		for range 2 {
 			c.get("X-Forwarded-For: 10.0.0.7")
+			now.add(time.Second)
+		}
+		expect(t, page, 10, 10, 0)
+	})
+	t.Run("proxy without a header, that was named", func(t *testing.T) {
+		c, now := clocked(t)
+		c.Resource("resource 0").Block("")
+		page, err := prom.NewSeconds(c, prom.SecondsOptions{Proxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.0/30")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(page)
+		plain(server, page)
+		defer server.Close()
+		now.add(10 * time.Second)
+		kept := dial(t, server.Listener.Addr().String())
+		for range 2 {
+			kept.get()
 			now.add(time.Second)
 		}
 		expect(t, page, 10, 10, 0)

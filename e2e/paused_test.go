@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// pausedRun is how long the servers of [TestPaused] read, unless $WINDOWSTAT_E2E_PAUSED says otherwise.
+const pausedRun = 2 * time.Minute
+
+// TestPaused has servers stand still now and then, in the middle of anything, whose scrapes may take as long as their interval. A
+// scrape that timed out is then followed by the next one at once, perhaps before its connection has ended.
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	run := pausedRun
+	if s := os.Getenv("WINDOWSTAT_E2E_PAUSED"); s != "" {
+		var err error
+		if run, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var resources []string
+	for i := range 400 { // a page that takes a server some time
+		resources = append(resources, fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
+	}
+	p := newPaced(t, time.Now(), resources, collector.Options{})
+	made := newLedger(p)
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, slow{seconds}, seconds.Watch(l))
+	j := job{name: "paused", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: 2 * time.Second}
+	servers := []*server{
+		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j), prepareServer(t, "victoria", victoria, j),
+	}
+	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+	until := time.Now().Add(run)
+	for _, s := range servers {
+		s.start(t)
+		go s.standStill(until)
+	}
+	p.live(func() bool { return time.Now().Before(until) })
+	ended := p.start(t)
+	time.Sleep(10 * time.Second) // the last answers are in no doubt any more
+	ended()
+
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			await(t, s, `windowstat_persecond_pass{resource=~".*/0000"}`, p.second, deadline)
+			made.check(t, s, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
+			made.check(t, s, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
+			of := s.counted(p.stats)
+			t.Logf("%v seconds were sent again, %v are unconfirmed, %v lost",
+				of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
+			if of["cursor_resent_seconds_total"] == 0 {
+				t.Error("nothing was sent again: nothing is shown")
+			}
+			if of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
+				t.Error("no second should be unconfirmed or lost")
+			}
+		})
+	}
+}
+
+// slow is a page that takes its time, so that a server that stands still is often in the middle of a scrape: before the response,
+// and before its end.
+type slow struct{ page http.Handler }
+
+func (x slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(rand.N(1200 * time.Millisecond))
+	x.page.ServeHTTP(w, r)
+	time.Sleep(rand.N(750 * time.Millisecond))
+}
+
+// standStill stops the process for some seconds, again and again.
+func (s *server) standStill(until time.Time) {
+	for time.Now().Before(until) {
+		time.Sleep(time.Second + rand.N(4*time.Second))
+		_ = s.process.Process.Signal(syscall.SIGSTOP)
+		time.Sleep(300*time.Millisecond + rand.N(4*time.Second))
+		_ = s.process.Process.Signal(syscall.SIGCONT)
+	}
+}
