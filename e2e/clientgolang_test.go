@@ -58,9 +58,9 @@ func TestClientGolang(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			await(t, s, "persecond_shop_orders", opened+ordersSeconds, deadline)
-			checkSamples(t, s, "persecond_shop_orders[5m]", want, opened+ordersSeconds)
-			if peak := s.number(t, "max_over_time(persecond_shop_orders[5m])"); peak != ordersBurst {
+			await(t, s, "persecond_shop_orders_total", opened+ordersSeconds, deadline)
+			checkSamples(t, s, "persecond_shop_orders_total[5m]", want, opened+ordersSeconds)
+			if peak := s.number(t, "max_over_time(persecond_shop_orders_total[5m])"); peak != ordersBurst {
 				t.Errorf("the busiest second of %s has %v orders; it should have %d", s.name, peak, ordersBurst)
 			}
 			for _, over := range []string{"30s", "1m"} {
