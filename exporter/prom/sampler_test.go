@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -423,12 +424,22 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 	})
 }
 
-// A pattern that is taken is an error, not a panic that ends the service.
-func TestServeSecondsBesideOthers(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
-	if err := prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), mux); err == nil || !strings.HasPrefix(err.Error(), "prom: ") {
-		t.Error(err)
+// A service whose mux has the path already, or that has no Gatherer, hears of it also if nobody looks at the error.
+func TestServeSecondsOnATakenPathPanics(t *testing.T) {
+	free, taken := http.NewServeMux(), http.NewServeMux()
+	taken.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
+	for name, serve := range map[string]func() error{
+		"a taken path": func() error { return prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), taken) },
+		"no Gatherer":  func() error { return prom.ServeSeconds(t.Context(), nil, free) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			t.Errorf("%s: %v", name, serve())
+		}()
 	}
 }
 
@@ -460,6 +471,7 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			}
 			return rec.Body.String()
 		}
+		delivered := 0
 		for _, seconds := range []bool{true, false} { // and then nothing is new
 			body := get("text/plain")
 			parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -475,8 +487,21 @@ func TestServeSecondsShowsItself(t *testing.T) {
 					t.Errorf("%s is %v, want it without a time", name, f)
 				}
 			}
-			if m := families["windowstat_sampler_series"].GetMetric(); len(m) != 1 || m[0].GetGauge().GetValue() != 1 {
-				t.Errorf("%v series are sampled, want 1", m)
+			want := map[string]float64{
+				"windowstat_sampler_series": 1, "windowstat_sampler_left_out_series": 0, "windowstat_sampler_errors_total": 0,
+				"windowstat_sampler_missed_seconds_total": 0,
+			}
+			if seconds {
+				delivered = len(families["persecond_orders_total"].Metric)
+			} else {
+				want["windowstat_cursor_delivered_seconds_total"], want["windowstat_cursor_lag_seconds"] = float64(delivered), 0
+			}
+			for name, v := range want {
+				m := families[name].GetMetric()
+				m = slices.DeleteFunc(m, func(m *dto.Metric) bool { return len(m.Label) == 2 && m.Label[1].GetValue() != "text" })
+				if len(m) != 1 || m[0].GetGauge().GetValue()+m[0].GetCounter().GetValue() != v {
+					t.Errorf("%s: %v, want %v", name, m, v)
+				}
 			}
 			body = get("application/openmetrics-text;version=1.0.0")
 			checkOpenMetrics(t, body)
