@@ -189,8 +189,8 @@ func (s *Sampler) keep(second int64, began time.Time, families []*dto.MetricFami
 	s.began = began
 }
 
-// latest returns the latest time that the wall clock can have shown until now: the latest one before the gathering before, what
-// it would show now had nobody set it since, and what it shows.
+// latest returns the latest time that the wall clock can have shown until now: before is what that was at the gathering before, and
+// unset what the clock would show now if nobody had set it since then.
 func latest(before, unset, now time.Time) time.Time {
 	return slices.MaxFunc([]time.Time{before, unset, now}, time.Time.Compare)
 }
