@@ -25,6 +25,7 @@ type Collector struct {
 	opts  Options
 
 	bounds []time.Duration // of the classic histogram
+	began  time.Time       // by the wall clock
 
 	byName    sync.Map     // name, clean: *Resource
 	count     atomic.Int64 // of the resources in byName; changes under mu
@@ -75,6 +76,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 		c.bounds = node.DefaultBounds()
 	}
 	now := line.Now()
+	c.began = c.now()
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
 	c.root.life.init(c, node.NewView(shape, now), ofAll, nil, "")

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"time"
 )
 
 // Metric is a number that windowstat keeps about itself. One whose name ends in _total is a counter, others are gauges.
@@ -20,6 +21,8 @@ type Metric struct {
 	// Read yields the series of a metric with labels: each value with the labels' values, in order. It may be called from
 	// several goroutines, and yields nothing while there is nothing to tell.
 	Read func(yield func(v float64, labels ...string))
+	// Began is when a counter began with zero. [Collector.Publish] sets it if it is zero.
+	Began time.Time
 }
 
 // Each yields the present values with their label values.
@@ -39,8 +42,9 @@ type publication struct{ metrics []Metric }
 // takes them away again, for a part that has ended; it may be called several times.
 //
 // Metrics that have a name and label values in common are shown as one: counters are added; of gauges the highest is shown,
-// and of those whose name ends in _timestamp_seconds the lowest, so that the part that is behind is seen. A pedantic
-// prometheus.Registry refuses metrics that are published after the page was registered.
+// and of those whose name ends in _timestamp_seconds the lowest, so that the part that is behind is seen. It must have a value
+// to be seen: a time that has not come yet is 0. A pedantic prometheus.Registry refuses metrics that are published after the page
+// was registered.
 //
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
@@ -48,6 +52,11 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 		return func() {}
 	}
 	p := &publication{slices.Clone(all)}
+	for i := range p.metrics {
+		if m := &p.metrics[i]; m.Began.IsZero() {
+			m.Began = c.now()
+		}
+	}
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
 	c.published = append(c.published, p)
@@ -75,8 +84,12 @@ func (c *Collector) Metrics() []Metric {
 
 // own are the metrics of the Collector itself.
 func (c *Collector) own() (all []Metric) {
+	var began time.Time
+	if c != nil {
+		began = c.began
+	}
 	metric := func(name, unit, help string, read func(Health) float64) {
-		all = append(all, Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return read(c.Health()) }})
+		all = append(all, Metric{Name: name, Unit: unit, Help: help, Value: func() float64 { return read(c.Health()) }, Began: began})
 	}
 	metric("resources", "", "Resources that are kept apart, _other included.",
 		func(h Health) float64 { return float64(h.Resources) })

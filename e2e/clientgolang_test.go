@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -58,14 +60,67 @@ func TestClientGolang(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			await(t, s, "persecond_shop_orders", opened+ordersSeconds, deadline)
-			checkSamples(t, s, "persecond_shop_orders[5m]", want, opened+ordersSeconds)
-			if peak := s.number(t, "max_over_time(persecond_shop_orders[5m])"); peak != ordersBurst {
+			await(t, s, "persecond_shop_orders_total", opened+ordersSeconds, deadline)
+			checkSamples(t, s, "persecond_shop_orders_total[5m]", want, opened+ordersSeconds)
+			if peak := s.number(t, "max_over_time(persecond_shop_orders_total[5m])"); peak != ordersBurst {
 				t.Errorf("the busiest second of %s has %v orders; it should have %d", s.name, peak, ordersBurst)
 			}
 			for _, over := range []string{"30s", "1m"} {
 				rate := s.number(t, "max_over_time(rate(shop_orders_total["+over+"])[5m:1s])")
 				t.Logf("rate over %s has a peak of %.1f orders a second: too low by a factor of %.1f", over, rate, ordersBurst/rate)
+			}
+			checkCounters(t, s)
+		})
+	}
+}
+
+// The service of [TestNewLabelValues] has a new shop every few seconds.
+const (
+	shops     = 12
+	shopEvery = 5 // seconds
+)
+
+// TestNewLabelValues has a service that counts with client_golang alone, its own collectors included. Each label value that
+// appears is in the database from its first second on, with all that was counted in it.
+func TestNewLabelValues(t *testing.T) {
+	t.Parallel()
+	orders := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."}, []string{"resource"})
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "shop_order_seconds", Help: "Durations."}, []string{"resource"})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(orders, durations, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+
+	go prom.ServeSeconds(t.Context(), registry, mux)
+
+	l := listen(t, "127.0.0.1:0")
+	serve(t, mux, l)
+	servers := startServers(t, job{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 15 * time.Second})
+	want := values{}
+	begin := time.Now().Unix() + 2
+	end := begin + shops*shopEvery
+	for k := range int64(shops) {
+		second := begin + k*shopEvery
+		sleepUntil(t.Context(), middle(second))
+		shop, n := fmt.Sprint("shop ", k), 100+k
+		orders.WithLabelValues(shop).Add(float64(n))
+		for range n {
+			durations.WithLabelValues(shop).Observe(0.5)
+		}
+		want[shop] = map[int64]float64{second: float64(n)}
+		for after := second + 1; after < end; after++ {
+			want[shop][after] = 0
+		}
+	}
+
+	deadline := time.Now().Add(shopEvery*time.Second + catchUp)
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			for _, metric := range []string{"persecond_shop_orders_total", "persecond_shop_order_seconds_count"} {
+				await(t, s, metric, end, deadline)
+				checkSamples(t, s, metric+"[5m]", want, end)
+			}
+			if n := s.number(t, `count(last_over_time({__name__=~"persecond_go_memstats_alloc_bytes(_total)?"}[5m]))`); n != 2 {
+				t.Errorf("%s has %v series of the Go runtime's allocations; there are 2", s.name, n)
 			}
 			checkCounters(t, s)
 		})

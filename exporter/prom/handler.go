@@ -23,6 +23,11 @@ import (
 // OpenMetrics or protobuf, and gzip is used if the client accepts it. At most ten responses are made at a time; a client that
 // waits longer than its scrape timeout gets 503. The error names every invalid option.
 //
+// In protobuf counters and histograms have created timestamps, to the second: with created-timestamp-zero-ingestion Prometheus
+// then knows the first calls of a new resource as an increase. A reason or class that is new on an old resource is taken for as old
+// as that. The text formats have none: in OpenMetrics they would be series of their own on a server without that option. So it is
+// for a registry with [New], as with all of client_golang.
+//
 // Text and OpenMetrics are appended directly from the statistics to reused buffers; protobuf goes through client_golang. It
 // has a registry of its own.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {

@@ -23,13 +23,20 @@ type metrics struct {
 	p     *Collector
 	pairs []*dto.LabelPair
 
-	counters []counterSample // the rest of a slab
+	began    time.Time
+	created  *timestamppb.Timestamp // of began
+	counters []counterSample        // the rest of a slab
 	gauges   []gaugeSample
 	bounds   []float64 // of the classic buckets, the same for all histograms
 }
 
 // Labels implements gather.Sink.
-func (s *metrics) Labels(names, values []string) { s.pairs = pairs(names, values) }
+func (s *metrics) Labels(names, values []string, began time.Time) {
+	s.pairs = pairs(names, values)
+	if s.created == nil || !began.Equal(s.began) {
+		s.began, s.created = began, timestamppb.New(began)
+	}
+}
 
 // pairs makes label pairs, in two allocations.
 func pairs(names, values []string) []*dto.LabelPair {
@@ -55,7 +62,7 @@ func (s *metrics) Value(m *gather.Metric, v float64) {
 	d := s.p.desc(m)
 	if d.kind == prometheus.CounterValue {
 		x := next(&s.counters)
-		x.sample = sample{d, s.pairs, v}
+		x.sample, x.out.CreatedTimestamp = sample{d, s.pairs, v}, s.created
 		s.ch <- x
 	} else {
 		x := next(&s.gauges)
@@ -129,7 +136,7 @@ func (d *distribution) Write(out *dto.Metric) error {
 const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
 
 // Histogram implements gather.Sink.
-func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar) {
+func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []collector.Exemplar) {
 	if s.bounds == nil {
 		for bound := range h.Classic() {
 			s.bounds = append(s.bounds, bound.Seconds())
@@ -137,7 +144,7 @@ func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, began time.Time
 		s.bounds = append(s.bounds, math.Inf(1))
 	}
 	out := native(h)
-	out.CreatedTimestamp = timestamppb.New(began)
+	out.CreatedTimestamp = s.created
 	out.Bucket = make([]*dto.Bucket, 0, len(s.bounds))
 	buckets := make([]struct {
 		dto.Bucket

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,10 +95,10 @@ func TestSampler(t *testing.T) {
 length 3 46000
 length -1.5 47000
 length -1.5 48000
-requests{code="200"} 5 46000
-requests{code="200"} 2 47000
-requests{code="200"} 1 48000
-requests{code="a\n\"b"} 1000 47000
+requests_total{code="200"} 5 46000
+requests_total{code="200"} 2 47000
+requests_total{code="200"} 1 48000
+requests_total{code="a\n\"b"} 1000 47000
 rt_seconds_count 0 45000
 rt_seconds_count 1 46000
 rt_seconds_count 0 47000
@@ -139,7 +140,7 @@ func TestSamplerAgainstOracle(t *testing.T) {
 	got, want := map[string]float64{}, map[string]float64{}
 	collect := func() {
 		for line := range strings.Lines(s.get("cursor=a").Body.String()) {
-			if rest, ok := strings.CutPrefix(line, "persecond_x "); ok {
+			if rest, ok := strings.CutPrefix(line, "persecond_x_total "); ok {
 				var v float64
 				var at int64
 				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
@@ -223,7 +224,7 @@ func TestSamplerInTrouble(t *testing.T) {
 	*s.now = s.now.Truncate(time.Second)
 	second(registry.Gather)
 	second(registry.Gather)
-	if got, want := s.lines(""), "x 1 45000\nx 1 50000\nx 1 54000\n"; got != want {
+	if got, want := s.lines(""), "x_total 1 45000\nx_total 1 50000\nx_total 1 54000\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
@@ -265,9 +266,9 @@ func TestSamplerWithABlockedGatherer(t *testing.T) {
 	})
 }
 
-// Names that not every server takes, names that become one, and series beyond the limit are left out, and counted.
+// Names that not every server takes, and series beyond the limit are left out, and counted.
 func TestSamplerLeavesOut(t *testing.T) {
-	s := newSampling(t, nil, sampler.Options{MaxSeries: 3})
+	s := newSampling(t, nil, sampler.Options{MaxSeries: 4})
 	s.MustRegister(
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}),
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "x", Help: "x"}),
@@ -278,14 +279,14 @@ func TestSamplerLeavesOut(t *testing.T) {
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "z3", Help: "x"}),
 	)
 	s.second()
-	if got, want := s.lines(""), "x 0 45000\nz1 0 45000\nz2 0 45000\n"; got != want {
+	if got, want := s.lines(""), "x 0 45000\nx_total 0 45000\nz1 0 45000\nz2 0 45000\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
 	for _, m := range s.stats.Metrics() {
 		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
 	}
-	if n["sampler_left_out_series"] != 4 || n["sampler_series"] != 3 {
+	if n["sampler_left_out_series"] != 3 || n["sampler_series"] != 4 {
 		t.Errorf("%v", n)
 	}
 	c, _ := service(t, collector.Options{})
@@ -334,7 +335,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 			x.Add(5)
 			s.second()
 		}
-		if got, want := s.lines(""), "x 5 46000\n"; got != want {
+		if got, want := s.lines(""), "x_total 5 46000\n"; got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
 	})
@@ -351,7 +352,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		g.do = prometheus.Gatherers{registry, more}.Gather
 		s.second()
 		s.second()
-		if got := s.lines("metric=persecond_b"); got != "b 0 47000\n" {
+		if got := s.lines("metric=persecond_b_total"); got != "b_total 0 47000\n" {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -364,7 +365,7 @@ func TestSamplerMakesNoPeaks(t *testing.T) {
 		for range 700 {
 			s.second()
 		}
-		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b 0 ") {
+		if got := s.lines("window=10m"); strings.Contains(got, "1000000") || !strings.Contains(got, "b_total 0 ") {
 			t.Errorf("got %.200s", got)
 		}
 	})
@@ -409,7 +410,7 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 		}
 		sum := 0.0
 		for line := range strings.Lines(read.get("").Body.String()) {
-			if rest, ok := strings.CutPrefix(line, "persecond_x "); ok {
+			if rest, ok := strings.CutPrefix(line, "persecond_x_total "); ok {
 				var v, at float64
 				if _, err := fmt.Sscan(rest, &v, &at); err != nil {
 					t.Fatal(err)
@@ -423,12 +424,22 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 	})
 }
 
-// A pattern that is taken is an error, not a panic that ends the service.
-func TestServeSecondsBesideOthers(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
-	if err := prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), mux); err == nil || !strings.HasPrefix(err.Error(), "prom: ") {
-		t.Error(err)
+// A service whose mux has the path already, or that has no Gatherer, hears of it also if nobody looks at the error.
+func TestServeSecondsOnATakenPathPanics(t *testing.T) {
+	free, taken := http.NewServeMux(), http.NewServeMux()
+	taken.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
+	for name, serve := range map[string]func() error{
+		"a taken path": func() error { return prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), taken) },
+		"no Gatherer":  func() error { return prom.ServeSeconds(t.Context(), nil, free) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			t.Errorf("%s: %v", name, serve())
+		}()
 	}
 }
 
@@ -460,6 +471,7 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			}
 			return rec.Body.String()
 		}
+		delivered := 0
 		for _, seconds := range []bool{true, false} { // and then nothing is new
 			body := get("text/plain")
 			parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -467,7 +479,7 @@ func TestServeSecondsShowsItself(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, body)
 			}
-			if _, ok := families["persecond_orders"]; ok != seconds {
+			if _, ok := families["persecond_orders_total"]; ok != seconds {
 				t.Errorf("there are new seconds: %t, want %t\n%s", ok, seconds, body)
 			}
 			for _, name := range []string{"windowstat_sampler_series", "windowstat_cursor_lag_seconds", "windowstat_build_info"} {
@@ -475,12 +487,25 @@ func TestServeSecondsShowsItself(t *testing.T) {
 					t.Errorf("%s is %v, want it without a time", name, f)
 				}
 			}
-			if m := families["windowstat_sampler_series"].GetMetric(); len(m) != 1 || m[0].GetGauge().GetValue() != 1 {
-				t.Errorf("%v series are sampled, want 1", m)
+			want := map[string]float64{
+				"windowstat_sampler_series": 1, "windowstat_sampler_left_out_series": 0, "windowstat_sampler_errors_total": 0,
+				"windowstat_sampler_missed_seconds_total": 0,
+			}
+			if seconds {
+				delivered = len(families["persecond_orders_total"].Metric)
+			} else {
+				want["windowstat_cursor_delivered_seconds_total"], want["windowstat_cursor_lag_seconds"] = float64(delivered), 0
+			}
+			for name, v := range want {
+				m := families[name].GetMetric()
+				m = slices.DeleteFunc(m, func(m *dto.Metric) bool { return len(m.Label) == 2 && m.Label[1].GetValue() != "text" })
+				if len(m) != 1 || m[0].GetGauge().GetValue()+m[0].GetCounter().GetValue() != v {
+					t.Errorf("%s: %v, want %v", name, m, v)
+				}
 			}
 			body = get("application/openmetrics-text;version=1.0.0")
 			checkOpenMetrics(t, body)
-			if strings.Contains(body, "\npersecond_orders ") != seconds || !strings.Contains(body, "\nwindowstat_sampler_series ") {
+			if strings.Contains(body, "\npersecond_orders_total ") != seconds || !strings.Contains(body, "\nwindowstat_sampler_series ") {
 				t.Errorf("OpenMetrics:\n%s", body)
 			}
 		}

@@ -2,7 +2,6 @@ package prom
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,9 +16,12 @@ import (
 //
 //	go prom.ServeSeconds(ctx, prometheus.DefaultGatherer, http.DefaultServeMux)
 //
-// The page also has windowstat's metrics about itself, without timestamps. It is an error if mux has the path already. For a
-// metric log, pushes or other names use package exporter.
+// The page also has windowstat's metrics about itself, without timestamps. For a metric log, pushes or other names use package
+// exporter. It panics if there is no Gatherer, or mux has a conflicting pattern, as [http.ServeMux.Handle] does.
 func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux) error {
+	if g == nil {
+		panic("prom: no Gatherer")
+	}
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		return err
@@ -35,19 +37,6 @@ func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux
 	if page.self, err = gather.New(c, gather.Options{}); err != nil {
 		return err
 	}
-	if err := handle(mux, "/metrics/seconds", page); err != nil {
-		return err
-	}
+	mux.Handle("/metrics/seconds", page)
 	return s.Run(ctx)
-}
-
-// handle is mux.Handle with an error in place of a panic, for a pattern that may be taken.
-func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("prom: %v", p)
-		}
-	}()
-	mux.Handle(pattern, h)
-	return nil
 }

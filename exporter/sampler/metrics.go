@@ -26,7 +26,7 @@ func (s *Sampler) metrics() []collector.Metric {
 		},
 		{
 			Name:  "sampler_left_out_series",
-			Help:  "Series left out of the last sampling: too many, with names that not every server takes, or two that would have one name.",
+			Help:  "Series left out of the last sampling: too many, with names that not every server takes, or of a metric that has changed its type.",
 			Value: read(func() float64 { return float64(s.left) }),
 		},
 	}

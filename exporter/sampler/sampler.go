@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,19 +37,29 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix:
+// Sampler gathers metrics once a second. A second is sealed when it was gathered. Names get a prefix, and stay whole, so that no
+// two become one:
 //
-//	http_requests_total, a counter       persecond_http_requests: its increase in this second
+//	http_requests_total, a counter       persecond_http_requests_total: its increase in this second
 //	queue_length, a gauge                persecond_queue_length: its value at the end of the second
 //	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: their increase
+//
+// A counter that is seen for the first time has its first second if it is known to have begun with zero: the gathering of the
+// second before had everything, without an error and without a series for which there was no room; or the counter was created
+// since, as its created timestamp says, which all counters, histograms and summaries of client_golang have. So a Collector that
+// always fails, or too many series, costs only counters without a created timestamp their first second. No increase is made up.
 //
 // A Sampler must be made with [New], set in the options of the per-second endpoint and the pushes, and run by [Sampler.Run]. It
 // is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, about a
 // millisecond for a thousand series.
 //
 // Limitations: gathering begins some microseconds after the end of the second. If it fails, or takes longer than a second, the
-// seconds concerned have no samples, because an increase over several seconds belongs to none of them. Not sampled are
-// buckets of histograms, and names and labels with other characters than letters, digits and _.
+// seconds concerned have no samples, because an increase over several seconds belongs to none of them; the first second of a
+// counter that appears meanwhile is one of these. A counter that had counted before it was registered shows all that in its
+// first second. One that is removed and created again within a second shows only what it then has more than it had. Created
+// timestamps are trusted only while the wall clock shows times that it has not shown before: after it was set back, for as long
+// as it was set back by, they tell nothing. Not sampled are buckets of histograms, and names and labels with other characters
+// than letters, digits and _.
 type Sampler struct {
 	stats     *collector.Collector
 	opts      Options
@@ -62,6 +73,8 @@ type Sampler struct {
 	last     int64                    // last second that was sampled or missed
 	previous int64                    // last second that was sampled
 	complete bool                     // nothing was missing in previous
+	began    time.Time                // when its gathering began
+	mark     time.Time                // the latest time that the wall clock had shown then
 	failing  bool
 	errors   int64 // gatherings that failed
 	missed   int64 // seconds without a gathering
@@ -131,7 +144,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 // Sample gathers now, for the second that has just ended. Run calls it every second; call it directly to control the time.
 func (s *Sampler) Sample(ctx context.Context) {
 	line := s.stats.Timeline()
-	second := line.At(line.Now()).Index - 1
+	second, began := line.At(line.Now()).Index-1, time.Now()
 	families, err := gather(ctx, s.opts.Gatherer)
 	late := line.At(line.Now()).Index-1 > second // it is unknown which second the values belong to
 	s.mu.Lock()
@@ -151,9 +164,8 @@ func (s *Sampler) Sample(ctx context.Context) {
 		}
 	}
 	if second <= s.last {
-		if s.previous == never && err == nil { // the first, within a second, is the baseline
-			s.record(second, families)
-			s.previous, s.complete = second, s.left == 0
+		if s.previous == never && (err == nil || len(families) > 0) { // the first, within a second, is the baseline
+			s.keep(second, began, families, err)
 		}
 		return
 	}
@@ -166,8 +178,21 @@ func (s *Sampler) Sample(ctx context.Context) {
 		s.missed++
 		return
 	}
-	s.record(second, families)
-	s.previous, s.complete = second, err == nil && s.left == 0
+	s.keep(second, began, families, err)
+}
+
+// keep stores what a gathering had, and what is to be known of it in the next second. Holds mu.
+func (s *Sampler) keep(second int64, began time.Time, families []*dto.MetricFamily, err error) {
+	complete := s.record(second, families)
+	s.previous, s.complete = second, complete && err == nil
+	s.mark = latest(s.mark, s.began.Round(0).Add(began.Sub(s.began)), began.Round(0)) // by the wall clock
+	s.began = began
+}
+
+// latest returns the latest time that the wall clock can have shown until now: before is what that was at the gathering before, and
+// unset what the clock would show now if nobody had set it since then.
+func latest(before, unset, now time.Time) time.Time {
+	return slices.MaxFunc([]time.Time{before, unset, now}, time.Time.Compare)
 }
 
 // never is a second that precedes all others.

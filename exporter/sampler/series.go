@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -27,19 +28,21 @@ type sampled struct {
 	gathered int64     // second of that total
 }
 
-// record stores the values that were gathered at the end of a second. Holds mu.
-func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
+// record stores the values that were gathered at the end of a second. It reports whether that was all that can be sampled:
+// nothing was left out that may be sampled later. Holds mu.
+func (s *Sampler) record(second int64, families []*dto.MetricFamily) (complete bool) {
 	s.left = 0
+	var invalid int64
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if !s.valid(f, m) {
-				s.left++
+				invalid++
 				continue
 			}
-			x := gathered{f, m, second}
+			x := gathered{f, m, second, s.previous == second-1 && !created(m).Before(s.mark)}
 			switch {
 			case m.Counter != nil:
-				s.add(x, strings.TrimSuffix(f.GetName(), "_total"), m.Counter.GetValue(), nil)
+				s.add(x, f.GetName(), m.Counter.GetValue(), nil)
 			case m.Gauge != nil:
 				s.set(x, m.Gauge.GetValue())
 			case m.Untyped != nil:
@@ -54,6 +57,9 @@ func (s *Sampler) record(second int64, families []*dto.MetricFamily) {
 		}
 	}
 	s.expire(second)
+	complete = s.left == 0
+	s.left += invalid
+	return complete
 }
 
 // gathered is one metric of a gathering.
@@ -61,6 +67,18 @@ type gathered struct {
 	family *dto.MetricFamily
 	metric *dto.Metric
 	second int64
+	isNew  bool // it was created after the gathering of the second before had begun
+}
+
+// created returns the created timestamp of a metric; without one it is long ago.
+func created(m *dto.Metric) time.Time {
+	switch {
+	case m.Counter != nil:
+		return m.Counter.GetCreatedTimestamp().AsTime()
+	case m.Histogram != nil:
+		return m.Histogram.GetCreatedTimestamp().AsTime()
+	}
+	return m.GetSummary().GetCreatedTimestamp().AsTime()
 }
 
 // count returns the number of observations of a histogram.
@@ -89,8 +107,8 @@ func (s *Sampler) valid(f *dto.MetricFamily, m *dto.Metric) bool {
 	return true
 }
 
-// find returns the series of a metric, and makes it if needed. It is nil if there are too many series, or another metric has
-// the same name and labels. Holds mu.
+// find returns the series of a metric, and makes it if needed. It is nil if there are too many series, or the series was
+// another kind of metric, or a Gatherer gives it twice. Holds mu.
 func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
 	s.key = append(append(s.key[:0], s.opts.Prefix...), name...)
 	full := len(s.key)
@@ -100,13 +118,14 @@ func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
 	x := s.series[string(s.key)]
 	if x == nil {
 		x = s.open(string(s.key[:full]), string(s.key), g.family, g.metric, counter)
-		if x != nil && s.complete && s.previous == g.second-1 {
-			x.gathered = g.second - 1 // it is new, so its total was zero
-		}
+		g.isNew = g.isNew || s.complete && s.previous == g.second-1
 	}
 	if x == nil || x.counter != counter || x.to > g.second || x.gathered == g.second {
 		s.left++
 		return nil
+	}
+	if g.isNew && x.gathered < g.second-1 {
+		x.total, x.gathered = 0, g.second-1
 	}
 	return x
 }

@@ -11,11 +11,12 @@ import (
 
 // Sink receives the samples of a scrape.
 type Sink interface {
-	// Labels sets the labels of the samples that follow, sorted by name. The slices are valid during the call.
-	Labels(names, values []string)
+	// Labels sets the labels of the samples that follow, sorted by name, and since when those count that count. The slices are
+	// valid during the call.
+	Labels(names, values []string, began time.Time)
 	Value(m *Metric, v float64)
-	// Histogram is the histogram of response times since began, with exemplars, the fastest first.
-	Histogram(m *Metric, h *node.Histogram, began time.Time, exemplars []collector.Exemplar)
+	// Histogram is the histogram of response times, with exemplars, the fastest first.
+	Histogram(m *Metric, h *node.Histogram, exemplars []collector.Exemplar)
 }
 
 // Gather reads all metrics once and gives them to the sink. The samples of one view were read at one instant.
@@ -41,8 +42,8 @@ func (p *Metrics) Gather(to Sink) {
 		if !s.perView {
 			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
-			to.Labels(s.names[1:], s.values[1:])
-			s.histogram(s.List, s.resource.View().Node(), s.resource.Exemplars())
+			to.Labels(s.names[1:], s.values[1:], s.began())
+			s.histogram(s.List, s.resource.Exemplars())
 		}
 		switch p.by {
 		case byOrigin:
@@ -71,10 +72,14 @@ type scrape struct {
 	h       node.Histogram
 }
 
-// labelled emits a count of the resource by a label value.
+// began is since when the resource counts.
+func (s *scrape) began() time.Time { return s.resource.View().Node().Began() }
+
+// labelled emits a count of the resource by a label value, which is shown from the first count on: it was zero since the resource
+// began.
 func (s *scrape) labelled(value string, n int64) bool {
 	s.values[0], s.values[1] = value, s.resource.Name()
-	s.to.Labels(s.metric.sorted, s.values)
+	s.to.Labels(s.metric.sorted, s.values, s.began())
 	s.to.Value(s.metric, float64(n))
 	return true
 }
@@ -83,7 +88,7 @@ func (s *scrape) labelled(value string, n int64) bool {
 func (s *scrape) optional() {
 	if v, ok := s.metric.Optional(s.resource); ok {
 		s.values[1] = s.resource.Name()
-		s.to.Labels(s.metric.Labels, s.values[1:])
+		s.to.Labels(s.metric.Labels, s.values[1:], s.began())
 		s.to.Value(s.metric, v)
 	}
 }
@@ -92,14 +97,14 @@ func (s *scrape) optional() {
 func (s *scrape) view(name string, view collector.View) bool {
 	v := view.Node()
 	s.values[0], s.values[1] = name, s.resource.Name()
-	s.to.Labels(s.names, s.values[2-len(s.names):])
+	s.to.Labels(s.names, s.values[2-len(s.names):], v.Began())
 	if s.perView {
 		s.reading.Set(v.Snapshot(s.now, &s.h))
 		var exemplars []collector.Exemplar // of a resource, not of a view
 		if s.by == "" {
 			exemplars = s.resource.Exemplars()
 		}
-		s.histogram(s.List, v, exemplars)
+		s.histogram(s.List, exemplars)
 	} else {
 		s.reading.Set(v.Snapshot(s.now, nil))
 	}
@@ -114,8 +119,8 @@ func (s *scrape) total() {
 		return
 	}
 	s.reading.Set(v.Snapshot(s.now, &s.h))
-	s.to.Labels(nil, nil)
-	s.histogram(s.inbound, v, nil)
+	s.to.Labels(nil, nil, v.Began())
+	s.histogram(s.inbound, nil)
 	s.all(s.inbound)
 }
 
@@ -129,10 +134,10 @@ func (s *scrape) all(metrics []*Metric) {
 }
 
 // histogram emits the histogram of a view.
-func (s *scrape) histogram(metrics []*Metric, v *node.View, exemplars []collector.Exemplar) {
+func (s *scrape) histogram(metrics []*Metric, exemplars []collector.Exemplar) {
 	for _, m := range metrics {
 		if m.Type == table.Histogram {
-			s.to.Histogram(m, &s.h, v.Began(), exemplars)
+			s.to.Histogram(m, &s.h, exemplars)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -21,6 +22,7 @@ type series struct {
 	metric *Metric
 	values []string
 	v      float64
+	began  time.Time
 }
 
 // SelfMetrics gives the sink the metrics about windowstat itself: the Collector's own, and those that its parts have published. Series
@@ -34,15 +36,18 @@ func (p *Metrics) SelfMetrics(to Sink) {
 			key := m.Name + "\x00" + strings.Join(values, "\x00")
 			if s := byKey[key]; s != nil {
 				s.v = merge(m.Name, s.v, v)
+				if m.Began.Before(s.began) {
+					s.began = m.Began
+				}
 				return
 			}
-			s := &series{x, slices.Clone(values), v}
+			s := &series{x, slices.Clone(values), v, m.Began}
 			byKey[key] = s
 			order = append(order, s)
 		})
 	}
 	for _, s := range order {
-		to.Labels(s.metric.Labels, s.values)
+		to.Labels(s.metric.Labels, s.values, s.began)
 		to.Value(s.metric, s.v)
 	}
 }

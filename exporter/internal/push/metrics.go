@@ -19,7 +19,7 @@ func (p *Pusher) metrics() []collector.Metric {
 			},
 		}
 	}
-	all := []collector.Metric{
+	return []collector.Metric{
 		{
 			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
 			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write or vm.",
@@ -37,19 +37,13 @@ func (p *Pusher) metrics() []collector.Metric {
 		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t totals) float64 { return float64(t.retries) }),
 		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t totals) float64 { return float64(t.refused) }),
 		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped from the history before they could be pushed.", func(t totals) float64 { return float64(t.lost) }),
-	}
-	return append(all, collector.Metric{
-		Name: "push_last_success_timestamp_seconds", Unit: "seconds", Labels: []string{"target", "way"},
-		Help: "Unix time of the last successful push; none before the first.",
-		Read: func(yield func(float64, ...string)) {
-			p.mu.Lock()
-			at := p.total.succeeded
-			p.mu.Unlock()
-			if !at.IsZero() {
-				yield(float64(at.UnixMilli())/1000, target(p.opts.URL), p.format.Name)
+		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t totals) float64 {
+			if t.succeeded.IsZero() {
+				return 0
 			}
-		},
-	})
+			return float64(t.succeeded.UnixMilli()) / 1000
+		}),
+	}
 }
 
 // Metrics describes the metrics that a [Pusher] publishes about itself, for documentation. They have no values.
