@@ -73,13 +73,19 @@ func (a *response) delivery(next *response) delivery {
 	case a.after == nil:
 		return unconfirmed
 	}
-	switch state, at := a.conn.became(a.after); {
-	case state == connClosedByClient && !a.timedOut(at), state == connUsedAgain:
-		return acknowledged
+	switch state, _ := a.conn.became(a.after); {
+	case a.discarded(), state == connOpen:
+		return unknown
 	case state == connClosedByServer:
 		return unconfirmed
 	}
-	return unknown
+	return acknowledged
+}
+
+// discarded reports whether the connection ended in a way in which the client may have discarded the response.
+func (a *response) discarded() bool {
+	state, at := a.conn.became(a.after)
+	return state == connBroken || state == connClosedByClient && a.timedOut(at)
 }
 
 // timedOut reports whether a connection that the client closed then was closed because the scrape timed out. The client's clock

@@ -44,8 +44,8 @@ import (
 // other, and ten responses are made at a time.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
-// restart assumes that a response was delivered once its last byte was written; if the process was killed before it could
-// save that, within some milliseconds, the response is sent again. A scraper that has read a response and then does not store
+// restart assumes that a response was delivered once its last byte was written, unless its connection ended otherwise before; if
+// the process was killed before it could save that, within some milliseconds, the response is sent again. A scraper that has read a response and then does not store
 // it, because it is over a limit of its own or is killed, has it all the same. Two scrapers that share a cursor name and an
 // address get seconds twice and miss others.
 type Seconds struct {
@@ -211,7 +211,15 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	limit := s.limit(r, &q, a.timeout)
 	var from int64
 	from, limit.Seconds = x.begin(began, open, s.history(), limit.Seconds)
-	a.after = a.conn.begin(r)
+	var then func()
+	if first, ok := s.unix(from); ok && s.log != nil {
+		then = func() {
+			if x.last() == a && a.discarded() {
+				s.save(x, first) // the process may end before the scraper comes again
+			}
+		}
+	}
+	a.after = a.conn.begin(r, then)
 	to, samples, err := s.write(w, r, q, from, open, limit, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)

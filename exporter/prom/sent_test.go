@@ -3,11 +3,14 @@ package prom_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,5 +110,71 @@ func TestPositionIsSavedAfterTheLastByte(t *testing.T) {
 		}
 		_ = conn.Close()
 		server.Close()
+	}
+}
+
+// A scrape times out, and the service is restarted before the next one: the seconds are sent by the next process.
+func TestScrapeTimesOutBeforeARestart(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		read bool
+		want int // seconds in the first response of the next process: the log has one, the others were idle
+	}{{"unread", false, 2}, {"read", true, 1}} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, at := t.TempDir(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			var now atomic.Pointer[time.Time]
+			now.Store(&at)
+			process := func() (w *metriclog.Writer, addr string, stop func()) {
+				o := metriclog.Options{Dir: dir, App: "shop", Logger: slog.New(slog.DiscardHandler)}
+				last, err := metriclog.Last(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := collector.New(collector.Options{Now: func() time.Time { return *now.Load() }, After: last})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w, err = metriclog.New(c, o); err != nil {
+					t.Fatal(err)
+				}
+				c.Resource("resource 0").Block("")
+				page, err := prom.NewSeconds(c, prom.SecondsOptions{Log: w})
+				if err != nil {
+					t.Fatal(err)
+				}
+				server := httptest.NewUnstartedServer(page)
+				plain(server, page)
+				return w, server.Listener.Addr().String(), server.Close
+			}
+			pass := func(d time.Duration) { later := now.Load().Add(d); now.Store(&later) }
+
+			w, addr, stop := process()
+			pass(10 * time.Second)
+			c := dial(t, addr)
+			if c.ask(); tc.read {
+				_ = c.seconds()
+			} else if _, err := c.buf.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			settled()
+			linger := map[bool]int{false: 0, true: -1}[tc.read] // a reset, as if data had been unread
+			if err := c.Conn.(*net.TCPConn).SetLinger(linger); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+			settled()
+			stop()
+			if err := errors.Join(w.Flush(), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+
+			w, addr, stop = process()
+			defer w.Close() //nolint:errcheck // nothing is read of it
+			defer stop()
+			pass(time.Second)
+			if got := dial(t, addr).get(); got != tc.want {
+				t.Errorf("%d seconds, want %d", got, tc.want)
+			}
+		})
 	}
 }

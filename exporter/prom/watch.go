@@ -96,6 +96,7 @@ type aftermath struct {
 	state   connState
 	at      time.Time     // when that was known
 	decided chan struct{} // closed then
+	then    func()        // called before; may be nil
 }
 
 // connState is what became of a connection.
@@ -152,11 +153,17 @@ func (c *conn) Close() error {
 // setState records what became of the connection. The first state stays: it is the cause of those that follow.
 func (c *conn) setState(s connState) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if a := c.after; a != nil && a.state == connOpen {
-		a.state, a.at = s, time.Now()
-		close(a.decided)
+	a := c.after
+	if a == nil || a.state != connOpen {
+		c.mu.Unlock()
+		return
 	}
+	a.state, a.at = s, time.Now()
+	c.mu.Unlock()
+	if a.then != nil {
+		a.then()
+	}
+	close(a.decided)
 }
 
 // became returns what became of the connection after a response, and when.
@@ -166,15 +173,16 @@ func (c *conn) became(a *aftermath) (connState, time.Time) {
 	return a.state, a.at
 }
 
-// begin records the request that is served now, and returns what is to become of the connection afterwards.
-func (c *conn) begin(r *http.Request) *aftermath {
+// begin records the request that is served now, and returns what is to become of the connection afterwards. It calls then, if
+// that is not nil, when it is known.
+func (c *conn) begin(r *http.Request, then func()) *aftermath {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.request, c.onSent, c.goodbye = r, nil, false
-	c.after = &aftermath{decided: make(chan struct{})}
+	c.after = &aftermath{decided: make(chan struct{}), then: then}
 	return c.after
 }
 
