@@ -73,14 +73,12 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// slow is a page that takes its time, so that a server that stands still is often in the middle of a scrape: before the response,
-// and before its end.
+// slow is a page that takes its time to end, so that a server that stands still is often in the middle of a scrape.
 type slow struct{ page http.Handler }
 
 func (x slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(rand.N(1200 * time.Millisecond))
 	x.page.ServeHTTP(w, r)
-	time.Sleep(rand.N(750 * time.Millisecond))
+	time.Sleep(rand.N(1950 * time.Millisecond))
 }
 
 // standStill stops the process for some seconds, again and again.
