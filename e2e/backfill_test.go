@@ -67,7 +67,7 @@ func TestBackfill(t *testing.T) {
 	page := &closable{page: seconds, answered: map[string]int{}}
 	serve(t, page, seconds.Watch(l))
 	config := s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}}) +
-		"storage:\n  tsdb: {out_of_order_time_window: 30m}\n"
+		documented(t, "backfill.md", "out_of_order_time_window", "")
 	path := filepath.Join(s.dir, "config.yml")
 	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
