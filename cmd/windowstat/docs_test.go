@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,5 +65,5 @@ func parseCommand(words []string) error {
 		}
 		return set.Parse(words[1:])
 	}
-	return flag.ErrHelp
+	return fmt.Errorf("there is no command %q", words[0])
 }
