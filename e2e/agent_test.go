@@ -64,7 +64,7 @@ func TestAgents(t *testing.T) {
 	end := begin + agentSeconds
 	p.second = begin
 	p.clock.set(middle(begin))
-	p.live(func() bool { return p.second < end+20 }) // and a scrape more
+	p.live(func() bool { return p.second < end+30 }) // until that has been scraped and forwarded
 	deadline := time.Now().Add(catchUp)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
