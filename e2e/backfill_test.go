@@ -66,13 +66,8 @@ func TestBackfill(t *testing.T) {
 	}
 	page := &closable{page: seconds, answered: map[string]int{}}
 	serve(t, page, seconds.Watch(l))
-	config := s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}}) +
-		"storage:\n  tsdb: {out_of_order_time_window: 30m}\n"
-	path := filepath.Join(s.dir, "config.yml")
-	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s.args = []string{"--config.file=" + path, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
+	s.configure(t, s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}})+
+		documented(t, "backfill.md", "out_of_order_time_window", ""))
 	s.start(t)
 	begin := p.second
 	scraped := func(times int) {

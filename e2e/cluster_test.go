@@ -161,7 +161,7 @@ func (x *storage) startAgent(t *testing.T, jobs ...job) {
 	t.Helper()
 	agent := newServer(t, "vmagent", filepath.Join(x.dir, "vmagent"), true)
 	agent.args = []string{
-		"-httpListenAddr=" + agent.addr, "-promscrape.config=" + agent.writeConfig(t, jobs),
+		"-httpListenAddr=" + agent.addr, "-promscrape.config=" + agent.writeConfig(t, agent.config(jobs)),
 		"-remoteWrite.url=" + x.write, "-remoteWrite.tmpDataPath=" + filepath.Join(agent.dir, "data"),
 	}
 	agent.start(t)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,12 +27,8 @@ func TestFirstCallsOfAResource(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
 	serve(t, page, l)
 	metrics := job{name: "metrics", path: metricsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second}
-	zeros := newServer(t, "prometheus-3-zeros", prometheus3.path(t), false)
-	config := zeros.writeConfig(t, []job{metrics})
-	zeros.args = []string{
-		"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(zeros.dir, "data"), "--web.listen-address=" + zeros.addr,
-		"--enable-feature=created-timestamp-zero-ingestion",
-	}
+	zeros := prepareServer(t, "prometheus-3-zeros", prometheus3, metrics)
+	zeros.args = append(zeros.args, "--enable-feature=created-timestamp-zero-ingestion")
 	zeros.start(t)
 	plain := startServer(t, "prometheus-3", prometheus3, metrics)
 	for name, s := range map[string]*server{"first": zeros, "second": zeros, "third": plain} {

@@ -1,5 +1,5 @@
 // Package e2e tests windowstat against the servers that read it or are pushed to: Prometheus 3.15, Prometheus 2.42,
-// VictoriaMetrics 1.150 and its cluster 1.100 with an agent, the real ones, running on loopback.
+// VictoriaMetrics 1.150 with its agent, and its cluster 1.100 with another, the real ones, running on loopback.
 //
 //	cd e2e && go test -v -timeout 20m ./...
 //
@@ -22,6 +22,9 @@
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
+//   - TestAgents: servers and agents with the configurations of the documentation; the agents forward by remote write.
+//   - TestRecordedPeaks: the recording rule of docs/scale.md.
+//   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation is tried.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
 //   - TestClientGolang: a service that counts with client_golang alone.

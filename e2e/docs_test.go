@@ -1,39 +1,146 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// Every expression that the documentation gives is one that is tried on all servers.
-func TestDocumentedExpressions(t *testing.T) {
-	b, err := os.ReadFile("../docs/seconds.md")
+// A block is one of the documentation.
+type block struct{ page, text string }
+
+// blocks are those in a language.
+func blocks(t *testing.T, language string) (all []block) {
+	t.Helper()
+	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, ok := strings.Cut(string(b), "```promql\n")
-	block, _, closed := strings.Cut(block, "```")
-	if !ok || !closed {
-		t.Fatal("there is no block of expressions")
+	fence := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
+	for _, path := range append(files, "../README.md") {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllStringSubmatch(string(b), -1) {
+			all = append(all, block{filepath.Base(path), m[1]})
+		}
 	}
-	tried := map[string]bool{}
-	for _, e := range expressions {
-		tried[e.right] = true
+	return all
+}
+
+// documented is the configuration of a page that contains a text: with another address in the place of shop:9719.
+func documented(t *testing.T, page, contains, addr string) string {
+	t.Helper()
+	var found []string
+	for _, b := range blocks(t, "yaml") {
+		if b.page == page && strings.Contains(b.text, contains) {
+			found = append(found, strings.ReplaceAll(b.text, "shop:9719", addr))
+		}
 	}
-	// The first of these is right on all servers.
-	tried[strings.ReplaceAll(quantiles[0].expression, "B", `windowstat_persecond_rt_seconds_bucket{resource="checkout"}`)] = true
+	if len(found) != 1 {
+		t.Fatalf("%s has %d configurations with %q", page, len(found), contains)
+	}
+	return found[0]
+}
+
+// Every expression that the documentation gives is one that is tried on all servers.
+func TestDocumentedExpressions(t *testing.T) {
+	tried := map[string]bool{
+		// The first of these is right on all servers.
+		strings.ReplaceAll(quantiles[0].expression, "B", `windowstat_persecond_rt_seconds_bucket{resource="checkout"}`): true,
+	}
+	for _, list := range [][]expression{expressions, ofTargets} {
+		for _, e := range list {
+			tried[e.right] = true
+		}
+	}
 	n := 0
-	for line := range strings.Lines(block) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		n++
-		if !tried[line] {
-			t.Errorf("nobody has tried %s", line)
+	for _, b := range blocks(t, "promql") {
+		for line := range strings.Lines(b.text) {
+			line, _, _ = strings.Cut(line, "#")
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			n++
+			if !tried[line] {
+				t.Errorf("%s: nobody has tried %s; add it to e2e/expressions_test.go", b.page, line)
+			}
 		}
 	}
-	if n < 5 {
+	if n < 10 {
 		t.Errorf("there are %d expressions", n)
 	}
+}
+
+// Every configuration of the documentation is one that what it is for can read.
+func TestDocumentedConfigurations(t *testing.T) {
+	all := blocks(t, "yaml")
+	if len(all) < 7 {
+		t.Errorf("there are %d configurations", len(all))
+	}
+	for _, b := range all {
+		if err := readConfiguration(t, b.text); err != nil {
+			t.Errorf("%s: %v:\n%s", b.page, err, b.text)
+		}
+	}
+}
+
+func readConfiguration(t *testing.T, text string) error {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return err
+	}
+	var keys map[string]any
+	if err := yaml.Unmarshal([]byte(text), &keys); err != nil {
+		return err
+	}
+	has := func(key string) bool { return keys[key] != nil }
+	switch {
+	case has("scrape_configs") && strings.Contains(text, "no_stale_markers"):
+		return run(t.Context(), ".", vmagent.path(t), "-dryRun", "-promscrape.config="+path, "-remoteWrite.url=http://127.0.0.1:1")
+	case has("scrape_configs"), has("storage"), has("remote_write"):
+		return run(t.Context(), ".", promtool.path(t), "check", "config", "--syntax-only", path)
+	case has("groups"):
+		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
+	case keys["kind"] == "ServiceMonitor":
+		return readServiceMonitor(text)
+	}
+	return errors.New("no test reads this configuration; give it a case in e2e/docs_test.go")
+}
+
+// readServiceMonitor knows the fields of the Prometheus operator's resource that the documentation uses.
+func readServiceMonitor(text string) error {
+	var m struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   struct{ Name string }
+		Spec       struct {
+			Selector struct {
+				MatchLabels map[string]string `yaml:"matchLabels"`
+			}
+			Endpoints []struct {
+				Port, Path      string
+				Params          map[string][]string
+				HonorTimestamps bool `yaml:"honorTimestamps"`
+			}
+		}
+	}
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&m); err != nil {
+		return err
+	}
+	if m.APIVersion != "monitoring.coreos.com/v1" || len(m.Spec.Selector.MatchLabels) == 0 || len(m.Spec.Endpoints) != 1 ||
+		!m.Spec.Endpoints[0].HonorTimestamps || m.Spec.Endpoints[0].Path != secondsPath {
+		return fmt.Errorf("it is not what scrapes %s", secondsPath)
+	}
+	return nil
 }

@@ -7,7 +7,7 @@ import "github.com/windowstat/windowstat/exporter/metriclog"
 // A sample with a time of its own is followed by no stale marker. So five minutes after a target has vanished, or stopped
 // to call something, a selector still finds its last second, and adds it to seconds of which it is no part. A range of
 // just under a second finds a second only where it is. It must not be a whole one: Prometheus before 3.0 takes both ends of
-// a range, so at a whole second it would find two. The same is why longer ranges end with 999ms.
+// a range, so at a whole second it would find two. The same is why longer ranges end with 999ms, those of subqueries too.
 type expression struct {
 	what  string
 	right string
@@ -24,10 +24,10 @@ var expressions = []expression{
 		func(f fleet, at int64) float64 { return f.pass(at) },
 	},
 	{
-		"calls of the fleet in the second a quarter of a minute ago, which all servers have read by now",
-		`sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms] offset 15s))`,
-		`sum(windowstat_persecond_pass{resource="checkout"} offset 15s)`,
-		func(f fleet, at int64) float64 { return f.pass(at - 15) },
+		"calls of the fleet in the second twenty seconds ago, which all servers have read by now",
+		`sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms] offset 20s))`,
+		`sum(windowstat_persecond_pass{resource="checkout"} offset 20s)`,
+		func(f fleet, at int64) float64 { return f.pass(at - 20) },
 	},
 	{
 		"how many targets were there in this second",
@@ -37,14 +37,20 @@ var expressions = []expression{
 	},
 	{
 		"calls in the fleet's busiest second of the last five minutes",
-		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[5m:1s])`,
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[4m59s999ms:1s])`,
 		`max_over_time(sum(windowstat_persecond_pass{resource="checkout"})[5m:1s])`,
 		func(f fleet, at int64) float64 { return highest(at, 300, f.pass) },
 	},
 	{
 		"the same; it is not the sum of the targets' busiest seconds",
-		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[5m:1s])`,
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[4m59s999ms:1s])`,
 		`sum(max_over_time(windowstat_persecond_pass{resource="checkout"}[5m]))`,
+		func(f fleet, at int64) float64 { return highest(at, 300, f.pass) },
+	},
+	{
+		"the same; it is not one of 301 seconds",
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[4m59s999ms:1s])`,
+		`max_over_time(sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms]))[5m:1s])`,
 		func(f fleet, at int64) float64 { return highest(at, 300, f.pass) },
 	},
 	{
@@ -67,21 +73,14 @@ var expressions = []expression{
 	},
 	{
 		"in how many seconds of the last five minutes the fleet had more than 400 calls",
-		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[5m:1s])`,
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[4m59s999ms:1s])`,
 		`count_over_time((sum(windowstat_persecond_pass{resource="checkout"}) > 400)[5m:1s])`,
-		func(f fleet, at int64) float64 {
-			return total(at, 300, func(second int64) float64 {
-				if f.pass(second) > 400 {
-					return 1
-				}
-				return 0
-			})
-		},
+		busy,
 	},
 	{
 		"the share of refused calls in the second of the last five minutes where it was highest",
 		`max_over_time((sum(last_over_time(windowstat_persecond_block{resource="checkout"}[999ms])) / ` +
-			`sum(last_over_time({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}[999ms])))[5m:1s])`,
+			`sum(last_over_time({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}[999ms])))[4m59s999ms:1s])`,
 		`max_over_time((sum(windowstat_persecond_block{resource="checkout"}) / ` +
 			`sum({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}))[5m:1s])`,
 		func(f fleet, at int64) float64 {
@@ -93,10 +92,47 @@ var expressions = []expression{
 			})
 		},
 	},
+	{
+		"the same; they are not 301 seconds",
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[4m59s999ms:1s])`,
+		`count_over_time((sum(last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])) > 400)[5m:1s])`,
+		busy,
+	},
 }
 
-// A fleet is what the metric logs of some targets have of one resource, by Unix second.
-type fleet []map[int64]metriclog.Row
+// ofTargets are expressions that have an answer for each target.
+var ofTargets = []expression{
+	{
+		"how many of the last ten minutes' seconds of a target are there",
+		`count_over_time(windowstat_persecond_pass{resource="checkout"}[9m59s999ms])`,
+		`count_over_time(windowstat_persecond_pass{resource="checkout"}[10m])`,
+		func(f fleet, at int64) float64 { return total(at, 600, f.targets) },
+	},
+	{
+		"the newest second of a target",
+		`last_over_time(windowstat_persecond_pass{resource="checkout"}[1h])`,
+		`last_over_time(windowstat_persecond_pass{resource="checkout"}[999ms])`,
+		func(f fleet, at int64) float64 {
+			for f.targets(at) == 0 {
+				at--
+			}
+			return f.pass(at)
+		},
+	},
+}
+
+// busy is how many seconds of the last five minutes had more than 400 calls.
+func busy(f fleet, at int64) float64 {
+	return total(at, 300, func(second int64) float64 {
+		if f.pass(second) > 400 {
+			return 1
+		}
+		return 0
+	})
+}
+
+// A fleet is what the metric logs of some targets have of one resource, by address and Unix second.
+type fleet map[string]map[int64]metriclog.Row
 
 func (f fleet) pass(second int64) (sum float64) {
 	for _, target := range f {

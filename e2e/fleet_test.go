@@ -3,12 +3,14 @@ package e2e
 import (
 	"log/slog"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
 )
 
 // When what happens in the run of [TestExpressions], in seconds from its beginning.
@@ -17,6 +19,10 @@ const (
 	vanish     = 28 // when all servers have read that
 	secondPeak = 35 // the busiest second of the other
 	fleetEnd   = 50
+
+	// What was before the run: the target that stays has been there for longer than any range is.
+	fleetPast = 660
+	pastPeak  = -275 // when a range of five minutes begins at a moment that is asked about
 )
 
 const fleetMetric = `windowstat_persecond_pass{resource="checkout"}`
@@ -26,18 +32,26 @@ const fleetMetric = `windowstat_persecond_pass{resource="checkout"}`
 func TestExpressions(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
-	stays := newTarget(t, begin, func(k int64) count {
-		if k == secondPeak {
+	stays := newTarget(t, begin, fleetPast, func(k int64) count {
+		switch {
+		case k == secondPeak:
 			return count{450, 90}
+		case k == pastPeak:
+			return count{900, 0}
+		case k < 0:
+			return count{401 + int(-k%5), 0}
 		}
 		return count{20 + int(k%7), int(k % 3)}
 	})
-	vanishes := newTarget(t, begin, func(k int64) count {
+	vanishes := newTarget(t, begin, 0, func(k int64) count {
 		if k == firstPeak {
 			return count{400, 2}
 		}
 		return count{30 + int(k%5), int(k % 4)}
 	})
+	for stays.second < vanishes.second {
+		stays.tick()
+	}
 	servers := startServers(t, job{
 		name: "fleet", path: secondsPath, targets: []string{stays.addr, vanishes.addr}, interval: 5 * time.Second,
 	})
@@ -50,59 +64,74 @@ func TestExpressions(t *testing.T) {
 		}
 		return stays.second < begin.Unix()+fleetEnd
 	})
-	logs := fleet{stays.rows(t), vanishes.rows(t)}
-	off := make([]float64, len(expressions)) // how much the naive ones are
+	logs := fleet{stays.addr: stays.rows(t), vanishes.addr: vanishes.rows(t)}
+	all := slices.Concat(expressions, ofTargets)
+	off := make([]float64, len(all)) // how much the naive ones are
 
 	deadline := time.Now().Add(catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			await(t, s, fleetMetric, stays.second, deadline)
 			sums := values{"": {}}
-			for second := begin.Unix(); second < stays.second; second++ {
+			for second := begin.Unix() - fleetPast; second < stays.second; second++ {
 				sums[""][second] = logs.pass(second)
 			}
-			checkSamples(t, s, "sum(last_over_time("+fleetMetric+"[999ms]))[2m:1s]", sums, stays.second)
-			for i, x := range expressions {
-				off[i] = max(off[i], x.check(t, s, logs, begin.Unix()))
+			checkSamples(t, s, "sum(last_over_time("+fleetMetric+"[999ms]))[15m:1s]", sums, stays.second)
+			for i, x := range all {
+				if i < len(expressions) {
+					off[i] = max(off[i], x.check(t, s, "", logs, begin.Unix()))
+					continue
+				}
+				for addr, rows := range logs {
+					off[i] = max(off[i], x.check(t, s, addr, fleet{addr: rows}, begin.Unix()))
+				}
 			}
 			checkCounters(t, s)
 		})
 	}
-	for i, x := range expressions {
+	for i, x := range all {
 		if off[i] == 0 {
 			t.Errorf("this is always right, too: %s", x.naive)
 		}
 	}
 }
 
-// check evaluates an expression as of some moments of the run, and returns how much the naive one was off, at most.
-func (x expression) check(t *testing.T, s *server, f fleet, begin int64) (off float64) {
+// check evaluates an expression as of some moments of the run, and returns how much the naive one was off, at most. The fleet
+// is one target, if there is its address.
+func (x expression) check(t *testing.T, s *server, addr string, f fleet, begin int64) (off float64) {
 	t.Helper()
 	for _, k := range []int64{17, firstPeak, firstPeak + 1, 25, firstPeak + 10, 34, secondPeak, secondPeak + 1, secondPeak + 10, fleetEnd - 1} {
 		want := x.want(f, begin+k)
 		for _, part := range []float64{0, 0.5} {
 			at := float64(begin+k) + part
-			if got := s.valueAt(t, x.right, at); math.Abs(got-want) > 1e-9 {
+			if got := s.valuesAt(t, x.right, at)[addr]; math.Abs(got-want) > 1e-9 {
 				t.Errorf("%s, %v s from the beginning: %s is %v; it should be %v", x.what, float64(k)+part, x.right, got, want)
 			}
-			off = max(off, math.Abs(s.valueAt(t, x.naive, at)-want))
+			off = max(off, math.Abs(s.valuesAt(t, x.naive, at)[addr]-want))
 		}
 	}
 	t.Logf("off by up to %.4g: %s", off, x.naive)
 	return off
 }
 
-// valueAt is the answer to an expression as of a Unix time; no answer is 0.
+// valuesAt are the answers to an expression as of a Unix time, by target; no answer is 0.
+func (s *server) valuesAt(t *testing.T, expression string, at float64) map[string]float64 {
+	t.Helper()
+	found := map[string]float64{}
+	for _, x := range s.queryAt(t, expression, at) {
+		instance := x.Metric["instance"]
+		if _, ok := found[instance]; ok {
+			t.Fatalf("%s: %s has several results for %q", s.name, expression, instance)
+		}
+		found[instance] = x.Value.value
+	}
+	return found
+}
+
+// valueAt is the answer to an expression that has one for all targets.
 func (s *server) valueAt(t *testing.T, expression string, at float64) float64 {
 	t.Helper()
-	result := s.queryAt(t, expression, at)
-	if len(result) == 0 {
-		return 0
-	}
-	if len(result) > 1 {
-		t.Fatalf("%s: %s has %d results", s.name, expression, len(result))
-	}
-	return result[0].Value.value
+	return s.valuesAt(t, expression, at)[""]
 }
 
 // A target is paced statistics with a page and a metric log.
@@ -113,10 +142,12 @@ type target struct {
 	log  *metriclog.Writer
 }
 
-// newTarget makes one that does something in the second k of the run.
-func newTarget(t *testing.T, begin time.Time, calls func(k int64) count) *target {
+// newTarget makes one that does something in the second k of the run, from some seconds before it on.
+func newTarget(t *testing.T, begin time.Time, past int64, calls func(k int64) count) *target {
 	t.Helper()
-	x := &target{paced: newPaced(t, begin, []string{"checkout"}, collector.Options{})}
+	x := &target{paced: newPaced(t, time.Unix(begin.Unix()-past, 0), []string{"checkout"}, collector.Options{
+		Windows: node.Options{History: 15 * time.Minute},
+	})}
 	x.calls = func(_ int, second int64) count { return calls(second - begin.Unix()) }
 	var err error
 	x.log, err = metriclog.New(x.stats, metriclog.Options{Dir: t.TempDir(), App: "fleet", Logger: slog.New(slog.DiscardHandler)})

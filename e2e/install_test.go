@@ -24,6 +24,7 @@ var (
 	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
 	prometheus2 = program{"prometheus-2.42.0", unpackPrometheus}
 	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
+	vmagent     = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
 	// A directory of four executables.
 	cluster = program{"victoria-metrics-cluster-1.100.0", buildVictoria("v1.100.0-cluster", "vmstorage", "vminsert", "vmselect", "vmagent")}
 )
@@ -154,7 +155,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, victoria, cluster, prometheus3, promtool} {
+	for _, p := range []program{prometheus2, victoria, vmagent, cluster, prometheus3, promtool} {
 		p.path(t)
 	}
 }

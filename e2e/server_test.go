@@ -62,7 +62,23 @@ func startServer(t *testing.T, name string, p program, jobs ...job) *server {
 func prepareServer(t *testing.T, name string, p program, jobs ...job) *server {
 	t.Helper()
 	s := newServer(t, name, p.path(t), p.name == victoria.name)
-	config, data := s.writeConfig(t, jobs), filepath.Join(s.dir, "data")
+	s.configure(t, s.config(jobs))
+	return s
+}
+
+// startConfigured starts a server with a configuration, and waits until it is ready.
+func startConfigured(t *testing.T, name string, p program, config string) *server {
+	t.Helper()
+	s := newServer(t, name, p.path(t), p.name == victoria.name)
+	s.configure(t, config)
+	s.start(t)
+	return s
+}
+
+// configure gives the server its arguments.
+func (s *server) configure(t *testing.T, text string) {
+	t.Helper()
+	config, data := s.writeConfig(t, text), filepath.Join(s.dir, "data")
 	s.args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + s.addr, "--web.enable-remote-write-receiver"}
 	if s.isVictoria {
 		s.args = []string{
@@ -71,7 +87,6 @@ func prepareServer(t *testing.T, name string, p program, jobs ...job) *server {
 			"-search.latencyOffset=0s", // a query is answered as of now, not as of half a minute ago
 		}
 	}
-	return s
 }
 
 // newServer makes a server that is to be started. What it holds is thrown away when the test ends.
@@ -89,10 +104,10 @@ func newServer(t *testing.T, name, executable string, isVictoria bool) *server {
 	return s
 }
 
-func (s *server) writeConfig(t *testing.T, jobs []job) (path string) {
+func (s *server) writeConfig(t *testing.T, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(s.dir, "config.yml")
-	if err := os.WriteFile(path, []byte(s.config(jobs)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -23,6 +23,10 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
+func commands() []*cli.Command {
+	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand()}
+}
+
 // run is main with everything given; it returns the exit status: 0, 1 if the command failed, 2 if its arguments are
 // wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -31,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// A comma may stand in a value.
 		DisableSliceFlagSeparator: true,
 		Usage:                     "exact, second-by-second statistics of what a service does",
-		Commands:                  []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand()},
+		Commands:                  commands(),
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		HideVersion:               true,

@@ -78,7 +78,8 @@ func (v view) added(histogram string) string {
 }
 
 // peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,
-// however long the time, so a burst is as tall at a day as at five minutes.
+// however long the time, so a burst is as tall at a day as at five minutes. Prometheus before 3.0 includes both ends of the time,
+// and may show one in two points: Grafana has no variable for an interval less a millisecond.
 func peak(inSecond, time string) string {
 	return "max_over_time((" + inSecond + ")[" + time + ":1s])"
 }

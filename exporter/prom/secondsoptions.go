@@ -21,10 +21,12 @@ type SecondsOptions struct {
 	Namespace string
 	// MaxSamples is the most samples in a response, [DefaultMaxSamples] if zero; a response has at least one second. A scraper
 	// that was away for long catches up in several responses, each small enough to be ingested before its scrape times out.
-	// With a scrape timeout below ten seconds the limit is proportionally lower.
+	// With a scrape timeout below ten seconds the limit is proportionally lower. It must be below a sample_limit of the server,
+	// which reads a response and then discards all of it.
 	MaxSamples int
 	// MaxBytes is about the largest response before compression, [DefaultMaxBytes] if zero; a sample has some 80 bytes. Unless
-	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB.
+	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB. It must
+	// be well below a body_size_limit of the server, too.
 	MaxBytes int
 	// MaxCursors is the most scrapers at a time, [DefaultMaxCursors] if zero. One that is idle for an hour makes room for
 	// another.

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// A block without a language, or code within a sentence.
+	code = regexp.MustCompile("(?ms)^```\n.*?^```$|`[^`\n]+`")
+	// A command that stands there.
+	documented = regexp.MustCompile("(?m)^`?(?:windowstat|go run \\./cmd/windowstat) ([^`\n]+)")
+	// A word of a command, or one in quotes.
+	word = regexp.MustCompile(`'[^']*'|[^\s']+`)
+)
+
+// The commands of the documentation exist, with their flags.
+func TestCommandsOfDocumentation(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range append(files, "../../README.md", "../../dashboards/README.md") {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := strings.ReplaceAll(string(b), "\\\n", " ") // a command may go on in the next line
+		for _, m := range documented.FindAllStringSubmatch(strings.Join(code.FindAllString(page, -1), "\n"), -1) {
+			n++
+			line, _, _ := strings.Cut(m[1], "  #")
+			line, _, _ = strings.Cut(line, ">")
+			if err := parseCommand(word.FindAllString(line, -1)); err != nil {
+				t.Errorf("%s: windowstat %s: %v", path, line, err)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("there are only %d commands", n)
+	}
+}
+
+// parseCommand parses the flags of a command, and does not run it.
+func parseCommand(words []string) error {
+	if words[0] == "--help" {
+		return nil
+	}
+	for _, c := range commands() {
+		if c.Name != words[0] {
+			continue
+		}
+		set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+		set.SetOutput(io.Discard)
+		for _, f := range c.Flags {
+			if err := f.Apply(set); err != nil {
+				return err
+			}
+		}
+		return set.Parse(words[1:])
+	}
+	return fmt.Errorf("there is no command %q", words[0])
+}

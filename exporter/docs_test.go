@@ -1,0 +1,129 @@
+package exporter_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fence finds the blocks of a page: their language, and their text.
+var fence = regexp.MustCompile("(?ms)^```([^`\n]*)\n(.*?)^```$")
+
+// surroundings declare what the Go blocks of the documentation take from the code around them.
+const surroundings = `
+	err      error
+	rows     any
+	q, id    string
+	ctx      context.Context
+	c        *collector.Collector
+	x        *exporter.Exporter
+	mux      *http.ServeMux
+	listener net.Listener
+	registry *prometheus.Registry
+	charge   func(context.Context) error
+	run      func() error
+	work     func(context.Context, *collector.Resource)
+	db       interface {
+		Load(ctx context.Context, id string) error
+		Query(ctx context.Context, q string) (any, error)
+	}
+`
+
+// imported are the packages that Go blocks use.
+var imported = []string{
+	"context", "errors", "log", "net", "net/http", "os", "os/signal", "syscall", "time",
+	"github.com/prometheus/client_golang/prometheus",
+	module + "collector", module + "collector/httpstat", module + "exporter", module + "exporter/metriclog",
+	module + "exporter/prom", module + "exporter/remote", module + "exporter/sampler",
+}
+
+// documents are the pages for users.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d pages: %v", len(files), err)
+	}
+	return append(files, "../README.md")
+}
+
+// Every block of the documentation is in a language that a test reads, and every Go block compiles: as statements, with the
+// imports and the surroundings that are declared here.
+func TestBlocksOfDocumentation(t *testing.T) {
+	compile := newCompiler(t)
+	n := 0
+	for _, path := range documents(t) {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(page), "\n```")%2 != 0 {
+			t.Errorf("%s: a block does not end", path)
+		}
+		for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
+			switch language, text := m[1], m[2]; language {
+			case "": // pictures, and commands, which are for the test of cmd/windowstat
+			case "yaml", "promql", "nginx": // for those of e2e
+			case "go":
+				n++
+				if err := compile(text); err != nil {
+					t.Errorf("%s: %v; if the code around the block is missing, declare it in exporter/docs_test.go:\n%s", path, err, text)
+				}
+			default:
+				t.Errorf("%s: no test reads blocks in %q; give it a case in exporter/docs_test.go:\n%s", path, language, text)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("there are only %d Go blocks", n)
+	}
+}
+
+// newCompiler returns a function that checks the types of some statements. A variable may be left unused.
+func newCompiler(t *testing.T) (compile func(block string) error) {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, imported...)...)
+	out, err := list.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		t.Fatalf("%v: %s", err, exit.Stderr)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	exported := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		exported[path] = file
+	}
+	files := token.NewFileSet()
+	load := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) })
+	var imports strings.Builder
+	for _, path := range imported {
+		fmt.Fprintf(&imports, "import %q\n", path)
+	}
+	return func(block string) error {
+		source := "package docs\n" + imports.String() + "var (" + surroundings + ")\nfunc _() {\n//line block:1\n" + block + "}\n"
+		file, err := parser.ParseFile(files, "block.go", source, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		config := types.Config{Importer: load, Error: func(err error) {
+			if x := (types.Error{}); !errors.As(err, &x) || !x.Soft { // soft is what is unused
+				errs = append(errs, err)
+			}
+		}}
+		_, _ = config.Check("docs", files, []*ast.File{file}, nil) // its errors are in errs
+		return errors.Join(errs...)
+	}
+}
