@@ -187,7 +187,7 @@ func TestPushToAPathThatIsNotThereYet(t *testing.T) {
 // A Pusher that is told to run again sends nothing twice, and does not mix what may have arrived with what was not sent.
 func TestNothingIsLeftOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := newJob(t, Options{Drain: time.Second, Interval: 3 * time.Second})
+		j := newJob(t, Options{Drain: time.Second, Interval: 3 * time.Second, MaxSamples: 20})
 		j.after = func(*http.Request) (*http.Response, error) { return answer(503, "") }
 		if err := j.run(t, 5*time.Second); err == nil {
 			t.Error("nothing is unknown")
