@@ -46,7 +46,7 @@ func (l *lines) Body() ([]byte, error) {
 type receiver struct {
 	mu       sync.Mutex
 	stored   map[string]float64 // by series and time
-	latest   map[string]sample // of each series
+	latest   map[string]sample  // of each series
 	requests int
 	before   func(r *http.Request) (*http.Response, error) // nil and nil is to go on
 	after    func(r *http.Request) (*http.Response, error)

@@ -63,4 +63,3 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	return min(max(d, 0), time.Minute)
 }
-
