@@ -20,6 +20,8 @@
 //   - TestQuantiles: the response times of each second, and what to ask for a quantile of one.
 //   - TestShortJob: a job of three seconds pushes everything that it did.
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
+//   - TestPushWeather: pushes through proxies that fail before and after a server has stored a request.
+//   - TestPushOfTwoWriters: two processes push to the same series.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
 //   - TestAgents: servers and agents with the configurations of the documentation; the agents forward by remote write.

@@ -109,13 +109,20 @@ func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
 		return nil
 	}
 	if result != (backfill.WriteResult{}) {
-		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent: %s to %s\n", result.Written, result.Refused, result.Left,
+		unconfirmed := ""
+		if result.Unconfirmed > 0 {
+			unconfirmed = fmt.Sprintf(", %d unconfirmed", result.Unconfirmed)
+		}
+		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent%s: %s to %s\n", result.Written, result.Refused, result.Left, unconfirmed,
 			found.First.In(s.zone).Format(timeLayout), found.Last.In(s.zone).Format(timeLayout)); e != nil {
 			err = errors.Join(err, e)
 		}
 	}
 	if err == nil && result.Refused > 0 {
 		err = fmt.Errorf("%d samples were refused; is the server's out_of_order_time_window long enough? For what is older there is --format openmetrics", result.Refused)
+	}
+	if err == nil && result.Unconfirmed > 0 {
+		err = fmt.Errorf("whether %d samples arrived is unknown; fill the gap again if the server accepts samples out of order", result.Unconfirmed)
 	}
 	return several(err)
 }

@@ -148,7 +148,10 @@ windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323
 	verdict := http.StatusNoContent
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		answers.Add(1)
+		if answers.Add(1) == 2 { // the same again, after 503
+			http.Error(w, "out of order sample", http.StatusBadRequest)
+			return
+		}
 		w.WriteHeader(verdict)
 	}))
 	defer server.Close()
@@ -166,6 +169,11 @@ windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323
 		if status != tc.status || !strings.HasPrefix(out, tc.stdout) || !strings.Contains(stderr, tc.stderr) || answers.Load() != 1 {
 			t.Errorf("%d: status %d, %d requests\n%s%s", tc.verdict, status, answers.Load(), out, stderr)
 		}
+	}
+	verdict = http.StatusServiceUnavailable
+	answers.Store(0)
+	if status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+hole); status != 1 || !strings.HasPrefix(out, "0 samples were written, 0 refused, 0 not sent, 48 unconfirmed:") || !strings.Contains(stderr, "whether 48 samples arrived is unknown") {
+		t.Errorf("unconfirmed: status %d, %s%s", status, out, stderr)
 	}
 	verdict = http.StatusBadRequest // a hole in which the resource has no row, and so is zero
 	idle := "--dir=" + dir + "  --app=shop  --resource=checkout  --from=1767323046  --to=1767323046  --label=job=j  --label=instance=i  --remote-write=" + server.URL

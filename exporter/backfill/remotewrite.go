@@ -31,8 +31,8 @@ func CheckRemoteWrite(o remote.Options) error {
 // Client, Timeout, MaxSamples and Logger.
 //
 // A failed request is retried for two minutes. After that, or when the server rejects the URL or the credentials, or ctx ends,
-// the remaining samples are counted and not sent; the error is the reason. Samples that the server refuses are counted, and are
-// no error.
+// the remaining samples are counted and not sent; the error is the reason. Samples that the server refuses, or that may have
+// arrived in an attempt whose result is unknown, are counted, and are no error.
 func (g *Gap) RemoteWrite(ctx context.Context, o remote.Options) (Scan, WriteResult, error) {
 	const batch = 20_000 // bounds how many samples are refused with one that is too old
 	scan, err := g.scan(ctx)

@@ -14,6 +14,9 @@
 //
 // # Caveats
 //
-// A request whose result is unknown is sent again, and VictoriaMetrics stores its samples twice, unless it has
-// -dedup.minScrapeInterval=1ms. The last seconds of a killed process are not sent.
+// A request whose result is unknown (5xx, a timeout, a broken connection) is sent again, and VictoriaMetrics stores its samples
+// twice, unless it has -dedup.minScrapeInterval=1ms; windowstat_push_resent_samples_total counts them. A request that got 500
+// thirty-one times is given up, and so is the last one of a process if it got no response: they may have arrived, and
+// windowstat_push_unconfirmed_samples_total counts them. Samples that are rejected are counted by
+// windowstat_push_refused_samples_total. The last seconds of a killed process are not sent.
 package vmpush

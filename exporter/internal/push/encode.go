@@ -6,8 +6,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// request is sent in one attempt, and resent unchanged: a server that has it rejects it as a whole, and would reject new
-// samples with it.
+// request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
+// would reject new samples with it.
 type request struct {
 	enc     Encoder
 	body    []byte
@@ -26,22 +26,28 @@ type batch struct {
 	all      []*request // reused
 }
 
-// encode makes the requests for the seconds in [from, to).
-func (p *Pusher) encode(from, to int64) {
+// encode makes the requests for the seconds in [from, to), or for fewer if a stream emits fewer. It reports false if one emits
+// none.
+func (p *Pusher) encode(from, to int64) bool {
 	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
-	for reached := from - 1; reached != to; { // again with fewer seconds, if a stream emits fewer than those before it
-		if reached >= from {
-			to = reached
-		}
+	for {
 		s.n = 0
 		s.begin()
-		reached = to
+		reached := to
 		for i, stream := range p.streams {
 			reached = stream.Emit(p.selection(i), from, reached, seconds.Limit{Seconds: to - from}, &s)
 		}
+		if reached <= from {
+			return false
+		}
+		if reached >= to {
+			break
+		}
+		to = reached // again with fewer seconds, so that all streams have the same
 	}
 	s.finish()
 	p.batch.to, p.batch.requests = to, p.batch.all[:s.n]
+	return true
 }
 
 // splitter is a Sink that splits series into requests and adds the common labels.

@@ -31,12 +31,14 @@ func (p *Pusher) metrics() []collector.Metric {
 				yield(float64(max(open-next, 0)), target(p.opts.URL), p.format.Name)
 			},
 		},
-		metric("push_seconds_total", "seconds", "Seconds that were pushed.", func(t totals) float64 { return float64(t.seconds) }),
-		metric("push_samples_total", "", "Samples that were pushed.", func(t totals) float64 { return float64(t.samples) }),
-		metric("push_bytes_total", "bytes", "Bytes that were pushed, compressed.", func(t totals) float64 { return float64(t.bytes) }),
-		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t totals) float64 { return float64(t.retries) }),
+		metric("push_seconds_total", "seconds", "Seconds that were sent. Some of their samples may be refused or unconfirmed.", func(t totals) float64 { return float64(t.seconds) }),
+		metric("push_samples_total", "", "Samples that the server accepted.", func(t totals) float64 { return float64(t.samples) }),
+		metric("push_unconfirmed_samples_total", "", "Samples that may have arrived, not counted as accepted: after an attempt without a clear result the server rejected them as duplicates or out of order, or gave no clear result any more.", func(t totals) float64 { return float64(t.unconfirmed) }),
+		metric("push_resent_samples_total", "", "Accepted samples that an earlier attempt may have stored, too; VictoriaMetrics without deduplication then has them twice.", func(t totals) float64 { return float64(t.resent) }),
 		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t totals) float64 { return float64(t.refused) }),
-		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped from the history before they could be pushed.", func(t totals) float64 { return float64(t.lost) }),
+		metric("push_bytes_total", "bytes", "Bytes that the server accepted, compressed.", func(t totals) float64 { return float64(t.bytes) }),
+		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t totals) float64 { return float64(t.retries) }),
+		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped, as a whole or in part, before they could be sent.", func(t totals) float64 { return float64(t.lost) }),
 		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t totals) float64 {
 			if t.succeeded.IsZero() {
 				return 0

@@ -44,7 +44,8 @@ type Options struct {
 	Interval time.Duration
 	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// MaxSamples is the most samples in a request, [DefaultMaxSamples] if zero; a series with all its seconds stays together.
+	// MaxSamples is the most samples in a request, [DefaultMaxSamples] if zero; a series with all its seconds stays together. A
+	// request that the server or a proxy finds too large (413) is refused.
 	MaxSamples int
 	// Drain limits how long Run sends after its context has ended, [DefaultDrain] if zero.
 	Drain time.Duration

@@ -121,13 +121,31 @@ func (p *Pusher) drain(stop stopTime) error {
 	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stop.at), time.Second))
 	defer cancel()
 	p.push(ctx, stop.second.Index+1)
+	return p.abandon(stop.second.Index + 1)
+}
+
+// abandon counts what was not settled before the second end. Of a batch only the request that was being sent may have arrived.
+func (p *Pusher) abandon(end int64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left := stop.second.Index + 1 - p.next; left > 0 {
-		p.total.lost += left
-		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
+	rest := p.batch.requests
+	if len(rest) > 0 && rest[0].mayHave {
+		p.total.unconfirmed += int64(rest[0].samples)
+		err = fmt.Errorf("whether %d samples arrived at %s is unknown", rest[0].samples, p.opts.URL)
+		if len(rest) == 1 {
+			p.settle()
+		}
 	}
-	return nil
+	if left := end - p.next; left > 0 {
+		p.total.lost += left
+		lost := fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
+		if err != nil {
+			lost = fmt.Errorf("%w; %w", lost, err)
+		}
+		err = lost
+	}
+	p.next, p.batch.requests = max(p.next, end), nil
+	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -158,16 +176,27 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 			if from >= open {
 				return
 			}
-			p.encode(from, min(open, from+p.batchSeconds()))
+			if !p.encode(from, min(open, from+p.batchSeconds())) {
+				p.fail(errStuck)
+				return // until the next interval
+			}
 		}
 		if !p.send(ctx) {
 			return // ctx ended
 		}
 		p.mu.Lock()
-		p.total.seconds += p.batch.to - p.next
-		p.next = p.batch.to
+		p.settle()
 		p.mu.Unlock()
 	}
+}
+
+// errStuck is a mistake in a stream.
+var errStuck = errors.New("a stream has no more seconds")
+
+// settle counts the seconds of the batch. mu must be held.
+func (p *Pusher) settle() {
+	p.total.seconds += p.batch.to - p.next
+	p.next = p.batch.to
 }
 
 // expire drops the seconds that are no longer in the history, and returns the first one to send. A batch that was encoded is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -40,19 +41,19 @@ func (l *lines) Body() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// receiver accepts samples as Prometheus does: a request with a sample out of order gets 400, though its other samples are
-// stored. A test decides what happens before and after that.
+// receiver accepts samples as Prometheus does: a request with a sample out of order is refused as a whole. A test decides what
+// happens before and after that.
 type receiver struct {
 	mu       sync.Mutex
 	stored   map[string]float64 // by series and time
-	latest   map[string]int64
+	latest   map[string]sample  // of each series
 	requests int
 	before   func(r *http.Request) (*http.Response, error) // nil and nil is to go on
 	after    func(r *http.Request) (*http.Response, error)
 }
 
 func newReceiver() *receiver {
-	return &receiver{stored: map[string]float64{}, latest: map[string]int64{}}
+	return &receiver{stored: map[string]float64{}, latest: map[string]sample{}}
 }
 
 func answer(status int, body string, header ...string) (*http.Response, error) {
@@ -91,31 +92,54 @@ func (s *receiver) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (s *receiver) store(body []byte) (*http.Response, error) {
+	samples, err := parse(body)
+	if err != nil {
+		return answer(http.StatusBadRequest, err.Error())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	refused := false
+	latest := map[string]sample{}
+	for _, x := range samples {
+		last, ok := latest[x.series]
+		if !ok {
+			last = s.latest[x.series]
+		}
+		switch {
+		case x.unix < last.unix:
+			return answer(http.StatusBadRequest, "out of order sample\n")
+		case x.unix == last.unix && x.value != last.value:
+			return answer(http.StatusBadRequest, "duplicate sample for timestamp\n")
+		}
+		latest[x.series] = x
+	}
+	maps.Copy(s.latest, latest)
+	for _, x := range samples {
+		s.stored[fmt.Sprint(x.series, " ", x.unix)] = x.value
+	}
+	return answer(http.StatusNoContent, "")
+}
+
+// sample is a line of a body.
+type sample struct {
+	series string
+	unix   int64
+	value  float64
+}
+
+func parse(body []byte) (samples []sample, err error) {
 	for line := range strings.Lines(string(body)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		i := strings.LastIndex(line, "} ") + 1
-		var v float64
-		var ms int64
-		if _, err := fmt.Sscan(line[i:], &v, &ms); err != nil {
-			return answer(http.StatusBadRequest, err.Error())
+		x := sample{series: line[:i]}
+		if _, err := fmt.Sscan(line[i:], &x.value, &x.unix); err != nil {
+			return nil, err
 		}
-		series := line[:i]
-		if ms <= s.latest[series] {
-			refused = true
-			continue
-		}
-		s.latest[series] = ms
-		s.stored[fmt.Sprint(series, " ", ms/1000)] = v
+		x.unix /= 1000
+		samples = append(samples, x)
 	}
-	if refused {
-		return answer(http.StatusBadRequest, "out of order sample")
-	}
-	return answer(http.StatusNoContent, "")
+	return samples, nil
 }
 
 // job is a service that pushes.
@@ -438,7 +462,7 @@ func TestPushToASlowServer(t *testing.T) {
 	}
 }
 
-// A request that always gets 500 is given up, and later ones arrive.
+// A request that always gets 500 is given up, and later ones arrive. Nobody knows whether the server has it.
 func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, Options{})
@@ -451,7 +475,7 @@ func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 		if err := j.run(t, 200*time.Second); err != nil {
 			t.Error(err)
 		}
-		if s := j.counts(); s["push_refused_samples_total"] == 0 || s["push_lag_seconds"] > 1 {
+		if s := j.counts(); s["push_unconfirmed_samples_total"] == 0 || s["push_refused_samples_total"] != 0 || s["push_lag_seconds"] > 1 {
 			t.Errorf("%v", s)
 		}
 	})

@@ -1,16 +1,10 @@
 package push
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,15 +21,17 @@ type sender struct {
 	maxBackoff time.Duration // between two attempts
 	failFast   bool          // errors of URL and credentials are not retried
 
-	mu    sync.Mutex // guards what follows
-	total totals
+	mu     sync.Mutex // guards what follows
+	total  totals
+	logged map[string]time.Time // when each message was logged
+	told   bool                 // that pushing fails
 }
 
-// totals counts what a sender has done.
+// totals counts what a sender has done. Each sample that is sent ends as one of samples, refused and unconfirmed.
 type totals struct {
-	seconds, samples, refused, lost, retries, bytes int64
-	failing                                         bool
-	succeeded, lastLogged                           time.Time
+	seconds, samples, refused, unconfirmed, resent, lost, retries, bytes int64
+	failing                                                              bool
+	succeeded                                                            time.Time
 }
 
 // newSender makes the HTTP client.
@@ -45,7 +41,7 @@ func newSender(o Options, f Format, maxBackoff time.Duration) (*sender, error) {
 		return nil, fmt.Errorf("invalid Client: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &sender{opts: o, format: f, client: client, maxBackoff: min(maxWait, maxBackoff)}, nil
+	return &sender{opts: o, format: f, client: client, maxBackoff: min(maxWait, maxBackoff), logged: map[string]time.Time{}}, nil
 }
 
 // Backoff between two attempts.
@@ -64,7 +60,7 @@ func (p *Pusher) send(ctx context.Context) bool {
 	return true
 }
 
-// deliver sends a request until it is settled: accepted, or refused for good. It reports false if it gave up before.
+// deliver sends a request until it is settled: accepted, refused for good, or unconfirmed. It reports false if it gave up before.
 func (p *sender) deliver(ctx context.Context, r *request) bool {
 	if r.err != nil {
 		p.refuse(r, r.err)
@@ -72,12 +68,15 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 	}
 	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
 		result := p.attempt(ctx, r)
-		switch {
-		case result.done:
+		switch result.verdict {
+		case accepted:
 			p.succeed(r)
 			return true
-		case result.refused:
+		case refused:
 			p.refuse(r, result.err)
+			return true
+		case unconfirmed:
+			p.doubt(r, result.err)
 			return true
 		}
 		r.lastErr = result.err
@@ -99,133 +98,6 @@ func (p *sender) deliver(ctx context.Context, r *request) bool {
 	}
 }
 
-// attemptResult is the result of an attempt.
-type attemptResult struct {
-	done    bool          // the server accepted the request
-	refused bool          // the server will never accept it
-	config  bool          // the URL or the credentials may be wrong
-	after   time.Duration // Retry-After; 0 for none
-	err     error
-}
-
-// attempt sends a request once.
-//
-// Prometheus rejects a request with samples that it already has, with 400. So 400 after an attempt without a clear result means
-// that the first one arrived. Other 4xx statuses mean that the server will never take these samples; but those about the URL or
-// the credentials may be corrected by an operator, so the request is retried.
-func (p *sender) attempt(ctx context.Context, r *request) attemptResult {
-	ctx, cancel := p.attemptContext(ctx)
-	defer cancel()
-	content := &body{Reader: bytes.NewReader(r.body), closed: make(chan struct{})}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
-	if err != nil {
-		return attemptResult{refused: true, err: err}
-	}
-	req.ContentLength = int64(len(r.body))
-	defer content.wait(ctx)
-	for name, values := range p.format.Header {
-		req.Header[name] = values
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		var op *net.OpError
-		r.mayHave = r.mayHave || !errors.As(err, &op) || op.Op != "dial" // a failed dial sent nothing
-		return attemptResult{err: err}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	const maxBody = 4 << 10
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	if err == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
-	}
-	err = fmt.Errorf("%s: %s", resp.Status, oneLine(text))
-	switch code := resp.StatusCode; {
-	case code/100 == 2:
-		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-			return attemptResult{config: true, err: errors.New("the response is a web page; check the URL")}
-		}
-		return attemptResult{done: true}
-	case code == http.StatusBadRequest && r.mayHave:
-		return attemptResult{done: true}
-	case code == http.StatusTooManyRequests:
-		return attemptResult{after: retryAfter(resp.Header), err: err}
-	case code == http.StatusInternalServerError && r.errors >= maxErrors:
-		return attemptResult{refused: true, err: err}
-	case code/100 == 5:
-		r.mayHave = true
-		if code == http.StatusInternalServerError {
-			r.errors++
-		}
-		return attemptResult{after: retryAfter(resp.Header), err: err}
-	case code/100 == 3, code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
-		code == http.StatusMethodNotAllowed, code == http.StatusProxyAuthRequired:
-		return attemptResult{config: true, err: err}
-	case code == http.StatusRequestTimeout:
-		return attemptResult{err: err}
-	}
-	return attemptResult{refused: true, err: err}
-}
-
-// attemptContext returns the context of an attempt. The end of Run does not cancel a request that is being sent, because nobody
-// could tell whether it arrived; it is canceled after Drain.
-func (p *sender) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
-	stop := context.AfterFunc(ctx, func() {
-		if _, last := ctx.Deadline(); last {
-			cancel()
-		} else {
-			time.AfterFunc(p.opts.Drain, cancel)
-		}
-	})
-	return attempt, func() { stop(); cancel() }
-}
-
-// maxErrors is how often the server may respond to a request with 500. After that the request is refused, so that it does not
-// block the next ones.
-const maxErrors = 30
-
-// body is a request body that reports when its memory may be reused.
-type body struct {
-	*bytes.Reader
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Close implements io.Closer. The transport may call it after Do has returned.
-func (b *body) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return nil
-}
-
-func (b *body) wait(ctx context.Context) {
-	select {
-	case <-b.closed:
-	case <-ctx.Done():
-	}
-}
-
-// oneLine returns the beginning of a response body on one line.
-func oneLine(b []byte) string {
-	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
-	const most = 200
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
-}
-
-// retryAfter returns the wait that the server asks for, at most a minute; 0 for none.
-func retryAfter(h http.Header) time.Duration {
-	header := h.Get("Retry-After")
-	d := time.Duration(0)
-	if seconds, err := strconv.Atoi(header); err == nil {
-		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	} else if at, err := http.ParseTime(header); err == nil {
-		d = time.Until(at)
-	}
-	return min(max(d, 0), time.Minute)
-}
-
 func (p *sender) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,10 +109,14 @@ func (p *sender) succeed(r *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.samples += int64(r.samples)
+	if r.mayHave {
+		p.total.resent += int64(r.samples)
+	}
 	p.total.bytes += int64(len(r.body))
 	p.total.succeeded = time.Now()
-	if p.total.failing {
-		p.total.failing = false
+	p.total.failing = false
+	if p.told {
+		p.told = false
 		p.opts.Logger.Info("pushing works again", "url", p.opts.URL, "lost_seconds", p.total.lost)
 	}
 }
@@ -249,9 +125,8 @@ func (p *sender) succeed(r *request) {
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.total.failing && time.Since(p.total.lastLogged) > time.Minute {
-		p.total.lastLogged = time.Now()
-		p.opts.Logger.Error("cannot push; retrying", "url", p.opts.URL, "err", err)
+	if !p.total.failing && p.log("cannot push; retrying", "err", err) {
+		p.told = true
 	}
 	p.total.failing = true
 }
@@ -260,9 +135,24 @@ func (p *sender) fail(err error) {
 func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.total.lastLogged) > time.Minute {
-		p.total.lastLogged = time.Now()
-		p.opts.Logger.Error("the server refused samples; they are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
-	}
 	p.total.refused += int64(r.samples)
+	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", err)
+}
+
+// doubt counts and logs a request that the server may have, and that is not sent again.
+func (p *sender) doubt(r *request, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total.unconfirmed += int64(r.samples)
+	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", err)
+}
+
+// log logs a message at most once a minute, and reports whether it did.
+func (p *sender) log(message string, args ...any) bool {
+	if at, ok := p.logged[message]; ok && time.Since(at) < time.Minute {
+		return false
+	}
+	p.logged[message] = time.Now()
+	p.opts.Logger.Error(message, append([]any{"url", p.opts.URL}, args...)...)
+	return true
 }

@@ -15,7 +15,10 @@ import (
 type WriteResult struct {
 	// Written samples were accepted by the server, Refused ones never will be.
 	Written, Refused int64
-	// Left samples were not sent, or it is unknown whether they arrived.
+	// Unconfirmed samples may have arrived: after an attempt without a clear result the server rejected them as duplicates or
+	// out of order, or did not respond any more.
+	Unconfirmed int64
+	// Left samples were not sent, or did not arrive.
 	Left int64
 }
 
@@ -65,7 +68,7 @@ func (x *batchWriter) write(emit func(seconds.Sink) error) (WriteResult, error) 
 	defer x.client.CloseIdleConnections()
 	err := emit(NewLabelled(x, x.opts.Labels))
 	x.flush()
-	x.result.Written, x.result.Refused = x.total.samples, x.total.refused
+	x.result.Written, x.result.Refused, x.result.Unconfirmed = x.total.samples, x.total.refused, x.total.unconfirmed
 	return x.result, errors.Join(x.failed, err)
 }
 
@@ -101,9 +104,11 @@ func (x *batchWriter) flush() {
 	if x.deliver(ctx, &x.request) {
 		return
 	}
-	x.result.Left += int64(x.samples)
 	x.failed = fmt.Errorf("%s: %w", x.opts.URL, errors.Join(x.ctx.Err(), x.lastErr))
-	if x.mayHave {
-		x.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", x.failed, x.samples)
+	if !x.mayHave {
+		x.result.Left += int64(x.samples)
+		return
 	}
+	x.total.unconfirmed += int64(x.samples)
+	x.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", x.failed, x.samples)
 }

@@ -71,7 +71,7 @@ func TestWrite(t *testing.T) {
 				return answer(http.StatusServiceUnavailable, "gone")
 			}
 			return nil, nil
-		}, WriteResult{Written: 40, Left: 60}, 40, 0, "gone (whether the last 20 samples arrived is unknown)"},
+		}, WriteResult{Written: 40, Unconfirmed: 20, Left: 40}, 40, 0, "gone (whether the last 20 samples arrived is unknown)"},
 		"not for us": {always(http.StatusForbidden), WriteResult{Left: 100}, 0, 1, "403 Forbidden: so it is"},
 		"not here":   {always(http.StatusNotFound), WriteResult{Left: 100}, 0, 1, "404 Not Found"},
 	} {
