@@ -36,7 +36,7 @@ func busy(t testing.TB) *collector.Collector {
 			if n%2 == 1 {
 				failed = errors.New("class \"" + name + "\"")
 			}
-			e.ExitTrace(failed, name)
+			e.ExitTrace(failed, collector.Code{}, name)
 		}
 		c.Block(t.Context(), name, "because\n\""+name, collector.Origin(name))
 	}
