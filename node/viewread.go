@@ -89,7 +89,9 @@ func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 // Snapshot reads the view at the reading now, each leaf as of its own moment; the totals include removed leaves. If h is
 // not nil it is set to the histogram of all response times since the view began, as of the same moments: its count is
 // Total.Complete.
-func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot { return v.SnapshotByCode(now, h, nil) }
+func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
+	return v.SnapshotByCode(now, h, nil)
+}
 
 // SnapshotByCode is Snapshot, and sets by, if it is not nil, to the completions by code as of the same moments: together they
 // are Total.Complete.
