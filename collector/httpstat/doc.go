@@ -74,6 +74,9 @@
 //
 // # Caveats
 //
+// The status is the one that the handler wrote. Middleware outside that answers in its place, as http.TimeoutHandler does, is
+// not seen; it goes inside.
+//
 // A handler gets a copy of the request, whose context knows the entry: entries that the handler makes with it are
 // nested below. Middleware outside sees the request without it.
 //
