@@ -14,9 +14,9 @@ import (
 // metric for each sample. There is no const histogram that is both classic and native, so this one has no native buckets:
 // it does less.
 type constMetrics struct {
-	stats  *collector.Collector
-	rows   []constRow
-	blocks *prometheus.Desc
+	stats             *collector.Collector
+	rows              []constRow
+	blocks, completes *prometheus.Desc
 }
 
 type constRow struct {
@@ -28,7 +28,6 @@ type constRow struct {
 // constValues are the metrics of a resource that come from a snapshot.
 var constValues = map[string]func(*node.Snapshot) float64{
 	"pass_total":              func(s *node.Snapshot) float64 { return float64(s.Total.Pass) },
-	"complete_total":          func(s *node.Snapshot) float64 { return float64(s.Total.Complete) },
 	"exception_total":         func(s *node.Snapshot) float64 { return float64(s.Total.Exception) },
 	"occupied_pass_total":     func(s *node.Snapshot) float64 { return float64(s.Total.OccupiedPass) },
 	"in_flight":               func(s *node.Snapshot) float64 { return float64(s.InFlight) },
@@ -55,6 +54,8 @@ func newConstMetrics(c *collector.Collector) *constMetrics {
 			p.rows = append(p.rows, row)
 		case m.Name == "block_total":
 			p.blocks = row.desc
+		case m.Name == "complete_total":
+			p.completes = row.desc
 		}
 	}
 	return p
@@ -66,14 +67,16 @@ func (p *constMetrics) Describe(ch chan<- *prometheus.Desc) {
 		ch <- m.desc
 	}
 	ch <- p.blocks
+	ch <- p.completes
 }
 
 // Collect implements prometheus.Collector.
 func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 	var h node.Histogram
+	var codes node.Codes
 	moment := p.stats.Seal()
 	for _, r := range moment.Resources {
-		snap := r.View().Node().Snapshot(moment.Now, &h)
+		snap := r.View().Node().SnapshotByCode(moment.Now, &h, &codes)
 		for _, m := range p.rows {
 			if m.value != nil {
 				ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&snap), r.Name())
@@ -84,6 +87,9 @@ func (p *constMetrics) Collect(ch chan<- prometheus.Metric) {
 				buckets[bound.Seconds()] = uint64(n)
 			}
 			ch <- prometheus.MustNewConstHistogram(m.desc, uint64(h.Count()), h.Sum().Seconds(), buckets, r.Name())
+		}
+		for code, n := range codes.All() {
+			ch <- prometheus.MustNewConstMetric(p.completes, prometheus.CounterValue, float64(n), r.Name(), collector.CodeName(code))
 		}
 		for reason, n := range r.Blocks() {
 			ch <- prometheus.MustNewConstMetric(p.blocks, prometheus.CounterValue, float64(n), r.Name(), reason)

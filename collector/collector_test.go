@@ -408,8 +408,8 @@ func TestExemplars(t *testing.T) {
 	call := func(rt time.Duration, err error, id string) {
 		e := r.Enter()
 		now = now.Add(rt)
-		e.ExitTrace(err, id)
-		e.ExitTrace(err, "too late")
+		e.ExitTrace(err, collector.Code{}, id)
+		e.ExitTrace(err, collector.Code{}, "too late")
 	}
 	if x := r.Exemplars(); len(x) != 0 {
 		t.Errorf("%v", x)
@@ -432,6 +432,6 @@ func TestExemplars(t *testing.T) {
 		t.Errorf("%+v", s.Total)
 	}
 	var none *collector.Entry
-	none.ExitTrace(nil, "x")
-	(&collector.Entry{}).ExitTrace(nil, "x")
+	none.ExitTrace(nil, collector.Code{}, "x")
+	(&collector.Entry{}).ExitTrace(nil, collector.Code{}, "x")
 }

@@ -20,7 +20,8 @@
 // A [Collector] holds a [Resource] for each name, up to a limit, and everything that exporters read. An [Entry] is one
 // call in flight. A call is recorded once, by resource, origin and entrance; [Resource.View], [Resource.Origins],
 // [Resource.Entrances], [Collector.Inbound] and [Collector.Tree] read that, each by a [View]: the windows at the present
-// moment, totals, and the sealed seconds by the wall clock. A [Limit] refuses calls.
+// moment, totals, and the sealed seconds by the wall clock. A call may end with a [Code], what it was answered. A [Limit] refuses
+// calls.
 //
 // Package httpstat below this one instruments HTTP services and clients, grpcstat those of gRPC, sentinelstat services
 // that use sentinel-golang; limitfile reads limits from a file.

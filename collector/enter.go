@@ -33,13 +33,13 @@ func (e *Entry) Exit(err error) {
 			e.leaf.permit.release()
 		}
 	default:
-		e.exitWith(err)
+		e.exitWith(err, Code{})
 	}
 }
 
 // end ends the call, and returns how many completions were counted.
-func (e *Entry) end(failed bool) int64 {
-	n := e.call.End(failed)
+func (e *Entry) end(failed bool, code Code) int64 {
+	n := e.call.EndCode(failed, code.n)
 	if n < 0 {
 		e.leaf.permit.release()
 	}
@@ -48,14 +48,14 @@ func (e *Entry) end(failed bool) int64 {
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
 // returns how many completions were counted.
-func (e *Entry) exitWith(err error) (n int64) {
+func (e *Entry) exitWith(err error, code Code) (n int64) {
 	if e.leaf == nil {
 		return 0
 	}
 	c := e.leaf.resource.c
 	failed := true
 	defer func() {
-		if n = e.end(failed); n > 0 && failed && c.opts.ExceptionClass != nil {
+		if n = e.end(failed, code); n > 0 && failed && c.opts.ExceptionClass != nil {
 			e.leaf.resource.classify(err, n)
 		}
 	}()

@@ -301,7 +301,7 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 				r := c.Resource("a")
 				calls := []func(){
 					func() { e := r.Enter(); defer e.Exit(errBad); e.Exit(errBad) },
-					func() { e := r.Enter(); e.ExitTrace(errBad, "id") },
+					func() { e := r.Enter(); e.ExitTrace(errBad, collector.Code{}, "id") },
 					func() { _ = r.Do(func() error { return errBad }) },
 					func() { _ = c.Do(t.Context(), "a", func(context.Context) error { return errBad }) },
 				}

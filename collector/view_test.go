@@ -23,7 +23,7 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.add(ms)
-			e.ExitTrace(nil, "t")
+			e.ExitTrace(nil, collector.Code{}, "t")
 		}
 	}
 	// Something stays, so that there is more to find than one resource.

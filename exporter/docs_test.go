@@ -30,6 +30,7 @@ const surroundings = `
 	x        *exporter.Exporter
 	mux      *http.ServeMux
 	listener net.Listener
+	entry    *collector.Entry
 	registry *prometheus.Registry
 	charge   func(context.Context) error
 	run      func() error

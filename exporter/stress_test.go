@@ -21,7 +21,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// scrape reads the counters and histogram counts of a page: name{resource} -> value.
+// scrape reads the counters and histogram counts of a page by name and resource, and those with a code, or without, apart, too.
 func scrape(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -43,16 +43,24 @@ func scrape(t *testing.T, url string) map[string]float64 {
 	values := map[string]float64{}
 	for name, f := range families {
 		for _, m := range f.Metric {
+			label := map[string]string{}
 			for _, l := range m.Label {
-				if l.GetName() == "resource" {
-					key := strings.TrimPrefix(name, "windowstat_") + " " + l.GetValue()
-					values[key] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				label[l.GetName()] = l.GetValue()
+			}
+			if resource, ok := label["resource"]; ok {
+				key := strings.TrimPrefix(name, "windowstat_") + " " + resource
+				values[key] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				if name == "windowstat_complete_total" {
+					values[coded(resource, label["code"])] = m.GetCounter().GetValue()
 				}
 			}
 		}
 	}
 	return values
 }
+
+// coded is the key of the calls of a resource with a code.
+func coded(resource, code string) string { return "code " + code + " total " + resource }
 
 // Writers, scrapers and the log all at once, for some seconds of the real clock: counters only grow, a scrape agrees
 // with itself, and at the end the counters, the log and the calls are equal.
@@ -100,7 +108,9 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 					err = io.EOF
 					mine["exception_total "+r.Name()]++
 				}
-				e.Exit(err)
+				code := [...]collector.Code{{}, collector.HTTPStatus(200), collector.HTTPStatus(404), collector.GRPCCode(5), collector.HTTPStatus(999)}[i%5]
+				e.ExitCode(err, code)
+				mine[coded(r.Name(), code.String())]++
 				mine["pass_total "+r.Name()]++
 				mine["complete_total "+r.Name()]++
 			}
@@ -118,7 +128,7 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 				now := scrape(t, srv.URL)
 				for k, v := range now {
 					name, resource, _ := strings.Cut(k, " ")
-					if (strings.HasSuffix(name, "_total") || name == "rt_seconds") && v < last[k] {
+					if (strings.HasSuffix(name, "_total") || name == "rt_seconds" || name == "code") && v < last[k] {
 						t.Errorf("%s fell from %v to %v", k, last[k], v)
 					}
 					if name == "rt_seconds" && v != now["complete_total "+resource] || name == "pass_total" && v < now["complete_total "+resource] {
@@ -165,7 +175,7 @@ func TestWritersScrapersAndLogTogether(t *testing.T) {
 	}
 	total := 0.0
 	for k, n := range want {
-		if got[k] != n || rows[k] != n {
+		if got[k] != n || rows[k] != n && !strings.HasPrefix(k, "code ") {
 			t.Errorf("%s: %v recorded, %v scraped, %v logged", k, n, got[k], rows[k])
 		}
 		total += n

@@ -8,6 +8,12 @@ import (
 // pageCells is how many cells of a layout a page has.
 const pageCells = 64
 
+// ended is what the calls that ended left in a stripe, beside its tally.
+type ended struct {
+	cells       // of the open second
+	codes codes // of all time
+}
+
 // pages is enough for every native boundary and every classic one.
 const pages = (nativeMax - nativeMin + 2 + maxBounds + pageCells - 1) / pageCells
 
@@ -64,7 +70,7 @@ func (st *stripe) count(cell int, n int64) {
 // turnTo makes a page the recent one.
 func (st *stripe) turnTo(no int16) {
 	if st.rt == nil {
-		st.rt = new(cells)
+		st.rt = new(ended)
 	}
 	st.recent, st.recentNo = st.rt.open(int(no)), no
 }

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,6 +19,7 @@ type event struct {
 	pass    int64
 	block   int64
 	done    int64
+	code    node.Code // of those
 	failed  int64
 	borrow  int64 // part of pass
 	rt      time.Duration
@@ -107,6 +109,19 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 		all.events = append(all.events, x.events...)
 	}
 	return all.quantile(q, from, to)
+}
+
+// answered is how many calls ended with each code.
+func (o *oracles) answered() map[node.Code]int64 {
+	all := map[node.Code]int64{0: 0}
+	for _, x := range o.list {
+		for _, e := range x.events {
+			if e.done > 0 {
+				all[e.code] += e.done
+			}
+		}
+	}
+	return all
 }
 
 func (o *oracles) second(i int64) node.MetricNode {
@@ -305,8 +320,9 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			s.reach = min(s.reach, s.left(c.entered))
 			c.entered = to
 		}
-		c.call.Exit(now, failed)
-		e := event{at: s.counted(at), done: c.n, rt: max(at-c.entered, 0), balance: -1}
+		code := node.Code(len(s.events) % 4 * 100) // every fourth has none
+		c.call.ExitCode(now, failed, code)
+		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1}
 		c.stay.went(s.open, s.place(max(at, c.entered)))
 		s.add(s.open, rest(c.entered))
 		if failed {
@@ -369,6 +385,7 @@ type witness struct {
 	records   map[int64]node.MetricNode
 	forgotten int64 // seconds before this one cannot be read any more
 	h         node.Histogram
+	codes     node.Codes
 }
 
 // check compares every reading with the oracles.
@@ -499,7 +516,17 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 		t.Fatalf("a sum with the open second in it is called whole")
 	}
 
-	s := read.Snapshot(now, h)
+	s := read.SnapshotByCode(now, h, &w.codes)
+	if got, want := maps.Collect(w.codes.All()), o.answered(); !maps.Equal(got, want) {
+		t.Fatalf("calls by code: %v, want %v", got, want)
+	}
+	before := -1
+	for code := range w.codes.All() {
+		if int(code) <= before {
+			t.Fatalf("code %d follows %d", code, before)
+		}
+		before = int(code)
+	}
 	var spent time.Duration
 	for _, x := range subjects {
 		spent += x.total(r.now)

@@ -144,8 +144,9 @@ type Snapshot struct {
 	Peak int64
 }
 
-// addTotal adds all counts up to now to the snapshot and to the cells of h, and what was spent up to now to spent. Holds mu.
-func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram) {
+// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes, and what was spent up to now to
+// spent. Holds mu.
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	spent.add(s.spentNow())
@@ -159,6 +160,18 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram) {
 		s.eachCell(func(cell int, n int64) { h.cells[cell] = saturate(h.cells[cell], n) })
 		if s.rings != nil {
 			s.rings.rt.addTo(h.cells)
+		}
+	}
+	if by != nil {
+		s.addCodes(&by.list)
+	}
+}
+
+// addCodes adds the codes of all time. Holds all stripes' locks.
+func (s *Statistic) addCodes(to *codes) {
+	for st := range s.stripes {
+		if st.rt != nil {
+			to.addAll(st.rt.codes)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"testing"
@@ -126,5 +127,66 @@ func TestAViewDoesNotGuess(t *testing.T) {
 	}
 	if s := v.Snapshot(r.at(100*time.Second), nil); s.Total.Complete != 1 || !v.Empty() {
 		t.Errorf("%+v", s)
+	}
+}
+
+// How calls were answered is a total as others are: it stays when leaves are retired, in the view, in a copy of it, and for
+// whoever reads while that happens.
+func TestCodesOutliveTheirLeaves(t *testing.T) {
+	const now = 100 * time.Second
+	r := newRig(t, node.Options{})
+	v := node.NewView(r.shape, 0)
+	idle, busy := node.New(r.shape, 0), r.Statistic
+	v.Add(idle)
+	v.Add(busy)
+	answer := func(s *node.Statistic, at time.Duration, n int64, code node.Code) {
+		c := s.Enter(r.at(at), n)
+		c.ExitCode(r.at(at+ms), false, code)
+	}
+	answer(idle, ms, 3, 404)
+	idle.Grow()
+	answer(idle, ms, 2, 404)
+	answer(idle, ms, 1, 0)
+	answer(busy, 90*time.Second, 1, 404)
+	answer(busy, 90*time.Second, 1, 200)
+	check := func(when string, v *node.View) {
+		t.Helper()
+		var by node.Codes
+		s := v.SnapshotByCode(r.at(now), nil, &by)
+		if got, want := maps.Collect(by.All()), (map[node.Code]int64{0: 1, 200: 1, 404: 6}); !maps.Equal(got, want) || s.Total.Complete != 8 {
+			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
+		}
+	}
+	check("at first", v)
+	if !idle.Retire(r.at(now), r.zero+40) || busy.Retire(r.at(now), r.zero+40) {
+		t.Fatal("retired is not the idle one")
+	}
+	check("retired", v)
+	v.Remove(r.zero + 40)
+	check("removed", v)
+	check("removed, in a copy", v.Clone())
+	check("read again", v)
+}
+
+// A call counts its code once, with as many calls as it stands for; what is no call counts none.
+func TestACallHasOneCode(t *testing.T) {
+	r := newRig(t, node.Options{})
+	c := r.Enter(0, 7)
+	c.ExitCode(0, false, 500)
+	c.ExitCode(0, false, 200)
+	c.EndCode(true, 404)
+	var none node.Call
+	if none.ExitCode(0, false, 200) != 0 || none.EndCode(false, 200) != 0 {
+		t.Error("what is no call ended")
+	}
+	var by node.Codes
+	r.view.SnapshotByCode(0, nil, &by)
+	if got, want := maps.Collect(by.All()), (map[node.Code]int64{0: 0, 500: 7}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	big := r.Enter(0, math.MaxInt64)
+	big.ExitCode(0, false, 500)
+	if r.view.SnapshotByCode(0, nil, &by); maps.Collect(by.All())[500] != math.MaxInt64 {
+		t.Error("a code's count does not stop at the largest number")
 	}
 }

@@ -51,6 +51,10 @@ import (
 // [Statistic.Tell]. It costs nothing where nobody does: a writer looks for counters where it looks whether the
 // bucket is over.
 //
+// Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: whoever
+// reads both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
+// statistic is retired, so nothing is moved when a bucket turns. A call without a code pays a comparison.
+//
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
 // processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
 // coincided is not known, nor what several leaves had at once but for looks, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
@@ -184,13 +188,16 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
-func (c *Call) End(failed bool) int64 {
+func (c *Call) End(failed bool) int64 { return c.EndCode(failed, 0) }
+
+// EndCode is [Call.ExitCode] at the present reading of the timeline.
+func (c *Call) EndCode(failed bool, code Code) int64 {
 	if c.st == nil {
 		return 0
 	}
 	now := c.st.shape.line.Now()
 	c.st.shape.Look(now)
-	return c.Exit(now, failed)
+	return c.ExitCode(now, failed, code)
 }
 
 // Entered is the reading at which the call entered.
@@ -221,7 +228,10 @@ func (c *Call) Mark() { c.n = -c.n }
 // Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
 // in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
 // many completions it counted. An end before the beginning is a response time of 0.
-func (c *Call) Exit(now leap.Reading, failed bool) int64 {
+func (c *Call) Exit(now leap.Reading, failed bool) int64 { return c.ExitCode(now, failed, 0) }
+
+// ExitCode is Exit for a call that was answered with a code, which is counted in the same change. Code 0 is none.
+func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {
 		return 0
@@ -245,6 +255,9 @@ func (c *Call) Exit(now leap.Reading, failed bool) int64 {
 	}
 	st.open.complete(rt, count, failed)
 	st.count(cell, count)
+	if code != 0 {
+		st.rt.codes.add(code, count)
+	}
 	if inFlight := st.inFlightNow(); inFlight > st.most {
 		st.most = inFlight
 	}

@@ -25,6 +25,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		turns = 60
 	}
 	const rt = 3 * ms // of every call, and all fail, so that a half-seen completion shows
+	const codes = 5   // that are looked at; no call has 0, so that a completion without its code shows
 	var clock, stepped atomic.Int64
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
@@ -40,6 +41,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	var stop atomic.Bool
 	var recorded [writers]node.Counts
+	var answered [writers][codes]int64
 	for w := range writers {
 		wg.Go(func() {
 			mine := &recorded[w]
@@ -54,7 +56,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					runtime.Gosched() // so that with few processors the clock gets its turn, too
 				}
 				// The stamp of the exit is made up, so that every call takes rt exactly.
-				c.Exit(c.Entered().Add(rt), true)
+				c.ExitCode(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
+				answered[w][1+i%(codes-1)]++
 				mine.Complete++
 				mine.Exception++
 			}
@@ -70,6 +73,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	records := map[int64]node.MetricNode{} // of the last seconds
 	var sum node.Counts
 	next := first
+	var by node.Codes
+	var told [codes]int64
 	read := func() {
 		now := line.Now()
 		s.Seal(now)
@@ -92,10 +97,20 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		check("the window", v.Window(now).Counts)
 		check("the minute", v.Minute(now).Counts)
 		var h node.Histogram
-		snap := v.Snapshot(now, &h)
+		snap := v.SnapshotByCode(now, &h, &by)
 		check("the total", snap.Total)
 		if snap.InFlight < 0 || snap.InFlight > writers || snap.Total.Pass-snap.Total.Complete != snap.InFlight {
 			t.Errorf("in flight %d of %+v", snap.InFlight, snap.Total)
+		}
+		rest := snap.Total.Complete
+		for code, n := range by.All() {
+			if rest -= n; n < told[code] || code == 0 && n > 0 {
+				t.Errorf("code %d was %d and is %d", code, told[code], n)
+			}
+			told[code] = n
+		}
+		if rest != 0 {
+			t.Errorf("%d completions more than the codes have", rest)
 		}
 		var n int64
 		for _, c := range h.Native() {
@@ -134,6 +149,15 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	want.RTSum, want.RTMin, want.RTMax = rt*time.Duration(want.Complete), rt, rt
 	if sum != want {
 		t.Errorf("sealed seconds add up to\n     %+v,\nwant %+v", sum, want)
+	}
+	for code := range told {
+		var n int64
+		for _, a := range answered {
+			n += a[code]
+		}
+		if told[code] != n {
+			t.Errorf("code %d: %d calls, want %d", code, told[code], n)
+		}
 	}
 	if total := v.Snapshot(line.Now(), nil).Total; total != want {
 		t.Errorf("totals are\n     %+v,\nwant %+v", total, want)

@@ -42,7 +42,7 @@ type stripe struct {
 	occupied  int64  // OccupiedPass of the open bucket
 	waits     int32  // how often a goroutine found the lock taken, since the last rebalance
 	threshold int32  // at how many waits the stripes are rebalanced
-	rt        *cells // of the open second; nil until a call ends
+	rt        *ended // nil until a call ends
 	owner     *Statistic
 }
 

@@ -37,6 +37,7 @@ type removedLeaves struct {
 	total Counts
 	spent callTime
 	rt    cells
+	codes codes
 	last  int64 // the last second in which any of them may have counted
 }
 
@@ -65,7 +66,7 @@ func (v *View) Clone() *View {
 		c.seen.before.buf = slices.Clone(v.seen.before.buf)
 	}
 	if v.removed != nil {
-		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
+		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last}
 		v.removed.rt.each(c.removed.rt.count)
 	}
 	return c
@@ -92,6 +93,7 @@ func (v *View) Remove(since int64) {
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
 		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
+		s.addCodes(&v.removed.codes) // as is this: it needs no lock
 	}
 	v.leaves = left
 }

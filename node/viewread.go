@@ -90,6 +90,12 @@ func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 // not nil it is set to the histogram of all response times since the view began, as of the same moments: its count is
 // Total.Complete.
 func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
+	return v.SnapshotByCode(now, h, nil)
+}
+
+// SnapshotByCode is Snapshot, and sets by, if it is not nil, to the completions by code as of the same moments: together they
+// are Total.Complete.
+func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
 	v.shape.line.At(now)
 	open := v.shape.opened()
 	leaves, removed := v.all()
@@ -97,11 +103,17 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	if h != nil {
 		h.reset(v.shape.layout)
 	}
+	if by != nil {
+		by.list = by.list[:0]
+	}
 	var spent callTime
 	if removed != nil {
 		snap.Total, spent = removed.total, removed.spent
 		if h != nil {
 			removed.rt.addTo(h.cells)
+		}
+		if by != nil {
+			by.list.addAll(removed.codes)
 		}
 	}
 	var room [128]int64
@@ -122,7 +134,7 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 				addSlides(b, slides[i:i+perSec])
 			}
 		}
-		s.addTotal(&snap, &spent, h)
+		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()
 	}
 	snap.InFlightSeconds = spent.Seconds()
@@ -130,6 +142,9 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	snap.Peak = max(snap.Peak, slices.Max(slides))
 	if h != nil {
 		h.measure(&snap.Total)
+	}
+	if by != nil {
+		by.complete(snap.Total.Complete)
 	}
 	return snap
 }
@@ -140,7 +155,7 @@ func (v *View) all() ([]*Statistic, *removedLeaves) {
 	defer v.mu.Unlock()
 	var g *removedLeaves
 	if v.removed != nil {
-		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
+		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last}
 		v.removed.rt.each(g.rt.count)
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], g

@@ -206,9 +206,12 @@ func TestProxy(t *testing.T) {
 		resp.Body.Close()
 	}
 	_, metrics := get(t, p2.find(t, `metrics +(http\S+)`))
-	for resource, exceptions := range map[string]int{"GET /slow": 1, "GET /fail": 1, "GET /cut": 1, "GET /ok": 0} {
-		for name, n := range map[string]int{"pass": 1, "complete": 1, "exception": exceptions} {
-			if line := fmt.Sprintf("windowstat_%s_total{resource=%q} %d\n", name, resource, n); !strings.Contains(metrics, line) {
+	for resource, want := range map[string]struct {
+		exceptions int
+		code       string
+	}{"GET /slow": {1, "502"}, "GET /fail": {1, "503"}, "GET /cut": {1, "200"}, "GET /ok": {0, "200"}} {
+		for name, n := range map[string]int{"pass_total{": 1, "complete_total{code=\"" + want.code + "\",": 1, "exception_total{": want.exceptions} {
+			if line := fmt.Sprintf("windowstat_%sresource=%q} %d\n", name, resource, n); !strings.Contains(metrics, line) {
 				t.Errorf("no %q on the page", line)
 			}
 		}
@@ -375,7 +378,7 @@ func TestProxyClientsAtFault(t *testing.T) {
 	for _, resource := range []string{"GET /long", "POST /upload", "POST /chunks", "GET /encoding"} {
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			_, metrics := get(t, page)
-			if strings.Contains(metrics, fmt.Sprintf("windowstat_complete_total{resource=%q} 1\n", resource)) {
+			if strings.Contains(metrics, fmt.Sprintf("windowstat_rt_seconds_count{resource=%q} 1\n", resource)) {
 				if !strings.Contains(metrics, fmt.Sprintf("windowstat_exception_total{resource=%q} 0\n", resource)) {
 					t.Errorf("%s is counted as an exception", resource)
 				}
@@ -423,7 +426,7 @@ func TestProxyClientGone(t *testing.T) {
 	page := p.find(t, `metrics +(http\S+)`)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		_, metrics := get(t, page)
-		if strings.Contains(metrics, `windowstat_complete_total{resource="GET /a"} 1`+"\n") {
+		if strings.Contains(metrics, `windowstat_complete_total{code="other",resource="GET /a"} 1`+"\n") {
 			if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 0`+"\n") {
 				t.Error("counted as an exception")
 			}
@@ -513,6 +516,7 @@ func TestBadArguments(t *testing.T) {
 		{"dashboards --out=" + file, 1, []string{"not a directory"}},
 		{"dashboards --out=" + changed, 1, []string{"README.md has other contents", "nothing was written; --overwrite"}},
 		{"dashboards x", 2, []string{"takes no arguments"}},
+		{"proxy --upstream=http://x --skip=/a/{x --skip=OPTIONS --exception-status=6", 2, []string{"--skip: \"/a/{x\"", `"OPTIONS" is not a pattern`, `--exception-status: "6"`}},
 		{"proxy --upstream=http://x/?q=1", 2, []string{"--upstream:"}},
 		{"proxy --upstream=http://%zz", 2, []string{"--upstream:"}},
 	} {

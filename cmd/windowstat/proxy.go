@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
@@ -18,14 +19,18 @@ func proxyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "proxy",
 		Usage: "put a reverse proxy that counts in front of any HTTP service",
-		Description: `The resource of a request is its method and path, with numbers, UUIDs and hashes collapsed to :id. A response of
-500 or more is an exception, and so is an upstream that cannot be reached or does not answer in time: the client
-gets a 502 then. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
+		Description: `The resource of a request is its method and path, with numbers, UUIDs and hashes collapsed to :id. Requests are
+counted with the status that the client got. A response of 500 or more is an exception, unless other statuses are
+given, and so is an upstream that cannot be reached or does not answer in time: the client gets a 502 then. A client
+that did not wait for the answer is a 499, which nobody has registered: its code is other. With --limits.file,
+requests over a limit are answered with 429 and do not reach the upstream.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"},
 			&cli.StringFlag{Name: "proxy.listen-address", Value: "127.0.0.1:8080", Usage: "`ADDRESS` for the clients, host:port"},
 			&cli.DurationFlag{Name: "proxy.upstream-timeout", Value: 30 * time.Second, Usage: "how long the upstream may take to begin its answer"},
 			&cli.IntFlag{Name: "proxy.path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
+			&cli.StringFlag{Name: "exception-status", Value: "500-999", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "`PATTERN` of requests that are not counted, as in Go's http.ServeMux: /healthz, /static/, OPTIONS /; no limit is asked; repeatable"},
 			&cli.StringFlag{Name: "proxy.origin-header", Usage: "`HEADER` of a request that says who sends it, its origin"},
 			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
 			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is never"},
@@ -48,6 +53,9 @@ type proxy struct {
 	timeout  time.Duration
 	depth    int
 	origin   string // header
+
+	exceptions replay.Statuses
+	skip       skips
 }
 
 func newProxy(c *cli.Context) (proxy, error) {
@@ -73,6 +81,10 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
+	p.exceptions, err = replay.ParseStatuses(c.String("exception-status"))
+	wrong("exception-status", err)
+	p.skip, err = parseSkips(c.StringSlice("skip"))
+	wrong("skip", err)
 	p.Collector = collector.Options{
 		MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
 	}
@@ -114,7 +126,7 @@ func (p proxy) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var opts []httpstat.Option
+	opts := []httpstat.Option{httpstat.Exception(p.exceptions.Has), httpstat.Skip(p.skip.match)}
 	if p.origin != "" {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}

@@ -19,7 +19,7 @@ import (
 //
 // An interceptor is safe for concurrent use, and one will do for any number of clients. It costs what
 // [collector.Collector.Enter] does.
-func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
+func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterceptor {
 	if c == nil {
 		return func(
 			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
@@ -27,14 +27,18 @@ func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
 			return invoker(ctx, method, req, reply, cc, opts...)
 		}
 	}
+	o := apply(opts, clientFailed)
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) (err error) {
+		if o.skips(ctx, method) {
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}
 		ctx, entry, err := c.Enter(ctx, method, collector.Outbound())
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { exit(entry, err, clientFailed) }()
+		defer func() { o.exit(entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
@@ -46,7 +50,7 @@ func UnaryClient(c *collector.Collector) grpc.UnaryClientInterceptor {
 // first. One that a limit refuses is not opened. A nil Collector counts nothing.
 //
 // It costs what [UnaryClient] does, and a few allocations to watch all that.
-func StreamClient(c *collector.Collector) grpc.StreamClientInterceptor {
+func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
 	if c == nil {
 		return func(
 			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
@@ -54,14 +58,18 @@ func StreamClient(c *collector.Collector) grpc.StreamClientInterceptor {
 			return streamer(ctx, desc, cc, method, opts...)
 		}
 	}
+	o := apply(opts, clientFailed)
 	return func(
 		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (_ grpc.ClientStream, err error) {
+		if o.skips(ctx, method) {
+			return streamer(ctx, desc, cc, method, opts...)
+		}
 		ctx, entry, err := c.Enter(ctx, method, collector.Outbound())
 		if err != nil {
 			return nil, refusal{err}
 		}
-		s := &clientStream{entry: entry, forget: func() bool { return false }}
+		s := &clientStream{options: o, entry: entry, forget: func() bool { return false }}
 		defer func() {
 			switch {
 			case err != nil:
@@ -96,6 +104,7 @@ var errNoStream = errors.New("grpcstat: neither a stream nor an error")
 // clientStream exits its entry when the stream ends.
 type clientStream struct {
 	grpc.ClientStream
+	*options
 	entry  *collector.Entry
 	one    bool        // one message is the whole answer
 	forget func() bool // the context
@@ -104,14 +113,14 @@ type clientStream struct {
 // end ends the call, with nothing more to wait for. Only the first end counts.
 func (s *clientStream) end(err error) {
 	s.forget()
-	exit(s.entry, err, clientFailed)
+	s.exit(s.entry, err)
 }
 
 // aside ends the call in a goroutine that is nobody's: of the context, or of gRPC. A panic of the functions that
 // [collector.Options] have would end the process there. It ends with its goroutine.
 func (s *clientStream) aside(err error) {
 	defer func() { _ = recover() }()
-	exit(s.entry, err, clientFailed)
+	s.exit(s.entry, err)
 }
 
 func (s *clientStream) RecvMsg(m any) (err error) {

@@ -21,7 +21,10 @@
 // The error has that code in both places, and errors.Is finds [collector.ErrBlocked] in it, as interceptors further out
 // and callers may want to know. Its message, which a server sends to the caller, names the limit and its reading.
 //
-// # Exceptions
+// # Codes and exceptions
+//
+// A call is counted with the code that it ended with, under gRPC's name for it, such as NotFound. One that a limit refused is
+// a block and has none, and so has one that panicked: what its caller gets is not known here.
 //
 // A code that means that the callee failed is an exception; one that is an answer about the call is none:
 //
@@ -46,7 +49,9 @@
 //
 // Any other number is an exception. An error that is no gRPC status has the code that gRPC gives it:
 // Canceled and DeadlineExceeded for the errors of contexts, Unknown for all else. [collector.Options].Exception is asked
-// about the rest, with the error as the handler or the call returned it, and can only say no.
+// about the rest, with the error as the handler or the call returned it, and can only say no. The option [Exception] puts
+// another rule in the place of this one. OpenTelemetry's rule for servers is this one; of clients it takes every code but OK for
+// an error. Calls that are not to be counted at all, such as health checks, are for [Skip].
 //
 // A handler that panics, or ends its goroutine, ends its call with [collector.ErrPanicked]; the panic goes on. So does
 // one of interceptors further in and their streams, and of the error's own methods. The function of [Origin] is asked

@@ -20,22 +20,22 @@ func serverFailed(c codes.Code) bool {
 // clientFailed reports whether a code that a client gets means that the call failed.
 func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
 
-// exit ends a call that ended with err. To know whether that is an exception is to ask methods of the error, such as that
-// of a nil pointer in it: the call ends, too, if they do not return.
-func exit(entry *collector.Entry, err error, failed func(codes.Code) bool) {
-	counted := collector.ErrPanicked // unless they return
-	defer func() { entry.Exit(counted) }()
-	counted = exception(err, failed)
-}
-
-// exception returns the error if its code is an exception, nil if not.
-func exception(err error, failed func(codes.Code) bool) error {
+// exit ends a call that ended with err, under its code. To know that is to ask methods of the error, such as that of a nil
+// pointer in it: the call ends, too, if they do not return.
+func (o *options) exit(entry *collector.Entry, err error) {
+	counted, code := collector.ErrPanicked, collector.Code{} // unless they return
+	defer func() { entry.ExitCode(counted, code) }()
+	if err == collector.ErrPanicked { // nobody was answered
+		return
+	}
 	s, ok := status.FromError(err)
 	if !ok {
 		s = status.FromContextError(err) // as gRPC's server does
 	}
-	if failed(s.Code()) {
-		return err
+	answer := s.Code()
+	code = collector.GRPCCode(uint32(answer))
+	if failed := o.exception(answer); !failed {
+		err = nil
 	}
-	return nil
+	counted = err
 }

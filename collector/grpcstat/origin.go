@@ -6,21 +6,6 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Option changes how the calls that a server takes are counted, see [UnaryServer] and [StreamServer].
-type Option func(*options)
-
-type options struct {
-	origin func(context.Context) string // nil without the option
-}
-
-func apply(opts []Option) *options {
-	o := new(options)
-	for _, set := range opts {
-		set(o)
-	}
-	return o
-}
-
 // Origin names the caller: f is asked once for each call, before any limit is, with the call's context. It must be safe
 // for concurrent use, and return few different names: [collector.Options] bound how many are kept apart. The empty one is
 // no origin. Of several such options the last counts.

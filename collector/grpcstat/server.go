@@ -29,13 +29,16 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 			return handler(ctx, req)
 		}
 	}
-	o := apply(opts)
+	o := apply(opts, serverFailed)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+		if o.skips(ctx, info.FullMethod) {
+			return handler(ctx, req)
+		}
 		ctx, entry, err := o.enter(ctx, c, info.FullMethod)
 		if err != nil {
 			return nil, refusal{err}
 		}
-		defer func() { exit(entry, err, serverFailed) }()
+		defer func() { o.exit(entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(ctx, req)
 	}
@@ -49,8 +52,11 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 			return handler(srv, stream)
 		}
 	}
-	o := apply(opts)
+	o := apply(opts, serverFailed)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+		if o.skips(stream.Context(), info.FullMethod) {
+			return handler(srv, stream)
+		}
 		method := info.FullMethod
 		if srv == nil {
 			method = Unmatched
@@ -59,7 +65,7 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { exit(entry, err, serverFailed) }()
+		defer func() { o.exit(entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(srv, &serverStream{stream, ctx})
 	}

@@ -118,10 +118,10 @@ func inServer(c *collector.Collector, opts ...grpcstat.Option) []grpc.ServerOpti
 	}
 }
 
-func inClient(c *collector.Collector) []grpc.DialOption {
+func inClient(c *collector.Collector, opts ...grpcstat.Option) []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(grpcstat.UnaryClient(c)),
-		grpc.WithChainStreamInterceptor(grpcstat.StreamClient(c)),
+		grpc.WithChainUnaryInterceptor(grpcstat.UnaryClient(c, opts...)),
+		grpc.WithChainStreamInterceptor(grpcstat.StreamClient(c, opts...)),
 	}
 }
 

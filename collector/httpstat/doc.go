@@ -14,9 +14,23 @@
 //
 //	client := &http.Client{Transport: httpstat.Transport(c, nil, nil)}
 //
-// A status of 500 or more is an exception, and so is a handler that panicked (http.ErrAbortHandler included, which
-// is how net/http aborts a response). The panic goes on. The response time is the handler's: it ends when the handler
-// returns, for a hijacked connection, too.
+// # Statuses
+//
+// A request is counted with the status that it was answered with: the first one that the handler wrote, informational ones
+// aside, 200 if it wrote none, 101 for a connection that it hijacked. A handler that panicked before it wrote any has no code:
+// net/http closes the connection, and the client gets nothing. One that panicked later has the status that it wrote, though of
+// a short answer that was not flushed net/http sends nothing either. A request that a limit refused is a block, not a
+// completion, and has no code.
+//
+// A status of 500 or more is an exception, on both sides, unless [Exception] says otherwise, and so is a handler that panicked
+// (http.ErrAbortHandler included, which is how net/http aborts a response). The panic goes on. OpenTelemetry has the same rule
+// for servers; of clients it takes 400 and more for errors, which is
+//
+//	httpstat.Exception(func(status int) bool { return status >= 400 })
+//
+// Requests that are not to be counted at all, such as health checks, are for [Skip].
+//
+// The response time is the handler's: it ends when the handler returns, for a hijacked connection, too.
 //
 // # Other routers
 //
@@ -46,11 +60,11 @@
 //			g.AbortWithStatus(http.StatusTooManyRequests)
 //			return
 //		}
-//		failed := collector.ErrPanicked
-//		defer func() { e.Exit(failed) }()
+//		failed, code := collector.ErrPanicked, collector.Code{}
+//		defer func() { e.ExitCode(failed, code) }()
 //		g.Request = g.Request.WithContext(ctx)
 //		g.Next()
-//		failed = nil
+//		failed, code = nil, collector.HTTPStatus(g.Writer.Status())
 //		if status := g.Writer.Status(); status >= 500 {
 //			failed = httpstat.StatusError(status)
 //		}
@@ -59,6 +73,9 @@
 // and in echo the same with ec.Path() and ec.Response().Status.
 //
 // # Caveats
+//
+// The status is the one that the handler wrote. Middleware outside that answers in its place, as http.TimeoutHandler does, is
+// not seen; it goes inside.
 //
 // A handler gets a copy of the request, whose context knows the entry: entries that the handler makes with it are
 // nested below. Middleware outside sees the request without it.

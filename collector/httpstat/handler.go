@@ -13,7 +13,8 @@ const Unmatched = "unmatched"
 // DefaultEntrance is the entrance of requests without the option [Entrance].
 const DefaultEntrance = "http"
 
-// StatusError is the error that a status of 500 or more counts as: what [collector.Options] are asked about.
+// StatusError is the error that the status of an exception counts as, see [Exception]: what [collector.Options] are asked
+// about.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
@@ -40,11 +41,12 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 	if c == nil {
 		return next
 	}
-	s := settings{entrance: DefaultEntrance, refused: http.HandlerFunc(tooMany)}
-	for _, o := range opts {
-		o(&s)
-	}
+	s := apply(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.skips(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		resource := name(r)
 		if resource == "" {
 			resource = Unmatched
@@ -64,26 +66,28 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 			return
 		}
 		inner := r.WithContext(ctx)
-		serve(e, trace, next, w, inner)
+		s.serve(e, trace, next, w, inner)
 		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})
 }
 
-func serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	seen, wrapped := watch(w)
 	err := collector.ErrPanicked // unless it returns
 	defer func() {
+		var code collector.Code // none if it did not get as far
+		if seen.status != 0 {
+			code = collector.HTTPStatus(seen.status)
+		}
 		if trace == "" {
-			e.Exit(err)
+			e.ExitCode(err, code)
 		} else {
-			e.ExitTrace(err, trace)
+			e.ExitTrace(err, code, trace)
 		}
 	}()
 	next.ServeHTTP(wrapped, r)
-	err = nil
-	if seen.status >= http.StatusInternalServerError {
-		err = StatusError(seen.status)
-	}
+	seen.implied()
+	err = s.failure(seen.status)
 }
 
 // tooMany answers a request that was refused. The limit is for a second, so that is when to come again.

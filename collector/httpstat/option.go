@@ -6,14 +6,63 @@ import (
 )
 
 // Option changes how requests are counted. Its functions, as the one that names requests, are asked before a request
-// enters, and for those that a limit will refuse, too. If one panics, that goes on, and the request is not counted.
+// enters, and for those that a limit will refuse, too; that of [Exception] when it was answered. If one panics, that goes on,
+// and the request is not counted; if that of Exception does, it is an exception. [Transport] takes [Exception] and [Skip]; all
+// others are about requests that come in, and mean nothing to it.
 type Option func(*settings)
 
 type settings struct {
-	origin   func(*http.Request) string
-	entrance string
-	refused  http.Handler
-	trace    func(*http.Request) string
+	origin    func(*http.Request) string
+	entrance  string
+	refused   http.Handler
+	trace     func(*http.Request) string
+	exception func(status int) bool
+	skip      []func(*http.Request) bool
+}
+
+func apply(opts []Option) *settings {
+	s := &settings{entrance: DefaultEntrance, refused: http.HandlerFunc(tooMany), exception: serverError}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Exception tells which statuses are exceptions, in the place of those of 500 and more, which nil stands for. It is asked
+// about the status that the request is counted with, see [collector.Entry.ExitCode]; a handler that panics and a call that
+// ends with an error are exceptions whatever it says. [collector.Options].Exception, asked with a [StatusError], can still
+// say no.
+func Exception(is func(status int) bool) Option {
+	if is == nil {
+		is = serverError
+	}
+	return func(s *settings) { s.exception = is }
+}
+
+func serverError(status int) bool { return status >= http.StatusInternalServerError }
+
+// failure is the error that a status counts as, nil if it is no exception.
+func (s *settings) failure(status int) error {
+	if s.exception(status) {
+		return StatusError(status)
+	}
+	return nil
+}
+
+// Skip tells which requests are served or sent as if the package were not there, such as those for /healthz: they are not
+// counted, no limit is asked, and what they call is outermost. Of several such options each can skip a request. (A filter of
+// OpenTelemetry says the opposite: which ones to take.)
+func Skip(which func(*http.Request) bool) Option {
+	return func(s *settings) { s.skip = append(s.skip, which) }
+}
+
+func (s *settings) skips(r *http.Request) bool {
+	for _, which := range s.skip {
+		if which != nil && which(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // Origin tells who sends a request: the name of a client, of the service that calls, of a tenant. Whatever it gives is

@@ -12,15 +12,16 @@ import (
 // resource that name gives them; nil stands for method and host, such as "GET api.example.com". They are
 // [collector.Outbound], nested below the entry of the request's context.
 //
-// A call ends when its response was read to the end or closed, and fails with a status of 500 or more, an error of next
-// or one while reading; not if the caller's context was cancelled. A response that is never closed stays in flight, and
+// A call ends when its response was read to the end or closed, and is counted with the response's status, without a code
+// where next returned an error. It fails with a status of 500 or more, or what [Exception] says, an error of next or one while
+// reading; not if the caller's context was cancelled. A response that is never closed stays in flight, and
 // keeps its connection, too. A call that a limit refuses is not sent: the error is [collector.ErrBlocked]. A nil
 // Collector counts nothing.
 //
 // What next returns is what the caller gets, but for the body: also where next breaks the contract of http.RoundTripper, as
 // mocks do. No response without an error is an exception, because http.Client makes an error of it. A response without a
 // Body is over when it is there; it is an exception where its ContentLength says that there is one.
-func Transport(c *collector.Collector, name func(*http.Request) string, next http.RoundTripper) http.RoundTripper {
+func Transport(c *collector.Collector, name func(*http.Request) string, next http.RoundTripper, opts ...Option) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
@@ -30,7 +31,7 @@ func Transport(c *collector.Collector, name func(*http.Request) string, next htt
 	if name == nil {
 		name = methodAndHost
 	}
-	return &transport{c: c, name: name, next: next}
+	return &transport{settings: apply(opts), c: c, name: name, next: next}
 }
 
 func methodAndHost(r *http.Request) string {
@@ -51,6 +52,7 @@ var (
 )
 
 type transport struct {
+	*settings
 	c    *collector.Collector
 	name func(*http.Request) string
 	next http.RoundTripper
@@ -58,6 +60,9 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.skips(r) {
+		return t.next.RoundTrip(r)
+	}
 	_, e, err := t.c.Enter(r.Context(), t.name(r), collector.Outbound())
 	if err != nil {
 		if r.Body != nil {
@@ -66,21 +71,24 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	failed, over := collector.ErrPanicked, true // unless next returns
+	var code collector.Code
 	defer func() {
 		if over {
-			e.Exit(failed)
+			e.ExitCode(failed, code)
 		}
 	}()
 	resp, err := t.next.RoundTrip(r)
-	switch failed = err; {
+	switch {
 	case err != nil:
+		failed = err
 		return resp, err
 	case resp == nil:
 		failed = errNoResponse
 		return nil, nil
-	case resp.StatusCode >= http.StatusInternalServerError:
-		failed = StatusError(resp.StatusCode)
-	case resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead:
+	}
+	code = collector.HTTPStatus(resp.StatusCode)
+	failed = t.failure(resp.StatusCode)
+	if failed == nil && resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead {
 		failed = errNoBody
 	}
 	// After a switch of the protocol no response follows, and a response without a body has been read.
@@ -89,7 +97,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	over = false
 	counted := *resp // next may keep its own, and return it again
-	counted.Body = &body{ReadCloser: resp.Body, entry: e, err: failed}
+	counted.Body = &body{ReadCloser: resp.Body, entry: e, code: code, err: failed}
 	return &counted, nil
 }
 
@@ -104,6 +112,7 @@ func (t *transport) CloseIdleConnections() {
 type body struct {
 	io.ReadCloser
 	entry *collector.Entry
+	code  collector.Code
 	err   error // what the call failed with already
 }
 
@@ -134,5 +143,5 @@ func (b *body) end(err error) {
 	if b.err != nil {
 		err = b.err
 	}
-	b.entry.Exit(err)
+	b.entry.ExitCode(err, b.code)
 }

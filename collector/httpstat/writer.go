@@ -11,18 +11,18 @@ import (
 // asks for one must be told the truth, so the types below add those that the wrapped writer has.
 type writer struct {
 	http.ResponseWriter
-	status int // of the response; 0 while no header was written, which means 200
+	status int // of the response; 0 while no header was written
 }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
+	w.ResponseWriter.WriteHeader(status) // which panics for one that has not three digits
 	// Only the first counts, and informational ones come before it. 101 is final.
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
 	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *writer) Write(b []byte) (int, error) {
@@ -49,7 +49,11 @@ func (w flusher) FlushError() error {
 type hijacker struct{ *writer }
 
 func (w hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return w.ResponseWriter.(http.Hijacker).Hijack()
+	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols // what is said on the connection is between its two ends
+	}
+	return conn, buf, err
 }
 
 type readerFrom struct{ *writer }

@@ -24,7 +24,8 @@
 // its entry has an error by then, from sentinel.TraceError for one, that is an exception by the Collector's Options. A
 // call that a rule refused is a block, whose reason is the kind of the rule, in Sentinel's words, and which one it is:
 // its ID, or what it is for where that is not the resource. "FlowControl", "Isolation two at a time", "System
-// inboundQPS". A batch of n is n passes, or n blocks, and n completions, but one in flight; a batch of 0 is one call.
+// inboundQPS". A batch of n is n passes, or n blocks, and n completions, but one in flight; a batch of 0 is one call. A
+// completion has no code, as Sentinel knows none.
 //
 // Each call counts once, and concurrency is never negative, also where other slots panic. Sentinel logs such a panic
 // and lets the call go on, with the panic as its error. If a slot panicked before this one heard of the call, the call

@@ -59,17 +59,24 @@ func pairs(names, values []string) []*dto.LabelPair {
 
 // Value implements gather.Sink.
 func (s *metrics) Value(m *gather.Metric, v float64) {
-	d := s.p.desc(m)
+	d, pairs := s.p.desc(m), s.pairs
+	if m.ByCode != nil && len(pairs) < len(m.Labels) {
+		pairs = append(noCode[:1:1], pairs...)
+	}
 	if d.kind == prometheus.CounterValue {
 		x := next(&s.counters)
-		x.sample, x.out.CreatedTimestamp = sample{d, s.pairs, v}, s.created
+		x.sample, x.out.CreatedTimestamp = sample{d, pairs, v}, s.created
 		s.ch <- x
 	} else {
 		x := next(&s.gauges)
-		x.sample = sample{d, s.pairs, v}
+		x.sample = sample{d, pairs, v}
 		s.ch <- x
 	}
 }
+
+// noCode is the label of calls without a code: a pedantic registry wants the same label names of all series of a metric, and
+// to servers an empty label is none.
+var noCode = pairs([]string{"code"}, []string{""})
 
 // next takes an element from a slab, and makes a new slab when it is empty.
 func next[T any](slab *[]T) *T {

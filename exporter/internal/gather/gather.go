@@ -69,6 +69,7 @@ type scrape struct {
 	metric        *Metric
 
 	reading table.Reading
+	coded   [2][3]string // names and values of labels, with a code
 	h       node.Histogram
 }
 
@@ -97,18 +98,19 @@ func (s *scrape) optional() {
 func (s *scrape) view(name string, view collector.View) bool {
 	v := view.Node()
 	s.values[0], s.values[1] = name, s.resource.Name()
-	s.to.Labels(s.names, s.values[2-len(s.names):], v.Began())
+	values := s.values[2-len(s.names):]
+	s.to.Labels(s.names, values, v.Began())
 	if s.perView {
-		s.reading.Set(v.Snapshot(s.now, &s.h))
+		s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
 		var exemplars []collector.Exemplar // of a resource, not of a view
 		if s.by == "" {
 			exemplars = s.resource.Exemplars()
 		}
 		s.histogram(s.List, exemplars)
 	} else {
-		s.reading.Set(v.Snapshot(s.now, nil))
+		s.reading.Set(v.SnapshotByCode(s.now, nil, &s.reading.Codes))
 	}
-	s.all(s.List)
+	s.all(s.List, s.names, values, v.Began())
 	return true
 }
 
@@ -118,19 +120,33 @@ func (s *scrape) total() {
 	if !v.Used() {
 		return
 	}
-	s.reading.Set(v.Snapshot(s.now, &s.h))
+	s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
 	s.to.Labels(nil, nil, v.Began())
 	s.histogram(s.inbound, nil)
-	s.all(s.inbound)
+	s.all(s.inbound, nil, nil, v.Began())
 }
 
-// all emits what the reading has of some metrics.
-func (s *scrape) all(metrics []*Metric) {
+// all emits what the reading has of some metrics since began, with labels that are set already.
+func (s *scrape) all(metrics []*Metric, names, values []string, began time.Time) {
 	for _, m := range metrics {
-		if m.Value != nil {
+		switch {
+		case m.Value != nil:
 			s.to.Value(m, m.Value(&s.reading))
+		case m.ByCode != nil:
+			s.byCode(m, names, values, began)
 		}
 	}
+}
+
+// byCode emits a metric for each code: the first series is that of no code, and is always there.
+func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
+	for code, n := range m.ByCode(&s.reading) {
+		if code != 0 { // the label's name comes first of those that are sorted
+			s.to.Labels(append(append(s.coded[0][:0], "code"), names...), append(append(s.coded[1][:0], collector.CodeName(code)), values...), began)
+		}
+		s.to.Value(m, float64(n))
+	}
+	s.to.Labels(names, values, began)
 }
 
 // histogram emits the histogram of a view.

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, Optional and Labelled reads it; the histogram has
-// none of them.
+// Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, ByCode, Optional and
+// Labelled reads it; the histogram has none of them.
 type Metric struct {
 	// Name without namespace.
 	Name string
@@ -22,6 +22,8 @@ type Metric struct {
 	Labels []string
 	// Value reads a metric from a snapshot of the resource, or of one of its origins or entrances.
 	Value func(*Reading) float64
+	// ByCode reads a metric that has the label code as well: its values by code, the first of which is without that label.
+	ByCode func(*Reading) iter.Seq2[node.Code, int64]
 	// Optional reads a metric that not every resource has; ok is false for those that do not.
 	Optional func(*collector.Resource) (v float64, ok bool)
 	// Labelled reads a metric that has another label: its values, with what was counted for each.
@@ -32,13 +34,15 @@ var resource = []string{"resource"}
 
 // Names of metrics that code treats apart.
 const (
-	RT     = "rt_seconds"
-	Blocks = "block_total"
+	RT       = "rt_seconds"
+	Blocks   = "block_total"
+	complete = "complete"
 )
 
 // Reading is a snapshot of a view, as [Metric].Value reads it.
 type Reading struct {
 	node.Snapshot
+	Codes node.Codes      // Total.Complete by code, as of the same moment
 	total node.MetricNode // Total, for the columns
 }
 
@@ -91,10 +95,15 @@ func ofView(prefix string, labels []string) []Metric {
 		if c.Kind != node.Count {
 			continue
 		}
-		totals = append(totals, Metric{
+		m := Metric{
 			Name: prefix + c.Name + "_total", Type: Counter, Labels: labels, Help: c.Help + ".",
 			Value: func(r *Reading) float64 { return float64(*c.At(&r.total)) },
-		})
+		}
+		if c.Name == complete {
+			m.Labels, m.Value, m.ByCode = append(slices.Clone(labels), "code"), nil, func(r *Reading) iter.Seq2[node.Code, int64] { return r.Codes.All() }
+			m.Help = c.Help + ", by HTTP status or gRPC code; those that have none lack that label."
+		}
+		totals = append(totals, m)
 		if !c.Detail {
 			rates = append(rates, Metric{
 				Name: prefix + c.Name + "_qps", Type: Gauge, Labels: labels, Help: when(c.Help, "in the last complete second") + ".",

@@ -1,5 +1,7 @@
 package replay
 
+import "github.com/windowstat/windowstat/collector"
+
 // call is what counts of a line of an access log. Equal calls may be merged into one.
 type call struct {
 	at       int64 // when it began, Unix nanoseconds
@@ -8,13 +10,22 @@ type call struct {
 	name     int32 // of its resource, an index into the names
 	n        int32 // how many calls this stands for
 	outcome
+	status int16
 	passed bool // the previous process counted its beginning
 }
 
 // unknown is the duration of a call whose log does not say.
 const unknown = -1
 
-// outcome is what became of a call.
+// code is the code that a call with this status is counted with: none if its line has none.
+func code(status int16) collector.Code {
+	if status == 0 {
+		return collector.Code{}
+	}
+	return collector.HTTPStatus(int(status))
+}
+
+// outcome is what became of a call, as its status tells.
 type outcome uint8
 
 const (

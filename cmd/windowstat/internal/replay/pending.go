@@ -11,6 +11,7 @@ type completion struct {
 	at int64 // Unix nanoseconds
 	*collector.Entry
 	name   int32
+	status int16
 	failed bool
 }
 

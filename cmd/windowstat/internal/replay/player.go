@@ -150,7 +150,7 @@ func (p *player) begin(r *collector.Resource, c *call) {
 	plain := !p.inbound && c.n == 1 && c.clipped == 0 // nearly all calls are, unless a log is followed
 	if plain && c.duration == unknown {
 		e := r.Enter()
-		e.Exit(outcomeError(c.outcome == failed))
+		e.ExitCode(outcomeError(c.outcome == failed), code(c.status))
 		return
 	}
 	e := new(collector.Entry)
@@ -160,10 +160,10 @@ func (p *player) begin(r *collector.Resource, c *call) {
 		_, e, _ = p.stats.Enter(context.Background(), (*p.names)[c.name], p.how(c)...)
 	}
 	if c.duration == unknown {
-		e.Exit(outcomeError(c.outcome == failed))
+		e.ExitCode(outcomeError(c.outcome == failed), code(c.status))
 		return
 	}
-	p.pending.add(completion{at: c.at - c.clipped + c.duration, Entry: e, name: c.name, failed: c.outcome == failed})
+	p.pending.add(completion{at: c.at - c.clipped + c.duration, Entry: e, name: c.name, status: c.status, failed: c.outcome == failed})
 	p.inFlightOf[c.name]++
 	p.inFlight++
 }
@@ -184,7 +184,7 @@ func (p *player) how(c *call) []collector.Option {
 func (p *player) complete(before int64) {
 	for l, ok := p.pending.next(before); ok; l, ok = p.pending.next(before) {
 		p.clock.set(l.at)
-		l.Exit(outcomeError(l.failed))
+		l.ExitCode(outcomeError(l.failed), code(l.status))
 		p.inFlight--
 		if p.inFlightOf[l.name]--; p.inFlightOf[l.name] == 0 {
 			delete(p.inFlightOf, l.name)

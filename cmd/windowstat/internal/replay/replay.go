@@ -227,7 +227,7 @@ func (r *run) take(s *source, it *item) error {
 
 // call returns the call of a line. Without a duration it is in the second of its line.
 func (r *run) call(s *source, it *item) call {
-	c := call{at: it.stamp, duration: it.duration, name: s.ids[it.name], n: 1}
+	c := call{at: it.stamp, duration: it.duration, name: s.ids[it.name], n: 1, status: it.status}
 	switch {
 	case r.Blocks[it.status]:
 		c.outcome = blocked

@@ -50,6 +50,9 @@ func parseRange(s string) (from, to int, ok bool) {
 	return from, to, from >= 100 && to <= 999 && from <= to
 }
 
+// Has reports whether a status is in the set.
+func (s *Statuses) Has(status int) bool { return status >= 0 && status < len(s) && s[status] }
+
 // Common returns a status that is in both sets.
 func (s *Statuses) Common(o *Statuses) (status int, ok bool) {
 	for i := range s {

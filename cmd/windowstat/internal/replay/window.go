@@ -55,11 +55,11 @@ func (w *window) add(c call) {
 // merge merges equal calls.
 func merge(calls []call) []call {
 	slices.SortFunc(calls, func(a, b call) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.outcome, b.outcome))
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.status, b.status))
 	})
 	to := calls[:0]
 	for _, c := range calls {
-		if n := len(to); n > 0 && to[n-1].name == c.name && to[n-1].outcome == c.outcome {
+		if n := len(to); n > 0 && to[n-1].name == c.name && to[n-1].status == c.status {
 			to[n-1].n += c.n
 			continue
 		}
