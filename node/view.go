@@ -38,6 +38,8 @@ type removedLeaves struct {
 	spent callTime
 	rt    cells
 	last  int64 // the last second in which any of them may have counted
+	// active is the last second in which any of them did, see Statistic.lastActive.
+	active int64
 }
 
 // NewView makes a view without leaves that begins in the second of the reading now.
@@ -65,7 +67,7 @@ func (v *View) Clone() *View {
 		c.seen.before.buf = slices.Clone(v.seen.before.buf)
 	}
 	if v.removed != nil {
-		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last}
+		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, last: v.removed.last, active: v.removed.active}
 		v.removed.rt.each(c.removed.rt.count)
 	}
 	return c
@@ -86,12 +88,13 @@ func (v *View) Remove(since int64) {
 			continue
 		}
 		if v.removed == nil {
-			v.removed = &removedLeaves{last: since - 1}
+			v.removed = &removedLeaves{last: since - 1, active: math.MinInt64}
 		}
 		v.removed.last = max(v.removed.last, since-1)
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
 		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
+		v.removed.active = max(v.removed.active, s.lastActive(since))
 	}
 	v.leaves = left
 }
