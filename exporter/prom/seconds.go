@@ -162,7 +162,8 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 	}
 	defer release()
 	open := s.sealed()
-	from, limit := max(open-q.window, s.oldest(open)), s.limit(r, &q, defaultScrapeTimeout)
+	from := max(open-q.window, s.oldest(open))
+	limit := s.limit(r, &q, from, defaultScrapeTimeout)
 	if open-from > limit.Seconds {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
@@ -194,9 +195,9 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	a := newResponse(r, s.conns.find(r), began)
 	x.settle(a)
 	open := s.sealed()
-	limit := s.limit(r, &q, a.timeout)
-	var from int64
-	from, limit.Seconds = x.begin(open-s.history(), limit.Seconds)
+	from, most := x.begin(open-s.history(), maxLimit)
+	limit := s.limit(r, &q, from, a.timeout)
+	limit.Seconds = min(limit.Seconds, most)
 	a.conn.begin(r)
 	to, samples, err := s.write(w, r, q, from, open, limit, began)
 	complete := err == nil && r.Context().Err() == nil
@@ -222,11 +223,11 @@ func (s *Seconds) sealed() int64 {
 // oldest returns the first second for a new scraper.
 func (s *Seconds) oldest(open int64) int64 { return max(open-s.history(), s.oldestLogged) }
 
-// limit bounds a response. A client with a timeout below the default gets fewer samples.
-func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) seconds.Limit {
+// limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.
+func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Duration) seconds.Limit {
 	var second seconds.Size
 	for _, stream := range s.streams {
-		second = second.Add(stream.Size(&q.Selection))
+		second = second.Add(stream.Size(&q.Selection, from))
 	}
 	if q.native { // one sample, but larger than all others together
 		second.Bytes *= 2
@@ -236,5 +237,9 @@ func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) second
 		most.Bytes = s.vmMaxBytes
 	}
 	most.Samples = max(int(float64(most.Samples)*min(timeout.Seconds()/defaultScrapeTimeout.Seconds(), 1)), 1)
-	return seconds.Limit{Seconds: max(most.Fit(second), 1), Size: most}
+	fit := most.Fit(second)
+	if q.Histogram {
+		fit--
+	}
+	return seconds.Limit{Seconds: max(fit, 1), Size: most}
 }
