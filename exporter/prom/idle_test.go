@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -265,5 +266,76 @@ func TestNativeHistogramOfAnIdleResource(t *testing.T) {
 	}
 	if want := " 43:1 44:1 45:1 46:1 47:1 48:1 49:1 50:1 51:1 52:1 53:1 54:1 55:1 56:1 57:1 58:1 59:1 60:1 61:1 100:1 101:2 102:2"; got != want {
 		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
+var sampleLine = regexp.MustCompile(`(?m)^[^#]`)
+
+// When all begin again at once, a response is still no larger than it may be.
+func TestResponsesInWhichAllBeginAgainAreBounded(t *testing.T) {
+	const resources, seconds = 10, 5
+	c, now := service(t, collector.Options{})
+	call := func() {
+		for i := range resources {
+			e := c.Resource(fmt.Sprint(i)).Enter()
+			*now = now.Add(ms)
+			e.Exit(nil)
+		}
+	}
+	call()
+	*now = now.Truncate(time.Second).Add(100 * time.Second)
+	call()
+	*now = now.Truncate(time.Second).Add(time.Second)
+	lines := func(query string, o prom.SecondsOptions) int {
+		return len(sampleLine.FindAllString(newScraper(t, c, o).get(query).Body.String(), -1))
+	}
+	first := lines("histogram=classic&window=1s", prom.SecondsOptions{})
+	second := resources * (len(table.Seconds()) + (first/resources-len(table.Seconds()))/2)
+	*now = now.Add((seconds - 1) * time.Second)
+	o := prom.SecondsOptions{MaxSamples: seconds * second}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), prom.SecondsOptions{}); n <= o.MaxSamples-3*resources*seconds {
+		t.Errorf("%d samples, which is too little to see anything", n)
+	}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), o); n > o.MaxSamples {
+		t.Errorf("%d samples, more than %d", n, o.MaxSamples)
+	}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds-1), o); n > o.MaxSamples || n < (seconds-2)*second {
+		t.Errorf("%d samples of a second less, more than %d", n, o.MaxSamples)
+	}
+}
+
+// The same is so of seconds from the log, of which a response has as many as it may.
+func TestIdleResourcesFromTheLog(t *testing.T) {
+	const resources, lived, most = 100, 200, 2000
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	for second := range lived {
+		if second == 0 {
+			for i := range resources {
+				p.stats.Resource(fmt.Sprint(i)).Block("")
+			}
+		}
+		p.stats.Resource("busy").Block("")
+		at = at.Add(time.Second)
+	}
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p = p.again(t, dir, &at)
+	const want = lived*2 + resources*(61*2+(lived-61))
+	got, responses := 0, 0
+	for ; responses < 100; responses++ {
+		body := p.get("cursor=x&metric=persecond_pass&metric=persecond_block").Body.String()
+		n := len(sampleLine.FindAllString(body, -1))
+		if n > most {
+			t.Errorf("a response of %d samples", n)
+		}
+		if got += n; n == 0 {
+			break
+		}
+	}
+	if got != want || responses > want/(most-2*resources)+1 {
+		t.Errorf("%d samples in %d responses, want %d", got, responses, want)
 	}
 }

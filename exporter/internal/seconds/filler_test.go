@@ -121,3 +121,30 @@ func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 	}()
 	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &recorder{})
 }
+
+// What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
+func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
+	var s recorder
+	b := seconds.NewFiller("x", "", 161, 1000, &s)
+	for second := int64(100); second <= 162; second++ {
+		block := int64(0)
+		if second == 100 {
+			block = 1
+			b.Add("a", &node.MetricNode{Start: time.Unix(second, 0), Counts: node.Counts{Block: 1}})
+		}
+		b.Add(collector.InboundTotal, &node.MetricNode{Start: time.Unix(second, 0), Counts: node.Counts{Block: block}})
+	}
+	b.Add("a", &node.MetricNode{Start: time.Unix(163, 0), Counts: node.Counts{Block: 2}})
+	b.Add(collector.InboundTotal, &node.MetricNode{Start: time.Unix(163, 0), Counts: node.Counts{Block: 2}})
+	b.Flush()
+	s.end()
+	all := strings.Join(s.parts, "\n")
+	for series, want := range map[string]string{
+		"x_persecond_pass[resource][a]": " 161:0 162:0 163:0", "x_persecond_block[resource][a]": " 163:2",
+		"x_persecond_inbound_pass[][]": " 161:0 162:0 163:0", "x_persecond_inbound_block[][]": " 163:2",
+	} {
+		if !strings.Contains(all+"\n", "\n"+series+want+"\n") {
+			t.Errorf("%s is not%s in\n%s", series, want, all)
+		}
+	}
+}
