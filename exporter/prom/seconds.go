@@ -19,7 +19,8 @@ import (
 )
 
 // Seconds is the per-second endpoint: a sample for each sealed second of each resource, with the timestamp of that second. A
-// value that was served never changes. The metrics have names of their own, because samples with and without timestamps must
+// value that was served never changes. A resource that has been idle for a minute has its passes alone, until its next call; so
+// has all inbound traffic. The metrics have names of their own, because samples with and without timestamps must
 // not be mixed in one series. It takes these parameters:
 //
 //   - cursor=NAME: the seconds that this scraper has not fetched yet, oldest first. A scraper is a name, the host it asks
@@ -27,7 +28,8 @@ import (
 //   - window=DURATION: the last seconds, such as 30s, without a position.
 //   - metric=NAME, resource=NAME: only these; may be repeated.
 //   - histogram=classic or native: adds the histogram of response times. It is cumulative, so its samples have the timestamp
-//     of the end of their second. The native one needs a client that accepts protobuf. It is kept for a minute.
+//     of the end of their second. The native one needs a client that accepts protobuf. It is kept for a minute. After an idle
+//     time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
 //
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.

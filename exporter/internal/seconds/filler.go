@@ -12,7 +12,7 @@ import (
 
 // Filler emits the rows of a metric log as the samples that a scraper would have got: the metrics that the log has, under the
 // same names and labels, with the idle seconds that have no row. An idle second of a resource is zero if another row of that
-// second shows that the process ran, and the resource had a row in the hour before.
+// second shows that the process ran, and the resource had a row in the hour before; after a minute only its passes are.
 //
 // It must be made with [NewFiller], and is not safe for concurrent use. Its memory is bounded by the rows that are emitted
 // together.
