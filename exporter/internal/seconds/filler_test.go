@@ -23,9 +23,11 @@ func (s *recorder) Series(f *table.Family, names, values []string) {
 	s.end()
 	s.now = fmt.Sprintf("%s%v%v", f.Name, names, values)
 }
-func (s *recorder) Value(unix int64, v float64)             { s.now += fmt.Sprintf(" %d:%v", unix, v) }
-func (s *recorder) Histogram(unix int64, h *node.Histogram) { s.now += fmt.Sprintf(" %d:%v", unix, h.Count()) }
-func (s *recorder) end()                                    { s.parts = append(s.parts, s.now); s.now = "" }
+func (s *recorder) Value(unix int64, v float64) { s.now += fmt.Sprintf(" %d:%v", unix, v) }
+func (s *recorder) Histogram(unix int64, h *node.Histogram) {
+	s.now += fmt.Sprintf(" %d:%v", unix, h.Count())
+}
+func (s *recorder) end() { s.parts = append(s.parts, s.now); s.now = "" }
 func (s *recorder) of(metric, resource string) (parts []string) {
 	for _, part := range s.parts {
 		if rest, ok := strings.CutPrefix(part, "x_persecond_"+metric+"[resource]["+resource+"]"); ok {

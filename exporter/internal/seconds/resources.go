@@ -82,9 +82,11 @@ func (r *Resources) Sealed(open int64) int64 { return open }
 
 // Size implements [Stream].
 func (r *Resources) Size(s *Selection, from int64) (all Size) {
+	from = max(from, r.first)
+	first, named := r.stats.Timeline().Name(from)
 	of := func(v *node.View, one rowSize) Size {
-		if name, ok := r.stats.Timeline().Name(max(from, r.first)); ok {
-			if past := stillBefore(r.stats, v, math.MaxInt64); past.is(name.Unix()) {
+		if named && v.LastActive(math.MaxInt64) < from {
+			if past := stillBefore(r.stats, v, from); past.is(first.Unix()) {
 				return one.always
 			}
 		}
