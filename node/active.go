@@ -7,9 +7,9 @@ import (
 )
 
 // LastActive returns the last second before the one with this index that was not idle, see [MetricNode.Idle]: a call began,
-// ended, was refused, or was in flight. If there is none it returns the second before the view began. It knows also of seconds
-// that are older than the history. For a view that has been idle since it costs a lock of each leaf, and otherwise it looks at
-// the records up to the index, from the newest one.
+// ended, was refused, or was in flight. If there is none it returns the second before the view began. It is exact for every
+// second that can be read, also if the last active one cannot be read any more; before an older second all are taken to be
+// active. For a view that has been idle since it costs a lock of each leaf; otherwise records are looked at, the newest first.
 func (v *View) LastActive(before int64) (index int64) {
 	open := v.shape.opened()
 	last := v.since - 1
@@ -22,7 +22,7 @@ func (v *View) LastActive(before int64) (index int64) {
 	for _, s := range leaves {
 		last = max(last, s.openLastActive(min(before, open.Index), open.Start))
 	}
-	return last
+	return min(last, before-1)
 }
 
 // openLastActive is lastActive, where the second that starts at the reading open is open by now.
