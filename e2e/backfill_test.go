@@ -194,20 +194,26 @@ func (p loggedPaced) rows(t *testing.T, from int64) loggedRows {
 	return rows
 }
 
-// values are those of a metric: zero where a resource has no row. They begin with its first one, unless it was scraped
-// before.
+// values are those of a metric: zero where a resource has no row, and for more than a minute only those of passes. They begin
+// with its first one, unless it was scraped before.
 func (r loggedRows) values(f field, from, end int64, scraped bool) values {
 	all := values{}
 	for resource, rows := range r {
+		last := from - 1
 		for second := from; second < end; second++ {
 			row, ok := rows[second]
+			if ok {
+				last = second
+			}
 			if all[resource] == nil {
 				if !ok && !scraped {
 					continue
 				}
 				all[resource] = map[int64]float64{}
 			}
-			all[resource][second] = float64(f.of(row))
+			if f.sent(second - last) {
+				all[resource][second] = float64(f.of(row))
+			}
 		}
 	}
 	return all

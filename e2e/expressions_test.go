@@ -85,10 +85,11 @@ var expressions = []expression{
 			`sum({__name__=~"windowstat_persecond_(pass|block)",resource="checkout"}))[5m:1s])`,
 		func(f fleet, at int64) float64 {
 			return highest(at, 300, func(second int64) float64 {
-				if f.targets(second) == 0 {
+				calls := f.block(second) + f.pass(second)
+				if calls == 0 {
 					return 0
 				}
-				return f.block(second) / (f.block(second) + f.pass(second))
+				return f.block(second) / calls
 			})
 		},
 	},

@@ -49,6 +49,26 @@ func habits() []habit {
 				return 5
 			},
 		},
+		// Called at the beginning, and never again.
+		{
+			resource: "once", within: time.Second, takes: 10 * time.Millisecond,
+			calls: func(second int) int {
+				if second > 0 {
+					return 0
+				}
+				return 5
+			},
+		},
+		// Nothing for so long that only its passes are sent, and then a burst again.
+		{
+			resource: "rare", within: 300 * time.Millisecond, takes: 10 * time.Millisecond,
+			calls: func(second int) int {
+				if second%68 > 0 {
+					return 0
+				}
+				return 150 + second
+			},
+		},
 		// A resource that nobody knew when the servers began.
 		{
 			resource: "late", within: time.Second, takes: 10 * time.Millisecond,

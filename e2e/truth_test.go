@@ -31,11 +31,24 @@ type truth struct {
 	rows  map[int64]metriclog.Row
 }
 
-// values are those of a metric in all seconds before end.
+// stillFor is how many seconds a resource is idle until it sends its passes alone.
+const stillFor = 60
+
+// sent reports whether a metric is sent of a second that is so many after one that was not idle.
+func (f field) sent(idle int64) bool { return f.metric == fields[0].metric || idle <= stillFor }
+
+// values are those of a metric in all seconds before end, where it is sent.
 func (x truth) values(f field, end int64) map[int64]float64 {
 	all := map[int64]float64{}
+	last := x.since - 1
 	for second := x.since; second < end; second++ {
-		all[second] = float64(f.of(x.rows[second]))
+		row, ok := x.rows[second]
+		if ok {
+			last = second
+		}
+		if f.sent(second - last) {
+			all[second] = float64(f.of(row))
+		}
 	}
 	return all
 }

@@ -39,10 +39,12 @@ func (h *history) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// drop drops the records of all seconds before one.
-func (h *history) drop(before int64) {
+// drop drops the records of all seconds before one, and returns the last of them, nil if there is none. It is valid until
+// the next record is added.
+func (h *history) drop(before int64) (last []byte) {
 	for h.from < len(h.buf) && h.first < before {
-		_, _, next := h.entry(h.from)
+		_, record, next := h.entry(h.from)
+		last = record
 		h.dropped = h.first
 		h.from = next
 		if next < len(h.buf) {
@@ -50,6 +52,7 @@ func (h *history) drop(before int64) {
 			h.first += distance
 		}
 	}
+	return last
 }
 
 // entry reads the entry at an offset of buf: the distance to the second before, the record, and the next offset.

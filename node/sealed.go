@@ -60,6 +60,13 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	return b
 }
 
+// onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.
+func onlySlides(b []byte, slides int64) bool {
+	var rec sealed
+	rec.unpack(b, slides, nil)
+	return rec == sealed{}
+}
+
 // addSlides adds the slides of a packed record to sums.
 func addSlides(b []byte, sums []int64) {
 	for i := range sums {

@@ -91,6 +91,8 @@ type rings struct {
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
 
+	active  int64         // the last second in which something happened of those whose records were dropped
+	newest  time.Duration // the newest record
 	aged    time.Duration // the newest record that has left the minute window, and is in the history
 	history history
 }

@@ -96,7 +96,7 @@ func (s *Statistic) fold() {
 func (s *Statistic) remember() *rings {
 	if s.rings == nil {
 		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute, aged: never}
-		s.rings.history.dropped = math.MinInt64
+		s.rings.history.dropped, s.rings.active = math.MinInt64, math.MinInt64
 	}
 	return s.rings
 }
@@ -164,6 +164,7 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 		oldest = p.at
 	}
 	*r.minute.Open(start) = r.store.add(b, oldest)
+	r.newest = start
 }
 
 // age moves the records that leave the minute window, when the second that starts at start comes into it, to the
@@ -177,7 +178,11 @@ func (s *Statistic) age(start time.Duration) {
 		r.history.add(secondOf(at), b[:len(b)-len(histogram)])
 		r.aged = at
 	}
-	r.history.drop(secondOf(start - shape.history))
+	if last := r.history.drop(secondOf(start - shape.history)); last != nil {
+		if r.active = r.history.dropped; onlySlides(last, shape.perSec) {
+			r.active--
+		}
+	}
 }
 
 // mostPasses is where the passes of a bucket stop to count for slides, so that no sum of them overflows.

@@ -39,6 +39,8 @@ type removedLeaves struct {
 	rt    cells
 	codes codes
 	last  int64 // the last second in which any of them may have counted
+	// active is the last second in which any of them did, see Statistic.lastActive.
+	active int64
 }
 
 // NewView makes a view without leaves that begins in the second of the reading now.
@@ -66,7 +68,7 @@ func (v *View) Clone() *View {
 		c.seen.before.buf = slices.Clone(v.seen.before.buf)
 	}
 	if v.removed != nil {
-		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last}
+		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
 		v.removed.rt.each(c.removed.rt.count)
 	}
 	return c
@@ -87,13 +89,14 @@ func (v *View) Remove(since int64) {
 			continue
 		}
 		if v.removed == nil {
-			v.removed = &removedLeaves{last: since - 1}
+			v.removed = &removedLeaves{last: since - 1, active: math.MinInt64}
 		}
 		v.removed.last = max(v.removed.last, since-1)
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
 		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
 		s.addCodes(&v.removed.codes) // as is this: it needs no lock
+		v.removed.active = max(v.removed.active, s.lastActive(since))
 	}
 	v.leaves = left
 }

@@ -155,7 +155,7 @@ func (v *View) all() ([]*Statistic, *removedLeaves) {
 	defer v.mu.Unlock()
 	var g *removedLeaves
 	if v.removed != nil {
-		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last}
+		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
 		v.removed.rt.each(g.rt.count)
 	}
 	return v.leaves[:len(v.leaves):len(v.leaves)], g

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// A block without a language, or code within a sentence.
-	code = regexp.MustCompile("(?ms)^```\n.*?^```$|`[^`\n]+`")
+	// A block, or code within a sentence.
+	code = regexp.MustCompile("(?ms)^```[a-z]*\n.*?^```$|`[^`\n]+`")
 	// A command that stands there.
 	documented = regexp.MustCompile("(?m)^`?(?:windowstat|go run \\./cmd/windowstat) ([^`\n]+)")
 	// A word of a command, or one in quotes.

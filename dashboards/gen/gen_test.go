@@ -206,7 +206,7 @@ const (
 // plainExpr is an expression with something in the place of Grafana's variables.
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
-		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "$__interval", "15s", "$__range", shownRange.String(),
+		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "${__interval}", "15s", "$__interval", "15s", "$__range", shownRange.String(),
 		"$cluster", ".*", "$namespace", ".*", "$job", ".+", "$instance", ".+", "$resources", ".+", "$resource", ".+",
 	).Replace(expr)
 }

@@ -70,11 +70,20 @@ func (v view) inSecond(name string) string {
 	return v.sum("last_over_time(" + v.second(name) + "[999ms])")
 }
 
-// added is what came to a histogram of /metrics/seconds within the step of a graph. It is cumulative, and has the times of its
-// seconds, so the difference of two moments is exactly what was between them.
-func (v view) added(histogram string) string {
+// added is what came to the buckets of a histogram of /metrics/seconds within the step of a graph. They are cumulative, and have
+// the times of the ends of their seconds, so the difference of two moments is exactly what was between them. That of an idle
+// resource stops, and begins again before what comes next: so the lowest value is that at the beginning of the step, whose own
+// moment is part of the range.
+func (v view) added(buckets string) string {
+	b := v.second(buckets)
+	return v.sum("last_over_time(" + b + "[$__interval]) - min_over_time(" + b + "[${__interval}1ms])")
+}
+
+// addedNative is added for a native histogram, of which there is no lowest. If it was idle at the beginning of the step, it
+// had the value that it had last. A resource that is idle for longer has ended.
+func (v view) addedNative(histogram string) string {
 	h := v.second(histogram)
-	return v.sum("last_over_time(" + h + "[999ms]) - last_over_time(" + h + "[999ms] offset $__interval)")
+	return v.sum("last_over_time(" + h + "[$__interval]) - (last_over_time(" + h + "[999ms] offset $__interval) or last_over_time(" + h + "[1h] offset $__interval))")
 }
 
 // peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,

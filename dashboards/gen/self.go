@@ -101,9 +101,11 @@ func (b *board) selfPush() {
 			query{legend: "seconds, " + legend, expr: pace("push_seconds_total", "way, target, instance")},
 			query{legend: "samples, " + legend, expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
 		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."}, query{legend: legend, expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
-		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused for good; and requests that were sent again, because it could not be reached or did not take them."},
+		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused for good, or that may not have arrived; and what was sent again, because it could not be reached or did not take it."},
 			query{legend: "lost seconds", expr: sum("push_lost_seconds_total")},
 			query{legend: "refused samples", expr: sum("push_refused_samples_total")},
+			query{legend: "unconfirmed samples", expr: sum("push_unconfirmed_samples_total")},
+			query{legend: "samples sent again", expr: sum("push_resent_samples_total")},
 			query{legend: "requests sent again", expr: sum("push_retries_total")}).NoValue(none),
 	)
 }
@@ -131,7 +133,7 @@ func sum(name string) string { return "sum(rate(" + own(name) + "[$__rate_interv
 func trouble(h head, queries ...query) *timeseries.PanelBuilder {
 	var colors []string
 	for i, q := range queries {
-		colors = append(colors, q.legend, []string{"red", "orange", "yellow", "purple"}[i])
+		colors = append(colors, q.legend, []string{"red", "orange", "yellow", "purple", "blue"}[i])
 	}
 	return colored(quiet(series(h, queries...)), colors...)
 }

@@ -4,7 +4,8 @@
 //	go run ./scale -way remote -url http://127.0.0.1:9090/api/v1/write
 //	go run ./scale -way scrape -listen 127.0.0.1:9719
 //
-// A server that scrapes has to ask for the same metrics as are pushed.
+// A server that scrapes has to ask for the same metrics as are pushed. With -calls 0 all resources are idle, and send less after a
+// minute: then what the server has taken is to be asked of the server, the samples of a scrape that are printed are too many.
 package main
 
 import (

@@ -12,6 +12,6 @@
 //
 // It has the metrics that the log has exactly: calls that passed, were blocked, completed, failed or were occupied, and the
 // maximum in flight. It has no response times, because the log has only their average in whole milliseconds. Idle seconds have
-// no rows: they are zero if another resource has a row in that second, and the resource had one in the hour before. A
-// second in which all resources were idle has no sample.
+// no rows: they are zero if another resource has a row in that second, and the resource had one in the hour before;
+// after a minute only the calls that passed are there, as on the endpoint. A second in which all resources were idle has no sample.
 package backfill

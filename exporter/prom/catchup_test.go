@@ -23,7 +23,7 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 						}
 						a := &response{conn: &conn{}, after: &aftermath{state: state}, timeout: time.Minute}
 						x.settle(a)
-						from, most := x.begin(time.Unix(now, 0), now, history, history)
+						from, most := x.begin(time.Unix(now, 0), now, history)
 						to := min(now, from+most)
 						x.sent(a, from, to, int(to-from)*10_000, true)
 						if state = connUsedAgain; n > 10 && n <= 10+broken {

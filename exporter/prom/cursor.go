@@ -120,26 +120,27 @@ func (x *cursor) shrink(a *response) {
 // maxLimit is more seconds than any history has.
 const maxLimit = 1 << 20
 
-// begin returns the first second of the next response and the most seconds it may have: limit, or fewer after a response that
+// begin returns the first second of the next response and the most seconds it may have: any number, or fewer after a response that
 // did not arrive. They are never so few that seconds would leave the history, of that many seconds, before the scraper comes
 // again. Seconds that have left it are counted as lost.
-func (x *cursor) begin(now time.Time, open, history, limit int64) (from, most int64) {
+func (x *cursor) begin(now time.Time, open, history int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if oldest := open - history; x.next < oldest {
 		x.count.lost += oldest - x.next
 		x.next = oldest
 	}
+	most = maxLimit
 	if x.limit > 0 {
 		interval := int64(now.Sub(x.came)/time.Second) + 1
 		if x.came.IsZero() {
 			interval = 0
 		}
 		due := open + interval + interval/10 - history // the next request may be a little later
-		limit = min(limit, max(x.limit, due-x.next))
+		most = max(x.limit, due-x.next, 1)
 	}
 	x.came = now
-	return x.next, max(limit, 1)
+	return x.next, most
 }
 
 // sent records a response with the seconds in [from, to). complete says that its body was written without an error.

@@ -186,7 +186,7 @@ func (c *crowd) Write(b []byte) (int, error) {
 func TestWindowsAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
-		c.Resource(fmt.Sprint(i)).Block("")
+		c.Resource(fmt.Sprint(i)).Enter() // never idle
 	}
 	*now = now.Add(100 * time.Second)
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 100})

@@ -90,7 +90,7 @@ func TestSecondsAreSentAgain(t *testing.T) {
 		for i, s := range tc.responses {
 			a := &response{conn: &conn{}, after: &aftermath{state: s.state}, timeout: time.Minute}
 			x.settle(a)
-			from, most := x.begin(time.Unix(s.open, 0), s.open, 1000, 1000)
+			from, most := x.begin(time.Unix(s.open, 0), s.open, 1000)
 			to := min(s.open, from+most)
 			x.sent(a, from, to, int(to-from)*tc.samples, s.complete)
 			if got := [2]int64{from, to}; got != s.want {

@@ -302,7 +302,7 @@ func TestResponsesFromTheLogAreBounded(t *testing.T) {
 	got := map[string]bool{}
 	responses := 0
 	for ; responses < 100; responses++ {
-		part := p.seconds("cursor=x&metric=persecond_block", "persecond_block")
+		part := p.seconds("cursor=x&metric=persecond_pass", "persecond_pass")
 		if len(part) > 2000 {
 			t.Errorf("a response with %d samples", len(part))
 		}

@@ -20,7 +20,8 @@ import (
 )
 
 // Seconds is the per-second endpoint: a sample for each sealed second of each resource, with the timestamp of that second. A
-// value that was served never changes. The metrics have names of their own, because samples with and without timestamps must
+// value that was served never changes. A resource that has been idle for a minute has its passes alone, until its next call; so
+// has all inbound traffic. The metrics have names of their own, because samples with and without timestamps must
 // not be mixed in one series. It takes these parameters:
 //
 //   - cursor=NAME: the seconds that this scraper has not fetched yet, oldest first. A scraper is a name, the host it asks
@@ -28,7 +29,8 @@ import (
 //   - window=DURATION: the last seconds, such as 30s, without a position.
 //   - metric=NAME, resource=NAME: only these; may be repeated.
 //   - histogram=classic or native: adds the histogram of response times. It is cumulative, so its samples have the timestamp
-//     of the end of their second. The native one needs a client that accepts protobuf. It is kept for a minute.
+//     of the end of their second. The native one needs a client that accepts protobuf. It is kept for a minute. After an idle
+//     time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
 //
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
@@ -175,7 +177,8 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 	}
 	defer release()
 	open := s.sealed()
-	from, limit := max(open-q.window, s.oldest(open)), s.limit(r, &q, defaultScrapeTimeout)
+	from := max(open-q.window, s.oldest(open))
+	limit := s.limit(r, &q, from, defaultScrapeTimeout)
 	if open-from > limit.Seconds {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
@@ -208,9 +211,9 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 	defer release()
 	x.settle(a)
 	open := s.sealed()
-	limit := s.limit(r, &q, a.timeout)
-	var from int64
-	from, limit.Seconds = x.begin(began, open, s.history(), limit.Seconds)
+	from, most := x.begin(began, open, s.history())
+	limit := s.limit(r, &q, from, a.timeout)
+	limit.Seconds = min(limit.Seconds, most)
 	var then func()
 	if first, ok := s.unix(from); ok && s.log != nil {
 		then = func() {
@@ -244,11 +247,11 @@ func (s *Seconds) sealed() int64 {
 // oldest returns the first second for a new scraper.
 func (s *Seconds) oldest(open int64) int64 { return max(open-s.history(), s.oldestLogged) }
 
-// limit bounds a response. A client with a timeout below the default gets fewer samples.
-func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) seconds.Limit {
+// limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.
+func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Duration) seconds.Limit {
 	var second seconds.Size
 	for _, stream := range s.streams {
-		second = second.Add(stream.Size(&q.Selection))
+		second = second.Add(stream.Size(&q.Selection, from))
 	}
 	if q.native { // one sample, but larger than all others together
 		second.Bytes *= 2
@@ -258,5 +261,9 @@ func (s *Seconds) limit(r *http.Request, q *query, timeout time.Duration) second
 		most.Bytes = s.vmMaxBytes
 	}
 	most.Samples = max(int(float64(most.Samples)*min(timeout.Seconds()/defaultScrapeTimeout.Seconds(), 1)), 1)
-	return seconds.Limit{Seconds: max(most.Fit(second), 1), Size: most}
+	fit := most.Fit(second)
+	if q.Histogram {
+		fit--
+	}
+	return seconds.Limit{Seconds: max(fit, 1), Size: most}
 }

@@ -194,7 +194,7 @@ func (b *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken
 func TestResponsesAreBounded(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	for i := range 10 {
-		c.Resource(fmt.Sprint(i)).Block("")
+		c.Resource(fmt.Sprint(i)).Enter() // never idle
 	}
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 10 * len(table.Seconds()) * 7})
 	small := newScraper(t, c, prom.SecondsOptions{MaxSamples: 1})
@@ -242,7 +242,7 @@ func TestLossOfACursorIsCounted(t *testing.T) {
 func TestManyRequestsOfOneCursor(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 50})
-	c.Resource("a").Block("")
+	c.Resource("a").Enter() // never idle
 	*now = now.Add(200 * time.Second)
 	var mu sync.Mutex
 	var stamps []string

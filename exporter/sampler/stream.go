@@ -31,7 +31,7 @@ func (s stream) Knows(metric string) bool {
 }
 
 // Size implements [seconds.Stream].
-func (s stream) Size(sel *seconds.Selection) (all seconds.Size) {
+func (s stream) Size(sel *seconds.Selection, _ int64) (all seconds.Size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range s.order {

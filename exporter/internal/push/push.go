@@ -176,7 +176,7 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 			if from >= open {
 				return
 			}
-			if !p.encode(from, min(open, from+p.batchSeconds())) {
+			if !p.encode(from, min(open, from+p.batchSeconds(from))) {
 				p.fail(errStuck)
 				return // until the next interval
 			}
@@ -213,10 +213,10 @@ func (p *Pusher) expire() int64 {
 }
 
 // batchSeconds is the most seconds in a batch: a few requests.
-func (p *Pusher) batchSeconds() int64 {
+func (p *Pusher) batchSeconds(from int64) int64 {
 	var second seconds.Size
 	for i, stream := range p.streams {
-		second = second.Add(stream.Size(p.selection(i)))
+		second = second.Add(stream.Size(p.selection(i), from))
 	}
 	const requests = 8
 	return max(seconds.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)

@@ -15,9 +15,15 @@ type emitter struct {
 	timed     bool          // rts is needed
 	times     bool          // rts was read
 
-	seconds []node.MetricNode
+	seconds []node.MetricNode // that were read
+	told    []node.MetricNode // those that are not still
+	kept    []node.MetricNode // memory for them
+	before  still             // as of before the seconds; not known if it makes no difference
 	rts     distributions
 }
+
+// logs are seconds from the log, and those of them that are not still.
+type logs struct{ seconds, told []node.MetricNode }
 
 var resourceLabel = []string{"resource"}
 
@@ -34,35 +40,51 @@ func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
 // read reads the seconds of a view in [from, to).
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
-	if e.times = e.timed; e.times {
+	e.before = unknown
+	if len(e.seconds) > 0 && (e.seconds[0].Idle() || e.histogram != nil) {
+		first, _ := r.stats.Timeline().Index(e.seconds[0].Start)
+		e.before = stillBefore(r.stats, v, first)
+	}
+	s := e.before
+	if e.told = s.told(e.kept[:0], e.seconds); len(e.told) < len(e.seconds) {
+		e.kept = e.told
+	}
+	if e.times = e.timed && len(e.told) > 0; e.times {
 		e.rts.read(r, v, from, to, e.histogram != nil)
 	}
 }
 
 // forget forgets what was read.
-func (e *emitter) forget() { e.seconds, e.times = nil, false }
+func (e *emitter) forget() { e.seconds, e.told, e.times = nil, nil, false }
 
 // resource emits the logged seconds of a resource and then those that were read.
-func (e *emitter) resource(name string, logged []node.MetricNode) {
+func (e *emitter) resource(name string, logged logs) {
 	e.emit(resourceLabel, []string{name}, logged)
 }
 
 // emit emits the logged seconds and then those that were read, with these labels.
-func (e *emitter) emit(labels, values []string, logged []node.MetricNode) {
+func (e *emitter) emit(labels, values []string, logged logs) {
 	for _, m := range e.metrics {
+		old, seconds := logged.told, e.told
+		if m.Always {
+			old, seconds = logged.seconds, e.seconds
+		}
+		if len(old)+len(seconds) == 0 {
+			continue
+		}
 		e.sink.Series(&m.family, labels, values)
 		if m.Logged {
-			m.values(e.sink, logged)
+			m.values(e.sink, old)
 		}
 		if m.RT == nil {
-			m.values(e.sink, e.seconds)
+			m.values(e.sink, seconds)
 		} else if e.times {
 			e.rts.values(e.sink, m.RT)
 		}
 	}
 	if e.histogram != nil && e.times {
 		e.sink.Series(e.histogram, labels, values)
-		e.rts.points(e.sink)
+		e.rts.points(e.sink, e.before, e.seconds)
 	}
 }
 
@@ -113,15 +135,29 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	}
 }
 
-// points emits the cumulative histogram at the end of each second.
-func (d *distributions) points(sink Sink) {
+// points emits the cumulative histogram at the end of each of the seconds that is not still, and at the beginning of one that
+// comes after a still one, so that what ended in any second is the difference of two points. The past is as of before them.
+func (d *distributions) points(sink Sink, past still, seconds []node.MetricNode) {
 	if !d.hasBefore {
 		return
 	}
 	for i := d.missing; i < len(d.hs); i++ {
+		for len(seconds) > 0 && seconds[0].Start.Unix() < d.unix[i] {
+			past.see(&seconds[0])
+			seconds = seconds[1:]
+		}
+		at := d.unix[i]
+		told, begins := false, false
+		if at != 0 && len(seconds) > 0 {
+			begins = past.is(at - 1)
+			told = !past.see(&seconds[0])
+		}
+		if told && begins {
+			sink.Histogram(at, &d.before)
+		}
 		d.before.Add(&d.hs[i])
-		if d.unix[i] != 0 {
-			sink.Histogram(d.unix[i]+1, &d.before)
+		if told {
+			sink.Histogram(at+1, &d.before)
 		}
 	}
 }

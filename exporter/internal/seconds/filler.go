@@ -12,7 +12,7 @@ import (
 
 // Filler emits the rows of a metric log as the samples that a scraper would have got: the metrics that the log has, under the
 // same names and labels, with the idle seconds that have no row. An idle second of a resource is zero if another row of that
-// second shows that the process ran, and the resource had a row in the hour before.
+// second shows that the process ran, and the resource had a row in the hour before; after a minute only its passes are.
 //
 // It must be made with [NewFiller], and is not safe for concurrent use. Its memory is bounded by the rows that are emitted
 // together.
@@ -33,7 +33,7 @@ type Filler struct {
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
 func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Filler {
-	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most, total: &series{}}
+	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most, total: newSeries()}
 	f.sink, f.whole.sink = sink, sink
 	choose := func(metrics []table.Second) (list []*family) {
 		for _, m := range loggedFamilies(namespace, metrics) {
@@ -83,18 +83,21 @@ func (f *Filler) Add(resource string, m *node.MetricNode) {
 	if resource == collector.InboundTotal {
 		if at >= f.from {
 			f.total.add(m)
+		} else {
+			f.total.still.see(m)
 		}
 		return
 	}
 	x := f.series[resource]
 	if x == nil {
-		x = &series{}
+		x = newSeries()
 		f.series[resource] = x
 	}
 	if at >= f.from {
 		x.add(m)
 	} else {
 		x.before = max(x.before, at)
+		x.still.see(m)
 	}
 }
 

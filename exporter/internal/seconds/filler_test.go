@@ -23,19 +23,22 @@ func (s *recorder) Series(f *table.Family, names, values []string) {
 	s.end()
 	s.now = fmt.Sprintf("%s%v%v", f.Name, names, values)
 }
-func (s *recorder) Value(unix int64, v float64)      { s.now += fmt.Sprintf(" %d:%v", unix, v) }
-func (s *recorder) Histogram(int64, *node.Histogram) { panic("a histogram") }
-func (s *recorder) end()                             { s.parts = append(s.parts, s.now); s.now = "" }
-func (s *recorder) of(resource string) (parts []string) {
+func (s *recorder) Value(unix int64, v float64) { s.now += fmt.Sprintf(" %d:%v", unix, v) }
+func (s *recorder) Histogram(unix int64, h *node.Histogram) {
+	s.now += fmt.Sprintf(" %d:%v", unix, h.Count())
+}
+func (s *recorder) end() { s.parts = append(s.parts, s.now); s.now = "" }
+func (s *recorder) of(metric, resource string) (parts []string) {
 	for _, part := range s.parts {
-		if rest, ok := strings.CutPrefix(part, "x_persecond_block[resource]["+resource+"]"); ok {
+		if rest, ok := strings.CutPrefix(part, "x_persecond_"+metric+"[resource]["+resource+"]"); ok {
 			parts = append(parts, rest)
 		}
 	}
 	return parts
 }
 
-// A Filler emits the rows of a log with idle seconds between them: while the process ran, and the resource is known.
+// A Filler emits the rows of a log with idle seconds between them: while the process ran, and the resource is known. Beyond a
+// minute they have only the calls that passed.
 func TestFiller(t *testing.T) {
 	rows := func(b *seconds.Filler) {
 		for _, row := range []struct {
@@ -66,28 +69,36 @@ func TestFiller(t *testing.T) {
 		}
 		b.Flush()
 	}
-	want := map[string]string{
-		"a":        " 5000:3 5001:0 5003:0 5004:5 7600:0 7601:0 8603:0 8604:0",
-		"b":        " 5003:4 5004:6 7600:0 7601:0 8603:7 8604:7 8605:7",
+	blocks := map[string]string{
+		"a":        " 5000:3 5001:0 5003:0 5004:5",
+		"b":        " 5003:4 5004:6 8603:7 8604:7 8605:7",
+		"before":   "",
+		"long ago": "",
+	}
+	passes := map[string]string{ // of the seconds in which all else is idle, too
+		"a":        " 5000:0 5001:0 5003:0 5004:0 7600:0 7601:0 8603:0 8604:0",
+		"b":        " 5003:0 5004:0 7600:0 7601:0 8603:0 8604:0 8605:0",
 		"before":   " 5000:0 5001:0 5003:0 5004:0 7600:0",
 		"long ago": "",
 	}
-	for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
-		var s recorder
-		b := seconds.NewFiller("x", "x_persecond_block", 5000, most, &s)
-		rows(b)
-		s.end()
-		for resource, want := range want {
-			parts := s.of(resource)
-			if got := strings.Join(parts, ""); got != want {
-				t.Errorf("%s, %d at a time: %s, want %s", resource, most, got, want)
+	for metric, want := range map[string]map[string]string{"block": blocks, "pass": passes} {
+		for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
+			var s recorder
+			b := seconds.NewFiller("x", "x_persecond_"+metric, 5000, most, &s)
+			rows(b)
+			s.end()
+			for resource, want := range want {
+				parts := s.of(metric, resource)
+				if got := strings.Join(parts, ""); got != want {
+					t.Errorf("%s of %s, %d at a time: %s, want %s", metric, resource, most, got, want)
+				}
+				if n := len(parts); resource == "b" && metric == "pass" && (most == 1000) != (n == 1) {
+					t.Errorf("%d at a time: %d parts", most, n)
+				}
 			}
-			if n := len(parts); resource == "b" && (most == 1000) != (n == 1) {
-				t.Errorf("%d at a time: %d parts", most, n)
+			if parts := s.of(metric, collector.InboundTotal); parts != nil {
+				t.Errorf("inbound traffic: %s", parts)
 			}
-		}
-		if parts := s.of(collector.InboundTotal); parts != nil {
-			t.Errorf("inbound traffic: %s", parts)
 		}
 	}
 	var s recorder
@@ -111,4 +122,31 @@ func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 		}
 	}()
 	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &recorder{})
+}
+
+// What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
+func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
+	var s recorder
+	b := seconds.NewFiller("x", "", 161, 1000, &s)
+	for second := int64(100); second <= 162; second++ {
+		block := int64(0)
+		if second == 100 {
+			block = 1
+			b.Add("a", &node.MetricNode{Start: time.Unix(second, 0), Counts: node.Counts{Block: 1}})
+		}
+		b.Add(collector.InboundTotal, &node.MetricNode{Start: time.Unix(second, 0), Counts: node.Counts{Block: block}})
+	}
+	b.Add("a", &node.MetricNode{Start: time.Unix(163, 0), Counts: node.Counts{Block: 2}})
+	b.Add(collector.InboundTotal, &node.MetricNode{Start: time.Unix(163, 0), Counts: node.Counts{Block: 2}})
+	b.Flush()
+	s.end()
+	all := strings.Join(s.parts, "\n")
+	for series, want := range map[string]string{
+		"x_persecond_pass[resource][a]": " 161:0 162:0 163:0", "x_persecond_block[resource][a]": " 163:2",
+		"x_persecond_inbound_pass[][]": " 161:0 162:0 163:0", "x_persecond_inbound_block[][]": " 163:2",
+	} {
+		if !strings.Contains(all+"\n", "\n"+series+want+"\n") {
+			t.Errorf("%s is not%s in\n%s", series, want, all)
+		}
+	}
 }

@@ -30,9 +30,9 @@ type logged struct {
 // logged reads the seconds in [from, to) from the log, as many as the limit allows.
 func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 	l := &logged{rows: rows{series: map[string]*series{}}, to: to}
-	one, second := r.size(s, &r.resources), Size{} // the latter of the known resources, and of the total
+	second := nextSize{one: r.size(s, &r.resources), told: map[still]Size{}}
 	if len(s.Resources) == 0 {
-		l.total, second = &series{}, r.size(s, &r.inbound).Size
+		l.total, second.always = newSeries(), r.size(s, &r.inbound).whole
 	}
 	// end completes the last second, and reports whether the limit allows another.
 	end := func() bool {
@@ -40,7 +40,7 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 		if n == 0 {
 			return true
 		}
-		l.size = l.size.Add(second)
+		l.size = l.size.Add(second.at(l.last()))
 		if n > 1 && (l.size.Samples > limit.Samples || l.size.Bytes > limit.Bytes) {
 			l.to, l.present = l.present[n-1], l.present[:n-1] // over the limit
 			return false
@@ -57,8 +57,12 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 			l.present = append(l.present, at)
 		}
 		if resource == collector.InboundTotal {
-			if at >= from && l.total != nil {
+			switch {
+			case l.total == nil:
+			case at >= from:
 				l.total.add(m)
+			default:
+				l.total.still.see(m)
 			}
 			return true
 		}
@@ -67,14 +71,16 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 		}
 		x := l.series[resource]
 		if x == nil {
-			x = &series{}
+			x = newSeries()
 			l.series[resource] = x
-			second = second.Add(one.of(resource))
+			second.always = second.always.Add(second.one.always.named(resource))
 		}
+		second.row(resource, x, m)
 		if at >= from {
 			x.add(m)
 		} else {
 			x.before = at
+			x.still.see(m)
 		}
 		return true
 	})
@@ -86,19 +92,19 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 }
 
 // take removes and returns the seconds of a resource.
-func (l *logged) take(resource string) []node.MetricNode {
+func (l *logged) take(resource string) logs {
 	if l == nil || l.series[resource] == nil {
-		return nil
+		return logs{}
 	}
 	of := l.series[resource]
 	delete(l.series, resource)
 	return l.fill(of, math.MaxInt64)
 }
 
-// inbound returns the seconds of all inbound traffic, nil if there was none in them.
-func (l *logged) inbound() []node.MetricNode {
+// inbound returns the seconds of all inbound traffic, none if there was none in them.
+func (l *logged) inbound() logs {
 	if l == nil || l.total == nil || !l.total.any() {
-		return nil
+		return logs{}
 	}
 	return l.fill(l.total, math.MaxInt64)
 }

@@ -1,6 +1,7 @@
 package seconds
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -80,13 +81,23 @@ func (r *Resources) Knows(metric string) bool {
 func (r *Resources) Sealed(open int64) int64 { return open }
 
 // Size implements [Stream].
-func (r *Resources) Size(s *Selection) (all Size) {
+func (r *Resources) Size(s *Selection, from int64) (all Size) {
+	from = max(from, r.first)
+	first, named := r.stats.Timeline().Name(from)
+	of := func(v *node.View, one rowSize) Size {
+		if named && v.LastActive(math.MaxInt64) < from {
+			if past := stillBefore(r.stats, v, from); past.is(first.Unix()) {
+				return one.always
+			}
+		}
+		return one.whole
+	}
 	one := r.size(s, &r.resources)
 	for _, x := range s.resources(r.stats.Seal().Resources) {
-		all = all.Add(one.of(x.Name()))
+		all = all.Add(of(x.View().Node(), one).named(x.Name()))
 	}
-	if r.total(s) != nil {
-		all = all.Add(r.size(s, &r.inbound).Size)
+	if v := r.total(s); v != nil {
+		all = all.Add(of(v, r.size(s, &r.inbound)))
 	}
 	return all
 }
@@ -102,27 +113,29 @@ func (r *Resources) total(s *Selection) *node.View {
 // lineBytes is the length of a line without names.
 const lineBytes = len(`{resource=""} 123456789 1700000000000`) + 1
 
-// rowSize is the size of a second of a resource without the resource's name.
-type rowSize struct{ Size }
+// rowSize is the size of a second of a resource without the resource's name: of a whole one, and of one in which it is still.
+type rowSize struct{ whole, always Size }
 
 // size returns the size of a second of a resource, or of all inbound traffic.
 func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 	for _, m := range f.selected(s) {
-		one.Samples++
-		one.Bytes += lineBytes + len(m.family.Name)
+		line := Size{1, lineBytes + len(m.family.Name)}
+		one.whole = one.whole.Add(line)
+		if m.Always {
+			one.always = one.always.Add(line)
+		}
 	}
 	if r.histograms(s) {
 		n := r.bounds + 3
-		one.Samples += n
-		one.Bytes += n * (lineBytes + len(f.histogram.Name) + len(`_bucket,le="0.001"`))
+		one.whole = one.whole.Add(Size{n, n * (lineBytes + len(f.histogram.Name) + len(`_bucket,le="0.001"`))})
 	}
 	return one
 }
 
-// of returns the size of a second of the resource with this name.
-func (one rowSize) of(name string) Size {
-	escapes := strings.Count(name, `\`) + strings.Count(name, `"`) + strings.Count(name, "\n")
-	return Size{one.Samples, one.Bytes + one.Samples*(len(name)+escapes)}
+// named returns the size of a second of the resource with this name.
+func (s Size) named(resource string) Size {
+	escapes := strings.Count(resource, `\`) + strings.Count(resource, `"`) + strings.Count(resource, "\n")
+	return Size{s.Samples, s.Bytes + s.Samples*(len(resource)+escapes)}
 }
 
 // selected returns the metrics of the selection.
@@ -183,7 +196,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	if total != nil {
 		e.read(r, total, from, reached)
 	}
-	if rows := old.inbound(); total != nil || rows != nil {
+	if rows := old.inbound(); total != nil || rows.seconds != nil {
 		e.emit(nil, nil, rows)
 	}
 	return reached

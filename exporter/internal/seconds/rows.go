@@ -17,8 +17,12 @@ type rows struct {
 // series are the rows of one resource.
 type series struct {
 	before int64 // the last second with a row before those in rows, 0 if there is none
+	still  still // as of before rows
+	latest still // as of the last row
 	rows   []node.MetricNode
 }
+
+func newSeries() *series { return &series{still: unknown, latest: unknown} }
 
 // last returns the last second with a row; 0 if there is none.
 func (r *rows) last() int64 {
@@ -40,8 +44,9 @@ func (s *series) any() bool {
 	return slices.ContainsFunc(s.rows, func(m node.MetricNode) bool { return !m.Idle() })
 }
 
-// fill returns the seconds of a resource, with idle ones. A resource that was idle for longer than maxIdle has ended.
-func (r *rows) fill(of *series, maxIdle time.Duration) []node.MetricNode {
+// fill returns the seconds of a resource, with idle ones, and moves on behind them. A resource that was idle for longer than
+// maxIdle has ended.
+func (r *rows) fill(of *series, maxIdle time.Duration) logs {
 	var all []node.MetricNode
 	rest, last := of.rows, of.before
 	for _, second := range r.present {
@@ -56,5 +61,5 @@ func (r *rows) fill(of *series, maxIdle time.Duration) []node.MetricNode {
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
-	return all
+	return logs{all, of.still.told(nil, all)}
 }

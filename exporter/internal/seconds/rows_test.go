@@ -25,7 +25,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 		"never seen":                {present: []int64{1, 2}},
 	} {
 		l := rows{present: tc.present}
-		got := l.fill(&series{before: tc.before, rows: tc.rows}, limit)
+		got := l.fill(&series{before: tc.before, rows: tc.rows}, limit).seconds
 		if len(got) != len(tc.want) {
 			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)
 			continue

@@ -15,8 +15,9 @@ type Stream interface {
 	// Sealed returns the second before which all are sealed, while open is the open second of the timeline: open, or less if the
 	// stream is not ready. Sealed seconds never change.
 	Sealed(open int64) int64
-	// Size returns the largest size of a second of the selection.
-	Size(s *Selection) Size
+	// Size returns the largest size of a sealed second of the selection from the second from on. With the histogram, which begins
+	// again a second earlier, several seconds together may be as large as one more.
+	Size(s *Selection, from int64) Size
 	// Emit gives the sink the sealed seconds in [from, to), as many as the limit allows. It returns the second before which it
 	// stopped.
 	Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)

@@ -20,6 +20,9 @@ type Second struct {
 	// RT reads the metric from the response times of the second, of which there are some. They are kept for a minute, and
 	// older seconds do not have the metric.
 	RT func(*node.Histogram) float64
+	// Always metrics are sent of every second. The others stop for a resource that has been idle for a minute, and begin again
+	// with its next call.
+	Always bool
 	// Timed metrics are about response times, which a Collector may not know.
 	Timed bool
 	// Logged metrics are in the metric log, too, and what is read from there is the same.
@@ -33,7 +36,7 @@ var logged = []string{"pass", "block", "complete", "exception", "occupied_pass",
 // documented: a metric for each column, and the quantile. The caller owns the slice.
 func Seconds() (all []Second) {
 	for _, c := range node.Columns() {
-		m := Second{Name: "persecond_" + c.Name, Help: c.Help, Value: value(c), Logged: slices.Contains(logged, c.Name)}
+		m := Second{Name: "persecond_" + c.Name, Help: c.Help, Value: value(c), Always: c.Name == "pass", Logged: slices.Contains(logged, c.Name)}
 		switch c.Kind {
 		case node.Time:
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true

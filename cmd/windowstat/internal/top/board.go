@@ -83,7 +83,7 @@ func (b *board) row(resource string) *row {
 // at returns a second of the row; all its values are unknown if there is none.
 func (r *row) at(unix int64) second {
 	if x := r.seconds[((unix%minute)+minute)%minute]; x.unix == unix {
-		return x
+		return x.told()
 	}
 	return unknown(unix)
 }
@@ -130,7 +130,8 @@ func (b *board) sum() *row {
 			if x.unix != s.unix {
 				*x = unknown(s.unix)
 			}
-			x.add(s)
+			told := s.told()
+			x.add(&told)
 		}
 	}
 	return all

@@ -14,7 +14,8 @@ type reader struct {
 	page     *url.URL          // nil until it is found
 	names    [metrics][]string // of each metric, those that the page knows
 	last     int64             // the newest second read
-	known    string            // a resource with this second, inbound if there is none
+	tells    bool              // that second can tell whether the process is another one: not everything was idle in it
+	known    string            // a resource that was not idle in it, inbound if there is none
 	fresh    bool              // the connection is new since then
 }
 
@@ -35,9 +36,12 @@ func (r *reader) read(ctx context.Context) answer {
 		}
 		return a
 	}
+	if len(a.samples) > 0 {
+		r.last, r.tells = a.newest, false
+	}
 	for i := range a.samples {
 		if s := &a.samples[i]; s.unix == a.newest && s.metric == inFlight {
-			if r.last, r.known = s.unix, s.resource; r.known != inbound {
+			if r.tells, r.known = true, s.resource; r.known != inbound {
 				break
 			}
 		}
@@ -69,7 +73,7 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 		return a, nil
 	}
 	a.newest = until
-	if r.last > 0 && r.fresh {
+	if r.tells && r.fresh {
 		a.restarted = r.restarted(ctx, until)
 	}
 	r.fresh = false

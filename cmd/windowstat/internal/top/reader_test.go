@@ -179,3 +179,34 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 }
+
+// A resource that has been idle for more than a minute is shown as idle, not as unknown, and no second is asked for twice.
+func TestIdleIsZero(t *testing.T) {
+	s := newService(t)
+	r := newReader(t, s.serve(t))
+	b := newBoard()
+	s.calls("a", 5, time.Millisecond)
+	for second := range 100 {
+		a := r.read(t.Context())
+		if a.err != nil || a.restarted {
+			t.Fatalf("%+v", a)
+		}
+		b.add(a.samples, a.newest)
+		if r.last != s.now.Unix()-1 || second > 80 && len(a.samples) > 2 {
+			t.Errorf("%d seconds on: the newest is %d, want %d; %d samples", second, r.last, s.now.Unix()-1, len(a.samples))
+		}
+		s.end()
+	}
+	a, all := b.line(b.rows["a"]).second, b.line(b.sum()).second // peaks do not add up
+	for m := range metrics {
+		if m != rtP99 && a.values[m] != 0 || adds[m] && all.values[m] != 0 {
+			t.Errorf("%s is %v, of all %v", shown[m], a.values[m], all.values[m])
+		}
+	}
+	s.calls("a", 7, time.Millisecond)
+	again := r.read(t.Context())
+	b.add(again.samples, again.newest)
+	if now := b.line(b.rows["a"]).second; now.values[pass] != 7 || now.values[complete] != 7 || now.values[rtSum] <= 0 {
+		t.Errorf("%+v", now)
+	}
+}

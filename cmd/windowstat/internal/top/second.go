@@ -68,6 +68,22 @@ func unknown(unix int64) second {
 	return s
 }
 
+// told returns the second with what is not sent of one in which a resource was idle: its passes stand alone, and are none. All
+// else that can be zero is.
+func (s second) told() second {
+	for m, v := range s.values {
+		if v != 0 && metric(m) == pass || !math.IsNaN(v) && metric(m) != pass {
+			return s
+		}
+	}
+	for m := range s.values {
+		if adds[m] || metric(m) == peak {
+			s.values[m] = 0
+		}
+	}
+	return s
+}
+
 // mean returns the average response time in seconds, NaN if no call ended.
 func (s *second) mean() float64 {
 	if !(s.values[complete] > 0) {

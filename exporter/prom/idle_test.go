@@ -1,0 +1,341 @@
+package prom_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/encoding/protodelim"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// quiet is a service of which most is idle most of the time, and the history is short.
+type quiet struct {
+	c      *collector.Collector
+	now    *time.Time
+	second int
+	held   func()
+	active map[string]map[int64]bool // by resource, and that of all requests; by Unix second
+	began  map[string]int64
+}
+
+const (
+	quietHistory = 100 * time.Second
+	requests     = "" // all of them
+)
+
+func newQuiet(t *testing.T) *quiet {
+	t.Helper()
+	o := collector.Options{RetireAfter: quietHistory + 2*time.Second}
+	o.Windows.History = quietHistory
+	q := &quiet{active: map[string]map[int64]bool{}, began: map[string]int64{}}
+	q.c, q.now = service(t, o)
+	q.began[requests], q.began["never"] = q.now.Unix(), q.now.Unix()
+	q.c.Resource("never") // it has a name, and no calls
+	return q
+}
+
+// live is one second.
+func (q *quiet) live(t *testing.T) {
+	t.Helper()
+	unix := q.now.Unix()
+	did := func(name string) {
+		if q.active[name] == nil {
+			q.active[name] = map[int64]bool{}
+		}
+		q.active[name][unix] = true
+		if name != requests { // it may have been retired, and begins anew
+			q.began[name] = q.c.Resource(name).View().Node().Began().Unix()
+		}
+	}
+	call := func(name string) (end func()) {
+		e := q.c.Resource(name).Enter()
+		did(name)
+		return func() { e.Exit(nil) }
+	}
+	at := func(part time.Duration) { *q.now = time.Unix(unix, 0).UTC().Add(part) }
+	at(300 * ms)
+	call("busy")()
+	if q.second%25 == 3 {
+		q.c.Resource("now and then").Block("")
+		did("now and then")
+	}
+	if q.second%70 == 0 { // of several origins, of which each is retired before it calls again
+		_, e, err := q.c.Enter(t.Context(), "bursts", collector.Inbound(), collector.Origin(fmt.Sprint(q.second/70%3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		did("bursts")
+		did(requests)
+		at(700 * ms) // the second after it has some of it, in sliding windows
+		e.Exit(nil)
+	}
+	if q.second%200 == 50 {
+		q.held = call("held")
+	}
+	if q.held != nil {
+		did("held")
+		if q.second%200 == 130 {
+			at(800 * ms)
+			q.held()
+			q.held = nil
+		}
+	}
+	if q.second == 0 {
+		call("once")()
+	}
+	q.second++
+	*q.now = time.Unix(unix+1, 0).UTC()
+}
+
+// still reports whether nothing but passes is to be sent.
+func (q *quiet) still(name string, unix int64) bool {
+	if unix-60 < q.began[name] {
+		return false
+	}
+	for s := unix - 60; s <= unix; s++ {
+		if q.active[name][s] {
+			return false
+		}
+	}
+	return true
+}
+
+// check compares the samples of a page with what the seconds of it should have, and returns how many there are.
+func (q *quiet) check(t *testing.T, body string, histogram bool) (samples int) {
+	t.Helper()
+	got := map[string]map[int64]int{} // how many of each second
+	points := map[string]map[int64]bool{}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		samples++
+		series, stamp, name := line[:strings.LastIndex(strings.TrimSpace(line[:strings.LastIndex(line, " ")]), " ")], int64(0), requests
+		if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &stamp); err != nil {
+			t.Fatal(line)
+		}
+		stamp /= 1000
+		if _, rest, ok := strings.Cut(series, `resource="`); ok {
+			name, _, _ = strings.Cut(rest, `"`)
+		}
+		if strings.Contains(series, "rt_seconds_") {
+			if strings.Contains(series, "rt_seconds_count") {
+				if points[name] == nil {
+					points[name] = map[int64]bool{}
+				}
+				points[name][stamp] = true
+			}
+			continue
+		}
+		if got[name] == nil {
+			got[name] = map[int64]int{}
+		}
+		got[name][stamp]++
+	}
+	for name, seconds := range got {
+		want := map[int64]bool{}
+		for unix, n := range seconds {
+			whole := len(table.Seconds()) - 3 // without response times
+			switch {
+			case q.still(name, unix):
+				whole = 1
+			case histogram:
+				recent := unix >= q.now.Unix()-60 // others may be there, or not any more
+				if want[unix+1] = recent; q.active[name][unix] && unix > q.began[name] && q.still(name, unix-1) {
+					want[unix] = recent
+				}
+			}
+			if n < whole || n > whole+3 || whole == 1 && n > 1 {
+				t.Fatalf("%q at %d, %d s after the beginning: %d samples, want %d", name, q.second, unix-q.began[name], n, whole)
+			}
+		}
+		for unix, must := range want {
+			if must && !points[name][unix] {
+				t.Fatalf("%q at %d: there is no histogram at %d", name, q.second, unix-q.began[name])
+			}
+			delete(points[name], unix)
+		}
+		for unix := range points[name] {
+			t.Fatalf("%q at %d: there is a histogram at %d", name, q.second, unix-q.began[name])
+		}
+	}
+	return samples
+}
+
+// A resource that has been idle for a minute sends its passes alone, whoever reads when, and whatever has left the history.
+// However many are idle, responses are as large as they may be, and not larger.
+func TestIdleResources(t *testing.T) {
+	q := newQuiet(t)
+	const most = 700
+	read := newScraper(t, q.c, prom.SecondsOptions{MaxSamples: most})
+	wide := newScraper(t, q.c, prom.SecondsOptions{})
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for q.second < 1200 {
+		q.live(t)
+		if q.second%7 == 0 {
+			window := fmt.Sprintf("window=%ds", 1+rnd.IntN(int(quietHistory/time.Second)))
+			for histogram, query := range map[bool]string{false: window, true: window + "&histogram=classic"} {
+				q.check(t, wide.get(query).Body.String(), histogram)
+			}
+		}
+		for _, every := range []int{1, 5, 15, 40} { // scrapers that come as often
+			for histogram, query := range map[bool]string{false: "cursor=a", true: "histogram=classic&cursor=a"} {
+				if q.second%every != 0 {
+					continue
+				}
+				body := read.get(fmt.Sprint(query, every)).Body.String()
+				n := q.check(t, body, histogram)
+				if n > most && strings.Count(body, `windowstat_persecond_pass{resource="busy"}`) > 1 {
+					t.Fatalf("at %d, every %d: a response of %d samples", q.second, every, n)
+				}
+			}
+		}
+	}
+	if n := len(q.began); n != 7 {
+		t.Errorf("%d resources", n)
+	}
+	if n := len(wide.seconds("window=10s&resource=never", "persecond_pass")); n != 0 {
+		t.Errorf("one without a call has %d seconds after an hour", n)
+	}
+}
+
+// A thousand idle resources take a thousand samples a second, and a page may have as many seconds as that allows.
+func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
+	const resources = 100
+	c, now := service(t, collector.Options{})
+	for i := range resources {
+		c.Resource(fmt.Sprint(i)).Block("")
+	}
+	*now = now.Add(200 * time.Second)
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 100 * resources, MaxBytes: 100 * resources * 90})
+	for query, want := range map[string]int{
+		"window=100s": http.StatusOK, "window=101s": http.StatusBadRequest, "window=100s&histogram=classic": http.StatusBadRequest,
+		"window=99s&histogram=classic": http.StatusOK, "window=100s&metric=persecond_block": http.StatusOK,
+	} {
+		if rec := read.get(query); rec.Code != want {
+			t.Errorf("%s: %d", query, rec.Code)
+		}
+	}
+	if n := len(read.seconds("window=100s", "persecond_pass")); n != 100*resources {
+		t.Errorf("%d samples", n)
+	}
+	if n := len(read.seconds("window=100s", "persecond_block")); n != 0 {
+		t.Errorf("%d samples of calls refused", n)
+	}
+}
+
+// The native histogram of an idle resource stops as the classic one does, and begins again a second before its next call ends.
+func TestNativeHistogramOfAnIdleResource(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	began := now.Unix()
+	call := func() { e := c.Resource("a").Enter(); *now = now.Add(ms); e.Exit(nil) }
+	call()
+	*now = time.Unix(began+100, 0)
+	call()
+	*now = time.Unix(began+102, 0)
+	r := httptest.NewRequest("GET", "/?histogram=native&window=60s", nil)
+	r.Header.Set("Accept", wantsProtobuf)
+	rec := httptest.NewRecorder()
+	newScraper(t, c, prom.SecondsOptions{}).page.ServeHTTP(rec, r)
+	got := ""
+	for body := bufio.NewReader(rec.Body); ; {
+		var f dto.MetricFamily
+		if err := protodelim.UnmarshalFrom(body, &f); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range f.Metric {
+			if h := m.GetHistogram(); h != nil {
+				got += fmt.Sprintf(" %d:%d", m.GetTimestampMs()/1000-began, h.GetSampleCount())
+			}
+		}
+	}
+	if want := " 43:1 44:1 45:1 46:1 47:1 48:1 49:1 50:1 51:1 52:1 53:1 54:1 55:1 56:1 57:1 58:1 59:1 60:1 61:1 100:1 101:2 102:2"; got != want {
+		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
+var sampleLine = regexp.MustCompile(`(?m)^[^#]`)
+
+// When all begin again at once, a response is still no larger than it may be.
+func TestResponsesInWhichAllBeginAgainAreBounded(t *testing.T) {
+	const resources, seconds = 10, 5
+	c, now := service(t, collector.Options{})
+	call := func() {
+		for i := range resources {
+			e := c.Resource(fmt.Sprint(i)).Enter()
+			*now = now.Add(ms)
+			e.Exit(nil)
+		}
+	}
+	call()
+	*now = now.Truncate(time.Second).Add(100 * time.Second)
+	call()
+	*now = now.Truncate(time.Second).Add(time.Second)
+	lines := func(query string, o prom.SecondsOptions) int {
+		return len(sampleLine.FindAllString(newScraper(t, c, o).get(query).Body.String(), -1))
+	}
+	first := lines("histogram=classic&window=1s", prom.SecondsOptions{})
+	second := resources * (len(table.Seconds()) + (first/resources-len(table.Seconds()))/2)
+	*now = now.Add((seconds - 1) * time.Second)
+	o := prom.SecondsOptions{MaxSamples: seconds * second}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), prom.SecondsOptions{}); n <= o.MaxSamples-3*resources*seconds {
+		t.Errorf("%d samples, which is too little to see anything", n)
+	}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds), o); n > o.MaxSamples {
+		t.Errorf("%d samples, more than %d", n, o.MaxSamples)
+	}
+	if n := lines(fmt.Sprintf("histogram=classic&window=%ds", seconds-1), o); n > o.MaxSamples || n < (seconds-2)*second {
+		t.Errorf("%d samples of a second less, more than %d", n, o.MaxSamples)
+	}
+}
+
+// The same is so of seconds from the log, of which a response has as many as it may.
+func TestIdleResourcesFromTheLog(t *testing.T) {
+	const resources, lived, most = 100, 200, 2000
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := begin(t, dir, &at)
+	for second := range lived {
+		if second == 0 {
+			for i := range resources {
+				p.stats.Resource(fmt.Sprint(i)).Block("")
+			}
+		}
+		p.stats.Resource("busy").Block("")
+		at = at.Add(time.Second)
+	}
+	if err := p.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p = p.again(t, dir, &at)
+	const want = lived*2 + resources*(61*2+(lived-61))
+	got, responses := 0, 0
+	for ; responses < 100; responses++ {
+		body := p.get("cursor=x&metric=persecond_pass&metric=persecond_block").Body.String()
+		n := len(sampleLine.FindAllString(body, -1))
+		if n > most {
+			t.Errorf("a response of %d samples", n)
+		}
+		if got += n; n == 0 {
+			break
+		}
+	}
+	if got != want || responses > want/(most-2*resources)+1 {
+		t.Errorf("%d samples in %d responses, want %d", got, responses, want)
+	}
+}

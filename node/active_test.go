@@ -1,0 +1,79 @@
+package node_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// The last active second is known whatever has become of its record, of every second that can still be read, and of every
+// bucket a burst ends in: the second after it has a record, too, because of windows that slide into it.
+func TestLastActive(t *testing.T) {
+	const history = 2 * time.Minute
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		r := newRig(t, node.Options{History: history})
+		other := node.New(r.shape, r.at(0))
+		r.view.Add(other)
+		quiet, inFlight, began := 0, []call(nil), r.zero-1
+		active := map[int64]bool{}
+		lastBefore := func(i int64) int64 {
+			for i--; i >= r.zero && !active[i]; i-- {
+			}
+			return max(i, began)
+		}
+		for i := range int64(1500) {
+			at := time.Duration(i) * time.Second
+			switch {
+			case quiet > 0:
+				quiet--
+			case len(inFlight) > 0:
+				inFlight[0].Exit(at+ms, false)
+				inFlight = nil
+			case rnd.IntN(3) == 0:
+				quiet = rnd.IntN(200)
+			case rnd.IntN(3) == 0:
+				inFlight = append(inFlight, r.Enter(at+time.Duration(rnd.IntN(1000))*ms, 1))
+				quiet = rnd.IntN(3)
+			case rnd.IntN(2) == 0:
+				other.Block(r.at(at+time.Duration(rnd.IntN(1000))*ms), 1)
+			default:
+				r.call(at+time.Duration(rnd.IntN(999))*ms, 0, false)
+			}
+			r.Seal(at + time.Second)
+			r.open(at + time.Second)
+			m, ok := r.Second(r.zero + i)
+			if !ok {
+				t.Fatalf("second %d cannot be read", i)
+			}
+			active[r.zero+i] = !m.Idle()
+			for _, back := range []int64{-5, -1, 0, 1, 2, 59, 60, 61, 62, rnd.Int64N(120)} {
+				before := r.zero + i - back
+				if _, ok := r.Second(before); back >= 0 && !ok || before < r.zero {
+					continue
+				}
+				if got, want := r.view.LastActive(before), lastBefore(min(before, r.zero+i+1)); got != want {
+					t.Fatalf("seed %d, at %d: before %d it is %d, want %d", seed, i, before-r.zero, got-r.zero, want-r.zero)
+				}
+			}
+		}
+	}
+}
+
+// A leaf that was retired still counts.
+func TestLastActiveOfARetiredLeaf(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.call(5*time.Second+900*ms, ms, false)
+	if !r.Retire(100*time.Second, r.zero+7) {
+		t.Fatal("not retired")
+	}
+	r.view.Remove(r.zero + 7)
+	if got := r.view.LastActive(r.zero + 90); got != r.zero+5 {
+		t.Errorf("it is %d, want 5", got-r.zero)
+	}
+	if got := r.view.Clone().LastActive(r.zero + 90); got != r.zero+5 {
+		t.Errorf("of the clone it is %d, want 5", got-r.zero)
+	}
+}
