@@ -1,6 +1,7 @@
 package httpstat
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -57,6 +58,10 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 		if s.trace != nil {
 			trace = s.trace(r)
 		}
+		var learn func(status int)
+		if s.names != nil {
+			resource, opts, learn = s.names.decide(resource, r, opts)
+		}
 		// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
 		ctx, e, err := c.Enter(r.Context(), resource, opts...)
 		if err != nil {
@@ -64,12 +69,15 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 			return
 		}
 		inner := r.WithContext(ctx)
-		serve(e, trace, next, w, inner)
+		if status := serve(e, trace, next, w, inner); learn != nil {
+			learn(status)
+		}
 		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})
 }
 
-func serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+// serve calls the handler, and returns the status of the response.
+func serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) (status int) {
 	seen, wrapped := watch(w)
 	err := collector.ErrPanicked // unless it returns
 	defer func() {
@@ -84,6 +92,7 @@ func serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseW
 	if seen.status >= http.StatusInternalServerError {
 		err = StatusError(seen.status)
 	}
+	return cmp.Or(seen.status, http.StatusOK)
 }
 
 // tooMany answers a request that was refused. The limit is for a second, so that is when to come again.

@@ -14,6 +14,7 @@ type settings struct {
 	entrance string
 	refused  http.Handler
 	trace    func(*http.Request) string
+	names    *Names
 }
 
 // Origin tells who sends a request: the name of a client, of the service that calls, of a tenant. Whatever it gives is
@@ -25,6 +26,11 @@ func Origin(of func(*http.Request) string) Option { return func(s *settings) { s
 func OriginHeader(name string) Option {
 	return Origin(func(r *http.Request) string { return r.Header.Get(name) })
 }
+
+// Earn has the names that the name function gives earned, see [Names]: for functions such as [PathName] that make names
+// of what strangers send. Calls of a name that is not are counted for [Unmatched], and limited by their own name. It is not
+// for [Mux] and [Route], whose names are given.
+func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance is the name of the context in which the requests are counted, [DefaultEntrance] otherwise. A service with
 // several listeners, one for its users and one for its operators, can tell them apart.
