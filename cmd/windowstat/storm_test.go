@@ -96,7 +96,9 @@ func testStorm(t *testing.T, status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := func(r *http.Request) bool { return r.URL.Path == "/checkout" || r.URL.Path == "/real" || r.URL.Path == "/users/jane" }
+	real := func(r *http.Request) bool {
+		return r.URL.Path == "/checkout" || r.URL.Path == "/real" || r.URL.Path == "/users/jane"
+	}
 	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now.Add(int64(10 * time.Microsecond))
 		if !real(r) {
