@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/windowstat/windowstat/collector"
 )
 
 // earnedNames are the names that are earned: those in use, and those that are remembered.
@@ -27,9 +25,7 @@ type earnedName struct {
 	host  string // that it counts for, while it is in use
 	last  int64  // Unix time
 	calls uint32 // with success, halved now and then
-	total uint64 // with success, in this process
 	idle  bool
-	top   bool // of those that are frozen
 }
 
 const (
@@ -72,7 +68,6 @@ func (e *earnedNames) earn(name, host string, now int64) {
 	if element := e.byName[name]; element != nil {
 		x := element.Value.(*earnedName)
 		x.calls = min(x.calls+1, maxCount)
-		x.total++
 		return
 	}
 	if e.expire(now); !e.room(host) {
@@ -82,7 +77,7 @@ func (e *earnedNames) earn(name, host string, now int64) {
 	if len(e.byName) >= remembered*e.most {
 		e.forget()
 	}
-	e.begin(&earnedName{name: strings.Clone(name), last: now, calls: 1, total: 1}, host)
+	e.begin(&earnedName{name: strings.Clone(name), last: now, calls: 1}, host)
 }
 
 // begin takes a name into use.
@@ -148,25 +143,4 @@ func (e *earnedNames) all() (all []*earnedName) {
 		all = append(all, e.byName[name].Value.(*earnedName))
 	}
 	return all
-}
-
-// freeze marks the names that were called most.
-func (e *earnedNames) freeze(most int) {
-	all := e.all()
-	slices.SortStableFunc(all, func(a, b *earnedName) int { return cmp.Compare(b.total, a.total) })
-	for _, x := range all[:min(most, len(all))] {
-		x.top = true
-	}
-}
-
-// frozen is the name of a call when nothing is learned any more. It changes nothing.
-func (e *earnedNames) frozen(name string) (string, Standing) {
-	element := e.byName[name]
-	switch {
-	case element == nil:
-		return name, Unearned
-	case !element.Value.(*earnedName).top:
-		return collector.Other, Earned
-	}
-	return name, Earned
 }

@@ -69,7 +69,8 @@ type Names struct {
 	mu     sync.Mutex
 	places *places
 	earned *earnedNames
-	frozen bool // changes before it is shared
+
+	settled map[string]bool // see Settle; nil while names are earned
 }
 
 // NewNames makes Names. The error names every option that is out of range.
@@ -116,9 +117,8 @@ func (n *Names) Name(plain, host string) (name string, s Standing) {
 	if n.given[plain] {
 		return plain, Given
 	}
-	if n.frozen {
-		name = n.places.name(plain, nil)
-		return n.earned.frozen(collector.CleanName(name))
+	if n.settled != nil {
+		return n.settledName(plain)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +131,7 @@ func (n *Names) Name(plain, host string) (name string, s Standing) {
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
 func (n *Names) Learn(plain, host string, status int) {
-	if !success(status) || n.given[plain] || n.frozen {
+	if !Success(status) || n.given[plain] || n.settled != nil {
 		return
 	}
 	n.mu.Lock()
@@ -149,15 +149,8 @@ func (n *Names) decide(plain string, r *http.Request, opts []collector.Option) (
 	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, host, status) }
 }
 
-// Freeze ends learning, for whoever reads a log twice: of the names that were earned so many that were called most are earned
-// from now on, and all others are [collector.Other]. It must not be called while other methods are.
-func (n *Names) Freeze(most int) {
-	n.frozen = true
-	n.earned.freeze(most)
-}
-
-// success reports whether a status is one that only the service itself gives, because it knows the path.
-func success(status int) bool {
+// Success reports whether a status is one that only the service itself gives, because it knows the path: 2xx, 101 or 304.
+func Success(status int) bool {
 	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
 }
 

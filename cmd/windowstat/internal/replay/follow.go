@@ -33,7 +33,7 @@ const ingestDelay = time.Second
 // yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f := &Follower{Clock: &Clock{}, run: newRun(o)}
-	if err := errors.Join(f.run.earnNames(o.MaxResources), f.open(o.Files[0], after.IsZero())); err != nil {
+	if err := errors.Join(f.run.earnNames(), f.open(o.Files[0], after.IsZero())); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	f.Timed = f.source.timed || f.source.first == 0 && f.source.format.HasDuration()

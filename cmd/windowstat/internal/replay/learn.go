@@ -12,32 +12,29 @@ import (
 // makeNames prepares the names. Logs that can be read twice are read for their names first: which the service has answered with
 // success, and which of these are called most. What can be read once earns its names on the way.
 func (r *run) makeNames(ctx context.Context) error {
-	if r.Names == nil {
-		return nil
-	}
-	once := slices.ContainsFunc(r.sources, func(s *source) bool { return s.kept != nil })
-	if once {
-		return r.earnNames(r.MaxResources)
-	}
-	if err := r.earnNames(maxNames); err != nil {
+	if err := r.earnNames(); err != nil || r.earned == nil {
 		return err
 	}
-	r.size *= 2
-	for _, s := range r.sources {
-		r.learn(ctx, s)
+	if slices.ContainsFunc(r.sources, func(s *source) bool { return s.kept != nil }) {
+		return nil
 	}
-	r.earned.Freeze(r.MaxResources)
+	r.size *= 2
+	all := successes{}
+	for _, s := range r.sources {
+		r.learn(ctx, s, &all)
+	}
+	r.earned.Settle(all.calls, r.MaxResources)
 	r.settled = true
 	return ctx.Err()
 }
 
-// earnNames makes names that must be earned, of which so many may be in use at a time.
-func (r *run) earnNames(most int) (err error) {
+// earnNames makes names that must be earned, by the time of the log.
+func (r *run) earnNames() (err error) {
 	if r.Names == nil {
 		return nil
 	}
 	o := *r.Names
-	o.MaxNames, o.Now = most, func() time.Time { return time.Unix(r.latest.Load(), 0) }
+	o.MaxNames, o.Now = r.MaxResources, func() time.Time { return time.Unix(r.latest.Load(), 0) }
 	r.earned, err = httpstat.NewNames(o)
 	return err
 }
@@ -50,7 +47,7 @@ func (r *run) at(t time.Time) {
 }
 
 // learn reads the names of one log. What cannot be read shows when it is read again.
-func (r *run) learn(ctx context.Context, s *source) {
+func (r *run) learn(ctx context.Context, s *source, all *successes) {
 	raw, free := make(chan block, 2), make(chan []byte, 4)
 	go func() {
 		defer close(raw)
@@ -59,9 +56,8 @@ func (r *run) learn(ctx context.Context, s *source) {
 	p := &lineParser{Parser: s.format.NewParser(r.Zone), names: r.newNames(), timed: r.Timed}
 	for x := range raw {
 		for line := range bytes.Lines(x.data) {
-			if p.Parse(line, &p.rec) == nil && p.check() == nil {
-				// At one time, and without a host: of what was there, the busiest names are kept.
-				r.earned.Learn(p.names.request(&p.rec).plain, "", p.rec.Status)
+			if p.Parse(line, &p.rec) == nil && httpstat.Success(p.rec.Status) && p.check() == nil {
+				all.add(p.names.request(&p.rec).plain)
 			}
 		}
 		select {
@@ -70,6 +66,28 @@ func (r *run) learn(ctx context.Context, s *source) {
 		}
 		if r.Progress != nil {
 			r.Progress(r.read.Load(), r.size, 0)
+		}
+	}
+}
+
+// successes are the calls answered with success, by plain name: of maxNames at most. When there are more, those that were
+// called least are forgotten, which are the made-up ones of a service that answers anything with success.
+type successes struct {
+	calls map[string]int64
+	floor int64 // names with no more calls are forgotten
+}
+
+func (s *successes) add(plain string) {
+	if s.calls == nil {
+		s.calls = map[string]int64{}
+	}
+	s.calls[plain]++
+	for len(s.calls) > maxNames {
+		s.floor++
+		for name, n := range s.calls {
+			if n <= s.floor {
+				delete(s.calls, name)
+			}
 		}
 	}
 }
