@@ -445,3 +445,26 @@ func BenchmarkNames(b *testing.B) {
 		call(n, plains[i%len(plains)], "192.0.2.1", 200)
 	}
 }
+
+// A patient scanner earned some names every ten minutes, and came back with all of them at once. Names that were idle must find
+// room, too.
+func TestAPatientScannerDoesNotComeBackWithAllItsNames(t *testing.T) {
+	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
+	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }
+	for round := range 10 {
+		for i := range 60 {
+			scan(60*round + i)
+		}
+		c.at = c.at.Add(11 * time.Minute)
+	}
+	for i := range 600 {
+		scan(i)
+	}
+	if m := metric(n, "earned_names"); m != 50 {
+		t.Errorf("%v of 100 names are the scanner's", m)
+	}
+	call(n, "GET /shop", "192.0.2.1", 200)
+	if _, s := n.Name("GET /shop", "192.0.2.1"); s != httpstat.Earned {
+		t.Errorf("the shop is %v", s)
+	}
+}
