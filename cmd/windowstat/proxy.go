@@ -35,7 +35,7 @@ gets a 502 then. With --limits.file, requests over a limit are answered with 429
 			&cli.IntFlag{Name: "proxy.path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
 			&cli.StringFlag{Name: "proxy.origin-header", Usage: "`HEADER` of a request that says who sends it, its origin"},
 			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
-			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is never"},
+			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is only to make room"},
 			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
 		}, namingFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
