@@ -24,8 +24,7 @@ func TestSettleOracle(t *testing.T) {
 			calls[plain] += int64(r.IntN(1000)*1000 + len(calls)) // hardly ever two alike
 		}
 		// name names a call by the calls that have come to the same place by the same way.
-		var name func(plain string) string
-		name = func(plain string) string {
+		name := func(plain string) string {
 			segments := strings.Split(plain, "/")
 			at := ""
 			came := map[string]string{} // the rest of the path of all calls that are here
