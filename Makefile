@@ -13,7 +13,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e paused unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
+.PHONY: help run test e2e paused unit race 386 modules dashboards rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ quick: ## the engine's own benchmarks
 
 hammer: ## the conservation hammer for HAMMER (default 2m)
 	go test -run TestNothingIsLostAcrossTurns -v -timeout 60m ./node -hammer $(HAMMER)
+
+storm: ## a million made-up paths before services that know all of them, some or none; half a minute
+	go test -run TestStorm -v -timeout 20m ./cmd/windowstat -storm 1000000
 
 kill: ## the metric log of a thousand processes that are killed, some five minutes
 	go test -run TestKilled -v -timeout 60m ./exporter/metriclog -kills 1000

@@ -28,17 +28,20 @@ type Collector struct {
 	began  time.Time       // by the wall clock
 
 	byName    sync.Map     // name, clean: *Resource
-	count     atomic.Int64 // of the resources in byName; changes under mu
+	count     atomic.Int64 // of the resources in byName, those that were given in Options aside; changes under mu
 	other     atomic.Pointer[Resource]
 	entrances atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
 
 	root    *TreeNode
 	inbound life
 	limits  atomic.Pointer[ruleSet]
+	names   *names // that resources count for others
 
 	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last sweep
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
+	unearned atomic.Int64 // calls
+	idle     idleResources
 
 	mu        sync.Mutex  // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
@@ -83,6 +86,18 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.inbound.init(c, node.NewView(shape, now), ofAll, nil, "")
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))
+	c.names = newNames(c)
+	for _, name := range o.Given {
+		if name = CleanName(name); name == Other {
+			continue
+		}
+		if _, twice := c.byName.Load(name); !twice {
+			r := c.newResource(name)
+			r.stays = true
+			r.given.Store(true)
+			c.byName.Store(name, r)
+		}
+	}
 	return c, nil
 }
 
@@ -177,12 +192,15 @@ type Health struct {
 	// Overflow counts the calls that were recorded for the resource [Other], whether for lack of room or because they
 	// asked for it.
 	Overflow int64
+	// Unearned counts the calls that were counted for another resource, because their name had not earned one, see
+	// [CountedAs].
+	Unearned int64
 	// OriginOverflow, EntranceOverflow and LeafOverflow count the calls that were counted for [Other] origins and
 	// entrances, because there were too many for their resource, too many in all, or too many combinations.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show, because they are nested too deep or the tree is full.
 	TreeOverflow int64
-	// Retired counts the resources that were retired because they were idle.
+	// Retired counts the resources that were retired because they were idle, those that made room included.
 	Retired int64
 	// Limits is how many limits there are.
 	Limits int
@@ -201,6 +219,7 @@ func (c *Collector) Health() Health {
 		EntranceOverflow: c.overflow.entrances.Load(),
 		LeafOverflow:     c.overflow.leaves.Load(),
 		TreeOverflow:     c.overflow.tree.Load(),
+		Unearned:         c.unearned.Load(),
 		Clock:            c.line.Health(),
 	}
 	c.mu.Lock()

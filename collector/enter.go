@@ -151,8 +151,11 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	}
 	f := &frame{Context: ctx}
 	for {
-		l := c.find(up, name, &o)
-		f.entry.leaf = l
+		target, shared := c.target(&o)
+		l := c.find(up, target, &o)
+		if f.entry.leaf = l; shared {
+			c.share(l.resource)
+		}
 		if g := l.resource.gate.Load(); o.passed {
 			if f.entry.call = l.Resume(c.line.Now(), o.n); f.entry.call.IsZero() {
 				continue
@@ -162,6 +165,7 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 			}
 		} else if g != nil {
 			if retry, err := g.enter(waits, &f.entry, &o); err != nil {
+				c.countUnearned(shared, o.n)
 				return ctx, nil, err
 			} else if retry {
 				continue
@@ -169,6 +173,7 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 		} else if f.entry.call = l.Enter(c.line.Now(), o.n); f.entry.call.IsZero() {
 			continue // it was retired in this moment
 		}
+		c.countUnearned(shared, o.n)
 		if o.at != nil && !o.at.IsZero() {
 			f.entry.call.Backdate(c.reading(*o.at))
 		}
@@ -221,10 +226,20 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Opti
 	}
 	var o options
 	up := c.below(ctx, &o, opts)
+	o.name = name
 	for {
-		if l := c.find(up, name, &o); l.block(reason, o.n) {
+		target, shared := c.target(&o)
+		if l := c.find(up, target, &o); l.block(reason, o.n) {
+			c.countUnearned(shared, o.n)
 			return
 		}
+	}
+}
+
+// countUnearned counts n calls of a name that another resource counts.
+func (c *Collector) countUnearned(shared bool, n int64) {
+	if shared {
+		c.unearned.Add(n)
 	}
 }
 

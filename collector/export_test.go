@@ -8,13 +8,9 @@ func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(li
 // SealAt is Seal with a reading of the clock that was taken some time ago.
 func (c *Collector) SealAt(now leap.Reading) Moment { return c.seal(now) }
 
-// LimitedNames is how many names that are counted for Other have limiters of their own.
+// LimitedNames is how many names that other resources count have limiters of their own.
 func LimitedNames(c *Collector) int {
-	other := c.other.Load()
-	if other == nil || other.kept == nil {
-		return 0
-	}
-	n := other.kept.names
+	n := c.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.byName) + len(n.crowd)

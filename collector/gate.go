@@ -16,37 +16,49 @@ import (
 // Nothing is read from leaves when a call is decided about, so the cost does not depend on how many origins there are.
 type gate struct {
 	own   []*limiter // the one of the resource
-	names *names     // those of the names that are counted here; nil but for Other
+	names *names     // those of the names that are counted here; nil for a resource that counts for no other
 }
 
 // setLimits gives the resource those limits that are for it. Holds the collector's mu.
 func (r *Resource) setLimits(all []Limit) {
-	var rules, patterns []Limit
+	var rules []Limit
+	shared, limited := r.shared.Load(), false
 	r.blocks.prune()
 	for _, l := range all {
 		switch {
-		case r.name == Other && l.pattern():
-			patterns = append(patterns, l)
+		case shared && l.pattern(): // for each name by itself, the resource's own included
 		case l.Matches(r.name):
 			rules = append(rules, l)
 		default:
 			continue
 		}
+		limited = true
 		r.blocks.add(l.String(), 0) // so that there is a series before the first block
 	}
-	if len(rules)+len(patterns) == 0 && r.kept == nil {
+	if !limited && r.kept == nil {
 		return
 	}
 	if r.kept == nil {
 		r.kept = &gate{own: []*limiter{{}}}
-		if r.name == Other {
-			r.kept.names = newNames(r.c)
-		}
 	}
-	if r.kept.names != nil {
-		r.kept.names.set(patterns)
+	if shared && r.kept.names == nil {
+		r.kept = &gate{own: r.kept.own, names: r.c.names}
 	}
-	r.kept.replace(r, rules, len(rules)+len(patterns) > 0)
+	r.kept.replace(r, rules, limited)
+}
+
+// share makes the resource one that counts calls of other names.
+func (c *Collector) share(r *Resource) {
+	if r.shared.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.shared.Load() && !r.dead.Load() {
+		r.stays = true
+		r.shared.Store(true)
+		r.setLimits(c.limits.Load().list)
+	}
 }
 
 // replace replaces the rules of the resource. What the old ones did not count is read from its leaves. Calls wait from
@@ -94,7 +106,7 @@ func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err
 	if g.names == nil {
 		return g.decide(ctx, e, o, nil)
 	}
-	p, ok := g.names.acquire(CleanName(o.name), e.leaf.origin)
+	p, ok := g.names.acquire(CleanName(o.name), e.leaf)
 	if !ok {
 		return true, nil
 	}
@@ -117,7 +129,7 @@ func (g *gate) resume(e *Entry, o *options) {
 	if g.names == nil {
 		return // its leaf tells
 	}
-	if p, _ := g.names.acquire(CleanName(o.name), e.leaf.origin); p != nil {
+	if p, _ := g.names.acquire(CleanName(o.name), e.leaf); p != nil {
 		p.lock()
 		p.take()
 		unlock(p.list)

@@ -41,7 +41,8 @@ func (g Grade) String() string {
 // thousands. A prioritized call that a limit on QPS refuses borrows from the next bucket that has room, within half a
 // second, and waits for it; it passes in that bucket, as an occupied pass, or is blocked if its context ends before that.
 //
-// Names that are counted for [Other], because there are too many, are kept apart, too: at most Options.MaxResources of them.
+// Names that are counted for [Other], because there are too many, or as [CountedAs] says, are kept apart, too: at most
+// Options.MaxResources of them.
 // When there are as many, the longest idle one makes room, never one with calls in flight or in the last four seconds. If
 // all are that busy, further names share one quota for each pattern that they match, until there is room. A name that gets a
 // resource later takes what it used along.
@@ -206,6 +207,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	defer c.mu.Unlock()
 	list := append([]Limit(nil), limits...)
 	c.limits.Store(newRuleSet(list))
+	c.names.set(list)
 	for _, r := range c.resources {
 		r.setLimits(list)
 	}

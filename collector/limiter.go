@@ -9,19 +9,19 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that is
-// counted for [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
+// limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that
+// another resource counts, such as [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
 //
 // The calls in flight of a resource are told by its leaves, see [node.Statistic.Tell], so that those count that entered
-// when there was no limit. A name that is counted for Other has no leaf; its calls hold a permit until they end. A
-// name that gets a resource after it was counted for Other takes its limiter along, and has both kinds of calls for a while.
+// when there was no limit. A name that another resource counts has no leaf; its calls hold a permit until they end. A
+// name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
 	mu      sync.Mutex
 	rules   []rule
 	all     meter             // all calls of the name
 	origins map[string]*meter // those of single origins
 
-	// slot is the place of a name in the table of names of Other; nil for a resource that never was there.
+	// slot is the place of a name in the table of names; nil for a resource that never was there.
 	slot *slot
 }
 
@@ -43,7 +43,7 @@ type rule struct {
 // covers reports whether the rule is for calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// slot is the place of a limiter in the table of names of [Other], see [names].
+// slot is the place of a limiter in the table of names, see [names].
 type slot struct {
 	name   string
 	common bool // it is for many names that match a pattern, which is its name

@@ -95,6 +95,8 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.Resources) })
 	metric("overflow_events_total", "", "Calls counted for the resource _other, because there were too many names.",
 		func(h Health) float64 { return float64(h.Overflow) })
+	metric("unearned_events_total", "", "Calls counted for another resource such as unmatched, because their name had not earned one: the service never answered it with success.",
+		func(h Health) float64 { return float64(h.Unearned) })
 	metric("leaves", "", "Combinations of resource, origin and entrance that are kept apart; they take the memory.",
 		func(h Health) float64 { return float64(h.Leaves) })
 	metric("entrances", "", "Entrances that are kept apart.",
@@ -107,7 +109,7 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.LeafOverflow) })
 	metric("tree_overflow_events_total", "", "Calls whose place in the call tree is not shown, because it is too deep or the tree is full.",
 		func(h Health) float64 { return float64(h.TreeOverflow) })
-	metric("retired_resources_total", "", "Resources that were retired because they were idle.",
+	metric("retired_resources_total", "", "Resources that were retired because they were idle, those that made room for others included.",
 		func(h Health) float64 { return float64(h.Retired) })
 	metric("limits", "", "Limits in force.",
 		func(h Health) float64 { return float64(h.Limits) })

@@ -22,6 +22,8 @@ const (
 	optionAdmitted
 	optionStarted
 	optionPassed
+	optionEarned
+	optionCountedAs
 )
 
 // Origin names the caller: Sentinel's origin. Entries below this one have the same origin, unless they name another or are
@@ -57,6 +59,17 @@ func StartedAt(t time.Time) Option { return Option{kind: optionStarted, at: &t} 
 // limit refuses it. None on QPS counts it, which counts passes; one on concurrency does, because it is in flight.
 func Passed() Option { return Option{kind: optionPassed} }
 
+// Earned marks a name that strangers made, such as one of a path, and that has earned a resource of its own: it pushes out
+// no name that is given, and may be pushed out by any, see [Options].MaxResources. A name is given once a call without this
+// option, or [Collector.Resource], has asked for it.
+func Earned() Option { return Option{kind: optionEarned} }
+
+// CountedAs counts a call whose name has not earned a resource of its own for another one, such as one for all such
+// names: unless there is a resource of its own name, or a limit names it exactly. Limits apply by its own name as they do
+// for names that are counted for [Other], see [Limit]. The other resource is made if need be, and is never retired. Calls of
+// its own that are in flight when it first counts another name are not known to limits with patterns.
+func CountedAs(resource string) Option { return Option{kind: optionCountedAs, text: resource} }
+
 // options are all options of a call.
 type options struct {
 	origin, entrance string
@@ -66,6 +79,8 @@ type options struct {
 	prioritized      bool
 	admitted         bool
 	passed           bool
+	earned           bool
+	countedAs        string // empty for a call that its own name counts
 	name             string // that was asked for
 	n                int64
 	at               *time.Time // nil is now
@@ -91,6 +106,10 @@ func (o *options) apply(list []Option) {
 			o.admitted = true
 		case optionPassed:
 			o.passed = true
+		case optionEarned:
+			o.earned = true
+		case optionCountedAs:
+			o.earned, o.countedAs = true, x.text
 		case optionStarted:
 			o.at = x.at
 		}

@@ -9,13 +9,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// names are the names that are counted for [Other] and that a pattern limits, each with a limiter of its own. They are at
-// most Options.MaxResources. When there are as many, the longest idle one makes room; a name is idle if nothing is in flight
+// names are the names that another resource counts, [Other] or one of [CountedAs], and that a pattern limits, each with a
+// limiter of its own. They are at most Options.MaxResources. When there are as many, the longest idle one makes room; a name is idle if nothing is in flight
 // and nothing was for some seconds, longer than any quota remembers. If none is idle, further names share a
 // limiter for each pattern that they match; a name with a call in flight there stays there until that has ended, and a name
 // that leaves it begins with all that passed there in the last second, because some of that may be its own.
 //
-// Locks are taken in the order of the collector's mu, the limiter of Other itself, mu, limiters.
+// Locks are taken in the order of the collector's mu, the limiter of the resource that counts, mu, limiters.
 type names struct {
 	c *Collector
 
@@ -66,7 +66,7 @@ type permit struct {
 	age    int
 	list   []*limiter  // where it counts
 	room   [1]*limiter // for the list
-	all    [2]*limiter // for the list with the limiter of Other
+	all    [2]*limiter // for the list with the limiter of the resource that counts
 	taken  bool        // the limiters count the call in flight
 	leaf   leaf        // of the entry, once it has the permit
 }
@@ -81,7 +81,13 @@ func (p *permit) attach(e *Entry) {
 }
 
 // set replaces the limits.
-func (n *names) set(limits []Limit) {
+func (n *names) set(all []Limit) {
+	var limits []Limit
+	for _, l := range all {
+		if l.pattern() {
+			limits = append(limits, l)
+		}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.limits = limits
@@ -97,14 +103,15 @@ func (n *names) set(limits []Limit) {
 	}
 }
 
-// acquire finds the limiters of a call, nil if no pattern is for its name. It reports false if the name has a resource of
-// its own by now, which the call must go to.
-func (n *names) acquire(name, origin string) (*permit, bool) {
+// acquire finds the limiters of a call that the leaf counts, nil if no pattern is for its name. It reports false if the name
+// has a resource of its own by now, which the call must go to.
+func (n *names) acquire(name string, l *leaf) (*permit, bool) {
+	origin := l.origin
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.byName[name]
 	if m == nil {
-		if _, there := n.c.byName.Load(name); there {
+		if r, there := n.c.byName.Load(name); there && r != l.resource {
 			return nil, false
 		}
 		patterns := n.patterns(name)

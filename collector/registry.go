@@ -10,31 +10,44 @@ import (
 // a name costs about as much as recording a call.
 //
 // Any name is allowed. One that cannot be shown as it is (empty, longer than [MaxNameLength], not UTF-8) is changed as
-// [CleanName] says. Once there are MaxResources resources, a new name gets the resource [Other], unless a limit names
-// it.
+// [CleanName] says. Once there are MaxResources resources, and none of them is idle for long enough to make room, a new
+// name gets the resource [Other], unless a limit names it.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
 	}
-	if r, ok := c.byName.Load(name); ok {
-		return r.(*Resource)
-	}
-	clean := CleanName(name)
-	if clean != name {
-		if r, ok := c.byName.Load(clean); ok {
-			return r.(*Resource)
+	return c.resourceFor(name, true)
+}
+
+// resourceFor finds or makes a resource whose name is given or, if not, earned.
+func (c *Collector) resourceFor(name string, given bool) *Resource {
+	r, ok := c.byName.Load(name)
+	clean := name
+	if !ok {
+		if clean = CleanName(name); clean != name {
+			r, ok = c.byName.Load(clean)
 		}
 	}
 	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
-	if other := c.other.Load(); other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue()) {
-		if r, ok := c.byName.Load(clean); ok { // somebody has just registered it
-			return r.(*Resource)
+	if other := c.other.Load(); !ok && other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !c.idle.any(given)) {
+		if r, ok = c.byName.Load(clean); !ok { // somebody may have just registered it
+			return other
 		}
-		return other
+	}
+	if ok {
+		return r.(*Resource).asked(given)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.register(clean)
+	return c.register(clean, given).asked(given)
+}
+
+// asked notes that the name of the resource is given, if it is.
+func (r *Resource) asked(given bool) *Resource {
+	if given && !r.given.Load() {
+		r.given.Store(true)
+	}
+	return r
 }
 
 // full reports whether there is no room for a resource with this name.
@@ -44,12 +57,15 @@ func (c *Collector) full(name string) bool {
 }
 
 // register finds or makes a resource. Holds mu.
-func (c *Collector) register(name string) *Resource {
+func (c *Collector) register(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
 	if c.full(name) {
 		c.sweep()
+	}
+	for name != Other && c.full(name) && c.makeRoom(given) {
+		continue
 	}
 	if name == Other || c.full(name) {
 		if c.other.Load() == nil {
@@ -57,11 +73,8 @@ func (c *Collector) register(name string) *Resource {
 		}
 		return c.other.Load()
 	}
-	if other := c.other.Load(); other != nil && other.kept != nil {
-		names := other.kept.names
-		names.mu.Lock() // until calls of the name that are counted for Other find the resource
-		defer names.mu.Unlock()
-	}
+	c.names.mu.Lock() // until calls of the name that another resource counts find this one
+	defer c.names.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
 	c.count.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
@@ -75,14 +88,26 @@ func (c *Collector) newResource(name string) *Resource {
 	r := &Resource{name: name}
 	r.life.init(c, v, ofResource, r, name)
 	r.sole.init(c, v, ofOrigin, r, "")
-	if other := c.other.Load(); other != nil && other.kept != nil {
-		if m := other.kept.names.move(name); m != nil {
-			r.kept = &gate{own: []*limiter{m}}
-		}
+	if m := c.names.move(name); m != nil {
+		r.kept = &gate{own: []*limiter{m}}
 	}
+	r.stays = name == Other
+	r.shared.Store(name == Other)
 	r.setLimits(c.limits.Load().list)
 	c.resources = append(c.resources, r)
 	return r
+}
+
+// target is the name of the resource that counts a call, and whether that is another one than the name's own.
+func (c *Collector) target(o *options) (name string, shared bool) {
+	if o.countedAs == "" {
+		return o.name, false
+	}
+	clean := CleanName(o.name)
+	if _, there := c.byName.Load(clean); there || clean == CleanName(o.countedAs) || c.limits.Load().names[clean] {
+		return o.name, false
+	}
+	return o.countedAs, true
 }
 
 // find finds the leaf of a call, below an entry or, if up is nil, below an entrance; and makes it if need be. The way of
@@ -96,13 +121,13 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	}
 	if at != nil {
 		if p := at.child(name); p != nil {
-			if l := p.leaf(leafKey{o.origin, o.inbound, up != nil}); l != nil {
+			if l := p.leaf(leafKey{o.origin, o.inbound, up != nil}); l != nil && (o.earned || l.resource.given.Load()) {
 				return l
 			}
 		}
 	}
 	for {
-		r := c.Resource(name)
+		r := c.resourceFor(name, !o.earned || name != o.name)
 		s := c.spot(r, up, o)
 		if s.leaf == nil || c.edgeMissing(up, s.leaf) {
 			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {

@@ -22,6 +22,10 @@ type Resource struct {
 	sole life  // the origin "" while there is no other; dead when there is
 	kept *gate // what gate is or was; guarded by the collector's mu
 
+	given  atomic.Bool // not only earned, see [Earned]
+	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
+	stays  bool        // it is never retired
+
 	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none
 

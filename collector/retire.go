@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -12,11 +13,10 @@ const sweepEvery = 10
 
 // sweepIsDue reports whether it is time for a sweep. It does not read the clock: the second that was opened last is near
 // enough.
-func (c *Collector) sweepIsDue() bool {
-	return c.opts.RetireAfter >= 0 && c.line.At(0).Index >= c.swept.Load()+sweepEvery
-}
+func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep retires the leaves that have been idle for long enough, if a sweep is due. Holds mu.
+// sweep retires the leaves that have been idle for long enough, and finds the resources that may make room, if a sweep is
+// due. Holds mu.
 func (c *Collector) sweep() {
 	if !c.sweepIsDue() {
 		return
@@ -24,11 +24,18 @@ func (c *Collector) sweep() {
 	now := c.line.Now()
 	open := c.line.At(now).Index
 	c.swept.Store(open)
-	since := open - int64(c.opts.RetireAfter/time.Second) // nothing in this second or later
+	if c.opts.RetireAfter >= 0 {
+		c.retire(now, open-int64(c.opts.RetireAfter/time.Second), func(*Resource) bool { return true })
+	}
+	c.findIdle(now, open)
+}
 
+// retire retires the leaves of some resources in which nothing was recorded in the second since or later, and what is empty
+// then. It costs in proportion to all leaves and resources. Holds mu.
+func (c *Collector) retire(now leap.Reading, since int64, of func(*Resource) bool) {
 	touched := map[*node.View]bool{}
 	c.leaves = filter(c.leaves, func(l *leaf) bool {
-		if !l.Retire(now, since) {
+		if !of(l.resource) || !l.Retire(now, since) {
 			return true
 		}
 		for _, v := range l.views() {
@@ -50,6 +57,9 @@ func (c *Collector) sweep() {
 	}
 	c.shape.Watch(c.watched, len(touched) > 0)
 	c.resources = filter(c.resources, func(r *Resource) bool {
+		if !of(r) {
+			return true
+		}
 		if all := r.origins.Load(); all != nil {
 			for name, o := range *all {
 				if o.view.Empty() {
@@ -64,7 +74,7 @@ func (c *Collector) sweep() {
 				c.edges.Add(-p.unlink())
 			}
 		}
-		if r.name == Other || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
+		if r.stays || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
 			return true
 		}
 		r.dead.Store(true)

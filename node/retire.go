@@ -47,11 +47,41 @@ func (s *Statistic) usedSince(index int64) bool {
 	if r == nil {
 		return false
 	}
-	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
-		return true // a bucket of the open second that is over; only those with counts are opened
-	}
 	_, later := r.minute.After(secondAt(index - 1))
-	return len(r.loans) > 0 || later != nil
+	return len(r.loans) > 0 || later != nil || r.openUsed(s)
+}
+
+// LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
+// is in flight or waits, and the one in which the statistic began if nothing ever was.
+func (s *Statistic) LastUsed(now leap.Reading) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+			return s.index
+		}
+	}
+	last := s.since
+	if r := s.rings; r != nil {
+		if len(r.loans) > 0 || r.openUsed(s) {
+			return s.index
+		}
+		for at, p := r.minute.After(secondAt(last - 1)); p != nil; at, p = r.minute.After(at) {
+			last = secondOf(at)
+		}
+	}
+	return last
+}
+
+// openUsed reports whether a bucket of the open second that is over has counts. Only those with counts are opened.
+func (r *rings) openUsed(s *Statistic) bool {
+	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
+		return true
+	}
+	return false
 }
 
 // late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was

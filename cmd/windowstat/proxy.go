@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,12 +20,18 @@ func proxyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "proxy",
 		Usage: "put a reverse proxy that counts in front of any HTTP service",
-		Description: `The resource of a request is its method and path, with numbers, UUIDs and hashes collapsed to :id. Requests are
-counted with the status that the client got. A response of 500 or more is an exception, unless other statuses are
-given, and so is an upstream that cannot be reached or does not answer in time: the client gets a 502 then. A client
-that did not wait for the answer is a 499, which nobody has registered: its code is other. With --limits.file,
-requests over a limit are answered with 429 and do not reach the upstream.`,
-		Flags: append([]cli.Flag{
+		Description: `The resource of a request is the route that it matches (--routes, --route). Otherwise it is its method and path, with
+numbers, UUIDs, hashes, dates and e-mail addresses collapsed to :id, once the service has answered it with success (2xx, 101
+or 304); until then it counts for the resource unmatched. Of the values of a path segment those that are called most are told
+apart (--max-path-values), any other is *. When there are --max-resources, the one that has been idle longest makes room, once
+that is for ten minutes. So nobody fills the table by making up paths, and a name from a path has its first calls in unmatched:
+give routes where these matter. With --metric-log.dir names are remembered when the proxy is restarted.
+
+Requests are counted with the status that the client got. A response of 500 or more is an exception, unless other statuses
+are given, and so is an upstream that cannot be reached or does not answer in time: the client gets a 502 then. A client that
+did not wait for the answer is a 499, which nobody has registered: its code is other. With --limits.file, requests over a
+limit are answered with 429 and do not reach the upstream.`,
+		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"},
 			&cli.StringFlag{Name: "proxy.listen-address", Value: "127.0.0.1:8080", Usage: "`ADDRESS` for the clients, host:port"},
 			&cli.DurationFlag{Name: "proxy.upstream-timeout", Value: 30 * time.Second, Usage: "how long the upstream may take to begin its answer"},
@@ -33,9 +40,9 @@ requests over a limit are answered with 429 and do not reach the upstream.`,
 			&cli.StringSliceFlag{Name: "skip", Usage: "`PATTERN` of requests that are not counted, as in Go's http.ServeMux: /healthz, /static/, OPTIONS /; no limit is asked; repeatable"},
 			&cli.StringFlag{Name: "proxy.origin-header", Usage: "`HEADER` of a request that says who sends it, its origin"},
 			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
-			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is never"},
-			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
-		}, telemetryFlags()...),
+			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is only to make room"},
+			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
+		}, namingFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
 			p, err := newProxy(c)
 			if err != nil {
@@ -48,10 +55,10 @@ requests over a limit are answered with 429 and do not reach the upstream.`,
 
 type proxy struct {
 	settings
+	naming
 	upstream *url.URL
 	clients  string
 	timeout  time.Duration
-	depth    int
 	origin   string // header
 
 	exceptions replay.Statuses
@@ -62,8 +69,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	s, err := parseSettings(c, c.App.ErrWriter)
 	p := proxy{
 		settings: s, clients: c.String("proxy.listen-address"),
-		timeout: c.Duration("proxy.upstream-timeout"), depth: c.Int("proxy.path-depth"),
-		origin: c.String("proxy.origin-header"),
+		timeout: c.Duration("proxy.upstream-timeout"), origin: c.String("proxy.origin-header"),
 	}
 	errs := []error{noArguments(c), err}
 	wrong := func(flag string, err error) {
@@ -77,7 +83,8 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.timeout <= 0 {
 		wrong("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.timeout))
 	}
-	wrong("proxy.path-depth", checkDepth(p.depth))
+	p.naming, err = parseNaming(c, "proxy.path-depth")
+	errs = append(errs, err)
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
@@ -86,7 +93,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	p.skip, err = parseSkips(c.StringSlice("skip"))
 	wrong("skip", err)
 	p.Collector = collector.Options{
-		MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
+		Given: p.given(), MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
 	}
 	return p, errors.Join(append(errs, p.check())...)
 }
@@ -122,17 +129,23 @@ func parseUpstream(s string) (*url.URL, error) {
 }
 
 func (p proxy) run(c *cli.Context) error {
+	names, err := httpstat.NewNames(p.earn)
+	if err != nil {
+		return err
+	}
 	tele, err := startTelemetry(p.settings)
 	if err != nil {
 		return err
 	}
-	opts := []httpstat.Option{httpstat.Exception(p.exceptions.Has), httpstat.Skip(p.skip.match)}
+	saveNames := keepNames(tele, names)
+	opts := []httpstat.Option{httpstat.Earn(names), httpstat.Exception(p.exceptions.Has), httpstat.Skip(p.skip.match)}
 	if p.origin != "" {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
-	h := httpstat.Handler(tele.Collector, httpstat.PathName(p.depth), p.handler(), opts...)
+	h := httpstat.Handler(tele.Collector, p.name, p.handler(), opts...)
 	front, err := listen(p.clients, h, p.logger)
 	if err != nil {
+		saveNames()
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
 	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
@@ -144,5 +157,7 @@ func (p proxy) run(c *cli.Context) error {
 	case <-front.ended:
 	case <-tele.ended:
 	}
-	return errors.Join(front.stop(), tele.stop())
+	err = front.stop()
+	saveNames()
+	return errors.Join(err, tele.stop())
 }

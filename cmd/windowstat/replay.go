@@ -30,7 +30,9 @@ gzip or zstd, and be given in any order: those of one time are merged. What they
 format is given. Lines may be out of order by the tolerance. What is later, or from the future, or one line far ahead of
 those around it, is not counted but reported; of a clock that was set back for good, all that follows is late.
 
-The resource of a line is its method and path, as in "windowstat proxy". A call passes in the second in which it began
+The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": what the service never
+answered with success counts for the resource unmatched. Files are read twice: first to see which names were, and which are called
+most, so that these have rows, from their first calls on. What comes from a pipe is read once. A call passes in the second in which it began
 and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
 are no response times.
 
@@ -38,7 +40,7 @@ With --follow one file is read as it grows, from its end on and through rotation
 a service, a second more than the tolerance behind the present. With --metric-log.dir it goes on where the log ends, as
 far as the file reaches back, and counts nothing twice. A log that is truncated and grows beyond its old size within
 0.2s, and lines that a server keeps for longer than the tolerance, are lost.`,
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
 			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
@@ -48,10 +50,10 @@ far as the file reaches back, and counts nothing twice. A log that is truncated 
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
-			&cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
+			&cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
 			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that cannot be read, from 0 to 1, above which the exit status is 1"},
 			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
-		}, telemetryFlags()...),
+		}, namingFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
 			r, err := newReplay(c)
 			if err != nil {
@@ -68,6 +70,7 @@ far as the file reaches back, and counts nothing twice. A log that is truncated 
 // replaying is a replay of files, or of one that is followed.
 type replaying struct {
 	settings
+	naming
 	options   replay.Options
 	follow    bool
 	failAbove float64
@@ -133,8 +136,9 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	if status, both := o.Exceptions.Common(&o.Blocks); both {
 		wrong("block-status", fmt.Errorf("%d is in --exception-status, too", status))
 	}
-	o.Depth = c.Int("path-depth")
-	wrong("path-depth", checkDepth(o.Depth))
+	r.naming, err = parseNaming(c, "path-depth")
+	errs = append(errs, err)
+	o.Name, o.Names, o.Given = r.name, &r.earn, r.given()
 	o.MaxResources = c.Int("max-resources")
 	r.Collector.MaxResources = o.MaxResources
 	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
@@ -268,6 +272,7 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Late, "later than the tolerance, and are not counted")
 	line(r.Future, "from the future, and are not counted")
 	line(r.Outliers, "far ahead of the lines around them, and are not counted")
+	line(r.Unearned, "for unmatched, because no call of their name had succeeded")
 	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
 	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {

@@ -32,13 +32,14 @@ func (r *replaying) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Collector = collector.Options{Now: f.Clock.Now, MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
+	r.Collector = collector.Options{Now: f.Clock.Now, Given: r.given(), MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
 	r.Drain = -1 // when the file is read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	tele.Collector.Publish(f.Metrics()...)
+	saveNames := keepNames(tele, f.Names())
 	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
 	if r.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.Log.Dir)
@@ -57,6 +58,7 @@ func (r *replaying) serve(c *cli.Context) error {
 			_ = tele.Log.Flush() // it counts and reports what fails
 		}
 	})
+	saveNames()
 	err = errors.Join(err, tele.stop())
 	report := f.Report()
 	return errors.Join(err, printReport(c, &report), r.tooMany(&report))

@@ -9,6 +9,9 @@
 // http.ServeMux; [Route] wraps one route's handler and is told; [Handler] takes a function. Requests that match no
 // route share the name [Unmatched].
 //
+// A service whose routes are not known has names made from paths, by [PathName]. Anybody can make up paths, so these names
+// should be earned: see [Earn] and [Names].
+//
 // Who sends a request, its origin, is told by [Origin] or [OriginHeader]. Limits are asked before the handler runs, and
 // a request that they refuse is answered with 429. [Transport] counts the calls to other services.
 //

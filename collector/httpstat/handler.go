@@ -59,6 +59,10 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 		if s.trace != nil {
 			trace = s.trace(r)
 		}
+		var learn func(status int)
+		if s.names != nil {
+			resource, opts, learn = s.names.decide(resource, r, opts)
+		}
 		// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
 		ctx, e, err := c.Enter(r.Context(), resource, opts...)
 		if err != nil {
@@ -66,12 +70,15 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 			return
 		}
 		inner := r.WithContext(ctx)
-		s.serve(e, trace, next, w, inner)
+		if status := s.serve(e, trace, next, w, inner); learn != nil {
+			learn(status)
+		}
 		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})
 }
 
-func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+// serve calls the handler, and returns the status that the request is counted with; 0 if there is none.
+func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) (status int) {
 	seen, wrapped := watch(w)
 	err := collector.ErrPanicked // unless it returns
 	defer func() {
@@ -88,6 +95,7 @@ func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w 
 	next.ServeHTTP(wrapped, r)
 	seen.implied()
 	err = s.failure(seen.status)
+	return seen.status
 }
 
 // tooMany answers a request that was refused. The limit is for a second, so that is when to come again.

@@ -18,6 +18,7 @@ type settings struct {
 	trace     func(*http.Request) string
 	exception func(status int) bool
 	skip      []func(*http.Request) bool
+	names     *Names
 }
 
 func apply(opts []Option) *settings {
@@ -74,6 +75,11 @@ func Origin(of func(*http.Request) string) Option { return func(s *settings) { s
 func OriginHeader(name string) Option {
 	return Origin(func(r *http.Request) string { return r.Header.Get(name) })
 }
+
+// Earn has the names that the name function gives earned, see [Names]: for functions such as [PathName] that make names
+// of what strangers send. Calls of a name that is not are counted for [Unmatched], and limited by their own name. It is not
+// for [Mux] and [Route], whose names are given.
+func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance is the name of the context in which the requests are counted, [DefaultEntrance] otherwise. A service with
 // several listeners, one for its users and one for its operators, can tell them apart.

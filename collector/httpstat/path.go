@@ -13,7 +13,7 @@ const DefaultDepth = 4
 // identifies a single thing. See [CollapsePath]. A method that HTTP does not define is OTHER.
 //
 // Such names are a guess: a path with words in place of identifiers makes a resource for each word, up to the
-// Collector's limit.
+// Collector's limit, and anybody can make up paths. With [Earn] only those do that the service answers with success.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
 		return method(r.Method) + " " + CollapsePath(r.URL.Path, depth)
@@ -35,8 +35,8 @@ func method(m string) string {
 // CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, resolves "."
 // and ".." as the service behind may, and replaces all beyond the depth by "*". Identifiers are numbers, UUIDs,
 // hexadecimal strings of eight or more characters with a digit, other strings of sixteen or more letters, digits, - and _
-// with at least two digits and at most one separator, and anything longer than 48 bytes. Control characters and | become
-// _. A depth below 1 is [DefaultDepth].
+// with at least two digits and at most one separator, dates, e-mail addresses, JSON Web Tokens, and anything longer than 48
+// bytes. Control characters and | become _. A depth below 1 is [DefaultDepth].
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 func CollapsePath(p string, depth int) string {
@@ -80,7 +80,7 @@ func printable(s string) string {
 const longestWord = 48
 
 func identifies(s string) bool {
-	if len(s) > longestWord {
+	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
 	var digits, hex, letters, dashes int
@@ -108,4 +108,45 @@ func identifies(s string) bool {
 	default:
 		return len(s) >= 16 && digits >= 2 && dashes <= 1 // a random token
 	}
+}
+
+// isDate reports whether a segment is a month, a day, or a day with a time, separated by one of -._ in either order.
+func isDate(s string) bool {
+	if len(s) < len("2006-01") || s[0] < '0' || s[0] > '9' {
+		return false // as nearly all words
+	}
+	day, clock, timed := strings.Cut(strings.ToUpper(s), "T")
+	if timed && (clock == "" || strings.Trim(clock, "0123456789:.,+-Z") != "") {
+		return false
+	}
+	mask := strings.Map(func(c rune) rune {
+		switch {
+		case '0' <= c && c <= '9':
+			return '0'
+		case c == '-' || c == '.' || c == '_':
+			return '-'
+		}
+		return c
+	}, day)
+	switch mask {
+	case "0000-00-00":
+		return isMonth(day[5:7])
+	case "00-00-0000":
+		return isMonth(day[:2]) || isMonth(day[3:5])
+	case "0000-00":
+		return !timed && isMonth(day[5:]) && (day[:2] == "19" || day[:2] == "20")
+	}
+	return false
+}
+
+func isMonth(s string) bool { return s[0] == '0' && s[1] != '0' || s[0] == '1' && s[1] <= '2' }
+
+func isEmail(s string) bool {
+	i := strings.LastIndexByte(s, '@')
+	return i > 0 && strings.Contains(strings.Trim(s[i+1:], "."), ".")
+}
+
+// isToken reports whether a segment looks like a JSON Web Token, whose first part is that of a JSON object.
+func isToken(s string) bool {
+	return strings.HasPrefix(s, "eyJ") && (strings.Count(s, ".") == 2 || strings.Count(s, ".") == 4)
 }

@@ -53,6 +53,16 @@ func TestCollapsePath(t *testing.T) {
 		"/" + strings.Repeat("x", 49):        "/:id",
 		"/" + strings.Repeat("x", 100_000):   "/:id",
 		"/ü/a|b\n\x00":                       "/ü/a_b__",
+		"/r/2024-01-31":                      "/r/:id",
+		"/r/31.01.2024":                      "/r/:id",
+		"/r/2024_12":                         "/r/:id",
+		"/r/2024-01-31T10:20:30.5Z":          "/r/:id",
+		"/r/2024-13-01":                      "/r/2024-13-01",
+		"/r/2024-01-31-how-it-went":          "/r/2024-01-31-how-it-went",
+		"/u/jane.doe+x@mail.example.org":     "/u/:id",
+		"/@scope/pkg@latest":                 "/@scope/pkg@latest",
+		"/t/eyJhbGciOiJub25lIn0.eyJhIjoxfQ.": "/t/:id",
+		"/t/eyJ.js":                          "/t/eyJ.js",
 	} {
 		if got := httpstat.CollapsePath(path, 0); got != want {
 			t.Errorf("CollapsePath(%.60q) = %q, want %q", path, got, want)

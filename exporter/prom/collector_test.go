@@ -102,6 +102,7 @@ x_limits 0
 x_origin_overflow_events_total 0
 x_retired_resources_total 0
 x_tree_overflow_events_total 0
+x_unearned_events_total 0
 x_build_info{…} 1
 x_clock_offset_seconds 0
 x_clock_repeated_seconds_total 0

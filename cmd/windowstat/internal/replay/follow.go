@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // Follower replays a log as it grows. The time of its Collector is the wall clock less the tolerance and a second. It must
@@ -32,7 +33,7 @@ const ingestDelay = time.Second
 // yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f := &Follower{Clock: &Clock{}, run: newRun(o)}
-	if err := f.open(o.Files[0], after.IsZero()); err != nil {
+	if err := errors.Join(f.run.earnNames(), f.open(o.Files[0], after.IsZero())); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	f.Timed = f.source.timed || f.source.first == 0 && f.source.format.HasDuration()
@@ -74,6 +75,9 @@ func (f *Follower) open(name string, atEnd bool) (err error) {
 	return nil
 }
 
+// Names are those that are earned, nil without [Options].Names.
+func (f *Follower) Names() *httpstat.Names { return f.run.earned }
+
 // Close closes the log of a Follower that will not run; Run closes it itself.
 func (f *Follower) Close() error {
 	if f.tail == nil {
@@ -92,7 +96,7 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	blocks, failed := f.blocks(ctx)
-	parser := &lineParser{Parser: f.source.format.NewParser(r.Zone), file: f.source.name, names: newNames(r.Depth), timed: f.Timed}
+	parser := &lineParser{Parser: f.source.format.NewParser(r.Zone), file: f.source.name, names: r.newNames(), timed: f.Timed}
 	for {
 		select {
 		case <-ctx.Done():

@@ -2,20 +2,29 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names caches the resource of each request, which httpstat.PathName names.
+// names names the lines of one log, and caches what it can.
 type names struct {
-	name  func(*http.Request) string
-	known map[string]int32 // by method and target
-	ids   map[string]int32 // by name
+	run   *run
+	known map[string]knownName // by host, method and target
+	ids   map[string]int32     // by name
 	list  []string
 	key   []byte
+}
+
+// knownName is what is known of a request.
+type knownName struct {
+	plain    string // before it is earned
+	id       int32  // of the resource's name, if that is settled
+	unearned bool
 }
 
 // The bounds of the caches. Beyond maxNames, all other names are one.
@@ -24,23 +33,63 @@ const (
 	maxNames   = 100_000
 )
 
-func newNames(depth int) *names {
-	return &names{name: httpstat.PathName(depth), known: map[string]int32{}, ids: map[string]int32{}}
+func (r *run) newNames() *names {
+	return &names{run: r, known: map[string]knownName{}, ids: map[string]int32{}}
 }
 
-// id returns the id of a request's resource name; malformed requests are Unmatched.
-func (n *names) id(method, target []byte) int32 {
+// request finds what is known of the request of a line; malformed requests are Unmatched.
+func (n *names) request(rec *accesslog.Record) knownName {
+	target := rec.Target
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		target = target[:i]
 	}
-	n.key = append(append(append(n.key[:0], method...), ' '), target...)
-	if id, ok := n.known[string(n.key)]; ok {
-		return id
+	n.key = append(append(append(n.key[:0], rec.Host...), ' '), rec.Method...)
+	n.key = append(append(n.key, ' '), target...)
+	if x, ok := n.known[string(n.key)]; ok {
+		return x
 	}
-	name := httpstat.Unmatched
-	if len(method) > 0 {
-		name = n.name(&http.Request{Method: string(method), URL: parseTarget(string(target))})
+	x := knownName{plain: httpstat.Unmatched}
+	if len(rec.Method) > 0 {
+		u := parseTarget(string(target))
+		x.plain = cmp.Or(n.run.Name(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}), httpstat.Unmatched)
 	}
+	switch {
+	case n.run.earned == nil:
+		x.id = n.number(x.plain)
+	case n.run.settled:
+		x.id, x.unearned = n.count(n.run.earned.Name(x.plain, ""))
+	}
+	if len(n.known) >= maxTargets {
+		clear(n.known)
+	}
+	n.known[string(n.key)] = x
+	return x
+}
+
+// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
+// learns from the line's status, unless the names are settled.
+func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
+	x := n.request(rec)
+	if n.run.earned == nil || n.run.settled {
+		return x.id, x.unearned
+	}
+	n.run.at(rec.Time)
+	host := httpstat.ClientHost(string(rec.Client))
+	id, unearned = n.count(n.run.earned.Name(x.plain, host))
+	n.run.earned.Learn(x.plain, host, rec.Status)
+	return id, unearned
+}
+
+// count is the id of the name that a call counts for.
+func (n *names) count(name string, s httpstat.Standing) (id int32, unearned bool) {
+	if s == httpstat.Unearned {
+		return n.number(httpstat.Unmatched), true
+	}
+	return n.number(name), false
+}
+
+// number is the id of a name.
+func (n *names) number(name string) int32 {
 	id, ok := n.ids[name]
 	if !ok && len(n.list) >= maxNames {
 		name = collector.Other
@@ -51,10 +100,6 @@ func (n *names) id(method, target []byte) int32 {
 		n.ids[name] = id
 		n.list = append(n.list, name)
 	}
-	if len(n.known) >= maxTargets {
-		clear(n.known)
-	}
-	n.known[string(n.key)] = id
 	return id
 }
 

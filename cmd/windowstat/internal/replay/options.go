@@ -2,9 +2,11 @@ package replay
 
 import (
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // Options configure a replay.
@@ -20,8 +22,13 @@ type Options struct {
 	Tolerance time.Duration
 	// Exceptions are the statuses of failed calls, Blocks those of rejected calls.
 	Exceptions, Blocks Statuses
-	// Depth is how many segments of a path a resource's name keeps, MaxResources how many resources are kept apart.
-	Depth, MaxResources int
+	// Name is the name of a request, the empty one of those that are unmatched. Without Names it is the resource's.
+	Name func(*http.Request) string
+	// Names, if not nil, are the options of [httpstat.Names] by which the names are earned. MaxNames and Now are not used.
+	Names *httpstat.NamesOptions
+	// Given are resources that exist beside MaxResources; MaxResources is how many others are kept apart.
+	Given        []string
+	MaxResources int
 	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
 	// 0 if it is unknown.
 	Progress func(read, size, lines int64)

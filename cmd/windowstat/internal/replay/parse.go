@@ -16,6 +16,7 @@ type item struct {
 	duration int64 // nanoseconds; unknown if the log does not say
 	name     int32
 	status   int16
+	unearned bool // its name is not earned
 	end      bool // the stamp is the end of the call
 	coarse   bool // the stamp has no fraction of a second
 }
@@ -79,8 +80,9 @@ func (p *lineParser) parse(x block, b *batch) {
 			}
 			continue
 		}
+		name, unearned := p.names.id(&p.rec)
 		it := item{
-			stamp: nanosOf(p.rec.Time), duration: unknown, name: p.names.id(p.rec.Method, p.rec.Target),
+			stamp: nanosOf(p.rec.Time), duration: unknown, name: name, unearned: unearned,
 			status: int16(p.rec.Status), end: p.rec.Stamp == accesslog.End, coarse: p.rec.Coarse,
 		}
 		if p.timed {

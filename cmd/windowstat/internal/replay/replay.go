@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -30,6 +31,7 @@ type Report struct {
 	Future    int64       // from the future: not counted
 	Outliers  int64       // far ahead of the lines around them: not counted
 	Clipped   int64       // of calls that began in a second that had ended: they pass in the first open one
+	Unearned  int64       // counted for unmatched, because their name was not earned
 	Evicted   int64       // seconds ended before the tolerance was over, because too many calls were held
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
@@ -49,11 +51,15 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := r.inspect(); err != nil {
+	err := r.inspect()
+	if err == nil {
+		err = r.makeNames(ctx)
+	}
+	if err != nil {
 		return &r.Report, err
 	}
 	r.each = f
-	err := r.merge(ctx)
+	err = r.merge(ctx)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -71,6 +77,9 @@ type run struct {
 	reading []*source
 	ids     map[string]int32 // of names
 	names   []string
+	earned  *httpstat.Names // nil if names need not be earned
+	settled bool            // all names are known: the logs were read once before
+	latest  atomic.Int64    // Unix time of the latest line that was named, for a clock of names
 	window  *window
 	player  *player // nil until there is a call
 	each    func(*Second) error
@@ -152,7 +161,7 @@ func (r *run) behind(ctx context.Context) *source {
 			return s
 		}
 		s, r.sources = r.sources[0], r.sources[1:]
-		s.start(ctx, &r.Options, r.Timed, &r.read)
+		s.start(ctx, r)
 		r.reading = append(r.reading, s)
 		r.advance(s)
 	}
@@ -209,6 +218,9 @@ func (r *run) take(s *source, it *item) error {
 		return err
 	}
 	r.Statuses[it.status]++
+	if it.unearned {
+		r.Unearned++
+	}
 	if open := r.window.from * nanos; c.at < open {
 		c.clipped, c.at = open-c.at, open
 		if !c.passed {
@@ -267,9 +279,13 @@ func (r *run) begin(second int64) error {
 	r.window.to = r.window.from
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
+	history := shortest // a second is read when it is over
+	if !r.settled {
+		history = collector.DefaultHistory // which is how long a name keeps its resource from others
+	}
 	c, err := collector.New(collector.Options{
-		Now: clock.Now, MaxResources: r.MaxResources, RetireAfter: retireAfter,
-		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest}, // a second is read when it is over
+		Now: clock.Now, Given: r.Given, MaxResources: r.MaxResources, RetireAfter: retireAfter,
+		Windows: node.Options{SampleCount: 1, Minute: shortest, History: history},
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,8 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 }
 
 // start reads the log in goroutines, a few batches ahead.
-func (s *source) start(ctx context.Context, o *Options, timed bool, read *atomic.Int64) {
+func (s *source) start(ctx context.Context, r *run) {
+	o, timed := &r.Options, r.Timed
 	s.batches = make(chan *batch, 2)
 	s.latest = s.first
 	raw := make(chan block, 2)
@@ -102,11 +103,11 @@ func (s *source) start(ctx context.Context, o *Options, timed bool, read *atomic
 	var failed error // set before raw is closed
 	go func() {
 		defer close(raw)
-		failed = s.read(ctx, raw, free, o.Stdin, read)
+		failed = s.read(ctx, raw, free, o.Stdin, &r.read)
 	}()
 	go func() {
 		defer close(s.batches)
-		p := &lineParser{Parser: s.format.NewParser(o.Zone), file: s.name, names: newNames(o.Depth), timed: timed}
+		p := &lineParser{Parser: s.format.NewParser(o.Zone), file: s.name, names: r.newNames(), timed: timed}
 		send := func(b *batch) bool {
 			select {
 			case s.batches <- b:

@@ -1,0 +1,168 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// earned makes the names of a replay earned.
+func earned(o *Options) {
+	o.Names, o.Given = &httpstat.NamesOptions{}, []string{httpstat.Unmatched}
+}
+
+// piped is the same for a log from stdin, which can be read once only.
+func piped(text string) func(*Options) {
+	return func(o *Options) {
+		earned(o)
+		o.Files, o.Stdin = []string{"-"}, strings.NewReader(text)
+	}
+}
+
+// 12,000 lines of a scanner hid the checkout altogether: it was in _other, beyond the limit on names.
+func TestAScannerHidesNothing(t *testing.T) {
+	for _, status := range []int{200, 302, 404} {
+		var b strings.Builder
+		r := rand.New(rand.NewPCG(1, 2))
+		scan := func(second, n int) {
+			for range n {
+				b.WriteString(common(second, fmt.Sprintf("GET /%x/%x.php", r.Uint32(), r.Uint32()), status))
+			}
+		}
+		calls := int64(0)
+		for i := range 120 {
+			scan(i, 100)
+			if i >= 60 {
+				b.WriteString(common(i, "POST /checkout", 200))
+				b.WriteString(common(i, "GET /users/4711", []int{404, 200}[i%2]))
+				calls++
+			}
+		}
+		s, report := replay(t, b.String(), earned)
+		if s.pass["POST /checkout"] != calls || s.pass["GET /users/:id"] != calls || s.pass[collector.Other] != 0 {
+			t.Errorf("%d: %d checkouts and %d users, want %d: %v", status, s.pass["POST /checkout"], s.pass["GET /users/:id"], calls, s.pass)
+		}
+		if status != 200 && (s.pass[httpstat.Unmatched] != 12_000 || report.Unearned != 12_000 || len(s.pass) != 3) {
+			t.Errorf("%d: %d are unearned: %v", status, report.Unearned, s.pass)
+		}
+		if len(s.pass) > 100 {
+			t.Errorf("%d: %d resources", status, len(s.pass))
+		}
+		s, _ = replay(t, "", piped(b.String()))
+		if n := s.pass["POST /checkout"]; n < calls-10 || n >= calls {
+			t.Errorf("%d, from a pipe: %d checkouts of %d", status, n, calls)
+		}
+	}
+}
+
+// Of more names than there may be, those that are called most have rows, wherever in the logs they are.
+func TestTheBusiestNamesAreKept(t *testing.T) {
+	var b strings.Builder
+	want := map[string]int64{}
+	for i := range 100 {
+		for range 10 + i {
+			b.WriteString(common(i, fmt.Sprintf("GET /a%d/b%d", i%10, i/10), 200))
+		}
+		if i >= 95 {
+			want[fmt.Sprintf("GET /a%d/b%d", i%10, i/10)] = int64(10 + i)
+		} else {
+			want[collector.Other] += int64(10 + i)
+		}
+	}
+	s, _ := replay(t, b.String(), earned, func(o *Options) { o.MaxResources = 5 })
+	equal(t, "pass", s.pass, want)
+}
+
+// Routes are given: they have their rows whatever was answered, and only they if so it is said.
+func TestRoutesOfALog(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /users/{name}", http.NotFoundHandler())
+	routes := func(o *Options) {
+		o.Names = &httpstat.NamesOptions{Given: []string{"GET /users/{name}"}}
+		o.Name = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
+	}
+	s, r := replay(t, common(1, "GET /users/jane", 404)+common(1, "GET /users/joe", 500)+common(1, "GET /other", 200)+common(2, "\\x16\\x03", 400), routes)
+	equal(t, "pass", s.pass, map[string]int64{"GET /users/{name}": 2, httpstat.Unmatched: 2})
+	if r.Unearned != 0 {
+		t.Errorf("%d unearned", r.Unearned)
+	}
+}
+
+// The proxy, and a replay of its log as it comes, give the same calls the same names.
+func TestProxyAndReplayAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := httpstat.NewNames(httpstat.NamesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := 0
+	proxy := httpstat.Handler(c, httpstat.PathName(4), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }), httpstat.Earn(names))
+	var b strings.Builder
+	for i := range 20_000 {
+		path := ""
+		for range 1 + r.IntN(4) {
+			path += fmt.Sprint("/w", int(r.ExpFloat64()*8))
+		}
+		if r.IntN(3) == 0 {
+			path += fmt.Sprintf("/%d-%%ff%%2F@x", i)
+		}
+		status = []int{200, 204, 304, 301, 404, 503}[r.IntN(6)]
+		req := httptest.NewRequest([]string{"GET", "POST", "BREW"}[r.IntN(3)], path, nil)
+		req.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", r.IntN(5))
+		proxy.ServeHTTP(httptest.NewRecorder(), req)
+		line := common(i/100, req.Method+" "+path, status)
+		b.WriteString(strings.Replace(line, "::1", strings.TrimSuffix(req.RemoteAddr, ":1"), 1))
+	}
+	want := map[string]int64{}
+	for _, x := range c.Seal().Resources {
+		want[x.Name()] = x.Snapshot(nil).Total.Pass
+	}
+	s, report := replay(t, "", piped(b.String()))
+	equal(t, "pass", s.pass, want)
+	if report.Unearned != c.Health().Unearned || len(want) < 100 {
+		t.Errorf("%d unearned, want %d; %d resources", report.Unearned, c.Health().Unearned, len(want))
+	}
+}
+
+// A log with times of all kinds does not stop the clock by which names are in use.
+func TestNamesOfALongPipe(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
+		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
+	}
+	s, _ := replay(t, "", piped(b.String()), func(o *Options) { o.MaxResources, o.Tolerance = 2, time.Minute })
+	for i := range 10 {
+		if n := s.pass[fmt.Sprintf("GET /d%d/x", i)]; n < 45 {
+			t.Errorf("/d%d/x has %d of 60 calls: %v", i, n, s.pass)
+		}
+	}
+}
+
+// The first reading holds so many names and no more; what is called often has its row, though it comes after them, and calls that
+// were answered with success are not unmatched because their value is one of many.
+func TestMoreNamesThanTheFirstReadingHolds(t *testing.T) {
+	var b strings.Builder
+	for i := range maxNames + 20_000 {
+		b.WriteString(common(i/1000, fmt.Sprintf("GET /x%d/edit", i), 200))
+	}
+	for range 20 {
+		b.WriteString(common(200, "POST /checkout", 200))
+		b.WriteString(common(200, "GET /users/jane/edit", 200))
+	}
+	s, r := replay(t, b.String(), earned)
+	if s.pass["POST /checkout"] != 20 || s.pass["GET /users/jane/edit"] != 20 || r.Unearned != 0 || len(s.pass) > 20 {
+		t.Errorf("%d unearned: %v", r.Unearned, s.pass)
+	}
+}

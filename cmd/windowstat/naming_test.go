@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A proxy that is restarted knows the names that it has earned; routes have their series from the start, and what has not been
+// answered with success has none. A state file that cannot be read is set aside, and the proxy starts.
+func TestProxyRemembersNames(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/jobs/nightly" {
+			http.NotFound(w, r)
+		}
+	}))
+	defer upstream.Close()
+	dir := t.TempDir()
+	state, routes := filepath.Join(dir, "proxy-names.json"), filepath.Join(dir, "routes")
+	if err := os.WriteFile(routes, []byte("# of the shop\nPOST /checkout\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range []string{
+		`"POST /checkout" 0, "GET /jobs/nightly" 1, "unmatched" 2`,
+		`"POST /checkout" 0, "GET /jobs/nightly" 2, "unmatched" 1`,
+		`"POST /checkout" 0, "GET /jobs/nightly" 1, "unmatched" 2`,
+	} {
+		p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--metric-log.dir", dir, "--routes", routes)
+		front, page := p.find(t, `proxy +(http\S+)`), p.find(t, `metrics +(http\S+)`)
+		_, metrics := get(t, page)
+		if !strings.Contains(metrics, `windowstat_pass_total{resource="POST /checkout"} 0`+"\n") {
+			t.Error("a route has no series from the start")
+		}
+		for _, path := range []string{"/jobs/nightly", "/jobs/nightly", "/wp-admin"} {
+			get(t, front+path)
+		}
+		_, metrics = get(t, page)
+		for _, line := range strings.Split(want, ", ") {
+			name, n, _ := strings.Cut(line, `" `)
+			if !strings.Contains(metrics, fmt.Sprintf("windowstat_pass_total{resource=%s\"} %s\n", name, n)) {
+				t.Errorf("run %d: no %s", run, line)
+			}
+		}
+		if n := strings.Count(metrics, "windowstat_pass_total{"); n != 3 {
+			t.Errorf("run %d: %d resources", run, n)
+		}
+		if status := p.end(t); status != 0 {
+			t.Errorf("status %d:\n%s", status, p.output())
+		}
+		if said := strings.Contains(p.output(), "is set aside as "+state+".bad"); said != (run == 2) {
+			t.Errorf("run %d: %s", run, p.output())
+		}
+		if run == 1 {
+			if err := os.WriteFile(state, []byte(`[{"name"`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// With --routes-only nothing but routes has a name of its own, whatever the service answers.
+func TestProxyOfRoutesOnly(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer upstream.Close()
+	p := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--routes-only", "--route=GET /users/{id}")
+	front := p.find(t, `proxy +(http\S+)`)
+	for _, path := range []string{"/users/jane", "/users/joe", "/a", "/a", "/users/jane%2Fx"} {
+		get(t, front+path)
+	}
+	_, metrics := get(t, p.find(t, `metrics +(http\S+)`))
+	for _, line := range []string{`windowstat_pass_total{resource="GET /users/{id}"} 3`, `windowstat_pass_total{resource="unmatched"} 2`, "windowstat_unearned_events_total 0"} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("no %q on the page", line)
+		}
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// routes are patterns as http.ServeMux has them, from the command line and from files.
+type routes struct {
+	mux      *http.ServeMux
+	patterns []string
+	from     map[string]string // where a pattern stands
+	errs     []error
+}
+
+func newRoutes() *routes {
+	return &routes{mux: http.NewServeMux(), from: map[string]string{}}
+}
+
+// read adds the patterns of a file, one a line. Empty lines, and those that begin with #, are none.
+func (r *routes) read(path string) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("--routes: %w", err))
+		return
+	}
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(b), "\uFEFF")) {
+		n++
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			r.add(fmt.Sprintf("%s:%d", path, n), line)
+		}
+	}
+}
+
+// add adds a pattern, or what is wrong with it.
+func (r *routes) add(from, pattern string) {
+	if first, twice := r.from[pattern]; twice {
+		r.errs = append(r.errs, fmt.Errorf("%s: %q is in %s already", from, pattern, first))
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			r.errs = append(r.errs, fmt.Errorf("%s: %s", from, r.reason(pattern, fmt.Sprint(v))))
+			return
+		}
+		r.patterns, r.from[pattern] = append(r.patterns, pattern), from
+	}()
+	r.mux.Handle(pattern, http.NotFoundHandler())
+}
+
+// conflict finds the other pattern in what a ServeMux says of a conflict, and why.
+var conflict = regexp.MustCompile(`(?s)conflicts with pattern "(.*?)" \(registered at [^\n]*\):\n(.*)$`)
+
+// reason is why a ServeMux refuses a pattern.
+func (r *routes) reason(pattern, message string) string {
+	if m := conflict.FindStringSubmatch(message); m != nil {
+		return fmt.Sprintf("%q conflicts with %q, %s: %s", pattern, m[1], r.from[m[1]], strings.Join(strings.Fields(m[2]), " "))
+	}
+	return fmt.Sprintf("%q is not a pattern such as GET /users/{id}: %s", pattern, strings.TrimPrefix(message, fmt.Sprintf("parsing %q: ", pattern)))
+}
+
+// name is the pattern that a request matches, empty if there is none.
+func (r *routes) name(req *http.Request) string {
+	_, pattern := r.mux.Handler(req)
+	return pattern
+}
+
+// err is everything that is wrong.
+func (r *routes) err() error { return errors.Join(r.errs...) }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func routesOf(t *testing.T, text string) (*routes, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "routes")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRoutes()
+	r.read(path)
+	return r, path
+}
+
+// A file of routes is written by anybody's editor, and names requests as the mux of a service would.
+func TestRoutes(t *testing.T) {
+	r, _ := routesOf(t, "\uFEFF# the shop\r\n\r\nGET /users/{id}\r\n  POST /checkout  \r\n/static/\nshop.test/\n#/commented\nGET /files/{path...}")
+	if err := r.err(); err != nil {
+		t.Fatal(err)
+	}
+	for request, want := range map[string]string{
+		"GET /users/jane":        "GET /users/{id}",
+		"HEAD /users/jane":       "GET /users/{id}",
+		"POST /users/jane":       "",
+		"POST /checkout":         "POST /checkout",
+		"GET /static/a/b":        "/static/",
+		"PURGE /static/":         "/static/",
+		"GET /files/a%2fb":       "GET /files/{path...}",
+		"GET /nothing":           "",
+		"GET http://shop.test/x": "shop.test/",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		if got := r.name(httptest.NewRequest(method, target, nil)); got != want {
+			t.Errorf("%s is %q, want %q", request, got, want)
+		}
+	}
+	if got := fmt.Sprint(r.patterns); got != "[GET /users/{id} POST /checkout /static/ shop.test/ GET /files/{path...}]" {
+		t.Error(got)
+	}
+}
+
+// What is wrong with a file of routes is said all at once, with its lines, and not by a panic.
+func TestBadRoutes(t *testing.T) {
+	r, path := routesOf(t, "GET /a/{id}\n\nGET /a/{id}\nGET /a/{name}\nGET /{x}/b\nGET a\nGET /{\n/a/{x}/{x}\nPOST  /fine\n")
+	r.add("--route", "GET /a/{other}")
+	err := r.err()
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	want := []string{
+		path + `:3: "GET /a/{id}" is in ` + path + ":1 already",
+		path + `:4: "GET /a/{name}" conflicts with "GET /a/{id}", ` + path + ":1: ",
+		path + `:5: "GET /{x}/b" conflicts with "GET /a/{id}", ` + path + ":1: ",
+		path + `:6: "GET a" is not a pattern such as GET /users/{id}: `,
+		path + `:7: "GET /{" is not`,
+		path + `:8: "/a/{x}/{x}" is not`,
+		`--route: "GET /a/{other}" conflicts with "GET /a/{id}", ` + path + ":1: ",
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%v", len(lines), len(want), err)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) || strings.Contains(line, ".go:") {
+			t.Errorf("got  %s\nwant %s…", line, want[i])
+		}
+	}
+}
+
+// Thousands of routes are nothing special.
+func TestManyRoutes(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "GET /api/r%d/{id}\n", i)
+	}
+	r, _ := routesOf(t, b.String())
+	if err := r.err(); err != nil {
+		t.Fatal(err)
+	}
+	req, _ := http.NewRequest("GET", "/api/r4711/x", nil)
+	if got := r.name(req); got != "GET /api/r4711/{id}" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,198 @@
+package httpstat
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Defaults of [NamesOptions].
+const (
+	DefaultMaxNames  = 1000
+	DefaultMaxValues = 10
+)
+
+// NamesOptions configure [Names]. The zero value is sensible.
+type NamesOptions struct {
+	// Given are names that need not be earned, such as the patterns of routes. Give them to [collector.Options], too.
+	Given []string
+	// MaxNames is how many earned names may be in use at a time, [DefaultMaxNames] if zero: as many as the Collector has
+	// resources. A name is in use for History after its last call, ten minutes if zero. Ten times as many are remembered.
+	MaxNames int
+	// MaxValues is how many values of a path segment are told apart, [DefaultMaxValues] if zero.
+	MaxValues int
+	History   time.Duration
+	// Host tells the host that sends a request, that of RemoteAddr if nil. Behind a proxy that is trusted it reads what that
+	// says of the client. An IPv6 address stands for its /64. Empty is a host that is not known, and has no share.
+	Host func(*http.Request) string
+	// Now replaces the clock.
+	Now func() time.Time
+}
+
+// Standing is what a name is, see [Names].
+type Standing uint8
+
+const (
+	// Unearned is a name to which the service has not answered with success; its calls are counted for [Unmatched].
+	Unearned Standing = iota
+	// Earned is a name to which it has.
+	Earned
+	// Given is a name that no stranger made.
+	Given
+)
+
+// Names decide which names, made from the words of strangers such as paths, become resources: so that nobody can fill a table
+// by making up paths. It has nothing to say about names that are given.
+//
+// A name is earned when the service has answered it with success: 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and errors
+// earn nothing, because gateways answer so to anything. It stays earned while it is one of the last that were used, also when
+// the Collector has retired its resource, and across restarts with [Names.Save].
+//
+// Of the segments of a path, each place keeps MaxValues values apart, of those answered with success; any other is "*". Those
+// that are called most keep theirs: another one takes the place of the least called when it has been called more than twice as
+// often. Services that answer everything with success get few names so.
+//
+// A host earns names while it has earned fewer than are left, or fewer than eight: one host alone gets half of them.
+//
+// Names must be made with [NewNames], and are safe for concurrent use. What they decide depends on the calls and
+// their order alone. Memory is bounded by MaxNames, and by a few megabytes for what is counted of paths. A decision takes
+// a lock, and less than a microsecond.
+type Names struct {
+	opts  NamesOptions
+	given map[string]bool
+
+	mu     sync.Mutex
+	places *places
+	earned *earnedNames
+
+	settled map[string]bool // see Settle; nil while names are earned
+}
+
+// NewNames makes Names. The error names every option that is out of range.
+func NewNames(o NamesOptions) (*Names, error) {
+	set := func(v *int, to int) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&o.MaxNames, DefaultMaxNames)
+	set(&o.MaxValues, DefaultMaxValues)
+	if o.History == 0 {
+		o.History = collector.DefaultHistory
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	var errs []error
+	const most = 1000 // each is looked at when a value is not one of them
+	if o.MaxNames < 1 {
+		errs = append(errs, fmt.Errorf("httpstat: MaxNames is %d; at least 1 is needed", o.MaxNames))
+	}
+	if o.MaxValues < 1 || o.MaxValues > most {
+		errs = append(errs, fmt.Errorf("httpstat: MaxValues is %d; 1 to %d are allowed", o.MaxValues, most))
+	}
+	if o.History < time.Second {
+		errs = append(errs, fmt.Errorf("httpstat: History is %v; at least 1s is needed", o.History))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o)}
+	n.places.aged = n.earned.age
+	for _, name := range o.Given {
+		n.given[name] = true
+	}
+	return n, nil
+}
+
+// Name is the name under which a call is counted, and limited, whose plain name is given: a method and a path as [PathName]
+// makes it. Host is that of the client, see [ClientHost]; empty if it is not known. An unearned name counts for [Unmatched],
+// unless the Collector has a resource of that name; see [collector.CountedAs].
+func (n *Names) Name(plain, host string) (name string, s Standing) {
+	if n.given[plain] {
+		return plain, Given
+	}
+	if n.settled != nil {
+		return n.settledName(plain)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name = collector.CleanName(n.places.name(plain, nil))
+	if n.earned.use(name, host, n.opts.Now().Unix()) {
+		return name, Earned
+	}
+	return name, Unearned
+}
+
+// Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
+func (n *Names) Learn(plain, host string, status int) {
+	if !Success(status) || n.given[plain] || n.settled != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.earned.earn(collector.CleanName(n.places.learn(plain)), host, n.opts.Now().Unix())
+}
+
+// decide is the name of a request, the options of its call, and what to tell the status of the response.
+func (n *Names) decide(plain string, r *http.Request, opts []collector.Option) (string, []collector.Option, func(int)) {
+	host := n.host(r)
+	name, standing := n.Name(plain, host)
+	if standing == Given {
+		return name, opts, nil
+	}
+	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, host, status) }
+}
+
+// Success reports whether a status is one that only the service itself gives, because it knows the path: 2xx, 101 or 304.
+func Success(status int) bool {
+	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
+}
+
+// options are those of a call with such a name.
+func (s Standing) options() []collector.Option {
+	switch s {
+	case Unearned:
+		return []collector.Option{collector.CountedAs(Unmatched)}
+	case Earned:
+		return []collector.Option{collector.Earned()}
+	default:
+		return nil
+	}
+}
+
+// String is "unearned", "earned" or "given".
+func (s Standing) String() string {
+	return [...]string{"unearned", "earned", "given"}[min(s, Given)]
+}
+
+// Metrics are what Names tell of themselves, for [collector.Collector.Publish].
+func (n *Names) Metrics() []collector.Metric {
+	read := func(f func(*earnedNames) int64) func() float64 {
+		return func() float64 {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return float64(f(n.earned))
+		}
+	}
+	return []collector.Metric{{
+		Name: "earned_names", Help: "Names made from paths that are in use, because the service has answered them with success.",
+		Value: read(func(e *earnedNames) int64 { return int64(e.inUse.Len()) }),
+	}, {
+		Name: "refused_names_total", Help: "Calls answered with success whose name was not earned, because too many were, or too many by their host.",
+		Value: read(func(e *earnedNames) int64 { return e.refused }),
+	}}
+}
+
+// segments cuts a plain name into what stands before its path, and the segments of that.
+func segments(plain string) (head string, path string) {
+	if i := strings.IndexByte(plain, '/'); i >= 0 {
+		return plain[:i], plain[i+1:]
+	}
+	return plain, ""
+}

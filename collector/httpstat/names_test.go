@@ -1,0 +1,470 @@
+package httpstat_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// clock is one that tests move.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newNames(t testing.TB, o httpstat.NamesOptions) (*httpstat.Names, *clock) {
+	t.Helper()
+	c := &clock{time.Unix(1_700_000_000, 0)}
+	o.Now = c.now
+	n, err := httpstat.NewNames(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, c
+}
+
+// call is a call with its answer: how it was named, and how its name stands afterwards.
+func call(n *httpstat.Names, plain, host string, status int) string {
+	name, s := n.Name(plain, host)
+	n.Learn(plain, host, status)
+	return name + " " + s.String()
+}
+
+// A gateway answers anything with 301, 302, 401, 403, 404, 405 or 5xx; only the service itself answers with success.
+func TestNamesAreEarnedBySuccess(t *testing.T) {
+	n, _ := newNames(t, httpstat.NamesOptions{Given: []string{"GET /users/{id}"}, MaxValues: 1000})
+	for status := range 600 {
+		plain := fmt.Sprint("GET /api/:id/", status)
+		want := httpstat.Unearned
+		if got := call(n, plain, "", status); got != plain+" unearned" {
+			t.Errorf("%d: first %s", status, got)
+		}
+		if status >= 200 && status < 300 || status == 101 || status == 304 {
+			want = httpstat.Earned
+		}
+		if _, s := n.Name(plain, ""); s != want {
+			t.Errorf("%d: then %v, want %v", status, s, want)
+		}
+	}
+	for _, name := range []string{"GET /users/{id}", httpstat.Unmatched} {
+		if got := call(n, name, "", 404); got != name+" given" {
+			t.Error(got)
+		}
+	}
+}
+
+// oracle is naive: every count is exact, and nothing is bounded or forgotten.
+type oracle struct {
+	most   int
+	places map[string]map[string]int // by what stands before: the values that are kept apart, with their calls
+	missed map[string]int            // calls of other values
+	order  map[string]int
+	earned map[string]bool
+}
+
+func (o *oracle) name(plain string, learn bool) string {
+	segments := strings.Split(plain, "/")
+	head := segments[0]
+	at := ""
+	for _, v := range segments[1:] {
+		kept := o.places[at]
+		if kept == nil {
+			kept = map[string]int{}
+			o.places[at] = kept
+		}
+		key := at + "/" + v
+		_, known := kept[v]
+		switch {
+		case v == ":id" || v == "*":
+		case known || len(kept) < o.most:
+			if learn {
+				if kept[v]++; !known {
+					o.order[key] = len(o.order)
+				}
+			}
+		case !learn:
+			v = "*"
+		default:
+			o.missed[key]++
+			least := ""
+			for x := range kept {
+				if least == "" || kept[x] < kept[least] || kept[x] == kept[least] && o.order[at+"/"+x] > o.order[at+"/"+least] {
+					least = x
+				}
+			}
+			if o.missed[key] < 2*kept[least]+4 {
+				v = "*"
+				break
+			}
+			for place := range o.places {
+				if place == at+"/"+least || strings.HasPrefix(place, at+"/"+least+"/") {
+					delete(o.places, place)
+				}
+			}
+			delete(kept, least)
+			kept[v] = o.missed[key]
+			o.order[key] = len(o.order) + 1_000_000
+		}
+		at += "/" + v
+	}
+	return head + at
+}
+
+// What is decided depends on the calls alone, is what an unbounded bookkeeper decides, and never tells more values of a place apart
+// than it may.
+func TestNamesOracle(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		most := 1 + r.IntN(6)
+		o := oracle{most, map[string]map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}}
+		n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
+		again, _ := newNames(t, httpstat.NamesOptions{MaxNames: 1_000_000, MaxValues: most})
+		for i := range 3000 {
+			var b strings.Builder
+			b.WriteString([]string{"GET ", "POST "}[r.IntN(2)])
+			for range 1 + r.IntN(3) {
+				switch v := int(r.ExpFloat64() * 6); {
+				case v == 3:
+					b.WriteString("/:id")
+				case r.IntN(5) == 0:
+					fmt.Fprintf(&b, "/x%d", i)
+				default:
+					fmt.Fprintf(&b, "/v%d", v)
+				}
+			}
+			plain, status := b.String(), []int{200, 200, 304, 404}[r.IntN(4)]
+			want := o.name(plain, false)
+			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
+			got := call(n, plain, "", status)
+			if got != want || call(again, plain, "", status) != got {
+				t.Fatalf("seed %d, call %d of %s: got %q, want %q", seed, i, plain, got, want)
+			}
+			if status < 400 {
+				o.earned[o.name(plain, true)] = true
+			}
+		}
+	}
+}
+
+// values counts the values that are told apart at each place, of all names that calls may get.
+func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
+	t.Helper()
+	at := map[string]map[string]bool{}
+	for _, plain := range plains {
+		name, s := n.Name(plain, "")
+		if s != httpstat.Earned {
+			continue
+		}
+		before := ""
+		for _, v := range strings.Split(name, "/")[1:] {
+			if at[before] == nil {
+				at[before] = map[string]bool{}
+			}
+			if v != "*" && v != ":id" && name != "GET /" {
+				at[before][v] = true
+			}
+			before += "/" + v
+		}
+	}
+	for place, values := range at {
+		if len(values) > most {
+			t.Errorf("%d values at %q: %v", len(values), place, values)
+		}
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add([]byte("some paths of a service/that answers/anything/with\xff/success"), 2)
+	f.Add([]byte("/*/:id//..//./%2f"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, most int) {
+		most = 1 + int(uint(most)%5)
+		n, c := newNames(t, httpstat.NamesOptions{MaxNames: 20, MaxValues: most})
+		name := httpstat.PathName(3)
+		var plains []string
+		for i, path := range strings.Split(string(data), "\n") {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.URL.Path = "/" + path
+			plain := name(r)
+			plains = append(plains, plain)
+			c.at = c.at.Add(time.Duration(i) * time.Second)
+			n.Learn(plain, fmt.Sprint(i%3), 200)
+			got, s := n.Name(plain, fmt.Sprint(i%3))
+			if again, s2 := n.Name(plain, fmt.Sprint(i%3)); again != got || s2 != s {
+				t.Errorf("%q is %q %v, and then %q %v", plain, got, s, again, s2)
+			}
+			if got != collector.CleanName(got) || strings.Count(got, "/") != strings.Count(plain, "/") && len(plain) < 150 {
+				t.Errorf("%q is %q", plain, got)
+			}
+		}
+		checkValues(t, n, plains, most)
+	})
+}
+
+// A single-page application answers everything with success. Those paths that are called have their names all the same, also
+// when they come late, and ten million made-up ones have one.
+func TestBusyValuesKeepTheirNames(t *testing.T) {
+	n, c := newNames(t, httpstat.NamesOptions{})
+	late := 0
+	for i := range 300_000 {
+		call(n, fmt.Sprintf("GET /x%d/y%d", i, i*7), fmt.Sprint("10.0.0.", i%200), 200)
+		if i%10 == 0 {
+			call(n, "GET /home", "", 200)
+		}
+		if i > 200_000 && i%1000 == 0 {
+			if late++; call(n, "POST /checkout", "192.0.2.1", 200) == "POST /checkout earned" {
+				late = 0
+			} else if late > 10 {
+				t.Fatalf("call %d has no name", late)
+			}
+		}
+		if i%1000 == 0 {
+			c.at = c.at.Add(time.Second)
+		}
+	}
+	for _, name := range []string{"GET /home", "POST /checkout"} {
+		if got, s := n.Name(name, ""); got != name || s != httpstat.Earned {
+			t.Errorf("%s is %s, %v", name, got, s)
+		}
+	}
+	if m := metric(n, "earned_names"); m > 100 {
+		t.Errorf("%v names are earned", m)
+	}
+}
+
+func metric(n *httpstat.Names, name string) float64 {
+	for _, m := range n.Metrics() {
+		if m.Name == name {
+			return m.Value()
+		}
+	}
+	return -1
+}
+
+// A scanner on one host, or with a /64 of addresses, earned all the names that there are room for; a shop's own clients came
+// to nothing.
+func TestOneHostLeavesNamesToOthers(t *testing.T) {
+	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
+	for i := range 5000 {
+		host := httpstat.ClientHost(fmt.Sprintf("[2001:db8::%x]:443", i))
+		call(n, fmt.Sprintf("GET /s%d", i%900), host, 200)
+	}
+	if m := metric(n, "earned_names"); m != 50 {
+		t.Errorf("one host has %v of 100 names", m)
+	}
+	for i := range 30 {
+		call(n, fmt.Sprintf("GET /shop%d", i), fmt.Sprint("192.0.2.", i), 200)
+		if _, s := n.Name(fmt.Sprintf("GET /shop%d", i), "192.0.2.7"); s != httpstat.Earned {
+			t.Errorf("shop %d is %v", i, s)
+		}
+	}
+	if metric(n, "refused_names_total") == 0 {
+		t.Error("nobody is refused")
+	}
+	c.at = c.at.Add(10*time.Minute + time.Second) // idle ones make room
+	for i := range 45 {
+		call(n, fmt.Sprintf("GET /new%d", i), "192.0.2.1", 200)
+		if _, s := n.Name(fmt.Sprintf("GET /new%d", i), ""); s != httpstat.Earned {
+			t.Errorf("new %d is %v", i, s)
+		}
+	}
+	if _, s := n.Name("GET /shop1", ""); s != httpstat.Earned {
+		t.Error("a job that comes once a day has lost its name")
+	}
+}
+
+func TestClientHost(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:4711": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1", "": "",
+		"[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "2001:db8:1:2::9": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+		"pipe": "pipe", "@": "@", "client.example:80": "client.example",
+	} {
+		if got := httpstat.ClientHost(address); got != want {
+			t.Errorf("%q is %q, want %q", address, got, want)
+		}
+	}
+}
+
+// Names outlive the process: a job that runs once a day is counted under its name by the next one, too, and who is called most
+// at a crowded place is known.
+func TestNamesAreSavedAndLoaded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "names.json")
+	n, _ := newNames(t, httpstat.NamesOptions{MaxValues: 2})
+	if err := n.Load(path); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+	for i, plain := range []string{"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/\xff\"|"} {
+		for range 5 - i {
+			call(n, plain, "", 200)
+		}
+	}
+	if err := n.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	next, c := newNames(t, httpstat.NamesOptions{MaxValues: 2})
+	c.at = c.at.Add(24 * time.Hour)
+	if err := next.Load(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, plain := range []string{"POST /jobs/nightly", "GET /a/b", "GET /a/c", "GET /a/d", "GET /a/new", "GET /other"} {
+		was, s := n.Name(plain, "")
+		if name, s2 := next.Name(plain, ""); name != was || s2 != s {
+			t.Errorf("%s was %s %v, and is %s %v", plain, was, s, name, s2)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
+		t.Errorf("files %v", left)
+	}
+}
+
+// A file that cannot be read is set aside, said, and costs nothing but what it had.
+func TestNamesThatCannotBeRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`, "huge": `[{"name":"GET /a","calls":99999999999}]`,
+	} {
+		path := filepath.Join(t.TempDir(), "names.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, _ := newNames(t, httpstat.NamesOptions{})
+		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".bad: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != text {
+			t.Errorf("%s: %q, %v", name, kept, err)
+		}
+		if err := n.Save(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := n.Load(path); err != nil {
+			t.Errorf("%s, saved again: %v", name, err)
+		}
+	}
+	n, _ := newNames(t, httpstat.NamesOptions{})
+	dir := t.TempDir()
+	if err := n.Load(dir); err == nil {
+		t.Error("a directory is a file")
+	}
+	if err := n.Save(filepath.Join(dir, "x", "y")); err == nil {
+		t.Error("it saves where there is no directory")
+	}
+	long := strings.Repeat("x", 500)
+	if err := os.WriteFile(filepath.Join(dir+".bad", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Load(filepath.Join(dir+".bad", "long")); err != nil {
+		t.Error(err)
+	}
+	for range 3 {
+		call(n, "GET /a/b/c", "", 200)
+	}
+	if got, s := n.Name("GET /a/b/c", ""); got != "GET /a/b/c" || s != httpstat.Earned {
+		t.Errorf("%s %v", got, s)
+	}
+}
+
+func TestNamesOptionsAreChecked(t *testing.T) {
+	_, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: -1, MaxValues: 1001, History: time.Millisecond})
+	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; 1 to 1000", "History is 1ms"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+}
+
+// A path that nobody answers with success counts once and wholly for unmatched; the first success earns its name, for its
+// limits too, and our own 429 does not.
+func TestEarn(t *testing.T) {
+	c := newCollector(t)
+	if err := c.SetLimits([]collector.Limit{{Resource: "GET /*", Count: 3, Strict: true}, {Resource: "POST /login", Count: 1, Strict: true}}); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := newNames(t, httpstat.NamesOptions{})
+	h := httpstat.Handler(c, httpstat.PathName(0), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/real") {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}), httpstat.Earn(n))
+	statuses := map[string][]int{}
+	for _, what := range []string{"GET /scan", "GET /real", "GET /scan2", "POST /login", "BREW /real", "PURGE /real"} {
+		method, path, _ := strings.Cut(what, " ")
+		for range 5 {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+			statuses[what] = append(statuses[what], w.Code)
+		}
+	}
+	if got := fmt.Sprint(statuses["GET /scan"], statuses["GET /real"], statuses["GET /scan2"], statuses["POST /login"]); got !=
+		"[404 404 404 429 429] [200 200 200 429 429] [404 404 404 429 429] [404 429 429 429 429]" {
+		t.Error(got)
+	}
+	got := map[string]string{}
+	for _, r := range c.Seal().Resources {
+		s := r.Snapshot(nil).Total
+		got[r.Name()] = fmt.Sprintf("%d pass, %d block", s.Pass, s.Block)
+	}
+	if want := "map[GET /real:2 pass, 2 block OTHER /real:9 pass, 0 block POST /login:1 pass, 4 block unmatched:8 pass, 4 block]"; fmt.Sprint(got) != want {
+		t.Errorf("got  %v\nwant %s", got, want)
+	}
+	if h := c.Health(); h.Unearned != 12 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// Who sends a request is what the option says: behind a proxy that is trusted, not the proxy.
+func TestHostOfARequest(t *testing.T) {
+	c := newCollector(t)
+	n, _ := newNames(t, httpstat.NamesOptions{MaxNames: 20, MaxValues: 100, Host: func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }})
+	h := httpstat.Handler(c, httpstat.PathName(0), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpstat.Earn(n))
+	for i := range 18 {
+		r := httptest.NewRequest("GET", fmt.Sprint("/p", i), nil)
+		r.Header.Set("X-Real-Ip", fmt.Sprintf("2001:db8:0:%x::1", i))
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if m := metric(n, "earned_names"); m != 18 {
+		t.Errorf("%v names, want 18", m)
+	}
+}
+
+func BenchmarkNames(b *testing.B) {
+	n, _ := newNames(b, httpstat.NamesOptions{})
+	plains := []string{"GET /api/v1/users/:id", "POST /api/v1/orders", "GET /", "GET /api/v1/users/:id/orders"}
+	for _, plain := range slices.Repeat(plains, 10) {
+		call(n, plain, "192.0.2.1", 200)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		call(n, plains[i%len(plains)], "192.0.2.1", 200)
+	}
+}
+
+// A patient scanner earned some names every ten minutes, and came back with all of them at once. Names that were idle must find
+// room, too.
+func TestAPatientScannerDoesNotComeBackWithAllItsNames(t *testing.T) {
+	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
+	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }
+	for round := range 10 {
+		for i := range 60 {
+			scan(60*round + i)
+		}
+		c.at = c.at.Add(11 * time.Minute)
+	}
+	for i := range 600 {
+		scan(i)
+	}
+	if m := metric(n, "earned_names"); m != 50 {
+		t.Errorf("%v of 100 names are the scanner's", m)
+	}
+	call(n, "GET /shop", "192.0.2.1", 200)
+	if _, s := n.Name("GET /shop", "192.0.2.1"); s != httpstat.Earned {
+		t.Errorf("the shop is %v", s)
+	}
+}

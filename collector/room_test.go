@@ -1,0 +1,167 @@
+package collector_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// busy is what keeps a resource: one call.
+func busy(t *testing.T, c *collector.Collector, name string, opts ...collector.Option) {
+	t.Helper()
+	_, e, err := c.Enter(t.Context(), name, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Exit(nil)
+}
+
+func names(c *collector.Collector) (list []string) {
+	for _, r := range c.Seal().Resources {
+		list = append(list, r.Name())
+	}
+	return list
+}
+
+// 1,100 made-up paths filled the table, and the checkout was counted for _other for an hour. The one that has been idle longest
+// makes room, once that is longer than the history; one that was called within it never does.
+func TestTheLongestIdleMakesRoom(t *testing.T) {
+	for _, retire := range []time.Duration{0, -1} {
+		c, f := clocked(t, collector.Options{MaxResources: 4, RetireAfter: retire, Windows: node.Options{History: time.Minute}})
+		flying := c.Resource("flying").Enter()
+		for _, name := range []string{"first", "second", "third"} {
+			f.add(time.Second)
+			busy(t, c, name, collector.Earned())
+		}
+		busy(t, c, "first", collector.Earned())
+		f.add(time.Second)
+		busy(t, c, "first", collector.Earned())
+		f.add(59 * time.Second)
+		c.Seal()
+		busy(t, c, "new", collector.Earned())
+		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
+			t.Fatalf("%s: one that was called within the history made room", got)
+		}
+		for _, step := range []struct{ name, want string }{ // one is idle for long enough each time
+			{"new", "[flying first third _other new]"},
+			{"newer", "[flying first _other new newer]"},
+			{"newest", "[flying _other new newer newest]"},
+			{"one more", "[flying _other new newer newest]"},
+		} {
+			f.add(10 * time.Second)
+			c.Seal()
+			busy(t, c, step.name, collector.Earned())
+			if got := fmt.Sprint(names(c)); got != step.want {
+				t.Fatalf("%s: got %s, want %s", step.name, got, step.want)
+			}
+		}
+		flying.Exit(nil)
+	}
+}
+
+// Every reader has had all of what makes room: no second that can be read is lost, of it or of the total.
+func TestWhatMakesRoomHasBeenRead(t *testing.T) {
+	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
+	busy(t, c, "old", collector.Inbound(), collector.Earned())
+	began := f.now()
+	root, passes := c.Tree().View(), int64(1)
+	for i := range 100 {
+		f.add(time.Second)
+		c.Seal()
+		busy(t, c, "steady", collector.Inbound())
+		busy(t, c, fmt.Sprint("new ", i/90), collector.Inbound(), collector.Earned())
+		passes += 2
+		readable := 0
+		for _, m := range root.Last(59) {
+			if readable++; !m.Start.After(began) && m.Pass == 0 {
+				t.Fatalf("%v is empty", m.Start)
+			}
+		}
+		if want := min(i+1, 59); readable != want {
+			t.Fatalf("second %d: %d seconds of the root can be read, want %d", i, readable, want)
+		}
+	}
+	if s := c.Inbound().Snapshot(nil).Total; s.Pass != passes || s.Complete != passes {
+		t.Errorf("%+v, want %d", s, passes)
+	}
+	if c.Health().Retired == 0 {
+		t.Error("nothing made room")
+	}
+}
+
+// A stranger's name never pushes out a given one, however idle that is; a given one does, but takes the place of a stranger's
+// first.
+func TestGivenNamesAreNotPushedOutByEarnedOnes(t *testing.T) {
+	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
+	busy(t, c, "given")
+	busy(t, c, "promoted", collector.Earned())
+	c.Resource("promoted")
+	f.add(time.Second)
+	busy(t, c, "earned", collector.Earned())
+	f.add(time.Hour)
+	c.Seal()
+	for i := range 3 {
+		busy(t, c, fmt.Sprint("/", i), collector.Earned())
+	}
+	if got := fmt.Sprint(names(c)); got != "[route given promoted /0 _other]" {
+		t.Errorf("%s: strangers took a given name's place", got)
+	}
+	f.add(time.Hour)
+	c.Seal()
+	for i := range 4 {
+		busy(t, c, fmt.Sprint("handle ", i))
+	}
+	if got := fmt.Sprint(names(c)); got != "[route _other handle 0 handle 1 handle 2]" {
+		t.Error(got)
+	}
+	f.add(100 * time.Hour)
+	c.Seal()
+	if got := fmt.Sprint(names(c)); got != "[route _other]" {
+		t.Errorf("%s: what is given in options stays", got)
+	}
+}
+
+// A name that a limit names, and one with calls in flight, has its place whatever comes.
+func TestLimitedAndBusyNamesKeepTheirRoom(t *testing.T) {
+	c, f := clocked(t, collector.Options{MaxResources: 2})
+	limit(t, c, qps("login", 1))
+	busy(t, c, "login", collector.Earned())
+	_, e, _ := c.Enter(t.Context(), "stream", collector.Earned())
+	f.add(time.Hour)
+	c.Seal()
+	f.add(time.Hour)
+	c.Seal()
+	busy(t, c, "new")
+	if got := fmt.Sprint(names(c)); got != "[stream login _other]" && got != "[stream new]" && got != "[stream new login]" {
+		t.Error(got)
+	}
+	e.Exit(nil)
+	if n := len(pass(c, "login", 2)); n != 1 {
+		t.Errorf("%d passed", n)
+	}
+}
+
+// Making room for one name costs about the same in a large table as in a small one.
+func BenchmarkMakingRoom(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c, f := clocked(b, collector.Options{MaxResources: n, RetireAfter: -1})
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%n == 0 {
+					b.StopTimer()
+					f.add(time.Hour)
+					c.Resource("beyond") // there is no room, until it is looked for
+					f.add(time.Minute)
+					c.Seal()
+					b.StartTimer()
+				}
+				_, e, _ := c.Enter(b.Context(), fmt.Sprint("/", i), collector.Earned())
+				e.Exit(nil)
+			}
+		})
+	}
+}
