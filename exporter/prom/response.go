@@ -73,7 +73,7 @@ func (a *response) delivery(next *response) delivery {
 	case a.after == nil:
 		return unconfirmed
 	}
-	switch state, _ := a.conn.became(a.after); {
+	switch state := a.conn.became(a.after).state; {
 	case a.discarded(), state == connOpen:
 		return unknown
 	case state == connClosedByServer:
@@ -82,17 +82,14 @@ func (a *response) delivery(next *response) delivery {
 	return acknowledged
 }
 
-// discarded reports whether the connection ended in a way in which the client may have discarded the response.
+// discarded reports whether the connection ended in a way in which the client may have discarded the response: it broke, or the
+// client closed it as the scrape timed out, with the end of the response just received. By the server's clock that is a little
+// earlier or later.
 func (a *response) discarded() bool {
-	state, at := a.conn.became(a.after)
-	return state == connBroken || state == connClosedByClient && a.timedOut(at)
-}
-
-// timedOut reports whether a connection that the client closed then was closed because the scrape timed out. The client's clock
-// started before the request arrived, and its end may arrive a little later.
-func (a *response) timedOut(at time.Time) bool {
-	took := at.Sub(a.began)
-	return took >= a.timeout-a.timeout/10 && took <= a.timeout+time.Second
+	x := a.conn.became(a.after)
+	took := x.at.Sub(a.began)
+	timedOut := took >= a.timeout-a.timeout/10 && took <= a.timeout+time.Second
+	return x.state == connBroken || x.state == connClosedByClient && timedOut && x.at.Sub(x.written) < time.Second
 }
 
 // wait waits for the end of the connection of a response, if another one is in use now. It does not wait for long, nor at all

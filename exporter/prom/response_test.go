@@ -10,7 +10,7 @@ func TestDeliveryOfAResponse(t *testing.T) {
 	began := time.Unix(1000, 0)
 	same := &conn{}
 	became := func(s connState, after time.Duration) response {
-		return response{complete: true, conn: &conn{}, after: &aftermath{state: s, at: began.Add(after)}}
+		return response{complete: true, conn: &conn{}, after: &aftermath{state: s, at: began.Add(after), written: began.Add(9500 * time.Millisecond)}}
 	}
 	for _, tc := range []struct {
 		name       string
@@ -27,6 +27,11 @@ func TestDeliveryOfAResponse(t *testing.T) {
 		{"closed when it was idle", became(connClosedByClient, time.Minute), response{remote: "b"}, acknowledged},
 		{"closed as the scrape timed out", became(connClosedByClient, 10*time.Second), response{remote: "b"}, unknown},
 		{"closed as it timed out by the client's clock", became(connClosedByClient, 9900*time.Millisecond), response{remote: "b"}, unknown},
+		{"closed as the scrape would have timed out, long after the response", func() response {
+			r := became(connClosedByClient, 10*time.Second)
+			r.after.written = began.Add(time.Second)
+			return r
+		}(), response{remote: "b"}, acknowledged},
 		{"used for another page", became(connUsedAgain, 10*time.Second), response{remote: "b"}, acknowledged},
 		{"reset", became(connBroken, time.Second), response{remote: "b"}, unknown},
 		{"closed by the server", became(connClosedByServer, time.Minute), response{remote: "b"}, unconfirmed},

@@ -95,6 +95,7 @@ type conn struct {
 type aftermath struct {
 	state   connState
 	at      time.Time     // when that was known
+	written time.Time     // the last write before
 	decided chan struct{} // closed then
 	then    func()        // called before; may be nil
 }
@@ -130,6 +131,7 @@ func (c *conn) Read(b []byte) (int, error) {
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
+	c.wrote(time.Now())
 	if err != nil {
 		c.setState(connBroken)
 	} else if f := c.takeOnSent(); f != nil {
@@ -166,11 +168,20 @@ func (c *conn) setState(s connState) {
 	close(a.decided)
 }
 
-// became returns what became of the connection after a response, and when.
-func (c *conn) became(a *aftermath) (connState, time.Time) {
+// wrote records when something was written last.
+func (c *conn) wrote(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return a.state, a.at
+	if a := c.after; a != nil && a.state == connOpen {
+		a.written = at
+	}
+}
+
+// became returns what became of the connection after a response.
+func (c *conn) became(a *aftermath) aftermath {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *a
 }
 
 // begin records the request that is served now, and returns what is to become of the connection afterwards. It calls then, if
