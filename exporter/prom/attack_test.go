@@ -129,28 +129,6 @@ func TestBodiesAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A server's own ReadTimeout ends no response that takes longer.
-func TestReadTimeoutOfTheServer(t *testing.T) {
-	const timeout = 200 * time.Millisecond
-	page, _, addr := watched(t, 100, func(s *httptest.Server, page *prom.Seconds) {
-		s.Listener = &smallBuffers{s.Listener}
-		s.Config.ReadTimeout, s.Config.IdleTimeout = timeout, time.Minute
-		plain(s, page)
-	})
-	slow := slowly(t, addr, "/?cursor=a&metric=persecond_block")
-	if _, err := slow.buf.Peek(1); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2 * timeout)
-	if got := slow.seconds(); got != 10 {
-		t.Errorf("%d seconds after the server's ReadTimeout", got)
-	}
-	if got := slow.get(); got != 0 {
-		t.Errorf("%d seconds again, when they were read", got)
-	}
-	expect(t, page, 10, 0, 0)
-}
-
 // A server's own WriteTimeout ends a response that the page would let take a minute.
 func TestWriteTimeoutOfTheServer(t *testing.T) {
 	_, _, addr := watched(t, 500, func(s *httptest.Server, page *prom.Seconds) {

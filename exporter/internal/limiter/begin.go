@@ -10,8 +10,7 @@ import (
 // the request is to be served.
 //
 // The response may take until timeout has passed, or as long as the server's WriteTimeout allows if that is less. A handler
-// around this one that moved the write deadline is not seen. The server's ReadTimeout ends here: all has been read, and it would
-// cancel the context of a response that takes longer.
+// around this one that moved the write deadline is not seen.
 func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 	conn := http.NewResponseController(w) // its errors mean that there is no connection, as in a test
 	if r.ContentLength != 0 {
@@ -20,7 +19,6 @@ func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 		http.Error(w, "a request of this page has no body", http.StatusBadRequest)
 		return false
 	}
-	_ = conn.SetReadDeadline(time.Time{})
 	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s == nil || s.WriteTimeout <= 0 || s.WriteTimeout > timeout {
 		_ = conn.SetWriteDeadline(time.Now().Add(timeout)) // net/http takes it back after the response
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 func TestPlacesAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(2)
+		var mu sync.Mutex
 		var order []string
 		ask := func(who string) {
 			go func() {
@@ -22,7 +24,9 @@ func TestPlacesAreFair(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				mu.Lock()
 				order = append(order, who)
+				mu.Unlock()
 				time.Sleep(time.Second)
 				leave()
 				leave() // does nothing
@@ -35,6 +39,7 @@ func TestPlacesAreFair(t *testing.T) {
 		ask("b0")
 		ask("c0")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if want := []string{"a0", "a1", "a2", "b0", "a3", "c0", "a4", "a5", "a6", "a7"}; !slices.Equal(sortPairs(order), want) {
 			t.Errorf("%v, want %v", order, want)
 		}
@@ -86,11 +91,14 @@ func TestTheQueueIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var mu sync.Mutex
 		refused, served := map[string]int{}, map[string]int{}
 		ask := func(host string, n int) {
 			for range n {
 				go func() {
 					leave, err := p.Take(t.Context(), host)
+					mu.Lock()
+					defer mu.Unlock()
 					if err != nil {
 						refused[host]++
 						return
