@@ -125,7 +125,7 @@ func (p *Pusher) drain(stop stopTime) error {
 	defer p.mu.Unlock()
 	if left := stop.second.Index + 1 - p.next; left > 0 {
 		p.total.lost += left
-		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
+		return fmt.Errorf("%d seconds could not be sent to %s in %v", left, bareURL(p.opts.URL), p.opts.Drain)
 	}
 	return nil
 }

@@ -241,7 +241,7 @@ func (p *sender) succeed(r *request) {
 	p.total.succeeded = time.Now()
 	if p.total.failing {
 		p.total.failing = false
-		p.opts.Logger.Info("pushing works again", "url", p.opts.URL, "lost_seconds", p.total.lost)
+		p.opts.Logger.Info("pushing works again", "url", bareURL(p.opts.URL), "lost_seconds", p.total.lost)
 	}
 }
 
@@ -251,7 +251,7 @@ func (p *sender) fail(err error) {
 	defer p.mu.Unlock()
 	if !p.total.failing && time.Since(p.total.lastLogged) > time.Minute {
 		p.total.lastLogged = time.Now()
-		p.opts.Logger.Error("cannot push; retrying", "url", p.opts.URL, "err", err)
+		p.opts.Logger.Error("cannot push; retrying", "url", bareURL(p.opts.URL), "err", bareError(err))
 	}
 	p.total.failing = true
 }
@@ -262,7 +262,7 @@ func (p *sender) refuse(r *request, err error) {
 	defer p.mu.Unlock()
 	if time.Since(p.total.lastLogged) > time.Minute {
 		p.total.lastLogged = time.Now()
-		p.opts.Logger.Error("the server refused samples; they are not sent again", "url", p.opts.URL, "samples", r.samples, "err", err)
+		p.opts.Logger.Error("the server refused samples; they are not sent again", "url", bareURL(p.opts.URL), "samples", r.samples, "err", bareError(err))
 	}
 	p.total.refused += int64(r.samples)
 }

@@ -102,7 +102,7 @@ func (x *batchWriter) flush() {
 		return
 	}
 	x.result.Left += int64(x.samples)
-	x.failed = fmt.Errorf("%s: %w", x.opts.URL, errors.Join(x.ctx.Err(), x.lastErr))
+	x.failed = fmt.Errorf("%s: %w", bareURL(x.opts.URL), errors.Join(x.ctx.Err(), bareError(x.lastErr)))
 	if x.mayHave {
 		x.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", x.failed, x.samples)
 	}

@@ -49,10 +49,13 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := r.inspect(); err != nil {
+	if _, err := Await(ctx, func() (*run, error) { return r, r.inspect() }); err != nil {
+		if ctx.Err() != nil {
+			return new(Report), err // r may still be in use
+		}
 		return &r.Report, err
 	}
-	r.each = f
+	r.each, r.ended = f, ctx.Done()
 	err := r.merge(ctx)
 	if err == nil {
 		err = ctx.Err()
@@ -79,7 +82,8 @@ type run struct {
 	read    atomic.Int64
 	present int64 // with the tolerance, Unix nanoseconds
 	spread  spread
-	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
+	ended   <-chan struct{} // closed when the replay is to end; nil for a Follower
+	after   int64           // Unix time of the last second that the previous process counted, 0 if there was none
 	second  Second
 }
 
