@@ -41,7 +41,8 @@ import (
 // as delivered but unconfirmed.
 //
 // Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
-// other, and ten responses are made at a time.
+// other. At most ten pages are computed at a time, and places go to the host that has the fewest; a client that waits longer than
+// its scrape timeout gets 503. Slow readers are bounded as those of [Handler] are.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
 // restart assumes that a response was delivered once its last byte was written; if the process was killed before it could
