@@ -98,7 +98,7 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i := range 100 {
+				for i := range 20 {
 					x.Collector.Resource(fmt.Sprint("resource ", i)).Block("")
 				}
 				l := newPipes()
