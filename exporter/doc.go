@@ -13,6 +13,10 @@
 //
 // # Caveats
 //
+// The pages have no authentication; docs/security.md says what they reveal. With a mux and a server of one's own the handlers
+// bound what a client can hold while they respond, and the server has to set ReadHeaderTimeout and IdleTimeout, or be
+// [Exporter.Server]; net/http/pprof is on no mux but the one that it is mounted on.
+//
 // Where a file system has no flock, nothing but the port keeps a second process with the same options away from the log:
 // listen first, and give the listener to [Exporter.Serve].
 package exporter

@@ -47,7 +47,7 @@ func Example_ownServer() {
 	mux.Handle("GET /internal/metrics", x.Metrics)
 	mux.Handle("GET /internal/metrics/seconds", x.Seconds)
 	mux.Handle("GET /internal/live/", x.Live) // its streams end when the server is shut down
-	server := &http.Server{Handler: httpstat.Mux(x.Collector, mux)}
+	server := &http.Server{Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	go server.Serve(x.Watch(listener))
 	stop := x.Start()
 	<-ctx.Done()

@@ -32,6 +32,7 @@ type Exporter struct {
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
+	ready   atomic.Bool // it runs, and was not told to end
 }
 
 // pusher is a Pusher of remote or of vmpush.

@@ -31,7 +31,9 @@ func (x *Exporter) Run(ctx context.Context) error {
 	for i, p := range parts {
 		all.Go(func() { errs[i] = p.Run(running) })
 	}
+	x.ready.Store(ctx.Err() == nil)
 	<-ctx.Done()
+	x.ready.Store(false)
 	x.drain()
 	cancel() // all of them wait for the same second
 	all.Wait()

@@ -5,13 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
-// Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /.
+// Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. /-/healthy answers 200 as soon as it is
+// served; /-/ready does while Run lasts, and 503 before and from the moment that Run is told to end.
+//
+// The pages bound by themselves what a client can hold: places, memory, streams, the time of a response; they take no bodies. A
+// server of one's own has to bound what comes before and after a request, as [Exporter.Server] does: with ReadHeaderTimeout
+// and IdleTimeout, and with MaxHeaderBytes. How many connections there are is up to the listener.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
 func (x *Exporter) mux() http.Handler {
@@ -20,11 +28,23 @@ func (x *Exporter) mux() http.Handler {
 	mux.Handle("GET "+metrics, x.Metrics)
 	mux.Handle("GET "+metrics+"/seconds", x.Seconds)
 	mux.Handle("GET /live/", x.Live)
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "healthy\n") })
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if !x.ready.Load() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ready\n")
+	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, Version()}) // the client is gone
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if limiter.Begin(w, r, writeTimeout) {
+			mux.ServeHTTP(w, r)
+		}
+	})
 }
 
 var index = template.Must(template.New("").Parse(`<!DOCTYPE html>
@@ -63,17 +83,35 @@ func (x *Exporter) ListenAndServe(ctx context.Context, address string) error {
 // shutdownTimeout is how long responses may take when a server ends.
 const shutdownTimeout = 10 * time.Second
 
+// Timeouts of a server. The pages have deadlines of their own for what they write, a minute at most, and live pages one for each
+// message.
+const (
+	readTimeout  = 10 * time.Second // for headers; no page takes a body
+	writeTimeout = 65 * time.Second
+	idleTimeout  = 2 * time.Minute
+	// maxHeader is enough for a hundred names of resources in a URL.
+	maxHeader = 128 << 10
+)
+
+// Server returns a server of the pages with deadlines for whatever a client can delay, as [Exporter.Serve] has it, for whoever
+// needs TLS or other listeners. Handler may be replaced by one that serves other things, too, which have its deadlines then.
+func (x *Exporter) Server() *http.Server {
+	return &http.Server{
+		Handler:           x.handler,
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(x.options.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
 // Serve is Run, with Handler served on l, watched, while it lasts: the pages answer until the last second is out, so a
 // scraper can still fetch it. Then live pages are ended, and running responses have ten seconds. Serve closes l.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	l = x.Watch(l)
-	server := &http.Server{
-		// No deadline for a whole response: live pages stream, and the pages have deadlines of their own.
-		Handler:           x.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(x.options.Logger.Handler(), slog.LevelDebug),
-	}
+	server := x.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)

@@ -28,7 +28,7 @@ func (r *replaying) serve(c *cli.Context) error {
 			after = last
 		}
 	}
-	f, err := replay.NewFollower(r.options, after)
+	f, err := replay.Await(c.Context, func() (*replay.Follower, error) { return replay.NewFollower(r.options, after) })
 	if err != nil {
 		return err
 	}

@@ -27,22 +27,18 @@ func listen(address string, h http.Handler, logger *slog.Logger) (*server, error
 	if err != nil {
 		return nil, err
 	}
-	return start(listener, h, logger, (*http.Server).Serve), nil
+	// No deadline for a whole request or response: both may stream.
+	return start(listener, &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}, (*http.Server).Serve), nil
 }
 
 // start serves on the listener. The function serve is http.Server.Serve or does the same.
-func start(listener net.Listener, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) *server {
-	s := &server{
-		// No deadline for a whole response: responses may stream.
-		http: &http.Server{
-			Handler:           h,
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-		},
-		listener: listener,
-		ended:    make(chan struct{}),
-	}
+func start(listener net.Listener, h *http.Server, serve func(*http.Server, net.Listener) error) *server {
+	s := &server{http: h, listener: listener, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
 		if err := serve(s.http, listener); !errors.Is(err, http.ErrServerClosed) {

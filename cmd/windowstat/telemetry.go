@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -29,6 +30,7 @@ func telemetryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
 		&cli.StringSliceFlag{Name: "web.proxies", Usage: "`NETWORK` of proxies before the pages that add no X-Forwarded-For, such as 10.0.0.7 or 10.0.0.0/8; repeatable"},
+		&cli.BoolFlag{Name: "web.enable-pprof", Usage: "serve profiles of this process at /debug/pprof/, to whoever reaches the metrics page"},
 		&cli.StringFlag{Name: "metrics.by", Usage: "`LABEL` that the metrics of resources get besides resource: origin or entrance"},
 		&cli.BoolFlag{Name: "metrics.histograms-by", Usage: "give the histogram this label, too"},
 		&cli.StringFlag{Name: "limits.file", Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"},
@@ -40,13 +42,14 @@ func telemetryFlags() []cli.Flag {
 // settings are the values of the flags.
 type settings struct {
 	listen, webConfig string
+	pprof             bool
 	logger            *slog.Logger
 	exporter.Options
 }
 
 // parseSettings reads the flags. What is wrong with the Options shows in [settings.check].
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
-	s := settings{listen: c.String("web.listen-address"), webConfig: c.String("web.config.file")}
+	s := settings{listen: c.String("web.listen-address"), webConfig: c.String("web.config.file"), pprof: c.Bool("web.enable-pprof")}
 	var errs []error
 	wrong := func(flag string, err error) {
 		if err != nil {
@@ -132,10 +135,26 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if s.webConfig == "" {
 		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
 	}
-	t.server = start(watched, x.Handler(), s.logger, func(h *http.Server, l net.Listener) error {
+	pages := x.Server()
+	if s.pprof {
+		pages.Handler = withProfiles(pages.Handler)
+	}
+	t.server = start(watched, pages, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
 	return t, nil
+}
+
+// withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing
+// net/http/pprof puts them, is not served. The command line is left out: a URL with a token may be on it.
+func withProfiles(pages http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
 }
 
 // reloadOnHangup reads limits again on SIGHUP, until it is stopped.

@@ -80,11 +80,13 @@ func (b *board) selfReaders() {
 			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: "max by (" + by + ") (" + own("cursor_lag_seconds") + ")"}).NoValue("no scrapers"),
 		series(head{11, "Delivered", "none", "Seconds delivered to each scraper per second: one, or more while it catches up."},
 			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: pace("cursor_delivered_seconds_total", by)}).NoValue("no scrapers"),
-		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; and positions that could not be written to disk. The metric log has what was lost."},
+		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; positions that could not be written to disk; cursors that made room for others; and readers that were disconnected because they were too slow. The metric log has what was lost."},
 			query{legend: "lost", expr: sum("cursor_lost_seconds_total")},
 			query{legend: "sent again", expr: sum("cursor_resent_seconds_total")},
 			query{legend: "unconfirmed", expr: sum("cursor_unconfirmed_seconds_total")},
-			query{legend: "positions not saved", expr: sum("cursor_save_errors_total")}),
+			query{legend: "positions not saved", expr: sum("cursor_save_errors_total")},
+			query{legend: "cursors pushed out", expr: sum("cursor_evictions_total")},
+			query{legend: "slow readers disconnected", expr: sum("scrape_dropped_total")}),
 	)
 }
 
@@ -133,7 +135,7 @@ func sum(name string) string { return "sum(rate(" + own(name) + "[$__rate_interv
 func trouble(h head, queries ...query) *timeseries.PanelBuilder {
 	var colors []string
 	for i, q := range queries {
-		colors = append(colors, q.legend, []string{"red", "orange", "yellow", "purple", "blue"}[i])
+		colors = append(colors, q.legend, []string{"red", "orange", "yellow", "purple", "blue", "dark-red"}[i])
 	}
 	return colored(quiet(series(h, queries...)), colors...)
 }

@@ -12,6 +12,9 @@
 //
 // Browsers allow six HTTP/1.1 connections to a host, and each tab keeps one: the seventh tab waits.
 //
+// A viewer that does not read is disconnected. Questions in a loop, such as polls without a pause, wait for each other, host by
+// host. See docs/security.md for what else a client cannot hold.
+//
 // Of a second with more than [Options].MaxRows busy resources only the busiest are shown. Everyone who can open the page sees
 // the names of all resources and origins.
 package live

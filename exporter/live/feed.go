@@ -3,10 +3,10 @@ package live
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -22,8 +22,6 @@ type feed struct {
 	rows    int
 	columns *columns
 	process int64 // differs between processes
-	last    atomic.Pointer[message]
-	zips    sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	epoch   int64      // of the numbering; begins with process
@@ -32,13 +30,16 @@ type feed struct {
 	events  []event  // ascending, at most keptSeconds
 	next    int64    // index of the second after the last one
 	inbound bool     // the total is of inbound traffic
+	all     piece    // the names, as they were when there were allOf
+	allOf   int
 }
 
 // event is an encoded second.
 type event struct {
-	index int64
-	unix  int64
-	rows  []byte
+	unix   int64
+	second piece // [time,rows]
+	names  piece // those that were numbered in it
+	known  int   // names, from then on
 }
 
 func newFeed(c *collector.Collector, rows int) *feed {
@@ -52,10 +53,10 @@ func newFeed(c *collector.Collector, rows int) *feed {
 // maxNames limits the names. Beyond it, numbering restarts, and viewers reset.
 const maxNames = 100_000
 
-// update is what a viewer has not received yet.
+// update is what a viewer has not received yet. Its pieces are those of the feed, for all viewers.
 type update struct {
-	events  []event  // ascending
-	names   []string // those numbered from first on
+	events  []event // ascending
+	names   pieces  // those numbered from first on
 	first   int
 	fresh   bool     // the viewer must reset
 	inbound bool     // the total is of inbound traffic, and not the sum of the rows
@@ -70,7 +71,7 @@ type position struct {
 	known       int
 }
 
-// after returns the update since a position.
+// after returns the update since a position. A viewer that was away for long, or whose position is made up, gets all names again.
 func (f *feed) after(p position) update {
 	m := f.stats.Seal()
 	f.mu.Lock()
@@ -80,9 +81,25 @@ func (f *feed) after(p position) update {
 		p = position{}
 	}
 	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
-	n := update{events: slices.Clone(f.events[i:]), names: slices.Clone(f.names[p.known:]), first: p.known, fresh: p.known == 0, inbound: f.inbound}
+	n := update{events: slices.Clone(f.events[i:]), fresh: p.known == 0, inbound: f.inbound}
 	if n.fresh { // another process may have other columns
 		n.process, n.columns = f.process, f.columns.names
+	}
+	switch {
+	case i > 0 && f.events[i-1].known == p.known:
+		n.first = p.known
+		for _, e := range n.events {
+			if len(e.names.plain) > 0 {
+				n.names = n.names.add(e.names, len(n.names) == 0)
+			}
+		}
+	case len(f.events) == 0 && p.known == len(f.names):
+		n.first = p.known
+	default:
+		if f.allOf != len(f.names) {
+			f.all, f.allOf = pieceOfNames(f.names), len(f.names)
+		}
+		n.names = pieces{f.all}
 	}
 	n.now = position{p.unix, f.epoch, len(f.names)}
 	if k := len(n.events); k > 0 {
@@ -98,7 +115,7 @@ func (f *feed) make(m collector.Moment) {
 		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
 	}
 	if len(f.names) > maxNames {
-		f.numbers, f.names, f.events = map[string]int{}, []string{""}, nil
+		f.numbers, f.names, f.events, f.allOf = map[string]int{}, []string{""}, nil, 0
 		f.epoch++
 	}
 	for ; f.next < m.Open; f.next++ {
@@ -106,7 +123,13 @@ func (f *feed) make(m collector.Moment) {
 		if !ok {
 			continue
 		}
-		f.events = append(f.events, event{index: f.next, unix: name.Unix(), rows: f.second(f.next, m)})
+		e, known := event{unix: name.Unix()}, len(f.names)
+		rows := f.second(f.next, m)
+		e.second = pieceOf(fmt.Appendf(nil, "[%d,%s]", e.unix, rows))
+		if e.known = len(f.names); e.known > known {
+			e.names = pieceOfNames(f.names[known:])
+		}
+		f.events = append(f.events, e)
 	}
 	if n := len(f.events) - keptSeconds; n > 0 {
 		f.events = slices.Delete(f.events, 0, n)
@@ -199,27 +222,26 @@ func (f *feed) number(name string) int {
 	return n
 }
 
-// encode returns the update as JSON: {"epoch":…,"first":…,"fresh":…,"inbound":…,"process":…,"columns":[…],"names":[…],"seconds":[[time,rows],…]}.
-// If fresh, there are the process, which is another number for each, and the columns, which name what follows the number in a
-// row.
-func (n *update) encode() []byte {
-	quoted, _ := json.Marshal(n.names) // strings cannot fail
-	b := strconv.AppendInt([]byte(`{"epoch":`), n.now.epoch, 10)
-	b = strconv.AppendInt(append(b, `,"first":`...), int64(n.first), 10)
-	b = strconv.AppendBool(append(b, `,"fresh":`...), n.fresh)
-	b = strconv.AppendBool(append(b, `,"inbound":`...), n.inbound)
+// Pieces of all messages.
+var (
+	secondsPiece = small([]byte(`],"seconds":[`))
+	endPiece     = small([]byte("]}"))
+	eventEnd     = small([]byte("\n\n"))
+)
+
+// encode returns the update as JSON, behind a prefix: {"epoch":…,"first":…,"fresh":…,"inbound":…,"process":…,"columns":[…],"names":[…],
+// "seconds":[[time,rows],…]}. If fresh, there are the process, which is another number for each, and the columns, which name what
+// follows the number in a row.
+func (n *update) encode(prefix string) pieces {
+	b := fmt.Appendf([]byte(prefix), `{"epoch":%d,"first":%d,"fresh":%t,"inbound":%t`, n.now.epoch, n.first, n.fresh, n.inbound)
 	if n.fresh {
-		b = strconv.AppendInt(append(b, `,"process":`...), n.process, 10)
-		list, _ := json.Marshal(n.columns)
-		b = append(append(b, `,"columns":`...), list...)
+		list, _ := json.Marshal(n.columns) // strings cannot fail
+		b = fmt.Appendf(b, `,"process":%d,"columns":%s`, n.process, list)
 	}
-	b = append(append(append(b, `,"names":`...), quoted...), `,"seconds":[`...)
+	all := append(pieces{small(append(b, `,"names":[`...))}, n.names...)
+	all = append(all, secondsPiece)
 	for i, e := range n.events {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(append(b, '['), e.unix, 10)
-		b = append(append(append(b, ','), e.rows...), ']')
+		all = all.add(e.second, i == 0)
 	}
-	return append(b, "]}"...)
+	return append(all, endPiece)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
 // Defaults of [Options].
@@ -26,22 +27,27 @@ const (
 type Options struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string
-	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones get 503.
+	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones get 503, but one of a host that has
+	// fewer than another one takes the place of that one's newest; two are left to every host. A host is an address, of IPv6 a
+	// network of 64 bits.
 	MaxViewers int
 	// MaxRows is the most resources in a second, [DefaultMaxRows] if zero: the busiest.
 	MaxRows int
 }
 
-// Page serves the page below any path that ends in a slash. Its streams end when their http.Server is shut down, so they do not
-// delay the shutdown. It must be made with [New], and is safe for concurrent use.
+// Page serves the page below any path that ends in a slash. A viewer that does not read a message within ten seconds is
+// disconnected, and nobody waits for it. Streams have a deadline for each message in the place of the server's WriteTimeout. They end
+// when their http.Server is shut down, so they do not delay the shutdown. It must be made with [New], and is safe for concurrent use.
 type Page struct {
 	stats   *collector.Collector
 	opts    Options
 	feed    *feed
 	files   map[string]file
 	zip     gzipped.Writers
-	viewers chan struct{}
-	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
+	viewers limiter.Shares
+	polls   limiter.Shares
+	places  *limiter.Places // for what viewers ask for, see turn
+	servers sync.Map        // *http.Server to chan struct{}, closed when it shuts down
 	closed  context.Context
 	close   context.CancelFunc
 }
@@ -79,7 +85,10 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p := &Page{stats: c, opts: o, feed: newFeed(c, o.MaxRows), viewers: make(chan struct{}, o.MaxViewers)}
+	p := &Page{
+		stats: c, opts: o, feed: newFeed(c, o.MaxRows), places: limiter.NewPlaces(maxAnswers),
+		viewers: limiter.Shares{Max: o.MaxViewers}, polls: limiter.Shares{Max: o.MaxViewers, Quick: true},
+	}
 	p.closed, p.close = context.WithCancel(context.Background())
 	var err error
 	p.files, err = load(o.Title)
@@ -99,6 +108,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	if !limiter.Begin(w, r, responseTimeout) {
 		return
 	}
 	name := path.Base(r.URL.Path)
@@ -166,12 +178,21 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 
 // respond writes a JSON body.
 func (p *Page) respond(w http.ResponseWriter, r *http.Request, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	out, end := p.zip.Start(w, r)
+	zip := gzipped.Accepted(r)
+	header(w, "application/json", zip)
+	if !zip {
+		_, _ = w.Write(body)
+		return
+	}
+	out, end := p.zip.Start(w)
 	_, _ = out.Write(body)
 	_ = end()
 }
 
-// writeTimeout limits one write of a stream.
-const writeTimeout = 10 * time.Second
+const (
+	// writeTimeout limits one message of a stream, responseTimeout any other response.
+	writeTimeout    = 10 * time.Second
+	responseTimeout = 30 * time.Second
+	// maxAnswers is how many viewers' questions are answered at a time, see turn.
+	maxAnswers = 4
+)

@@ -26,14 +26,35 @@ type share struct {
 
 // resource serves the details of a resource.
 func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	m := p.stats.Seal()
-	d := details{Name: q.Get("name"), Origins: []share{}, Callers: []share{}, Blocks: []share{}}
-	i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == d.Name })
-	if i < 0 {
-		http.Error(w, "no such resource", http.StatusNotFound)
+	end, err := p.turn(r)
+	if err != nil {
+		full(w)
 		return
 	}
+	var body []byte
+	d := p.details(r.URL.Query().Get("name"))
+	if d != nil {
+		body, err = json.Marshal(d)
+	}
+	end(len(body))
+	switch {
+	case d == nil:
+		http.Error(w, "no such resource", http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	default:
+		p.respond(w, r, body)
+	}
+}
+
+// details reads the details of a resource, nil if there is none of this name.
+func (p *Page) details(name string) *details {
+	m := p.stats.Seal()
+	i := slices.IndexFunc(m.Resources, func(x *collector.Resource) bool { return x.Name() == name })
+	if i < 0 {
+		return nil
+	}
+	d := &details{Name: name, Origins: []share{}, Callers: []share{}, Blocks: []share{}}
 	x := m.Resources[i]
 	for name, v := range x.Origins() {
 		d.Origins = append(d.Origins, shareOf(name, v))
@@ -42,13 +63,8 @@ func (p *Page) resource(w http.ResponseWriter, r *http.Request) {
 		d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
 	}
 	left := maxNodes
-	p.callers(&d, p.stats.Tree(), nil, &left)
-	body, err := json.Marshal(d)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	p.respond(w, r, body)
+	p.callers(d, p.stats.Tree(), nil, &left)
+	return d
 }
 
 // shareOf reads what a view has counted. Not every node of the call tree has counted anything: see [collector.TreeNode].

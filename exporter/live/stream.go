@@ -1,13 +1,13 @@
 package live
 
 import (
-	"bytes"
-	"compress/flate"
+	"bufio"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
 // String returns the position as in event ids and parameters.
@@ -28,52 +28,52 @@ func positionOf(r *http.Request) (p position, err error) {
 	return p, nil
 }
 
-// poll serves the seconds since the position.
+// poll serves the seconds since the position. Of polls that are read slowly, the slowest makes room.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	at, err := positionOf(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	give, ok := p.polls.Take(limiter.Host(r, nil), 1, limiter.Closing(w))
+	if !ok {
+		full(w)
+		return
+	}
+	defer give()
+	end, err := p.turn(r)
+	if err != nil {
+		full(w)
+		return
+	}
 	n := p.feed.after(at)
-	p.respond(w, r, n.encode())
+	body, zip := n.encode(""), gzipped.Accepted(r)
+	end(body.size(zip))
+	header(w, "application/json", zip)
+	_ = write(w, func(b *bufio.Writer) { // an error means that the viewer has gone
+		if zip {
+			_, _ = b.WriteString(gzipHead)
+		}
+		if body.writeTo(b, zip); zip {
+			_, _ = b.Write(body.end())
+		}
+	})
 }
 
-// message is an event of the stream, the update since a position. Most viewers have the same position and share it.
-type message struct {
-	from, to      position
-	plain, zipped []byte
-}
-
-// message makes the next message of a viewer. Its id is the position behind it, at which an interrupted browser resumes.
-func (f *feed) message(from position) *message {
-	n := f.after(from)
-	if last := f.last.Load(); last != nil && last.from == from && last.to == n.now {
-		return last
+// header sets the header of a response that is not to be kept.
+func header(w http.ResponseWriter, contentType string, zip bool) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if zip {
+		w.Header().Set("Content-Encoding", "gzip")
 	}
-	m := &message{from: from, to: n.now}
-	m.plain = append([]byte("id: "+m.to.String()+"\ndata: "), n.encode()...)
-	m.plain = append(m.plain, "\n\n"...)
-	m.zipped = f.chunk(m.plain)
-	f.last.Store(m)
-	return m
 }
 
-// gzipHead starts a gzip stream, and chunk compresses a part of its body that refers to nothing before it. So a chunk is
-// compressed once and can follow any other. A stream has no trailer, because it has no end.
-const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-
-func (f *feed) chunk(b []byte) []byte {
-	z, _ := f.zips.Get().(*flate.Writer)
-	if z == nil {
-		z, _ = flate.NewWriter(nil, flate.DefaultCompression)
-	}
-	defer f.zips.Put(z)
-	var out bytes.Buffer // never fails
-	z.Reset(&out)
-	_, _ = z.Write(b)
-	_ = z.Flush()
-	return out.Bytes()
+// full refuses a viewer.
+func full(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "10")
+	http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 }
 
 // stream sends each second as an event, when it is sealed.
@@ -87,31 +87,50 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		return
 	}
-	select {
-	case p.viewers <- struct{}{}:
-		defer func() { <-p.viewers }()
-	default:
-		w.Header().Set("Retry-After", "10")
-		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
+	dropped, stop := make(chan struct{}), limiter.Closing(w)
+	give, ok := p.viewers.Take(limiter.Host(r, nil), 1, func() error {
+		close(dropped)
+		return stop()
+	})
+	if !ok {
+		full(w)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
+	defer give()
+	end, err := p.turn(r)
+	if err != nil {
+		full(w)
+		return
+	}
+	event, at := p.feed.event(at)
+	zip := gzipped.Accepted(r)
+	end(event.size(zip))
+	header(w, "text/event-stream", zip)
 	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
-	w.Header().Set("Vary", "Accept-Encoding")
-	zip, head := gzipped.Accepted(r), ""
+	head := ""
 	if zip {
-		w.Header().Set("Content-Encoding", "gzip")
 		head = gzipHead
 	}
 	shutdown := p.shutdown(r)
 	conn := http.NewResponseController(w)
 	line := p.stats.Timeline()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for {
+	for p.closed.Err() == nil {
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
+		err := write(w, func(b *bufio.Writer) {
+			_, _ = b.WriteString(head)
+			event.writeTo(b, zip)
+		})
+		if err != nil || conn.Flush() != nil {
+			return
+		}
+		now := line.Now()
+		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 		select {
 		case <-timer.C:
+		case <-dropped:
+			return
 		case <-r.Context().Done():
 			return
 		case <-p.closed.Done():
@@ -119,25 +138,15 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		case <-shutdown:
 			return
 		}
-		m := p.feed.message(at)
-		at = m.to
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
-		b := m.plain
-		if zip {
-			b = m.zipped
-		}
-		if head != "" {
-			b, head = append([]byte(head), b...), ""
-		}
-		if _, err := w.Write(b); err != nil {
-			return
-		}
-		if conn.Flush() != nil {
-			return
-		}
-		now := line.Now()
-		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
+		head = ""
+		event, at = p.feed.event(at)
 	}
+}
+
+// event returns the next message of a stream, and the position behind it. That is its id, at which an interrupted browser resumes.
+func (f *feed) event(from position) (pieces, position) {
+	n := f.after(from)
+	return append(n.encode("id: "+n.now.String()+"\ndata: "), eventEnd), n.now
 }
 
 // shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A

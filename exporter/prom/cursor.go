@@ -20,6 +20,11 @@ type scraper struct {
 type cursor struct {
 	scraper
 
+	// Guarded by the mutex of cursors.
+	host  string    // whose share it is of
+	used  time.Time // the last request
+	again bool      // there was more than one request
+
 	turn chan struct{} // held while a request of this scraper is served: one at a time
 
 	mu    sync.Mutex // guards what follows
@@ -28,9 +33,8 @@ type cursor struct {
 	tries int        // complete responses that began with next and have unknown delivery
 	out   *response  // last response; nil if its delivery is decided
 	limit int64      // most seconds in a response, since one did not arrive; 0 for none
-	used  time.Time
-	came  time.Time // the last request that was served; zero if there was none
-	saved int64     // position in the file, a Unix time; 0 if it was not saved
+	came  time.Time  // the last request that was served; zero if there was none
+	saved int64      // position in the file, a Unix time; 0 if it was not saved
 	count cursorCounts
 }
 
@@ -49,6 +53,14 @@ func (t cursorCounts) add(o cursorCounts) cursorCounts {
 
 func newCursor(who scraper, next int64, now time.Time) *cursor {
 	return &cursor{scraper: who, turn: make(chan struct{}, 1), next: next, doubt: next, used: now}
+}
+
+// regular returns 1 if the cursor is in regular use, and else 0.
+func (x *cursor) regular(now time.Time) int {
+	if x.again && now.Sub(x.used) < regular {
+		return 1
+	}
+	return 0
 }
 
 // acquire waits until no other request of the scraper is served, or until ctx ends.

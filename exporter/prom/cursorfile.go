@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
 // position is the position of a scraper in the file.
 type position struct {
 	scraper
 	Next int64 // Unix time of the first second to send
+	Used int64 // Unix time of the last request; 0 in a file without it
 }
 
 // positionsName is the name of the metric log's state file with the positions.
@@ -23,13 +26,7 @@ func (s *Seconds) save(x *cursor, next int64) {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	x.saved = next // guarded by saving
-	var list []position
-	for _, each := range s.cursors.list() {
-		if each.saved != 0 {
-			list = append(list, position{each.scraper, each.saved})
-		}
-	}
-	if err := replaceFile(s.positions, list); err != nil {
+	if err := replaceFile(s.positions, s.cursors.positions()); err != nil {
 		s.saveErrors.Add(1)
 	}
 }
@@ -62,7 +59,7 @@ func replaceFile(path string, v any) (err error) {
 }
 
 // restore reads the positions that an earlier process saved. A file that cannot be read costs the positions that it held: it is
-// set aside, and scrapers get some seconds twice.
+// set aside, and scrapers get some seconds twice. Cursors stay as old as they were.
 func (s *Seconds) restore() {
 	list, err := readPositions(s.positions)
 	if err != nil {
@@ -73,10 +70,11 @@ func (s *Seconds) restore() {
 	}
 	now := time.Now()
 	for _, p := range list {
-		x, err := s.cursors.get(p.scraper, s.resume(p.Next), now)
-		if err != nil {
-			return // MaxCursors is less than it was
+		used := time.Unix(p.Used, 0)
+		if used.After(now) {
+			used = now
 		}
+		x := s.cursors.get(p.scraper, limiter.HostOf(p.Client), s.resume(p.Next), used)
 		x.saved = p.Next
 		x.addLost(x.next - s.first) // seconds of this process whose names were sent before
 	}

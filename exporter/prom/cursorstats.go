@@ -51,6 +51,11 @@ func (s *Seconds) metrics() []collector.Metric {
 		metric("cursor_lost_seconds_total", "Seconds that were dropped from the history before a scraper came for them.",
 			func(x *cursorStats) int64 { return x.count.lost }),
 	}
+	all = append(all, collector.Metric{
+		Name:  "cursor_evictions_total",
+		Help:  "Cursors that were removed to make room for new ones; such a scraper begins again with the whole history.",
+		Value: func() float64 { return float64(s.cursors.evictions()) },
+	})
 	if s.positions != "" {
 		all = append(all, collector.Metric{
 			Name:  "cursor_save_errors_total",
@@ -58,7 +63,7 @@ func (s *Seconds) metrics() []collector.Metric {
 			Value: func() float64 { return float64(s.saveErrors.Load()) },
 		})
 	}
-	return append(all, s.last.metrics()...)
+	return append(all, s.out.last.metrics()...)
 }
 
 // Metrics describes the metrics that [Handler] and [Seconds] publish about themselves, for documentation. They have no values.

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,55 +133,53 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 	}
 }
 
-// At most ten responses are made at a time, and every request gets one.
+// At most ten pages are computed at a time, and every request gets one, which is no older than the request.
 func TestThousandRequestsAtOnce(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	c.Resource("a").Block("")
 	*now = now.Add(10 * time.Second)
+	var computing, most, pages atomic.Int64
+	c.Publish(collector.Metric{Name: "probe", Help: "A value that takes long.", Value: func() float64 {
+		n := computing.Add(1)
+		defer computing.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		return float64(pages.Add(1))
+	}})
 	seconds := newScraper(t, c, prom.SecondsOptions{}).page
 	metrics, err := prom.Handler(c, prom.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var writing, most atomic.Int64
+	value := regexp.MustCompile(`(?m)^windowstat_probe (\d+)$`)
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		wg.Go(func() {
-			w := &crowd{httptest.NewRecorder(), &writing, &most, 0}
+			w, before := httptest.NewRecorder(), pages.Load()
 			r := httptest.NewRequest("GET", fmt.Sprint("/?cursor=", i%50), nil)
-			if i%2 == 0 {
-				metrics.ServeHTTP(w, r)
-			} else {
+			if i%2 == 1 {
 				seconds.ServeHTTP(w, r)
+			} else {
+				metrics.ServeHTTP(w, r)
+				if m := value.FindStringSubmatch(w.Body.String()); m == nil {
+					t.Error("a page without the metric")
+				} else if n, _ := strconv.ParseInt(m[1], 10, 64); n <= before {
+					t.Errorf("page %s was served to a request that came when there were %d", m[1], before)
+				}
 			}
 			if w.Code != http.StatusOK {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			writing.Add(-w.mine)
 		})
 	}
 	wg.Wait()
-	if n := most.Load(); n > 20 {
-		t.Errorf("%d responses at a time", n)
+	if n := most.Load(); n > 10 {
+		t.Errorf("%d pages at a time", n)
 	}
-}
-
-// crowd counts how many responses are being written.
-type crowd struct {
-	*httptest.ResponseRecorder
-	writing, most *atomic.Int64
-	mine          int64
-}
-
-func (c *crowd) Write(b []byte) (int, error) {
-	if c.mine == 0 {
-		c.mine = 1
-		if n := c.writing.Add(1); n > c.most.Load() {
-			c.most.Store(n)
-		}
-		time.Sleep(time.Millisecond)
+	if n := pages.Load(); n > 450 {
+		t.Errorf("%d pages for 500 requests: those that wait share one", n)
 	}
-	return c.ResponseRecorder.Write(b)
 }
 
 // A window with more samples than a response may have is rejected; the default window is cut.

@@ -1,7 +1,9 @@
 package prom
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -15,13 +17,18 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/limiter"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
 // Handler serves /metrics: all resources, windowstat itself, the Go runtime and the process. The Accept header chooses text,
-// OpenMetrics or protobuf, and gzip is used if the client accepts it. At most ten responses are made at a time; a client that
-// waits longer than its scrape timeout gets 503. The error names every invalid option.
+// OpenMetrics or protobuf, and gzip is used if the client accepts it. The error names every invalid option.
+//
+// At most ten pages are computed at a time, and requests that wait for the same one share it; a client that waits longer than
+// its scrape timeout gets 503. Writing must end within the scrape timeout, a minute without one, or the server's WriteTimeout
+// if that is less. What slow readers have not read is bounded by 64 MiB and a page; then the slowest is disconnected, first
+// of the address that holds the most.
 //
 // In protobuf counters and histograms have created timestamps, to the second: with created-timestamp-zero-ingestion Prometheus
 // then knows the first calls of a new resource as an increase. A reason or class that is new on an old resource is taken for as old
@@ -31,7 +38,8 @@ import (
 // Text and OpenMetrics are appended directly from the statistics to reused buffers; protobuf goes through client_golang. It
 // has a registry of its own.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
-	h := &handler{limiter: newLimiter(), last: scrapeStats{page: "metrics"}}
+	h := new(handler)
+	h.out.init("metrics", nil)
 	p, err := New(c, o)
 	if err != nil {
 		return nil, err
@@ -46,7 +54,7 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	}
 	h.p, h.others, h.all = p, others, prometheus.Gatherers{own, others}
 	h.families = p.metrics.Families()
-	c.Publish(h.last.metrics()...)
+	c.Publish(h.out.last.metrics()...)
 	return promhttp.InstrumentMetricHandler(others, h), nil
 }
 
@@ -54,23 +62,37 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 type handler struct {
 	p           *Collector
 	others, all prometheus.Gatherer // all but windowstat's metrics, and all
-	limiter     limiter
 	pages       text.Pages
 	families    []*table.Family
-	zip         gzipped.Writers
-	last        scrapeStats
+	shared      shared
+	out         sender
 }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	release, err := h.limiter.acquire(w, r, began)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	ctx, cancel, ok := h.out.begin(w, r)
+	if !ok {
 		return
 	}
-	defer release()
+	defer cancel()
 	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	key := fmt.Sprint(format, gzipped.Accepted(r))
+	c, err := h.shared.get(ctx, key, func() (func(), error) { return h.out.place(ctx, r) }, func() (*content, error) {
+		return h.page(r, format)
+	})
+	switch {
+	case errors.Is(err, limiter.ErrBusy), errors.Is(err, context.Canceled):
+		busy(w, err)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	default:
+		_ = h.out.send(w, r, c, began) // an error means that the client has disconnected
+	}
+}
+
+// page makes the page.
+func (h *handler) page(r *http.Request, format expfmt.Format) (*content, error) {
 	kind, gatherer := format.FormatType(), h.all
 	plain := kind == expfmt.TypeTextPlain || kind == expfmt.TypeOpenMetrics
 	if plain {
@@ -78,22 +100,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	families, err := gatherer.Gather()
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return nil, err
 	}
 	page := h.pages.Get(dialect(format), h.families...)
 	defer h.pages.Put(page)
 	if plain {
 		h.p.metrics.Gather(gather.Page{Page: page})
 	}
-	w.Header().Set("Content-Type", string(format))
-	out, end := h.zip.Start(w, r)
-	counted := &countingWriter{Writer: out}
-	// From here on errors mean that the client has disconnected.
-	_, _ = page.WriteTo(counted)
-	samples := page.Samples() + encode(counted, format, families)
-	_ = end()
-	h.last.record(time.Since(began), samples, counted.n)
+	return h.out.render(r, string(format), func(out io.Writer) (int, error) {
+		if _, err := page.WriteTo(out); err != nil {
+			return 0, err
+		}
+		n, err := encode(out, format, families)
+		return page.Samples() + n, err
+	})
 }
 
 // dialect returns the text format for our own encoder.
@@ -105,16 +125,16 @@ func dialect(f expfmt.Format) text.Format {
 }
 
 // encode writes the families that client_golang gathered, and the end of the page, and returns the number of samples.
-func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (samples int) {
+func encode(w io.Writer, format expfmt.Format, families []*dto.MetricFamily) (samples int, err error) {
 	enc := expfmt.NewEncoder(w, format)
 	for _, f := range families {
-		if enc.Encode(f) != nil {
-			return samples
+		if err := enc.Encode(f); err != nil {
+			return samples, err
 		}
 		samples += len(f.Metric)
 	}
 	if closer, ok := enc.(expfmt.Closer); ok {
-		_ = closer.Close()
+		err = closer.Close()
 	}
-	return samples
+	return samples, err
 }

@@ -201,7 +201,7 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	}
 	delivered := map[string]float64{} // as each of the two pages counts it
 	for _, m := range c.Metrics() {
-		if strings.HasPrefix(m.Name, "cursor_") && strings.HasSuffix(m.Name, "_total") {
+		if strings.HasPrefix(m.Name, "cursor_") && strings.HasSuffix(m.Name, "_seconds_total") {
 			m.Each(func(v float64, _ ...string) { delivered["windowstat_"+m.Name+`{client="10.0.0.1",cursor="x"}`] += v })
 		}
 	}

@@ -15,6 +15,14 @@ type scrapeStats struct {
 	mu             sync.Mutex // guards what follows
 	duration       time.Duration
 	samples, bytes int
+	dropped        int
+}
+
+// drop counts a response that was broken off or refused.
+func (s *scrapeStats) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
 }
 
 func (s *scrapeStats) record(duration time.Duration, samples, bytes int) {
@@ -39,6 +47,18 @@ func (s *scrapeStats) metrics() []collector.Metric {
 		}
 	}
 	return []collector.Metric{
+		{
+			Name: "scrape_dropped_total", Labels: []string{"page"},
+			Help: "Responses of a page that were broken off or refused, because too many were being read slowly.",
+			Read: func(yield func(float64, ...string)) {
+				s.mu.Lock()
+				n, ok := s.dropped, s.duration > 0 || s.dropped > 0
+				s.mu.Unlock()
+				if ok {
+					yield(float64(n), s.page)
+				}
+			},
+		},
 		metric("scrape_duration_seconds", "seconds", "Duration of the last response of a page, until it was written: metrics or seconds.", func() float64 { return s.duration.Seconds() }),
 		metric("scrape_samples", "", "Samples in the last response of a page.", func() float64 { return float64(s.samples) }),
 		metric("scrape_bytes", "bytes", "Size of the last response of a page, before it was compressed.", func() float64 { return float64(s.bytes) }),

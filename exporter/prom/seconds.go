@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
@@ -43,7 +43,8 @@ import (
 // as delivered but unconfirmed.
 //
 // Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
-// other, and ten responses are made at a time.
+// other. At most ten pages are computed at a time, and places go to the host that has the fewest; a client that waits longer than
+// its scrape timeout gets 503. Slow readers are bounded as those of [Handler] are.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
 // restart assumes that a response was delivered once its last byte was written, unless its connection ended otherwise before; if
@@ -65,10 +66,8 @@ type Seconds struct {
 	conns        conns
 	proxies      proxies
 	logger       *slog.Logger
-	limiter      limiter
 	pages        text.Pages
-	zip          gzipped.Writers
-	last         scrapeStats
+	out          sender
 
 	saving     sync.Mutex // guards the file of positions
 	saveErrors atomic.Int64
@@ -129,9 +128,8 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		cursors: cursors{max: o.MaxCursors, all: map[scraper]*cursor{}},
 		proxies: o.Proxies,
 		logger:  o.Logger,
-		limiter: newLimiter(),
-		last:    scrapeStats{page: "seconds"},
 	}
+	s.out.init("seconds", o.Proxies)
 	s.oldestLogged = s.first
 	if s.log != nil {
 		s.log.Logged(s.first-s.history(), s.first, func(_ string, m *node.MetricNode) bool {
@@ -151,6 +149,11 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 // ServeHTTP implements http.Handler.
 func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
+	ctx, cancel, ok := s.out.begin(w, r)
+	if !ok {
+		return
+	}
+	defer cancel()
 	q, err := s.parse(r.URL.RawQuery)
 	switch {
 	case r.Method != http.MethodGet: // a response without a body would consume seconds
@@ -162,20 +165,20 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the native histogram needs a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
 			http.StatusNotAcceptable)
 	case q.cursor != "":
-		s.serveCursor(w, r, q, began)
+		s.serveCursor(ctx, w, r, q, began)
 	default:
-		s.serveWindow(w, r, q, began)
+		s.serveWindow(ctx, w, r, q, began)
 	}
 }
 
 // serveWindow serves the last seconds, without a cursor.
-func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	release, err := s.limiter.acquire(w, r, began)
+func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
+	leave, err := s.out.place(ctx, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		busy(w, err)
 		return
 	}
-	defer release()
+	defer leave()
 	open := s.sealed()
 	from := max(open-q.window, s.oldest(open))
 	limit := s.limit(r, &q, from, defaultScrapeTimeout)
@@ -187,28 +190,30 @@ func (s *Seconds) serveWindow(w http.ResponseWriter, r *http.Request, q query, b
 		}
 		from = open - limit.Seconds
 	}
-	_, _, _ = s.write(w, r, q, from, open, limit, began) // an error means that the client has disconnected
+	c, _, err := s.page(r, q, from, open, limit)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	leave()
+	_ = s.out.send(w, r, c, began) // an error means that the client has disconnected
 }
 
 // serveCursor serves the seconds that the scraper has not fetched yet.
-func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	x, err := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.oldest(s.sealed()), began)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
+func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
+	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.sealed()), began)
 	if x.acquire(r.Context()) != nil {
 		return // the client has disconnected
 	}
 	defer x.release()
 	a := s.newResponse(r, began)
 	x.last().wait(r.Context(), a)
-	release, err := s.limiter.acquire(w, r, began)
+	leave, err := s.out.place(ctx, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		busy(w, err)
 		return
 	}
-	defer release()
+	defer leave()
 	x.settle(a)
 	open := s.sealed()
 	from, most := x.begin(began, open, s.history())
@@ -223,10 +228,17 @@ func (s *Seconds) serveCursor(w http.ResponseWriter, r *http.Request, q query, b
 		}
 	}
 	a.after = a.conn.begin(r, then)
-	to, samples, err := s.write(w, r, q, from, open, limit, began)
+	c, to, err := s.page(r, q, from, open, limit)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	samples, dropped := c.samples, min(s.sealed()-s.history(), to)-from // while the page was made
+	leave()
+	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
-	x.addLost(min(s.sealed()-s.history(), to) - from) // dropped while the page was made
+	x.addLost(dropped)
 	if next, ok := s.unix(to); ok && complete && s.log != nil && from < to {
 		a.conn.afterResponse(r, func() { s.save(x, next) })
 	}

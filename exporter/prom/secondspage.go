@@ -1,10 +1,8 @@
 package prom
 
 import (
-	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/common/expfmt"
 
@@ -20,8 +18,8 @@ type secondsPage interface {
 	Samples() int
 }
 
-// write writes the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
-func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, open int64, limit seconds.Limit, began time.Time) (to int64, samples int, err error) {
+// page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
+func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64, err error) {
 	var page secondsPage
 	format := textFormat(r)
 	if q.native {
@@ -38,26 +36,14 @@ func (s *Seconds) write(w http.ResponseWriter, r *http.Request, q query, from, o
 	for _, stream := range s.streams {
 		to = stream.Emit(&q.Selection, from, to, limit, page)
 	}
-	w.Header().Set("Content-Type", string(format))
-	return to, page.Samples(), s.send(w, r, page, format, began)
-}
-
-// send writes the page to the client and flushes it.
-func (s *Seconds) send(w http.ResponseWriter, r *http.Request, page secondsPage, format expfmt.Format, began time.Time) error {
-	out, end := s.zip.Start(w, r)
-	counted := &countingWriter{Writer: out}
-	_, err := page.WriteTo(counted)
-	if format.FormatType() == expfmt.TypeOpenMetrics && err == nil {
-		_, err = io.WriteString(counted, text.End)
-	}
-	if err = errors.Join(err, end()); err == nil {
-		err = http.NewResponseController(w).Flush()
-	}
-	if errors.Is(err, http.ErrNotSupported) {
-		err = nil // there is no connection, as in a test
-	}
-	s.last.record(time.Since(began), page.Samples(), counted.n)
-	return err
+	c, err = s.out.render(r, string(format), func(out io.Writer) (int, error) {
+		_, err := page.WriteTo(out)
+		if format.FormatType() == expfmt.TypeOpenMetrics && err == nil {
+			_, err = io.WriteString(out, text.End)
+		}
+		return page.Samples(), err
+	})
+	return c, to, err
 }
 
 // textFormat returns text or OpenMetrics, as the Accept header asks.

@@ -12,12 +12,8 @@ import (
 // Writers is a pool of gzip writers. The zero value is ready, and safe for concurrent use.
 type Writers struct{ writers sync.Pool }
 
-// Start returns the writer of a response's body, and a function to call at its end.
-func (c *Writers) Start(w http.ResponseWriter, r *http.Request) (io.Writer, func() error) {
-	if !Accepted(r) {
-		return w, func() error { return nil }
-	}
-	w.Header().Set("Content-Encoding", "gzip")
+// Start returns a writer that compresses to w, and a function to call at its end.
+func (c *Writers) Start(w io.Writer) (io.Writer, func() error) {
 	z, _ := c.writers.Get().(*gzip.Writer)
 	if z == nil {
 		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)

@@ -131,14 +131,14 @@ func (p *Pusher) abandon(end int64) (err error) {
 	rest := p.batch.requests
 	if len(rest) > 0 && rest[0].mayHave {
 		p.total.unconfirmed += int64(rest[0].samples)
-		err = fmt.Errorf("whether %d samples arrived at %s is unknown", rest[0].samples, p.opts.URL)
+		err = fmt.Errorf("whether %d samples arrived at %s is unknown", rest[0].samples, bareURL(p.opts.URL))
 		if len(rest) == 1 {
 			p.settle()
 		}
 	}
 	if left := end - p.next; left > 0 {
 		p.total.lost += left
-		lost := fmt.Errorf("%d seconds could not be sent to %s in %v", left, p.opts.URL, p.opts.Drain)
+		lost := fmt.Errorf("%d seconds could not be sent to %s in %v", left, bareURL(p.opts.URL), p.opts.Drain)
 		if err != nil {
 			lost = fmt.Errorf("%w; %w", lost, err)
 		}

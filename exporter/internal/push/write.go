@@ -104,7 +104,7 @@ func (x *batchWriter) flush() {
 	if x.deliver(ctx, &x.request) {
 		return
 	}
-	x.failed = fmt.Errorf("%s: %w", x.opts.URL, errors.Join(x.ctx.Err(), x.lastErr))
+	x.failed = fmt.Errorf("%s: %w", bareURL(x.opts.URL), errors.Join(x.ctx.Err(), bareError(x.lastErr)))
 	if !x.mayHave {
 		x.result.Left += int64(x.samples)
 		return

@@ -51,15 +51,18 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := r.inspect()
-	if err == nil {
-		err = r.makeNames(ctx)
+	if _, err := Await(ctx, func() (*run, error) { return r, r.inspect() }); err != nil {
+		if ctx.Err() != nil {
+			return new(Report), err // r may still be in use
+		}
+		return &r.Report, err
 	}
-	if err != nil {
+	r.ended = ctx.Done()
+	if err := r.makeNames(ctx); err != nil {
 		return &r.Report, err
 	}
 	r.each = f
-	err = r.merge(ctx)
+	err := r.merge(ctx)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -88,7 +91,8 @@ type run struct {
 	read    atomic.Int64
 	present int64 // with the tolerance, Unix nanoseconds
 	spread  spread
-	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
+	ended   <-chan struct{} // closed when the replay is to end; nil for a Follower
+	after   int64           // Unix time of the last second that the previous process counted, 0 if there was none
 	second  Second
 }
 

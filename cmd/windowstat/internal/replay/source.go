@@ -204,8 +204,12 @@ func (s *source) outlier(r *run) bool {
 // has waits until n lines are read, and reports whether there are so many.
 func (s *source) has(n int, r *run) bool {
 	for len(s.items) < n {
-		b, ok := <-s.batches
-		if !ok {
+		var b *batch
+		select {
+		case b = <-s.batches:
+		case <-r.ended: // nobody may write to it any more
+		}
+		if b == nil {
 			return false
 		}
 		r.batch(s, b)

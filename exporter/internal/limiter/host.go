@@ -1,0 +1,57 @@
+package limiter
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Host returns whose share a request counts for: its client's address, of IPv6 the network of 64 bits, which who has one
+// address of it has as a whole. A proxy in the networks given is believed whom it asks for, by X-Forwarded-For; without that
+// header it is one host.
+func Host(r *http.Request, proxies []netip.Prefix) string {
+	from := parse(r.RemoteAddr)
+	if !from.IsValid() {
+		return r.RemoteAddr // a Unix socket
+	}
+	trusted := func(a netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	chain := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(chain) - 1; i >= 0 && trusted(from); i-- { // each proxy adds whom it saw
+		before := parse(strings.TrimSpace(chain[i]))
+		if !before.IsValid() {
+			break
+		}
+		from = before
+	}
+	return network(from)
+}
+
+// HostOf returns the share of an address without a port.
+func HostOf(address string) string {
+	if a := parse(address); a.IsValid() {
+		return network(a)
+	}
+	return address
+}
+
+// parse reads an address with or without a port; the zero Addr is none.
+func parse(s string) netip.Addr {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		ap, _ := netip.ParseAddrPort(s)
+		a = ap.Addr()
+	}
+	return a.Unmap().WithZone("")
+}
+
+func network(a netip.Addr) string {
+	if a.Is6() {
+		const bits = 64 // what one customer gets
+		p, _ := a.Prefix(bits)
+		return p.String()
+	}
+	return a.String()
+}

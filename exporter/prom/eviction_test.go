@@ -1,0 +1,183 @@
+package prom_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// from is the scraper at another address.
+func (r scraper) from(host string) scraper {
+	r.host = host
+	return r
+}
+
+// A stranger asks with made-up cursors until there is no room. A new scraper gets in all the same, from anywhere, and those that
+// are in regular use keep their positions, even at the stranger's address.
+func TestMadeUpCursors(t *testing.T) {
+	names := 100
+	if *attack {
+		names = 100_000
+	}
+	for name, stranger := range map[string]string{"IPv4": "192.0.2.66", "IPv6": "[2001:db8:0:66:%x::1]"} {
+		t.Run(name, func(t *testing.T) {
+			c, now := service(t, collector.Options{})
+			c.Resource("a")
+			page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 50})
+			regular := []scraper{page.from("10.0.0.1"), page.from("10.0.0.2"), page.from("192.0.2.66")}
+			scrape := func() {
+				*now = now.Add(15 * time.Second)
+				for _, r := range regular {
+					if n := len(r.seconds("cursor=mine", "persecond_pass")); n != 15 {
+						t.Errorf("%s has %d seconds, want 15", r.host, n)
+					}
+				}
+			}
+			scrape()
+			scrape()
+			for i := range names {
+				if i == names/3 { // and the stranger goes on
+					for i := range 10 {
+						if code := page.from(fmt.Sprint("10.0.1.", i)).get("cursor=mine").Code; code != http.StatusOK {
+							t.Errorf("a new scraper gets %d", code)
+						}
+					}
+				}
+				from := stranger
+				if name == "IPv6" {
+					from = fmt.Sprintf(stranger, i%0xffff) // all of a network are one host
+				}
+				if code := page.from(from).get(fmt.Sprint("cursor=made-up-", i)).Code; code != http.StatusOK {
+					t.Fatalf("made-up cursor %d: %d", i, code)
+				}
+			}
+			regular = append(regular, page.from("10.0.1.0"))
+			scrape()
+			if got, want := page.page.Counts()["cursor_evictions_total"], float64(3+names+10-50); got != want {
+				t.Errorf("%v evictions are counted, want %v", got, want)
+			}
+		})
+	}
+}
+
+// The same across restarts, which make no cursor younger.
+func TestMadeUpCursorsAcrossRestarts(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
+	p := begin(t, dir, &at)
+	step := func(after time.Duration) {
+		t.Helper()
+		p.stats.Resource("a").Block("")
+		at = at.Add(after)
+		if err := p.log.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(10 * time.Second)
+	p.get("cursor=mine")
+	for i := range 300 {
+		p.from("192.0.2.66").get(fmt.Sprint("cursor=made-up-", i))
+	}
+	path := filepath.Join(dir, "shop-cursors.json")
+	type position struct {
+		Cursor, Client string
+		Asks           string `json:",omitempty"`
+		Next           int64
+		Used           int64 `json:",omitempty"`
+	}
+	read := func() (list []position) {
+		t.Helper()
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(b, &list)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	list := read()
+	if len(list) != prom.DefaultMaxCursors {
+		t.Errorf("%d positions are kept", len(list))
+	}
+	// The made-up ones were used an hour ago, and the file of an earlier version does not say so.
+	for i := range list {
+		list[i].Used -= 3600
+		if list[i].Client == "192.0.2.66" && i%2 == 0 {
+			list[i].Used = 0
+		}
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = begin(t, dir, &at)
+	step(time.Second)
+	if n := len(p.seconds("cursor=mine", "persecond_block")); n != 1 {
+		t.Errorf("after a restart there are %d seconds, want the new one", n)
+	}
+	if code := p.from("10.0.0.2").get("cursor=new").Code; code != http.StatusOK {
+		t.Errorf("a new scraper gets %d", code)
+	}
+	old := 0
+	for _, x := range read() {
+		if time.Since(time.Unix(x.Used, 0)) > 30*time.Minute {
+			old++
+		} else if x.Client == "192.0.2.66" {
+			t.Errorf("the restart made %s younger", x.Cursor)
+		}
+	}
+	if old != prom.DefaultMaxCursors-2 {
+		t.Errorf("%d cursors are old, want all but those that were used", old)
+	}
+	step(time.Second)
+	if n := len(p.seconds("cursor=mine", "persecond_block")); n != 1 {
+		t.Errorf("then there are %d seconds, want the new one", n)
+	}
+}
+
+// Who has most gives way, the least recently used first; whose share it is, behind a proxy, the proxy says if it was named.
+func TestWhichCursorGoes(t *testing.T) {
+	c, now := service(t, collector.Options{})
+	c.Resource("a")
+	page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 6})
+	*now = now.Add(5 * time.Second)
+	use := func(host, cursor string) { page.from(host).get("cursor=" + cursor) }
+	knows := func(host, cursor string) bool {
+		_, ok := page.page.Counts()[fmt.Sprintf("cursor_lag_seconds[%s %s]", host, cursor)]
+		return ok
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		use("10.0.0.1", name)
+	}
+	use("10.0.0.2", "a")
+	use("10.0.0.2", "b")
+	use("10.0.0.1", "a") // again
+	use("10.0.0.3", "a")
+	use("10.0.0.3", "b")
+	for who, want := range map[[2]string]bool{
+		{"10.0.0.1", "a"}: true, {"10.0.0.1", "b"}: false, {"10.0.0.1", "c"}: false, {"10.0.0.1", "d"}: true,
+		{"10.0.0.2", "a"}: true, {"10.0.0.2", "b"}: true, {"10.0.0.3", "a"}: true, {"10.0.0.3", "b"}: true,
+	} {
+		if got := knows(who[0], who[1]); got != want {
+			t.Errorf("%v is there: %t", who, got)
+		}
+	}
+	use("10.0.0.4", "a") // all have two: the least recently used of those that came once
+	if knows("10.0.0.1", "d") {
+		t.Error("the least recently used of all is still there")
+	}
+}
