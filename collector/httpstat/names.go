@@ -72,6 +72,8 @@ type Names struct {
 	earned *earnedNames
 
 	settled map[string]bool // see Settle; nil while names are earned
+
+	saving sync.Mutex // one at a time writes aside
 }
 
 // NewNames makes Names. The error names every option that is out of range.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -450,6 +451,29 @@ func TestNoLimitIsEscapedByTheStar(t *testing.T) {
 		if passed["/login"] > 3 || limited != "*" && passed["/login"] != 3 {
 			t.Errorf("limit on %s: %d passed, want 3", limited, passed["/login"])
 		}
+	}
+}
+
+// Two savers at once wrote the same file aside, and one found it gone.
+func TestNamesAreSavedTwiceAtOnce(t *testing.T) {
+	n, _ := newNames(t, httpstat.NamesOptions{})
+	call(n, "GET /a", "", 200)
+	path := filepath.Join(t.TempDir(), "names")
+	var saving sync.WaitGroup
+	for range 20 {
+		saving.Go(func() {
+			if err := n.Save(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	saving.Wait()
+	again, _ := newNames(t, httpstat.NamesOptions{})
+	if err := again.Load(path); err != nil {
+		t.Error(err)
+	}
+	if _, s := again.Name("GET /a", ""); s != httpstat.Earned {
+		t.Error(s)
 	}
 }
 
