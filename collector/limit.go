@@ -3,6 +3,7 @@ package collector
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -212,6 +213,16 @@ func (c *Collector) SetLimits(limits []Limit) error {
 		r.setLimits(list)
 	}
 	return nil
+}
+
+// Escapes reports whether there is a limit for calls of a name that is not for those of another one: whether they would escape it
+// if they were counted under that. It costs in proportion to the limits.
+func (c *Collector) Escapes(name, as string) bool {
+	if c == nil {
+		return false
+	}
+	name, as = CleanName(name), CleanName(as)
+	return slices.ContainsFunc(c.limits.Load().list, func(l Limit) bool { return l.Matches(name) && !l.Matches(as) })
 }
 
 // CheckLimits returns an error that names everything that is wrong with the limits: empty names, counts below 0, two

@@ -528,6 +528,11 @@ func TestBadArguments(t *testing.T) {
 			[]string{`--route: "GET" is not a pattern such as GET /users/{id}: `, `--route: "/a" is in --route already`, "--routes: open ", "--max-path-values: 0"},
 		},
 		{"replay --routes-only x", 2, []string{"--routes-only: needs --routes or --route"}},
+		{ // an operator thought that these did something
+			"proxy --upstream=http://x --routes-only --routes=/dev/null --proxy.path-depth=3 --max-path-values=5 --max-origins=5", 2,
+			[]string{"--routes-only: needs", "--proxy.path-depth: is about paths", "--max-path-values: is about paths", "--max-origins: needs --proxy.origin-header"},
+		},
+		{"proxy --upstream=http://x --routes=" + file + ".one --routes=" + file + ".two", 2, []string{file + ".one: no such file", file + ".two: no such file"}},
 	} {
 		p := launch(t, strings.Fields(tc.args)...)
 		if status := p.wait(t); status != tc.status {

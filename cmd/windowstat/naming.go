@@ -16,7 +16,7 @@ import (
 // namingFlags are the flags of every command that names requests.
 func namingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "routes", Usage: "`FILE` of routes, one a line, as Go's http.ServeMux has them, such as GET /users/{id}; # begins a comment"},
+		&cli.StringSliceFlag{Name: "routes", Usage: "`FILE` of routes, one a line, as Go's http.ServeMux has them, such as GET /users/{id}; # begins a comment; may be given several times"},
 		&cli.StringSliceFlag{Name: "route", Usage: "`PATTERN` of one route; may be given several times"},
 		&cli.BoolFlag{Name: "routes-only", Usage: "count all requests that match no route for the resource unmatched"},
 		&cli.IntFlag{Name: "max-path-values", Value: httpstat.DefaultMaxValues, Usage: "how many values of a path segment are told apart; any other is *"},
@@ -41,15 +41,20 @@ func parseNaming(c *cli.Context, depth string) (n naming, err error) {
 		}
 	}
 	wrong(depth, checkDepth(c.Int(depth)))
-	if c.IsSet("routes") {
-		n.routes.read(c.String("routes"))
+	for _, path := range c.StringSlice("routes") {
+		n.routes.read(path)
 	}
 	for _, pattern := range c.StringSlice("route") {
 		n.routes.add("--route", pattern)
 	}
 	errs = append(errs, n.routes.err())
-	if n.only && !c.IsSet("routes") && !c.IsSet("route") {
-		wrong("routes-only", errors.New("needs --routes or --route"))
+	if n.only && len(n.routes.patterns)+len(n.routes.errs) == 0 {
+		wrong("routes-only", errors.New("needs --routes or --route, and a route there"))
+	}
+	for _, flag := range []string{depth, "max-path-values"} {
+		if n.only && c.IsSet(flag) {
+			wrong(flag, errors.New("is about paths, which have no names with --routes-only"))
+		}
 	}
 	const mostValues = 1000
 	values := c.Int("max-path-values")

@@ -89,6 +89,9 @@ func newProxy(c *cli.Context) (proxy, error) {
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
 		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
+	if p.origin == "" && c.IsSet("max-origins") {
+		wrong("max-origins", errors.New("needs --proxy.origin-header"))
+	}
 	p.exceptions, err = replay.ParseStatuses(c.String("exception-status"))
 	wrong("exception-status", err)
 	p.skip, err = parseSkips(c.StringSlice("skip"))

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -65,8 +67,19 @@ func (r *routes) reason(pattern, message string) string {
 }
 
 // name is the pattern that a request matches, empty if there is none.
-func (r *routes) name(req *http.Request) string {
-	_, pattern := r.mux.Handler(req)
+func (r *routes) name(req *http.Request) string { return match(r.mux, req) }
+
+// match is the pattern of a mux that a request matches, empty if there is none. "." and ".." are resolved as the service behind
+// may, written with %2e or %2f, too: so nobody reaches a path by what stands for another one.
+func match(mux *http.ServeMux, r *http.Request) (pattern string) {
+	if p := r.URL.Path; strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../") {
+		clean := path.Clean("/" + p)
+		if strings.HasSuffix(p, "/") && clean != "/" {
+			clean += "/"
+		}
+		r = &http.Request{Method: r.Method, Host: r.Host, URL: &url.URL{Path: clean}}
+	}
+	_, pattern = mux.Handler(r)
 	return pattern
 }
 

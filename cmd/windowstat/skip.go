@@ -39,7 +39,7 @@ func muxOf(pattern string) (mux *http.ServeMux, err error) {
 // match reports whether a request is one of them.
 func (s skips) match(r *http.Request) bool {
 	for _, mux := range s {
-		if _, pattern := mux.Handler(r); pattern != "" {
+		if match(mux, r) != "" {
 			return true
 		}
 	}

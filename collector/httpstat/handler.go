@@ -61,7 +61,7 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 		}
 		var learn func(status int)
 		if s.names != nil {
-			resource, opts, learn = s.names.decide(resource, r, opts)
+			resource, opts, learn = s.names.decide(c, resource, r, opts)
 		}
 		// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
 		ctx, e, err := c.Enter(r.Context(), resource, opts...)

@@ -55,7 +55,8 @@ const (
 //
 // Of the segments of a path, each place keeps MaxValues values apart, of those answered with success; any other is "*". Those
 // that are called most keep theirs: another one takes the place of the least called when it has been called more than twice as
-// often. Services that answer everything with success get few names so.
+// often. Services that answer everything with success get few names so. No limit is escaped by that: calls for which there is one
+// that is not for the name with "*" keep their own, as unearned ones do.
 //
 // A host earns names while it has earned fewer than are left, or fewer than eight: one host alone gets half of them.
 //
@@ -71,6 +72,8 @@ type Names struct {
 	earned *earnedNames
 
 	settled map[string]bool // see Settle; nil while names are earned
+
+	saving sync.Mutex // one at a time writes aside
 }
 
 // NewNames makes Names. The error names every option that is out of range.
@@ -139,12 +142,16 @@ func (n *Names) Learn(plain, host string, status int) {
 	n.earned.earn(collector.CleanName(n.places.learn(plain)), host, n.opts.Now().Unix())
 }
 
-// decide is the name of a request, the options of its call, and what to tell the status of the response.
-func (n *Names) decide(plain string, r *http.Request, opts []collector.Option) (string, []collector.Option, func(int)) {
+// decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
+// plain name that "*" would hide, the call is limited by that.
+func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.Option) (string, []collector.Option, func(int)) {
 	host := n.host(r)
 	name, standing := n.Name(plain, host)
 	if standing == Given {
 		return name, opts, nil
+	}
+	if name != plain && c.Escapes(plain, name) {
+		name, standing = plain, Unearned
 	}
 	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, host, status) }
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -416,6 +417,63 @@ func TestEarn(t *testing.T) {
 	}
 	if h := c.Health(); h.Unearned != 12 {
 		t.Errorf("%+v", h)
+	}
+}
+
+// Somebody who guessed passwords was limited, until ten other paths were called more than the login, which was counted as "*" then.
+func TestNoLimitIsEscapedByTheStar(t *testing.T) {
+	for _, limited := range []string{"POST /login", "POST /log*", "*/login", "*"} {
+		c := newCollector(t)
+		if err := c.SetLimits([]collector.Limit{{Resource: limited, Count: 3, Strict: true}}); err != nil {
+			t.Fatal(err)
+		}
+		n, _ := newNames(t, httpstat.NamesOptions{MaxValues: 2})
+		h := httpstat.Handler(c, httpstat.PathName(0), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/login" && r.Header.Get("Password") != "guessed" {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		}), httpstat.Earn(n))
+		passed := map[string]int{}
+		send := func(method, path, password string) {
+			r := httptest.NewRequest(method, path, nil)
+			r.Header.Set("Password", password)
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
+				passed[path]++
+			}
+		}
+		for _, path := range []string{"/a", "/b", "/c"} { // of which c is "*"
+			send("POST", path, "")
+		}
+		for i := range 50 {
+			send("POST", "/login", map[bool]string{true: "guessed"}[i == 1 || i > 30])
+		}
+		if passed["/login"] > 3 || limited != "*" && passed["/login"] != 3 {
+			t.Errorf("limit on %s: %d passed, want 3", limited, passed["/login"])
+		}
+	}
+}
+
+// Two savers at once wrote the same file aside, and one found it gone.
+func TestNamesAreSavedTwiceAtOnce(t *testing.T) {
+	n, _ := newNames(t, httpstat.NamesOptions{})
+	call(n, "GET /a", "", 200)
+	path := filepath.Join(t.TempDir(), "names")
+	var saving sync.WaitGroup
+	for range 20 {
+		saving.Go(func() {
+			if err := n.Save(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	saving.Wait()
+	again, _ := newNames(t, httpstat.NamesOptions{})
+	if err := again.Load(path); err != nil {
+		t.Error(err)
+	}
+	if _, s := again.Name("GET /a", ""); s != httpstat.Earned {
+		t.Error(s)
 	}
 }
 

@@ -26,6 +26,8 @@ const maxSaved = 64 << 20
 // Save writes the earned names to a file, for [Names.Load]: aside first, so that the file is the old one or the new one
 // whatever happens.
 func (n *Names) Save(path string) (err error) {
+	n.saving.Lock()
+	defer n.saving.Unlock()
 	n.mu.Lock()
 	var list []savedName
 	for _, x := range n.earned.all() {
