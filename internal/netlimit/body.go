@@ -9,8 +9,7 @@ import (
 
 // Bodies bounds how long the body of a request may stand still, whether next reads it or not: a read fails with
 // [os.ErrDeadlineExceeded] when no byte has come for stall, and a body that next leaves has that long to come to its end.
-// Requests without a body are passed on as they are. A response may begin before the body has ended, and does not wait for
-// it, see [http.ResponseController.EnableFullDuplex]. It belongs next to the server. Next may stream, and hijack what
+// Requests without a body are passed on as they are. It belongs next to the server. Next may stream, and hijack what
 // has no body. A stall that is not positive bounds nothing.
 func Bodies(next http.Handler, stall time.Duration) http.Handler {
 	if stall <= 0 {
@@ -22,9 +21,7 @@ func Bodies(next http.Handler, stall time.Duration) http.Handler {
 			return
 		}
 		b := &body{ReadCloser: r.Body, conn: http.NewResponseController(w), stall: stall}
-		// Otherwise the server reads what is left of the body before the response's first byte, past this one.
-		_ = b.conn.EnableFullDuplex()
-		b.arm()
+		b.arm() // the server may read what is left of the body before the response's first byte
 		defer b.end()
 		with := *r
 		with.Body = b
@@ -40,7 +37,7 @@ type body struct {
 	stall time.Duration
 
 	mu    sync.Mutex // guards what follows
-	eof   bool       // the server waits now for the client to leave, which may take as long as it likes
+	eof   bool       // the server waits now, without a deadline, for the client to leave
 	ended bool       // the handler has: the connection is the server's, although a transport may still read
 }
 
@@ -49,7 +46,9 @@ func (b *body) Read(p []byte) (int, error) {
 	b.arm()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		b.sawEOF()
+		b.mu.Lock()
+		b.eof = true
+		b.mu.Unlock()
 	}
 	return n, err
 }
@@ -60,14 +59,6 @@ func (b *body) arm() {
 	defer b.mu.Unlock()
 	if !b.eof && !b.ended {
 		_ = b.conn.SetReadDeadline(time.Now().Add(b.stall)) // fails only where there is no connection
-	}
-}
-
-func (b *body) sawEOF() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.eof = true; !b.ended {
-		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 }
 

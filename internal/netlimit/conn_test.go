@@ -159,3 +159,17 @@ func TestASlowReaderIsReset(t *testing.T) {
 		t.Errorf("%v in place of a reset", err)
 	}
 }
+
+// Who sets a deadline decides what happens then.
+func TestADeadlineThatIsSetResetsNobody(t *testing.T) {
+	client, server := tcp(t)
+	_ = server.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	var err error
+	for err == nil {
+		_, err = server.Write(make([]byte, 1<<20))
+	}
+	server.Close()
+	if n, err := io.Copy(io.Discard, client); n == 0 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
