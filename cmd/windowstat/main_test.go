@@ -194,7 +194,7 @@ func TestProxy(t *testing.T) {
 	get(t, front+"/users/18")
 	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=300ms")
 	front2 := p2.find(t, `proxy +(http\S+)`)
-	for path, want := range map[string]int{"/slow": 502, "/fail": 503, "/ok": 200} {
+	for path, want := range map[string]int{"/slow": 504, "/fail": 503, "/ok": 200} {
 		if status, _ := get(t, front2+path); status != want {
 			t.Errorf("%s: status %d, want %d", path, status, want)
 		}

@@ -19,8 +19,8 @@ func proxyCommand() *cli.Command {
 		Name:  "proxy",
 		Usage: "put a reverse proxy that counts in front of any HTTP service",
 		Description: `The resource of a request is its method and path, with numbers, UUIDs and hashes collapsed to :id. A response of
-500 or more is an exception, and so is an upstream that cannot be reached or does not answer in time: the client
-gets a 502 then. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
+500 or more is an exception, and so is an upstream that cannot be reached, for which the client gets a 502, or does
+not answer in time, for which it gets a 504. Requests and answers pass as they are. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"},
 			&cli.StringFlag{Name: "proxy.listen-address", Value: "127.0.0.1:8080", Usage: "`ADDRESS` for the clients, host:port"},
@@ -30,7 +30,7 @@ gets a 502 then. With --limits.file, requests over a limit are answered with 429
 			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
 			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is never"},
 			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart; calls of all others are counted together, as _other"},
-		}, telemetryFlags()...),
+		}, append(boundFlags(), telemetryFlags()...)...),
 		Action: func(c *cli.Context) error {
 			p, err := newProxy(c)
 			if err != nil {
@@ -48,6 +48,7 @@ type proxy struct {
 	timeout  time.Duration
 	depth    int
 	origin   string // header
+	bounds   bounds
 }
 
 func newProxy(c *cli.Context) (proxy, error) {
@@ -63,6 +64,8 @@ func newProxy(c *cli.Context) (proxy, error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
+	p.bounds, err = parseBounds(c, openFiles())
+	errs = append(errs, err)
 	p.upstream, err = parseUpstream(c.String("upstream"))
 	wrong("upstream", err)
 	wrong("proxy.listen-address", checkAddress(p.clients))
@@ -119,7 +122,7 @@ func (p proxy) run(c *cli.Context) error {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
 	h := httpstat.Handler(tele.Collector, httpstat.PathName(p.depth), p.handler(), opts...)
-	front, err := listen(p.clients, h, p.logger)
+	front, err := listen(p.clients, h, p.logger, p.bounds)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
@@ -127,6 +130,8 @@ func (p proxy) run(c *cli.Context) error {
 	if p.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.Log.Dir)
 	}
+	p.logger.Info("connections are bounded", "clients", p.bounds.Conns, "of_a_host", p.bounds.ConnsPerHost,
+		"of_pages", pageConnections(openFiles()), "open_files", openFiles())
 	select {
 	case <-c.Context.Done():
 	case <-front.ended:

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // server is a running HTTP server.
@@ -22,23 +24,26 @@ type server struct {
 const shutdownTimeout = 10 * time.Second
 
 // listen starts a server on the address.
-func listen(address string, h http.Handler, logger *slog.Logger) (*server, error) {
+func listen(address string, h http.Handler, logger *slog.Logger, b bounds) (*server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return start(listener, h, logger, (*http.Server).Serve), nil
+	return start(b.listener(listener, logger), h, logger, b, (*http.Server).Serve), nil
 }
 
-// start serves on the listener. The function serve is http.Server.Serve or does the same.
-func start(listener net.Listener, h http.Handler, logger *slog.Logger, serve func(*http.Server, net.Listener) error) *server {
+// start serves on a listener that keeps to the bounds. The function serve is http.Server.Serve or does the same.
+func start(listener net.Listener, h http.Handler, logger *slog.Logger, b bounds, serve func(*http.Server, net.Listener) error) *server {
 	s := &server{
 		// No deadline for a whole response: responses may stream.
 		http: &http.Server{
-			Handler:           h,
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+			Handler:           netlimit.Bodies(h, b.Stall),
+			ReadHeaderTimeout: b.header,
+			IdleTimeout:       b.idle,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          serverLog(logger),
+
+			DisableGeneralOptionsHandler: true, // OPTIONS * is for the upstream to answer
 		},
 		listener: listener,
 		ended:    make(chan struct{}),

@@ -122,7 +122,9 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if err != nil {
 		return nil, errors.Join(flagged(err), listener.Close())
 	}
-	watched := x.Watch(listener)
+	bounds := pageBounds()
+	bounds.Proxies = s.Seconds.Proxies
+	watched := x.Watch(bounds.listener(listener, s.logger))
 	t := &telemetry{Exporter: x, settings: s, finish: x.Start()}
 	if x.Limits != nil {
 		stop, end := reloadOnHangup(x), t.finish
@@ -132,7 +134,7 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if s.webConfig == "" {
 		serving = promslog.NewNopLogger() // it would only say where it listens; the commands do
 	}
-	t.server = start(watched, x.Handler(), s.logger, func(h *http.Server, l net.Listener) error {
+	t.server = start(watched, x.Handler(), s.logger, bounds, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
 	return t, nil
