@@ -19,9 +19,6 @@ func (p proxy) forward(r *httputil.ProxyRequest) {
 		r.Out.TransferEncoding = []string{"identity"} // so that Content-Length: 0 is sent with any method
 	}
 	p.forwarded(r)
-	if r.Out.Body != nil {
-		r.Out.Body = &clientBody{ReadCloser: r.Out.Body}
-	}
 }
 
 // target is what a request asks for, byte for byte as it came, behind the path of the upstream.

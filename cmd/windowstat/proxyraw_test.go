@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -241,7 +243,7 @@ func TestProxyTellsNothingOfClients(t *testing.T) {
 	before := p.output()
 	for request, want := range map[string]string{
 		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n":      "400",
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: \xff\r\n\r\n":         "400",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: \xff\r\n\r\n":  "400",
 		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n": "431",
 		"nonsense\r\n\r\n": "400",
 	} {
@@ -253,6 +255,35 @@ func TestProxyTellsNothingOfClients(t *testing.T) {
 		t.Errorf("%s", after)
 	}
 	p.end(t)
+}
+
+// What follows a body that cannot be read is no request, whether the answer begins before that or after.
+func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ""} {
+		upstream, requests := rawUpstream(t, answer)
+		p, address := startProxy(t, upstream)
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+		<-requests
+		if answer != "" {
+			_, _ = io.ReadFull(c, make([]byte, 12)) // its status
+		}
+		fmt.Fprint(c, "nonsense\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection stays open")
+		}
+		select {
+		case got := <-requests:
+			t.Errorf("%q", got)
+		default:
+		}
+		p.end(t)
+	}
 }
 
 // A half-sent body is answered, and its connections are closed on both sides.
@@ -294,13 +325,14 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	p, address := startProxy(t, upstream, "--proxy.max-connections=20", "--proxy.max-connections-per-host=15")
 	page := p.find(t, `metrics +(http\S+)`)
 	pages := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
+	var flood []net.Conn
 	for _, to := range []string{address, pages} {
 		for range 400 {
 			c, err := net.Dial("tcp", to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
+			flood = append(flood, c)
 			fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
 		}
 	}
@@ -318,6 +350,9 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	}
 	if n := strings.Count(p.output(), "too many connections"); n != 2 {
 		t.Errorf("told %d times:\n%s", n, p.output())
+	}
+	for _, c := range flood {
+		c.Close()
 	}
 	p.end(t)
 }

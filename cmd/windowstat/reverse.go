@@ -31,10 +31,9 @@ func (p proxy) handler() http.Handler {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if a, ok := w.(*answer); ok {
-				w = a.ResponseWriter // the answer is the proxy's own
-			}
-			body, _ := r.Body.(*clientBody)
+			a := w.(*answer)
+			a.end()
+			w, body := a.ResponseWriter, a.body // the answer is the proxy's own
 			switch {
 			case body != nil && body.stalled.Load():
 				http.Error(w, "the request's body does not come", http.StatusRequestTimeout)
@@ -60,9 +59,14 @@ func (p proxy) handler() http.Handler {
 				panic(v)
 			}
 		}()
-		// Or the server takes what is left of the body from the upstream when that begins to answer.
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		reverse.ServeHTTP(&answer{w}, r)
+		a, with := &answer{ResponseWriter: w}, *r
+		if r.Body != nil && r.Body != http.NoBody {
+			// Or the server takes what is left of the body from the upstream when that begins to answer.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			a.body = &clientBody{ReadCloser: r.Body}
+			with.Body = a.body
+		}
+		reverse.ServeHTTP(a, &with)
 	})
 }
 
@@ -89,13 +93,17 @@ func (p proxy) transport() *http.Transport {
 }
 
 // answer is the upstream's, to which the server adds nothing of its own.
-type answer struct{ http.ResponseWriter }
+type answer struct {
+	http.ResponseWriter
+	body *clientBody // of the request, if it has one
+}
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answer) WriteHeader(status int) {
 	if h := a.Header(); status >= http.StatusOK {
+		a.end()
 		for _, name := range []string{"Date", "Content-Type"} {
 			if _, has := h[name]; !has {
 				h[name] = nil
@@ -105,19 +113,29 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// clientBody is a request's body that remembers whether the client sent it badly, or not.
+// end has the connection closed after an answer that begins before the end of the request. What comes after a body that is
+// broken must not be taken for another request.
+func (a *answer) end() {
+	if a.body != nil && !a.body.ended.Load() {
+		a.Header().Set("Connection", "close")
+	}
+}
+
+// clientBody is a request's body that remembers how it went.
 type clientBody struct {
 	io.ReadCloser
-	broken, stalled atomic.Bool
+	ended, broken, stalled atomic.Bool
 }
 
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
+	switch {
+	case err == nil, errors.Is(err, http.ErrBodyReadAfterClose):
+	case err == io.EOF:
+		b.ended.Store(true)
+	default:
+		b.stalled.Store(errors.Is(err, os.ErrDeadlineExceeded))
 		b.broken.Store(true)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			b.stalled.Store(true)
-		}
 	}
 	return n, err
 }
