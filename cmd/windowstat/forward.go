@@ -16,7 +16,7 @@ func (p proxy) forward(r *httputil.ProxyRequest) {
 	r.Out.Host = r.In.Host
 	r.Out.Trailer = r.In.Trailer // which is filled in when the body has been read
 	if r.In.ContentLength == 0 && r.In.Header.Get("Content-Length") != "" {
-		r.Out.TransferEncoding = []string{"identity"} // so that Content-Length: 0 is sent with any method
+		r.Out.Body, r.Out.TransferEncoding = http.NoBody, []string{"identity"} // so that DELETE has Content-Length: 0, too
 	}
 	p.forwarded(r)
 }
