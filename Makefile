@@ -13,7 +13,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e paused unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
+.PHONY: help run test e2e paused attack unit race 386 modules dashboards rules lint fmt bench quick hammer kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ e2e: ## the real Prometheus, VictoriaMetrics and chromium: some two minutes, and
 
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
+
+attack: ## five thousand clients at a time that hold what they can of windowstat proxy, some ten minutes
+	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run TestProxyAttacked .
 
 unit: ## the tests
 	go test ./...

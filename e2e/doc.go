@@ -26,6 +26,7 @@
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
+//   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.
 //   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
 //     pictures, or in $WINDOWSTAT_E2E_PICTURES.
 //

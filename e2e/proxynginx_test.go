@@ -96,7 +96,8 @@ http {
 func TestProxyBesideNginx(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
-	fronts := map[string]string{"proxy": startWindowstatProxy(t, up.addr), "nginx": startNginx(t, up.addr)}
+	front, _, _ := startWindowstatProxy(t, up.addr)
+	fronts := map[string]string{"proxy": front, "nginx": startNginx(t, up.addr)}
 	var table strings.Builder
 	table.WriteString("| request or answer | only windowstat proxy | only nginx |\n|---|---|---|\n")
 	same := 0
@@ -312,15 +313,16 @@ func roundTrip(t *testing.T, addr, request string) string {
 	}
 }
 
-func startWindowstatProxy(t *testing.T, upstream string) (addr string) {
+// startWindowstatProxy starts a process; the addresses are those for clients and of its pages.
+func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front, page string, process int) {
 	t.Helper()
 	command := filepath.Join(t.TempDir(), "windowstat")
 	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
 		t.Fatal(err)
 	}
-	addr = freeAddress(t)
-	launch(t, addr, "", command, "proxy", "--upstream=http://"+upstream, "--proxy.listen-address="+addr, "--web.listen-address="+freeAddress(t))
-	return addr
+	front, page = freeAddress(t), freeAddress(t)
+	flags = append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, flags...)
+	return front, page, launch(t, front, "", command, flags...).Process.Pid
 }
 
 func startNginx(t *testing.T, upstream string) (addr string) {

@@ -481,6 +481,14 @@ func TestBadArguments(t *testing.T) {
 		{"demo --duration=1s --metric-log.dir=/proc/self", 1, []string{"--metric-log.dir:"}},
 		{"proxy", 2, []string{"--upstream: is required"}},
 		{
+			"proxy --upstream=http://x --proxy.header-timeout=0s --proxy.stall-timeout=-1s --proxy.idle-timeout=0s --proxy.max-connections=99999999 " +
+				"--proxy.max-connections-per-host=-1 --proxy.trusted-proxies=nonsense", 2,
+			[]string{
+				"--proxy.header-timeout:", "--proxy.stall-timeout:", "--proxy.idle-timeout:", "--proxy.max-connections:", "ulimit -n",
+				"--proxy.max-connections-per-host:", `--proxy.trusted-proxies: "nonsense"`,
+			},
+		},
+		{
 			"proxy --upstream=ftp://x --max-resources=0 --proxy.path-depth=0 --proxy.upstream-timeout=0s --proxy.listen-address=x", 2,
 			[]string{"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:", "--proxy.listen-address:"},
 		},

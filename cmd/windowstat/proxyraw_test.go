@@ -364,3 +364,20 @@ func TestProxyConnectionsFitIntoOpenFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestProxyBoundsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range boundFlags() {
+		if name := f.Names()[0]; !strings.Contains(string(page), "`--"+name+"`") {
+			t.Errorf("docs/proxy.md says nothing of --%s", name)
+		}
+	}
+	for _, n := range []int{maxConnections, reservedFiles, maxPageConnections, maxHeaderBytes >> 10} {
+		if !strings.Contains(string(page), fmt.Sprint(n)) {
+			t.Errorf("docs/proxy.md says nothing of %d", n)
+		}
+	}
+}
