@@ -109,10 +109,7 @@ func TestProxyBesideNginx(t *testing.T) {
 		for name, front := range fronts {
 			up.answer = p.answer
 			got := roundTrip(t, front, p.request)
-			for _, line := range facts(up.request(), "service: ") {
-				seen[name] = append(seen[name], line)
-			}
-			seen[name] = append(seen[name], facts(got, "client: ")...)
+			seen[name] = append(facts(up.request(), "service: "), facts(got, "client: ")...)
 		}
 		mine, others := without(seen["proxy"], seen["nginx"]), without(seen["nginx"], seen["proxy"])
 		if len(mine)+len(others) == 0 {

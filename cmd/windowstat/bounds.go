@@ -73,13 +73,14 @@ func parseBounds(c *cli.Context, files int) (b bounds, err error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	for flag, d := range map[string]*time.Duration{
-		"proxy.header-timeout": &b.header, "proxy.stall-timeout": &b.Stall, "proxy.idle-timeout": &b.idle,
-	} {
-		if *d = c.Duration(flag); *d <= 0 {
-			wrong(flag, fmt.Errorf("%v is not positive", *d))
+	positive := func(flag string) time.Duration {
+		d := c.Duration(flag)
+		if d <= 0 {
+			wrong(flag, fmt.Errorf("%v is not positive", d))
 		}
+		return d
 	}
+	b.header, b.Stall, b.idle = positive("proxy.header-timeout"), positive("proxy.stall-timeout"), positive("proxy.idle-timeout")
 	b.Proxies, err = parseNetworks(c.StringSlice("proxy.trusted-proxies"))
 	wrong("proxy.trusted-proxies", err)
 
