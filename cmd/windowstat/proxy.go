@@ -126,12 +126,12 @@ func (p proxy) run(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
+	p.logger.Info("connections are bounded", "clients", p.bounds.Conns, "of_a_host", p.bounds.ConnsPerHost,
+		"of_pages", pageConnections(openFiles()), "open_files", openFiles())
 	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
 	if p.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.Log.Dir)
 	}
-	p.logger.Info("connections are bounded", "clients", p.bounds.Conns, "of_a_host", p.bounds.ConnsPerHost,
-		"of_pages", pageConnections(openFiles()), "open_files", openFiles())
 	select {
 	case <-c.Context.Done():
 	case <-front.ended:
