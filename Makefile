@@ -30,9 +30,10 @@ e2e: ## the real Prometheus, VictoriaMetrics and chromium: some two minutes, and
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
 
-attack: ## slow readers, floods and made-up names, more of them and for longer: some five minutes
+attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can: some fifteen minutes
 	go test -v -count=1 -timeout 20m -run 'SlowReadersBlindNobody|MadeUpCursors' ./exporter/prom -attack
 	go test -v -count=1 -run 'NobodyHoldsTheDoor|PollsInALoop|SlowViewers|StreamsAreShared' ./exporter ./exporter/live
+	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run TestProxyAttacked .
 
 unit: ## the tests
 	go test ./...

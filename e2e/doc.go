@@ -4,7 +4,7 @@
 //	cd e2e && go test -v -timeout 20m ./...
 //
 // The first run installs the servers into windowstat-e2e below the user's cache directory, which takes some minutes and
-// needs gcc, a network, and Debian's apt for Prometheus 2.42; later runs find them there and take some two minutes. A
+// needs gcc, a network, and Debian's apt for Prometheus 2.42 and nginx; later runs find them there and take some two minutes. A
 // server that cannot be installed or started fails the test.
 //
 // All tests run at the same time, each with servers of its own:
@@ -30,6 +30,8 @@
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
 //   - TestClientGolang: a service that counts with client_golang alone.
+//   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
+//   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.
 //   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
 //     pictures, or in $WINDOWSTAT_E2E_PICTURES.
 //

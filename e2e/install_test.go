@@ -22,7 +22,8 @@ type program struct {
 var (
 	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus")}
 	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
-	prometheus2 = program{"prometheus-2.42.0", unpackPrometheus}
+	prometheus2 = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
+	nginx       = program{"nginx-1.22.1", unpack("nginx", "1.22.1", "usr/sbin/nginx")}
 	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
 	vmagent     = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
 	// A directory of four executables.
@@ -114,28 +115,30 @@ func buildVictoria(version string, apps ...string) func(ctx context.Context, dir
 	}
 }
 
-// unpackPrometheus takes Debian's package apart without installing it.
-func unpackPrometheus(ctx context.Context, dir, executable string) error {
-	if run(ctx, dir, "apt-get", "download", "prometheus") != nil {
-		// A machine that is new knows of no packages yet.
-		if err := run(ctx, dir, "apt-get", "update"); err != nil {
+// unpack takes a package of Debian 12 apart without installing it.
+func unpack(name, version, file string) func(ctx context.Context, dir, executable string) error {
+	return func(ctx context.Context, dir, executable string) error {
+		if run(ctx, dir, "apt-get", "download", name) != nil {
+			// A machine that is new knows of no packages yet.
+			if err := run(ctx, dir, "apt-get", "update"); err != nil {
+				return err
+			}
+			if err := run(ctx, dir, "apt-get", "download", name); err != nil {
+				return err
+			}
+		}
+		packages, err := filepath.Glob(filepath.Join(dir, name+"_"+version+"*.deb"))
+		if err != nil {
 			return err
 		}
-		if err := run(ctx, dir, "apt-get", "download", "prometheus"); err != nil {
+		if len(packages) != 1 {
+			return fmt.Errorf("apt-get did not download %s %s, which Debian 12 has, but %q", name, version, packages)
+		}
+		if err := run(ctx, dir, "dpkg", "-x", packages[0], dir); err != nil {
 			return err
 		}
+		return os.Rename(filepath.Join(dir, file), executable)
 	}
-	packages, err := filepath.Glob(filepath.Join(dir, "prometheus_2.42.*.deb"))
-	if err != nil {
-		return err
-	}
-	if len(packages) != 1 {
-		return fmt.Errorf("apt-get did not download prometheus 2.42, which Debian 12 has, but %q", packages)
-	}
-	if err := run(ctx, dir, "dpkg", "-x", packages[0], dir); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(dir, "usr/bin/prometheus"), executable)
 }
 
 func run(ctx context.Context, dir string, command ...string) error {
@@ -155,7 +158,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, victoria, vmagent, cluster, prometheus3, promtool} {
+	for _, p := range []program{prometheus2, nginx, victoria, vmagent, cluster, prometheus3, promtool} {
 		p.path(t)
 	}
 }

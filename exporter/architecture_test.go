@@ -42,7 +42,7 @@ func packages(t *testing.T) (list []goPackage) {
 
 // floors are the storeys of the house, from below.
 var floors = []func(string) bool{
-	func(p string) bool { return p == "leap" },
+	func(p string) bool { return p == "leap" || strings.HasPrefix(p, "internal/") },
 	func(p string) bool { return p == "node" },
 	func(p string) bool { return p == "collector" },
 	func(p string) bool { return strings.HasPrefix(p, "collector/") },

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/logonce"
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. /-/healthy answers 200 as soon as it is
@@ -19,7 +20,8 @@ import (
 //
 // The pages bound by themselves what a client can hold: places, memory, streams, the time of a response; they take no bodies. A
 // server of one's own has to bound what comes before and after a request, as [Exporter.Server] does: with ReadHeaderTimeout
-// and IdleTimeout, and with MaxHeaderBytes. How many connections there are is up to the listener.
+// and IdleTimeout, and with MaxHeaderBytes. How many connections there are is up to the listener: that of [Exporter.Serve] has
+// 256, and a new one takes the place of the longest idle one of the host that has most.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
 func (x *Exporter) mux() http.Handler {
@@ -89,6 +91,8 @@ const (
 	readTimeout  = 10 * time.Second // for headers; no page takes a body
 	writeTimeout = 65 * time.Second
 	idleTimeout  = 2 * time.Minute
+	// maxConnections are at most open: more than scrapers and viewers have, and fewer than the files of a process.
+	maxConnections = 256
 	// maxHeader is enough for a hundred names of resources in a URL.
 	maxHeader = 128 << 10
 )
@@ -103,14 +107,14 @@ func (x *Exporter) Server() *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(x.options.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:          logonce.Server(x.options.Logger),
 	}
 }
 
-// Serve is Run, with Handler served on l, watched, while it lasts: the pages answer until the last second is out, so a
+// Serve is Run, with Handler served on l, watched and with 256 connections at most, while it lasts: the pages answer until the last second is out, so a
 // scraper can still fetch it. Then live pages are ended, and running responses have ten seconds. Serve closes l.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
-	l = x.Watch(l)
+	l = x.Watch(netlimit.Listen(l, netlimit.Bounds{Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies}))
 	server := x.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

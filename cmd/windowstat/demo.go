@@ -90,7 +90,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	}
 	db := &database{stats: stats, calls: map[string]counts{}}
 	routes := shop(db)
-	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger)
+	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger, unbounded())
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d demo) scrape(t *telemetry) (map[string]counts, error) {
 	if d.webConfig == "" {
 		return scraped(t.url())
 	}
-	own, err := listen("127.0.0.1:0", t.Metrics, d.logger)
+	own, err := listen("127.0.0.1:0", t.Metrics, d.logger, unbounded())
 	if err != nil {
 		return nil, err
 	}

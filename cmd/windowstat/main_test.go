@@ -195,7 +195,7 @@ func TestProxy(t *testing.T) {
 	p2 := launch(t, "proxy", anyPort, "--upstream", upstream.URL, "--proxy.listen-address=127.0.0.1:0", "--proxy.upstream-timeout=300ms",
 		"--route=GET /slow", "--route=GET /fail", "--route=GET /cut", "--route=GET /ok")
 	front2 := p2.find(t, `proxy +(http\S+)`)
-	for path, want := range map[string]int{"/slow": 502, "/fail": 503, "/ok": 200} {
+	for path, want := range map[string]int{"/slow": 504, "/fail": 503, "/ok": 200} {
 		if status, _ := get(t, front2+path); status != want {
 			t.Errorf("%s: status %d, want %d", path, status, want)
 		}
@@ -210,7 +210,7 @@ func TestProxy(t *testing.T) {
 	for resource, want := range map[string]struct {
 		exceptions int
 		code       string
-	}{"GET /slow": {1, "502"}, "GET /fail": {1, "503"}, "GET /cut": {1, "200"}, "GET /ok": {0, "200"}} {
+	}{"GET /slow": {1, "504"}, "GET /fail": {1, "503"}, "GET /cut": {1, "200"}, "GET /ok": {0, "200"}} {
 		for name, n := range map[string]int{"pass_total{": 1, "complete_total{code=\"" + want.code + "\",": 1, "exception_total{": want.exceptions} {
 			if line := fmt.Sprintf("windowstat_%sresource=%q} %d\n", name, resource, n); !strings.Contains(metrics, line) {
 				t.Errorf("no %q on the page", line)
@@ -487,6 +487,14 @@ func TestBadArguments(t *testing.T) {
 		{"demo --duration=1s --metric-log.dir=" + file, 1, []string{"--metric-log.dir:", "not a directory"}},
 		{"demo --duration=1s --metric-log.dir=/proc/self", 1, []string{"--metric-log.dir:"}},
 		{"proxy", 2, []string{"--upstream: is required"}},
+		{
+			"proxy --upstream=http://x --proxy.header-timeout=0s --proxy.stall-timeout=-1s --proxy.idle-timeout=0s --proxy.max-connections=99999999 " +
+				"--proxy.max-connections-per-host=-1 --proxy.trusted-proxies=nonsense", 2,
+			[]string{
+				"--proxy.header-timeout:", "--proxy.stall-timeout:", "--proxy.idle-timeout:", "--proxy.max-connections:", "ulimit -n",
+				"--proxy.max-connections-per-host:", `--proxy.trusted-proxies: "nonsense"`,
+			},
+		},
 		{
 			"proxy --upstream=ftp://x --max-resources=0 --proxy.path-depth=0 --proxy.upstream-timeout=0s --proxy.listen-address=x", 2,
 			[]string{"--upstream:", "--max-resources:", "--proxy.path-depth:", "--proxy.upstream-timeout:", "--proxy.listen-address:"},

@@ -29,9 +29,9 @@ that is for ten minutes. So nobody fills the table by making up paths, and a nam
 give routes where these matter. With --metric-log.dir names are remembered when the proxy is restarted.
 
 Requests are counted with the status that the client got. A response of 500 or more is an exception, unless other statuses
-are given, and so is an upstream that cannot be reached or does not answer in time: the client gets a 502 then. A client that
-did not wait for the answer is a 499, which nobody has registered: its code is other. With --limits.file, requests over a
-limit are answered with 429 and do not reach the upstream.`,
+are given, and so is an upstream that cannot be reached, for which the client gets a 502, or does not answer in time, for which
+it gets a 504. A client that did not wait for the answer is a 499, which nobody has registered: its code is other. Requests
+and answers pass as they are. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)"},
 			&cli.StringFlag{Name: "proxy.listen-address", Value: "127.0.0.1:8080", Usage: "`ADDRESS` for the clients, host:port"},
@@ -43,7 +43,7 @@ limit are answered with 429 and do not reach the upstream.`,
 			&cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Usage: "how many origins are kept apart for each resource"},
 			&cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Usage: "how long a resource or an origin must be idle until it is forgotten, at least 10m2s; negative is only to make room"},
 			&cli.IntFlag{Name: "max-resources", Value: 1000, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
-		}, namingFlags(), telemetryFlags()),
+		}, namingFlags(), boundFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
 			p, err := newProxy(c)
 			if err != nil {
@@ -61,6 +61,7 @@ type proxy struct {
 	clients  string
 	timeout  time.Duration
 	origin   string // header
+	bounds   bounds
 
 	exceptions replay.Statuses
 	skip       skips
@@ -78,6 +79,8 @@ func newProxy(c *cli.Context) (proxy, error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
+	p.bounds, err = parseBounds(c, openFiles())
+	errs = append(errs, err)
 	p.upstream, err = parseUpstream(c.String("upstream"))
 	wrong("upstream", err)
 	wrong("proxy.listen-address", checkAddress(p.clients))
@@ -134,6 +137,7 @@ func parseUpstream(s string) (*url.URL, error) {
 }
 
 func (p proxy) run(c *cli.Context) error {
+	p.earn.Host = p.client
 	names, err := httpstat.NewNames(p.earn)
 	if err != nil {
 		return err
@@ -148,11 +152,13 @@ func (p proxy) run(c *cli.Context) error {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
 	h := httpstat.Handler(tele.Collector, p.name, p.handler(), opts...)
-	front, err := listen(p.clients, h, p.logger)
+	front, err := listen(p.clients, h, p.logger, p.bounds)
 	if err != nil {
 		saveNames()
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), tele.stop())
 	}
+	p.logger.Info("connections are bounded", "clients", p.bounds.Conns, "of_a_host", p.bounds.ConnsPerHost,
+		"of_pages", pageConnections(openFiles()), "open_files", openFiles())
 	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
 	if p.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.Log.Dir)

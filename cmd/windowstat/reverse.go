@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
-	"log/slog"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"os"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/logonce"
+
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // statusClientGone is nginx's status for a client that did not wait for the answer. Nobody reads it, but it is no
@@ -17,47 +24,35 @@ const statusClientGone = 499
 
 // handler is the reverse proxy. What a client does wrong, or no longer waits for, is no exception of the service.
 func (p proxy) handler() http.Handler {
-	var down atomic.Bool // whether the upstream did not answer the last time
+	faults := &faults{Logger: logonce.Logger{To: p.logger}, upstream: p.upstream}
 	reverse := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(p.upstream)
-			r.Out.Host = r.In.Host
-			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
-			r.SetXForwarded()
-			if r.Out.Body != nil {
-				r.Out.Body = &clientBody{ReadCloser: r.Out.Body}
-			}
-		},
-		Transport: &http.Transport{
-			DialContext:           (&net.Dialer{Timeout: p.timeout}).DialContext,
-			ResponseHeaderTimeout: p.timeout,
-			TLSHandshakeTimeout:   10 * time.Second,
-			MaxIdleConnsPerHost:   512,
-			IdleConnTimeout:       90 * time.Second,
-			ForceAttemptHTTP2:     true,
-			DisableCompression:    true, // the client gets what the upstream sends
-		},
+		Rewrite:   p.forward,
+		Transport: p.transport(),
 		ModifyResponse: func(*http.Response) error {
-			if down.Load() && down.CompareAndSwap(true, false) {
-				p.logger.Info("the upstream answers again", "upstream", p.upstream)
-			}
+			faults.answered()
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() != nil {
+			a := w.(*answer)
+			a.end()
+			w, body := a.ResponseWriter, a.body // the answer is the proxy's own
+			switch {
+			case body != nil && body.stalled.Load():
+				http.Error(w, "the request's body does not come", http.StatusRequestTimeout)
+			case r.Context().Err() != nil:
 				w.WriteHeader(statusClientGone)
-				return
-			}
-			if body, ok := r.Body.(*clientBody); ok && body.broken.Load() {
+			case body != nil && body.broken.Load():
 				http.Error(w, "the request's body cannot be read", http.StatusBadRequest)
-				return
+			case strings.HasPrefix(err.Error(), "client tried to switch"):
+				http.Error(w, "the request's Upgrade is not a protocol", http.StatusBadRequest)
+			default:
+				kind, status := fault(err)
+				faults.tell(kind, err)
+				http.Error(w, kind, status)
 			}
-			if down.CompareAndSwap(false, true) {
-				p.logger.Warn("the upstream does not answer", "upstream", p.upstream, "err", err)
-			}
-			http.Error(w, "the upstream did not answer", http.StatusBadGateway)
 		},
-		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelDebug),
+		FlushInterval: -1, // nothing is held back
+		ErrorLog:      log.New(faults, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -66,19 +61,82 @@ func (p proxy) handler() http.Handler {
 				panic(v)
 			}
 		}()
-		reverse.ServeHTTP(w, r)
+		a, with := &answer{ResponseWriter: w}, *r
+		if r.Body != nil && r.Body != http.NoBody {
+			// Or the server takes what is left of the body from the upstream when that begins to answer.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			a.body = &clientBody{ReadCloser: r.Body}
+			with.Body = a.body
+		}
+		reverse.ServeHTTP(a, &with)
 	})
 }
 
-// clientBody is a request's body that remembers whether the client sent it badly.
+// transport connects to the upstream at most once for each client.
+func (p proxy) transport() *http.Transport {
+	dialer := &net.Dialer{Timeout: p.timeout}
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return netlimit.Conn(c, p.bounds.Stall), nil
+		},
+		ResponseHeaderTimeout: p.timeout,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second, // until the body is sent without the upstream's word
+		MaxConnsPerHost:       p.bounds.Conns,
+		MaxIdleConnsPerHost:   min(512, p.bounds.Conns),
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		DisableCompression:    true, // the client gets what the upstream sends
+	}
+}
+
+// answer is the upstream's, to which the server adds nothing of its own.
+type answer struct {
+	http.ResponseWriter
+	body *clientBody // of the request, if it has one
+}
+
+// Unwrap lets http.ResponseController reach the wrapped writer.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) WriteHeader(status int) {
+	if h := a.Header(); status >= http.StatusOK {
+		a.end()
+		for _, name := range []string{"Date", "Content-Type"} {
+			if _, has := h[name]; !has {
+				h[name] = nil
+			}
+		}
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// end has the connection closed after an answer that begins before the end of the request. What comes after a body that is
+// broken must not be taken for another request.
+func (a *answer) end() {
+	if a.body != nil && !a.body.ended.Load() {
+		a.Header().Set("Connection", "close")
+	}
+}
+
+// clientBody is a request's body that remembers how it went.
 type clientBody struct {
 	io.ReadCloser
-	broken atomic.Bool
+	ended, broken, stalled atomic.Bool
 }
 
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
+	switch {
+	case err == nil, errors.Is(err, http.ErrBodyReadAfterClose):
+	case err == io.EOF:
+		b.ended.Store(true)
+	default:
+		b.stalled.Store(errors.Is(err, os.ErrDeadlineExceeded))
 		b.broken.Store(true)
 	}
 	return n, err

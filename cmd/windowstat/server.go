@@ -8,6 +8,10 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/logonce"
+
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // server is a running HTTP server.
@@ -22,21 +26,24 @@ type server struct {
 const shutdownTimeout = 10 * time.Second
 
 // listen starts a server on the address.
-func listen(address string, h http.Handler, logger *slog.Logger) (*server, error) {
+func listen(address string, h http.Handler, logger *slog.Logger, b bounds) (*server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	// No deadline for a whole request or response: both may stream.
-	return start(listener, &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	return start(b.listener(listener, logger), &http.Server{
+		Handler:           netlimit.Bodies(h, b.Stall),
+		ReadHeaderTimeout: b.header,
+		IdleTimeout:       b.idle,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          logonce.Server(logger),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is for the upstream to answer
 	}, (*http.Server).Serve), nil
 }
 
-// start serves on the listener. The function serve is http.Server.Serve or does the same.
+// start serves on a listener that keeps to the bounds. The function serve is http.Server.Serve or does the same.
 func start(listener net.Listener, h *http.Server, serve func(*http.Server, net.Listener) error) *server {
 	s := &server{http: h, listener: listener, ended: make(chan struct{})}
 	go func() {

@@ -125,7 +125,9 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if err != nil {
 		return nil, errors.Join(flagged(err), listener.Close())
 	}
-	watched := x.Watch(listener)
+	bounds := pageBounds()
+	bounds.Proxies = s.Seconds.Proxies
+	watched := x.Watch(bounds.listener(listener, s.logger))
 	t := &telemetry{Exporter: x, settings: s, finish: x.Start()}
 	if x.Limits != nil {
 		stop, end := reloadOnHangup(x), t.finish

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // Defaults of [NamesOptions].
@@ -27,8 +28,8 @@ type NamesOptions struct {
 	// MaxValues is how many values of a path segment are told apart, [DefaultMaxValues] if zero.
 	MaxValues int
 	History   time.Duration
-	// Host tells the host that sends a request, that of RemoteAddr if nil. Behind a proxy that is trusted it reads what that
-	// says of the client. An IPv6 address stands for its /64. Empty is a host that is not known, and has no share.
+	// Host tells the address of the client that sends a request, RemoteAddr if nil. Behind a proxy that is trusted it reads what
+	// that says of the client. An IPv6 address stands for its /64. Empty is a host that is not known, and has no share.
 	Host func(*http.Request) string
 	// Now replaces the clock.
 	Now func() time.Time
@@ -114,9 +115,9 @@ func NewNames(o NamesOptions) (*Names, error) {
 }
 
 // Name is the name under which a call is counted, and limited, whose plain name is given: a method and a path as [PathName]
-// makes it. Host is that of the client, see [ClientHost]; empty if it is not known. An unearned name counts for [Unmatched],
+// makes it. The client is an address, with or without a port; empty if it is not known. An unearned name counts for [Unmatched],
 // unless the Collector has a resource of that name; see [collector.CountedAs].
-func (n *Names) Name(plain, host string) (name string, s Standing) {
+func (n *Names) Name(plain, client string) (name string, s Standing) {
 	if n.given[plain] {
 		return plain, Given
 	}
@@ -126,34 +127,37 @@ func (n *Names) Name(plain, host string) (name string, s Standing) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	name = collector.CleanName(n.places.name(plain, nil))
-	if n.earned.use(name, host, n.opts.Now().Unix()) {
+	if n.earned.use(name, clienthost.OfAddress(client), n.opts.Now().Unix()) {
 		return name, Earned
 	}
 	return name, Unearned
 }
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
-func (n *Names) Learn(plain, host string, status int) {
+func (n *Names) Learn(plain, client string, status int) {
 	if !Success(status) || n.given[plain] || n.settled != nil {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.earned.earn(collector.CleanName(n.places.learn(plain)), host, n.opts.Now().Unix())
+	n.earned.earn(collector.CleanName(n.places.learn(plain)), clienthost.OfAddress(client), n.opts.Now().Unix())
 }
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
 // plain name that "*" would hide, the call is limited by that.
 func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.Option) (string, []collector.Option, func(int)) {
-	host := n.host(r)
-	name, standing := n.Name(plain, host)
+	client := r.RemoteAddr
+	if n.opts.Host != nil {
+		client = n.opts.Host(r)
+	}
+	name, standing := n.Name(plain, client)
 	if standing == Given {
 		return name, opts, nil
 	}
 	if name != plain && c.Escapes(plain, name) {
 		name, standing = plain, Unearned
 	}
-	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, host, status) }
+	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, client, status) }
 }
 
 // Success reports whether a status is one that only the service itself gives, because it knows the path: 2xx, 101 or 304.

@@ -255,7 +255,7 @@ func metric(n *httpstat.Names, name string) float64 {
 func TestOneHostLeavesNamesToOthers(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {
-		host := httpstat.ClientHost(fmt.Sprintf("[2001:db8::%x]:443", i))
+		host := fmt.Sprintf("[2001:db8::%x]:443", i)
 		call(n, fmt.Sprintf("GET /s%d", i%900), host, 200)
 	}
 	if m := metric(n, "earned_names"); m != 50 {
@@ -279,18 +279,6 @@ func TestOneHostLeavesNamesToOthers(t *testing.T) {
 	}
 	if _, s := n.Name("GET /shop1", ""); s != httpstat.Earned {
 		t.Error("a job that comes once a day has lost its name")
-	}
-}
-
-func TestClientHost(t *testing.T) {
-	for address, want := range map[string]string{
-		"192.0.2.1:4711": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1", "": "",
-		"[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "2001:db8:1:2::9": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
-		"pipe": "pipe", "@": "@", "client.example:80": "client.example",
-	} {
-		if got := httpstat.ClientHost(address); got != want {
-			t.Errorf("%q is %q, want %q", address, got, want)
-		}
 	}
 }
 

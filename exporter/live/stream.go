@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windowstat/windowstat/internal/clienthost"
+
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
@@ -35,7 +37,7 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	give, ok := p.polls.Take(limiter.Host(r, nil), 1, limiter.Closing(w))
+	give, ok := p.polls.Take(clienthost.Of(r, nil), 1, limiter.Closing(w))
 	if !ok {
 		full(w)
 		return
@@ -88,7 +90,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	dropped, stop := make(chan struct{}), limiter.Closing(w)
-	give, ok := p.viewers.Take(limiter.Host(r, nil), 1, func() error {
+	give, ok := p.viewers.Take(clienthost.Of(r, nil), 1, func() error {
 		close(dropped)
 		return stop()
 	})

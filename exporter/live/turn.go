@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // turn waits until something is to be answered that a viewer may ask for again at once: a poll, the past at the beginning of a
@@ -15,7 +15,7 @@ import (
 func (p *Page) turn(r *http.Request) (end func(size int), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), responseTimeout)
 	defer cancel()
-	leave, err := p.places.Take(ctx, limiter.Host(r, nil))
+	leave, err := p.places.Take(ctx, clienthost.Of(r, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // position is the position of a scraper in the file.
@@ -74,7 +74,7 @@ func (s *Seconds) restore() {
 		if used.After(now) {
 			used = now
 		}
-		x := s.cursors.get(p.scraper, limiter.HostOf(p.Client), s.resume(p.Next), used)
+		x := s.cursors.get(p.scraper, clienthost.OfAddress(p.Client), s.resume(p.Next), used)
 		x.saved = p.Next
 		x.addLost(x.next - s.first) // seconds of this process whose names were sent before
 	}

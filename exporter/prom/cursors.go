@@ -25,7 +25,7 @@ type cursors struct {
 // regular is how long a cursor that was used more than once counts as in regular use.
 const regular = 10 * time.Minute
 
-// get returns a scraper's cursor, which is used now, by a host as in [limiter.Host]. A new one begins with the second first.
+// get returns a scraper's cursor, which is used now, by a host as in [clienthost.Of]. A new one begins with the second first.
 func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,9 +74,9 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		return x.id, x.unearned
 	}
 	n.run.at(rec.Time)
-	host := httpstat.ClientHost(string(rec.Client))
-	id, unearned = n.count(n.run.earned.Name(x.plain, host))
-	n.run.earned.Learn(x.plain, host, rec.Status)
+	client := string(rec.Client)
+	id, unearned = n.count(n.run.earned.Name(x.plain, client))
+	n.run.earned.Learn(x.plain, client, rec.Status)
 	return id, unearned
 }
 

@@ -1,4 +1,5 @@
-package limiter
+// Package clienthost tells whose share of something a client's request counts for.
+package clienthost
 
 import (
 	"net/http"
@@ -7,10 +8,9 @@ import (
 	"strings"
 )
 
-// Host returns whose share a request counts for: its client's address, of IPv6 the network of 64 bits, which who has one
-// address of it has as a whole. A proxy in the networks given is believed whom it asks for, by X-Forwarded-For; without that
-// header it is one host.
-func Host(r *http.Request, proxies []netip.Prefix) string {
+// Of returns the host of a request's client, see [OfAddress]. A proxy in the networks given is believed whom it asks for, by
+// X-Forwarded-For; without that header it is one host.
+func Of(r *http.Request, proxies []netip.Prefix) string {
 	from := parse(r.RemoteAddr)
 	if !from.IsValid() {
 		return r.RemoteAddr // a Unix socket
@@ -29,8 +29,9 @@ func Host(r *http.Request, proxies []netip.Prefix) string {
 	return network(from)
 }
 
-// HostOf returns the share of an address without a port.
-func HostOf(address string) string {
+// OfAddress returns the host of an address, which may have a port: the address, or of IPv6 the network of 64 bits, which who has
+// one address of it has as a whole. What is no address is itself.
+func OfAddress(address string) string {
 	if a := parse(address); a.IsValid() {
 		return network(a)
 	}

@@ -1,4 +1,4 @@
-package limiter
+package clienthost
 
 import (
 	"net/http/httptest"
@@ -29,11 +29,11 @@ func TestHosts(t *testing.T) {
 		if tc.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", tc.forwarded)
 		}
-		if got := Host(r, proxies); got != tc.want {
+		if got := Of(r, proxies); got != tc.want {
 			t.Errorf("%s for %q is of %s, want %s", tc.remote, tc.forwarded, got, tc.want)
 		}
 	}
-	if got := HostOf("2001:db8:0:1::7"); got != "2001:db8:0:1::/64" {
+	if got := OfAddress("2001:db8:0:1::7"); got != "2001:db8:0:1::/64" {
 		t.Error(got)
 	}
 }

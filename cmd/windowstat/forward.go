@@ -1,0 +1,98 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
+)
+
+// forward makes a request to the upstream out of a client's: the same one.
+func (p proxy) forward(r *httputil.ProxyRequest) {
+	r.Out.URL = target(p.upstream, r.In)
+	r.Out.Host = r.In.Host
+	r.Out.Trailer = r.In.Trailer // which is filled in when the body has been read
+	if r.In.ContentLength == 0 && r.In.Header.Get("Content-Length") != "" {
+		r.Out.Body, r.Out.TransferEncoding = http.NoBody, []string{"identity"} // so that DELETE has Content-Length: 0, too
+	}
+	p.forwarded(r)
+}
+
+// target is what a request asks for, byte for byte as it came, behind the path of the upstream.
+func target(upstream *url.URL, in *http.Request) *url.URL {
+	u := &url.URL{Scheme: upstream.Scheme, Host: upstream.Host}
+	path, query, asks := strings.Cut(in.RequestURI, "?")
+	u.RawQuery, u.ForceQuery = query, asks && query == ""
+	switch {
+	case path == "*": // of OPTIONS: the server itself
+		u.Path = path
+		return u
+	case !strings.HasPrefix(path, "/"): // http://host/path
+		_, rest, _ := strings.Cut(path, "://")
+		_, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	path = strings.TrimSuffix(upstream.EscapedPath(), "/") + path
+	if strings.HasPrefix(path, "//") { // would be taken for a host
+		u.Path, _ = url.PathUnescape(path) // the server has refused what is wrong
+		u.RawPath = path
+	} else {
+		u.Opaque = path // is sent as it is
+	}
+	return u
+}
+
+// forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
+func (p proxy) forwarded(r *httputil.ProxyRequest) {
+	in, out := r.In.Header, r.Out.Header
+	from, trusted := p.trusted(r.In)
+	if !trusted {
+		for name := range out {
+			if strings.HasPrefix(name, "X-Forwarded-") {
+				delete(out, name)
+			}
+		}
+		r.SetXForwarded()
+		return
+	}
+	r.SetXForwarded()
+	for name, values := range in {
+		if strings.HasPrefix(name, "X-Forwarded-") {
+			out[name] = values
+		}
+	}
+	address, _, _ := net.SplitHostPort(r.In.RemoteAddr)
+	grow(out, in, "X-Forwarded-For", address)
+	if len(in["Forwarded"]) > 0 {
+		if from.Is6() {
+			address = `"[` + from.String() + `]"`
+		}
+		grow(out, in, "Forwarded", "for="+address)
+	}
+}
+
+// trusted returns the address that a request comes from, and whether that is a trusted proxy's.
+func (p proxy) trusted(r *http.Request) (from netip.Addr, is bool) {
+	remote, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is in no network
+	from = remote.Addr().Unmap().WithZone("")
+	return from, slices.ContainsFunc(p.bounds.Proxies, func(n netip.Prefix) bool { return n.Contains(from) })
+}
+
+// client is the host of a request's client. A trusted proxy that does not say for whom it asks is nobody's host.
+func (p proxy) client(r *http.Request) string {
+	host := clienthost.Of(r, p.bounds.Proxies)
+	if _, trusted := p.trusted(r); trusted && host == clienthost.OfAddress(r.RemoteAddr) {
+		return ""
+	}
+	return host
+}
+
+// grow appends to the list in a header that came.
+func grow(out, in http.Header, name, value string) {
+	out.Set(name, strings.Join(append(slices.Clone(in[name]), value), ", "))
+}

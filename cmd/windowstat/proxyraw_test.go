@@ -1,0 +1,384 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rawUpstream answers each connection with what a test says, and gives what it was sent.
+func rawUpstream(t *testing.T, answer string) (address string, requests <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	got := make(chan string, 100)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				head := readHead(bufio.NewReader(c))
+				if head == "" {
+					return
+				}
+				select {
+				case got <- head:
+				default: // nobody asks
+				}
+				_, _ = io.WriteString(c, answer)
+			}()
+		}
+	}()
+	return l.Addr().String(), got
+}
+
+func readHead(r *bufio.Reader) string {
+	var head strings.Builder
+	for {
+		line, err := r.ReadString('\n')
+		if head.WriteString(line); err != nil || line == "\r\n" {
+			return head.String()
+		}
+	}
+}
+
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+// send writes a request and returns the whole answer.
+func send(t *testing.T, address, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(c)
+	return string(b)
+}
+
+func startProxy(t *testing.T, upstream string, args ...string) (p *process, address string) {
+	t.Helper()
+	p = launch(t, append([]string{"proxy", anyPort, "--upstream", "http://" + upstream, "--proxy.listen-address=127.0.0.1:0"}, args...)...)
+	return p, strings.TrimPrefix(p.find(t, `proxy +(http\S+)`), "http://")
+}
+
+// A query that is none, encoded slashes, dots: the upstream sees what the client asked for.
+func TestProxyPassesTheTargetAsItCame(t *testing.T) {
+	t.Parallel()
+	upstream, requests := rawUpstream(t, okAnswer)
+	p, address := startProxy(t, upstream)
+	based, below := startProxy(t, upstream+"/base%2F/")
+	for target, want := range map[string]string{
+		"/s?q=100%&page=2": "", "/s?a=1;b=2": "", "/s?": "", "/s??a=?": "", "/s?a=\"<{|}>": "", "/s?a=%zz&b=é": "",
+		"/a%2Fb/%2e%2E/c": "", "/a/../b/./c//d": "", "//a": "", "//a%2fb//c?x": "", "/a{b}|\"<é>": "", "/a;b=c,d:e@f!$&'()*+=~": "",
+		"/a#b?c#d": "", "/%C3%A9%20+": "",
+		"http://elsewhere/a//b?c=%": "/a//b?c=%", "http://elsewhere": "/", "http://elsewhere?a": "/?a",
+	} {
+		if want == "" {
+			want = target
+		}
+		for front, prefix := range map[string]string{address: "", below: "/base%2F"} {
+			send(t, front, "GET "+target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			select {
+			case got := <-requests:
+				if line, _, _ := strings.Cut(got, "\r\n"); line != "GET "+prefix+want+" HTTP/1.1" {
+					t.Errorf("%s arrives as %q", target, line)
+				}
+			default:
+				t.Errorf("%s does not arrive", target)
+			}
+		}
+	}
+	send(t, address, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if got := <-requests; !strings.HasPrefix(got, "OPTIONS * HTTP/1.1\r\n") {
+		t.Errorf("%q", got)
+	}
+	p.end(t)
+	based.end(t)
+}
+
+// What a proxy in front says of the client is kept if it is trusted, and otherwise nobody can pretend to be one.
+func TestProxyBehindAnother(t *testing.T) {
+	t.Parallel()
+	upstream, requests := rawUpstream(t, okAnswer)
+	const request = "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-For: 192.0.2.8\r\n" +
+		"X-Forwarded-Proto: https\r\nX-Forwarded-Host: www.shop\r\nX-Forwarded-Port: 443\r\nForwarded: for=192.0.2.7;proto=https\r\n\r\n"
+	for _, tc := range []struct {
+		args, request string
+		want          []string
+	}{
+		{
+			"--proxy.trusted-proxies=127.0.0.0/8", request,
+			[]string{
+				"X-Forwarded-For: 192.0.2.7, 192.0.2.8, 127.0.0.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: www.shop",
+				"X-Forwarded-Port: 443", "Forwarded: for=192.0.2.7;proto=https, for=127.0.0.1",
+			},
+		},
+		{
+			"--proxy.trusted-proxies=127.0.0.1", "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
+			[]string{"X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: shop"},
+		},
+		{
+			"--proxy.trusted-proxies=10.0.0.0/8", request,
+			[]string{"X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: shop"},
+		},
+	} {
+		p, address := startProxy(t, upstream, tc.args)
+		send(t, address, tc.request)
+		got, n := <-requests, 0
+		for line := range strings.Lines(got) {
+			if strings.Contains(line, "orwarded") {
+				n++
+			}
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(got, "\r\n"+want+"\r\n") {
+				t.Errorf("%s: no %q in %q", tc.args, want, got)
+			}
+		}
+		if n != len(tc.want) {
+			t.Errorf("%s: more than %q in %q", tc.args, tc.want, got)
+		}
+		p.end(t)
+	}
+}
+
+// The server has no word of its own in an answer: no date and no type of what has none.
+func TestProxyAddsNothingToAnAnswer(t *testing.T) {
+	t.Parallel()
+	upstream, _ := rawUpstream(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B:\r\n\r\n<html>")
+	p, address := startProxy(t, upstream)
+	got := send(t, address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	const want = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: 1\r\nX-A: 2\r\nX-B: \r\nConnection: close\r\n\r\n<html>"
+	if got != want {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+	p.end(t)
+}
+
+// 400 requests of an upstream that is broken in one way are one line, which says how; and no token of a URL is in it.
+func TestProxyTellsFaultsOnce(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	const secret = "hunter2"
+	for message, tc := range map[string]struct {
+		answer string
+		status string
+	}{
+		unreachable: {"-", "502"},
+		hungUp:      {"", "502"},
+		unreadable:  {"GET /?token=" + secret + " HTTP/1.1\r\n\r\n", "502"},
+		brokenOff:   {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + secret, "200"},
+		late:        {"wait", "504"},
+	} {
+		t.Run(message, func(t *testing.T) {
+			t.Parallel()
+			upstream, n := closed.Addr().String(), 400
+			switch tc.answer {
+			case "-":
+			case "wait":
+				l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				upstream, n = l.Addr().String(), 5
+			default:
+				upstream, _ = rawUpstream(t, tc.answer)
+			}
+			p, address := startProxy(t, upstream, "--proxy.upstream-timeout=100ms", "--log.level=debug")
+			before := strings.Count(p.output(), "\n")
+			for range n {
+				got := send(t, address, "POST /?token="+secret+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				if !strings.HasPrefix(got, "HTTP/1.1 "+tc.status) {
+					t.Fatalf("%q", got)
+				}
+			}
+			p.end(t)
+			out := p.output()
+			if strings.Count(out, message) != 1 {
+				t.Errorf("%q is not told once", message)
+			}
+			for _, other := range []string{unreachable, hungUp, unreadable, brokenOff, late} {
+				if other != message && strings.Contains(out, `"`+other+`"`) {
+					t.Errorf("%q is told, too", other)
+				}
+			}
+			if strings.Contains(out, secret) || strings.Contains(out, "token") {
+				t.Error("a secret is told")
+			}
+			if lines := strings.Count(out, "\n") - before; lines > 3 || t.Failed() {
+				t.Errorf("%d lines:\n%s", lines, out)
+			}
+		})
+	}
+}
+
+// What a client does is not told at all.
+func TestProxyTellsNothingOfClients(t *testing.T) {
+	t.Parallel()
+	upstream, _ := rawUpstream(t, okAnswer)
+	p, address := startProxy(t, upstream)
+	before := p.output()
+	for request, want := range map[string]string{
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n":      "400",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: \xff\r\n\r\n":  "400",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n": "431",
+		"nonsense\r\n\r\n": "400",
+	} {
+		if got := send(t, address, request); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%.60q: %q", request, got)
+		}
+	}
+	if after := p.output(); after != before {
+		t.Errorf("%s", after)
+	}
+	p.end(t)
+}
+
+// What follows a body that cannot be read is no request, whether the answer begins before that or after.
+func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ""} {
+		upstream, requests := rawUpstream(t, answer)
+		p, address := startProxy(t, upstream)
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+		<-requests
+		if answer != "" {
+			_, _ = io.ReadFull(c, make([]byte, 12)) // its status
+		}
+		fmt.Fprint(c, "nonsense\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection stays open")
+		}
+		select {
+		case got := <-requests:
+			t.Errorf("%q", got)
+		default:
+		}
+		p.end(t)
+	}
+}
+
+// A half-sent body is answered, and its connections are closed on both sides.
+func TestProxyHalfSentBody(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ended := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			_, err = io.Copy(io.Discard, c)
+		}
+		ended <- err
+	}()
+	p, address := startProxy(t, l.Addr().String(), "--proxy.stall-timeout=200ms", "--route=POST /u")
+	if got := send(t, address, "POST /u HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"); !strings.HasPrefix(got, "HTTP/1.1 408") {
+		t.Errorf("%q", got)
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the upstream's connection stays open")
+	}
+	_, metrics := get(t, p.find(t, `metrics +(http\S+)`))
+	if !strings.Contains(metrics, `windowstat_exception_total{resource="POST /u"} 0`+"\n") {
+		t.Error("counted as an exception")
+	}
+	p.end(t)
+}
+
+// While one host has taken all connections, another is served; so is the page, which has places of its own.
+func TestProxyFloodOfOneHost(t *testing.T) {
+	t.Parallel()
+	upstream, _ := rawUpstream(t, okAnswer)
+	p, address := startProxy(t, upstream, "--proxy.max-connections=20", "--proxy.max-connections-per-host=15")
+	page := p.find(t, `metrics +(http\S+)`)
+	pages := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
+	var flood []net.Conn
+	// The pages refuse bodies at once, so there the headers are half.
+	for _, x := range []struct{ to, half string }{{address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"}, {pages, "GET /metrics HTTP/1.1\r\nHost:"}} {
+		for range 400 {
+			c, err := net.Dial("tcp", x.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flood = append(flood, c)
+			fmt.Fprint(c, x.half)
+		}
+	}
+	other := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	client := http.Client{Transport: &http.Transport{DialContext: other.DialContext}}
+	for _, url := range []string{"http://" + address + "/", page} {
+		resp, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+			t.Errorf("%d, %v", resp.StatusCode, err)
+		}
+		resp.Body.Close()
+	}
+	if n := strings.Count(p.output(), "too many connections"); n != 2 {
+		t.Errorf("told %d times:\n%s", n, p.output())
+	}
+	for _, c := range flood {
+		c.Close()
+	}
+	p.end(t)
+}
+
+func TestProxyConnectionsFitIntoOpenFiles(t *testing.T) {
+	for _, tc := range []struct{ files, clients, pages int }{{20_000, 9840, 256}, {1024, 416, 128}, {256, 80, 32}, {80, 3, 10}, {64, 0, 8}} {
+		if got := proxyConnections(tc.files); got != tc.clients || pageConnections(tc.files) != tc.pages {
+			t.Errorf("%d files: %d clients and %d on the pages, want %d and %d", tc.files, got, pageConnections(tc.files), tc.clients, tc.pages)
+		}
+	}
+}
+
+func TestProxyBoundsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range boundFlags() {
+		if name := f.Names()[0]; !strings.Contains(string(page), "`--"+name+"`") {
+			t.Errorf("docs/proxy.md says nothing of --%s", name)
+		}
+	}
+	for _, n := range []int{maxConnections, reservedFiles, maxPageConnections, maxHeaderBytes >> 10} {
+		if !strings.Contains(string(page), fmt.Sprint(n)) {
+			t.Errorf("docs/proxy.md says nothing of %d", n)
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package e2e
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/proxy.md")
+
+// A passage is a request that goes through windowstat proxy and through nginx, and the answer of the upstream behind both.
+type passage struct {
+	name, request, answer string // the answer is plain if it is empty
+}
+
+const originDate = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+const plain = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Type: text/plain\r\n\r\nok"
+
+var passages = []passage{
+	{"a plain request", "GET /a HTTP/1.1\r\nHost: shop\r\nUser-Agent: curl\r\nAccept: */*\r\n\r\n", ""},
+	{"a query that is no form: `?q=100%&page=2`", "GET /s?q=100%&page=2 HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"a query with semicolons and odd characters", "GET /s?a=1;b=2&c=\"<{|}>&?d=%zz HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"an empty query", "GET /s? HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"encoded slashes and dots in a path", "GET /a%2Fb/%2e%2e/c%20d HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"`//`, `.` and `..` in a path", "GET //a//b/./c/../d HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"characters that should be encoded", "GET /{a}|b\"<é> HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"no User-Agent, no Accept-Encoding", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"headers more than once, empty, with odd values", "GET /a HTTP/1.1\r\nHost: shop\r\nX-A: 1\r\nX-B: \r\nX-A: 2\r\nX-A: 1\r\nx-c: a,b ;é\"\r\nCookie: a=1\r\nCookie: b=2\r\n\r\n", ""},
+	{"`Accept-Encoding` and an answer in gzip", "GET /a HTTP/1.1\r\nHost: shop\r\nAccept-Encoding: gzip, br\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"},
+	{"a body with `Content-Length`", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Type: text/x\r\n\r\nhello", ""},
+	{"`Content-Length: 0` with POST", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
+	{"`Content-Length: 0` with DELETE", "DELETE /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
+	{"`Content-Length: 0` with GET", "GET /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", ""},
+	{"a POST without a body", "POST /a HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"a GET with a body", "GET /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nhello", ""},
+	{"chunks without a length", "POST /a HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
+	{"trailers of a request", "POST /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n", ""},
+	{"trailers of an answer", "GET /a HTTP/1.1\r\nHost: shop\r\nTE: trailers\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n"},
+	{"`Expect: 100-continue`", "POST /a HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", ""},
+	{"early hints", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n" + plain},
+	{"HTTP/1.0", "GET /a HTTP/1.0\r\nHost: shop\r\n\r\n", ""},
+	{"HEAD", "HEAD /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 1234\r\n\r\n"},
+	{"an address with scheme and host", "GET http://shop/a?b HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"`OPTIONS *`", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"headers that `Connection` names", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\n\r\n", ""},
+	{"an upgrade, and what follows", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe"},
+	{"an upgrade that the service refuses", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", ""},
+	{"an answer in chunks", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"},
+	{"an answer that ends with its connection", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nConnection: close\r\n\r\n<html>ok"},
+	{"an answer without `Date`, `Server` and `Content-Type`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"},
+	{"cookies, links and headers more than once in an answer", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 302 Found\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nLocation: //b/../c?d=%\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n"},
+	{"a status without a body", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nETag: \"x\"\r\n\r\n"},
+	{"a status and a reason of its own", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 299 Fine\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 0\r\n\r\n"},
+	{"what a stranger says of who was before", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", ""},
+}
+
+const nginxConfig = `daemon off; master_process off; pid nginx.pid; error_log stderr; worker_rlimit_nofile 1000;
+events { worker_connections 100; }
+http {
+  access_log off; server_tokens off;
+  client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+  map $http_upgrade $connection_upgrade { default Upgrade; '' ''; }
+  server {
+    listen %s;
+    location / {
+      proxy_pass http://%s;
+      proxy_http_version 1.1;
+      proxy_request_buffering off; proxy_buffering off;
+      proxy_pass_header Server; proxy_pass_header Date;
+      proxy_set_header Host $http_host;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header X-Forwarded-Host $http_host;
+      proxy_set_header X-Forwarded-Proto $scheme;
+    }
+  }
+}
+`
+
+// What passes through windowstat proxy and through nginx, as it is set up to be seen least, is the same; every difference is
+// in the table of docs/proxy.md.
+func TestProxyBesideNginx(t *testing.T) {
+	t.Parallel()
+	up := newRecorder(t)
+	front, _, _ := startWindowstatProxy(t, up.addr)
+	fronts := map[string]string{"proxy": front, "nginx": startNginx(t, up.addr)}
+	var table strings.Builder
+	table.WriteString("| request or answer | only windowstat proxy | only nginx |\n|---|---|---|\n")
+	same := 0
+	for _, p := range passages {
+		if p.answer == "" {
+			p.answer = plain
+		}
+		seen := map[string][]string{}
+		for name, front := range fronts {
+			up.answer = p.answer
+			got := roundTrip(t, front, p.request)
+			seen[name] = append(facts(up.request(), "service: "), facts(got, "client: ")...)
+		}
+		mine, others := without(seen["proxy"], seen["nginx"]), without(seen["nginx"], seen["proxy"])
+		if len(mine)+len(others) == 0 {
+			same++
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", p.name, cell(mine), cell(others))
+	}
+	t.Logf("%d of %d are the same", same, len(passages))
+	const page, begin, end = "../docs/proxy.md", "<!-- passages -->\n", "<!-- /passages -->"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	documented, after, closed := strings.Cut(rest, end)
+	switch {
+	case !ok || !closed:
+		t.Fatal("docs/proxy.md has no table")
+	case documented == table.String():
+	case *update:
+		if err := os.WriteFile(page, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("docs/proxy.md has\n%s\nwant (go test -run TestProxyBesideNginx -update)\n%s", documented, table.String())
+	}
+}
+
+func cell(lines []string) string {
+	for i, line := range lines {
+		lines[i] = "`" + strings.ReplaceAll(line, "|", "\\|") + "`"
+	}
+	return strings.Join(lines, "<br>")
+}
+
+func without(list, other []string) []string {
+	other = slices.Clone(other)
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		i := slices.Index(other, s)
+		if i >= 0 {
+			other = slices.Delete(other, i, i+1)
+		}
+		return i >= 0
+	})
+}
+
+var chunked = regexp.MustCompile(`(?mi)^transfer-encoding: *chunked\r$`)
+
+// facts are what matters of messages: first lines, headers in the order of their names, which carries no meaning, and bodies
+// without the bounds of chunks, which carry none either.
+func facts(message, where string) (list []string) {
+	for {
+		head, body, ok := strings.Cut(message, "\r\n\r\n")
+		lines := strings.Split(head, "\r\n")
+		list = append(list, where+lines[0])
+		names := map[string][]string{}
+		for _, line := range lines[1:] {
+			name, value, _ := strings.Cut(line, ":")
+			names[strings.ToLower(name)] = append(names[strings.ToLower(name)], strings.TrimSpace(value))
+		}
+		for name, values := range names {
+			value := strings.Join(values, " + ")
+			switch {
+			case name == "connection" && strings.EqualFold(value, "keep-alive"): // which it is without it
+			case name == "connection":
+				list = append(list, where+name+": "+strings.ToLower(value))
+			case name == "date" && value != originDate:
+				list = append(list, where+name+": now")
+			default:
+				list = append(list, where+name+": "+value)
+			}
+		}
+		if strings.Contains(lines[0], " 103 ") || strings.Contains(lines[0], " 100 ") {
+			message, where = body, where+"then: "
+			continue
+		}
+		if ok && chunked.MatchString(head+"\r\n") {
+			r := bufio.NewReader(strings.NewReader(body))
+			b, _ := io.ReadAll(httputil.NewChunkedReader(r))
+			trailers, _ := io.ReadAll(r)
+			body = string(b)
+			for _, line := range strings.Split(strings.TrimSpace(string(trailers)), "\r\n") {
+				if line != "" {
+					list = append(list, where+"trailer "+line)
+				}
+			}
+		}
+		if body != "" {
+			list = append(list, fmt.Sprintf("%s%q", where, body))
+		}
+		slices.Sort(list)
+		return list
+	}
+}
+
+// recorder is an upstream that keeps the bytes of a request and sends those of an answer.
+type recorder struct {
+	addr     string
+	answer   string
+	requests chan string
+}
+
+func newRecorder(t *testing.T) *recorder {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	r := &recorder{addr: l.Addr().String(), requests: make(chan string, 10)}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go r.serve(c)
+		}
+	}()
+	return r
+}
+
+func (r *recorder) serve(c net.Conn) {
+	defer c.Close()
+	request, err := readMessage(bufio.NewReader(c), func() { io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n") })
+	if err != nil {
+		return
+	}
+	r.requests <- request
+	_, _ = io.WriteString(c, r.answer)
+}
+
+// request is the one that came last, empty if none came.
+func (r *recorder) request() string {
+	select {
+	case got := <-r.requests:
+		return got
+	case <-time.After(2 * time.Second):
+		return "nothing"
+	}
+}
+
+var length = regexp.MustCompile(`(?mi)^content-length: *(\d+)\r$`)
+
+// readMessage reads a request to its end.
+func readMessage(r *bufio.Reader, expected func()) (string, error) {
+	var b strings.Builder
+	line := func() string {
+		s, _ := r.ReadString('\n')
+		b.WriteString(s)
+		return s
+	}
+	for {
+		s := line()
+		if s == "" {
+			return "", errors.New("no request")
+		}
+		if s == "\r\n" {
+			break
+		}
+	}
+	if strings.Contains(strings.ToLower(b.String()), "expect: 100-continue") {
+		expected()
+	}
+	if m := length.FindStringSubmatch(b.String()); m != nil {
+		var n int64
+		fmt.Sscan(m[1], &n)
+		_, err := io.CopyN(&b, r, n)
+		return b.String(), err
+	}
+	if chunked.MatchString(b.String()) {
+		for line() != "0\r\n" {
+			line()
+		}
+		for line() != "\r\n" {
+		}
+	}
+	return b.String(), nil
+}
+
+// roundTrip sends a request and returns all that comes until the other side is done, or silent.
+func roundTrip(t *testing.T, addr, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for b := make([]byte, 4096); ; {
+		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		n, err := c.Read(b)
+		if got = append(got, b[:n]...); err != nil {
+			return string(got)
+		}
+	}
+}
+
+// startWindowstatProxy starts a process; the addresses are those for clients and of its pages.
+func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front, page string, process int) {
+	t.Helper()
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	front, page = freeAddress(t), freeAddress(t)
+	flags = append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, flags...)
+	return front, page, launch(t, front, "", command, flags...).Process.Pid
+}
+
+func startNginx(t *testing.T, upstream string) (addr string) {
+	t.Helper()
+	executable, dir := nginx.path(t), t.TempDir()
+	addr = freeAddress(t)
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, nginxConfig, addr, upstream), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, addr, dir, executable, "-p", dir, "-c", "nginx.conf", "-e", "stderr")
+	return addr
+}
+
+// launch starts a process that listens at an address, and ends it after the test.
+func launch(t *testing.T, addr, dir, executable string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := command(t, executable, args...)
+	c.Dir = dir
+	var out strings.Builder
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		if t.Failed() {
+			t.Logf("%s: %s", executable, out.String())
+		}
+	})
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		probe, err := net.Dial("tcp", addr)
+		if err == nil {
+			probe.Close()
+			return c
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("%s does not listen", executable)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package netlimit keeps the doors of a server from being held: how many connections are open, in all and of each host, and
+// how long bytes may stand still. An honest client meets none of it: what moves, however slowly, goes on.
+//
+//	l = netlimit.Listen(l, netlimit.Bounds{Conns: 1000, ConnsPerHost: 500, Stall: time.Minute})
+//	server := &http.Server{
+//		Handler:           netlimit.Bodies(handler, time.Minute),
+//		ReadHeaderTimeout: 10 * time.Second,
+//		IdleTimeout:       2 * time.Minute,
+//	}
+//	err := server.Serve(l)
+//
+// Headers and idle connections have the deadlines of http.Server. What a connection is silent about while a response is made
+// or after an upgrade has none: the machine of a client that has vanished stops to answer TCP's keep-alives. Other listeners
+// and TLS may be put on top.
+package netlimit
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Bounds are what a listener allows. A field that is zero bounds nothing.
+type Bounds struct {
+	Conns        int           // how many connections are open
+	ConnsPerHost int           // how many of them may be of one host, which is an IPv4 address or a /64 of IPv6
+	Stall        time.Duration // how long a write may wait until the client takes a byte
+
+	// Proxies are the networks of hosts that many clients come through. ConnsPerHost is not for them, and neither is it for
+	// Unix sockets. They are the last that give way.
+	Proxies []netip.Prefix
+
+	// OnEvict is called with the host of each connection that is closed to make room; nil is nobody. It must not block.
+	OnEvict func(host netip.Prefix)
+}
+
+// has reports whether many clients come through a host.
+func (b *Bounds) has(host netip.Prefix) bool {
+	return !host.IsValid() || slices.ContainsFunc(b.Proxies, func(p netip.Prefix) bool { return p.Overlaps(host) })
+}
+
+// Listen returns a listener whose connections keep to the bounds. A new connection always gets in. One that is over
+// ConnsPerHost takes the place of the one of its host on which no byte has moved for the longest time, and one that is over
+// Conns takes such a place from the host that has most: so whoever floods a server pushes out nobody else.
+//
+// A deadline for reads that passes, having been set for the future, ends them for good, even if another is set afterwards.
+// Closing the listener leaves connections open. A connection takes some hundred bytes; making room costs time in proportion
+// to how many are open.
+func Listen(l net.Listener, b Bounds) net.Listener {
+	return &listener{Listener: l, places: places{bounds: b, hosts: map[netip.Prefix]*host{}}}
+}
+
+type listener struct {
+	net.Listener
+	places places
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	inner, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(inner, l.places.bounds.Stall)
+	c.places, c.host = &l.places, hostOf(inner.RemoteAddr())
+	if out := l.places.take(c); out != nil {
+		_ = out.abort()
+		if f := l.places.bounds.OnEvict; f != nil {
+			f(out.host)
+		}
+	}
+	return c, nil
+}
