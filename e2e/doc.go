@@ -14,6 +14,7 @@
 //   - TestLongOutage: ten minutes of a thousand resources that nobody read.
 //   - TestTimeout: scrapes that time out when the page has been sent.
 //   - TestPaused: servers that stand still now and then, whose scrapes may take as long as their interval.
+//   - TestBehindNginx: a server that reads a page through nginx as it is documented.
 //   - TestRestart: a service that is killed and started again.
 //   - TestBackfill: holes that outages left, filled from the metric log.
 //   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.

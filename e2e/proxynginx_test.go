@@ -75,7 +75,13 @@ http {
   map $http_upgrade $connection_upgrade { default Upgrade; '' ''; }
   server {
     listen %s;
-    location / {
+    %s
+  }
+}
+`
+
+// unseen has nginx pass on what comes to it, so that it is seen least.
+const unseen = `location / {
       proxy_pass http://%s;
       proxy_http_version 1.1;
       proxy_request_buffering off; proxy_buffering off;
@@ -86,10 +92,7 @@ http {
       proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Host $http_host;
       proxy_set_header X-Forwarded-Proto $scheme;
-    }
-  }
-}
-`
+    }`
 
 // What passes through windowstat proxy and through nginx, as it is set up to be seen least, is the same; every difference is
 // in the table of docs/proxy.md.
@@ -97,7 +100,7 @@ func TestProxyBesideNginx(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
 	front, _, _ := startWindowstatProxy(t, up.addr)
-	fronts := map[string]string{"proxy": front, "nginx": startNginx(t, up.addr)}
+	fronts := map[string]string{"proxy": front, "nginx": startNginx(t, fmt.Sprintf(unseen, up.addr))}
 	var table strings.Builder
 	table.WriteString("| request or answer | only windowstat proxy | only nginx |\n|---|---|---|\n")
 	same := 0
@@ -322,11 +325,12 @@ func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front
 	return front, page, launch(t, front, "", command, flags...).Process.Pid
 }
 
-func startNginx(t *testing.T, upstream string) (addr string) {
+// startNginx starts one with the configuration of a server.
+func startNginx(t *testing.T, server string) (addr string) {
 	t.Helper()
 	executable, dir := nginx.path(t), t.TempDir()
 	addr = freeAddress(t)
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, nginxConfig, addr, upstream), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, nginxConfig, addr, server), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	launch(t, addr, dir, executable, "-p", dir, "-c", "nginx.conf", "-e", "stderr")

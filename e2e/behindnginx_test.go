@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// TestBehindNginx has a server read a page through nginx as it is documented: what nginx has read is not taken for what the
+// server has.
+func TestBehindNginx(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/seconds.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, documented, ok := strings.Cut(string(page), "```nginx\n")
+	documented, _, closed := strings.Cut(documented, "```")
+	if !ok || !closed {
+		t.Fatal("there is no block for nginx")
+	}
+	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
+	newLedger(p)
+	seconds, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, seconds, seconds.Watch(l))
+
+	addr := startNginx(t, strings.Replace(documented, "http://shop:9719", "http://"+l.Addr().String(), 1))
+	s := startServer(t, "prometheus-3", prometheus3, job{name: "nginx", path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second})
+	until := time.Now().Add(10 * time.Second)
+	p.live(func() bool { return time.Now().Before(until) })
+
+	of := s.counted(p.stats)
+	t.Logf("%v seconds are delivered, %v unconfirmed", of["cursor_delivered_seconds_total"], of["cursor_unconfirmed_seconds_total"])
+	if n := of["cursor_unconfirmed_seconds_total"]; n < 5 || n != of["cursor_delivered_seconds_total"] {
+		t.Error("what a proxy has read is taken for delivered")
+	}
+}
