@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -29,6 +30,37 @@ func TestHistory(t *testing.T) {
 		}
 		if _, ok := r.Second(r.zero + i - 302); ok && (i < 400 || i > 780) {
 			t.Fatalf("at %d: second %d can still be read", i, i-302)
+		}
+	}
+}
+
+// Seconds of the history are the same for readers who come in any order, while others are added and dropped.
+func TestHistoryIsReadInAnyOrder(t *testing.T) {
+	const history = 200
+	r := newRig(t, node.Options{Minute: 2 * time.Second, History: history * time.Second})
+	random := rand.New(rand.NewPCG(5, 2))
+	want := map[int64]node.MetricNode{}
+	for i := range int64(3000) {
+		if at := time.Duration(i) * time.Second; random.IntN(3) > 0 && i%700 > 60 {
+			r.call(at, time.Duration(random.IntN(1000))*ms/1000, false)
+		}
+		r.Seal(time.Duration(i+1) * time.Second)
+		want[i] = r.second(t, i)
+		for range random.IntN(4) {
+			if i%500 < 250 {
+				break // nobody reads for longer than the history is
+			}
+			from := max(i-random.Int64N(history), 0)
+			to := min(from+1+random.Int64N(9), i+1)
+			for _, got := range r.view.AppendSeconds(nil, r.zero+from, r.zero+to) {
+				if got != want[from] {
+					t.Fatalf("at %d: second %d was %+v and is %+v", i, from, want[from], got)
+				}
+				from++
+			}
+			if from != to {
+				t.Fatalf("at %d: there is no second %d", i, from)
+			}
 		}
 	}
 }

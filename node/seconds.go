@@ -116,6 +116,7 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 	}
 	aged := secondOf(r.aged)
 	if from <= aged {
+		r.history.seek(from)
 		r.history.each(from, to, func(i int64, b []byte) bool {
 			f(i, b)
 			return true
