@@ -19,29 +19,39 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		return dst
 	}
 	perSec := v.shape.perSec
-	ms, ts := make([]MetricNode, to-from), make([]atOnce, to-from)
+	base, n := len(dst), int(to-from)
+	dst = slices.Grow(dst, n)
+	ms := dst[base : base+n]
+	clear(ms)
+	var roomTimes [64]atOnce
+	ts := roomTimes[:]
+	if n > len(ts) {
+		ts = make([]atOnce, n)
+	}
 	var room [128]int64
-	slides := counters(room[:], len(ms)*int(perSec))
+	slides := counters(room[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
 		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
 	}
 	if len(leaves) > 1 {
-		most := make([]int64, len(ms))
+		var room [64]int64
+		most := counters(room[:], n)
 		v.sawFrom(from, most)
 		for i := range ms {
 			ms[i].bound(ts[i], most[i])
 		}
 	}
+	dst = dst[:base]
 	for i := known; i < to; i++ {
 		name, ok := v.shape.line.Name(i)
 		if !ok {
 			continue
 		}
-		m := ms[i-from]
+		m := &ms[i-from]
 		m.Start = name
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		dst = append(dst, m)
+		dst = append(dst, *m) // which is where it is, or behind that
 	}
 	return dst
 }

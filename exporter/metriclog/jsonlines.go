@@ -20,7 +20,6 @@ import (
 //	"origins":{"":{"pass":1,…}},"entrances":{"http":{"pass":1,…}}}
 type jsonLines struct {
 	buf     []byte
-	head    []byte // what all lines begin with
 	hist    node.Histogram
 	names   map[string][]byte // as JSON strings
 	untimed bool              // response times are not known
@@ -59,18 +58,16 @@ var jsonQuantiles = []struct {
 	q   float64
 }{{`,"p50_seconds":`, .5}, {`,"p90_seconds":`, .9}, {`,"p99_seconds":`, .99}, {`,"p999_seconds":`, .999}}
 
-func (l *jsonLines) begin(start time.Time) {
-	l.buf = l.buf[:0]
-	l.head = strconv.AppendInt(append(l.head[:0], `{"ts":`...), start.UnixMilli(), 10)
-	l.head = start.AppendFormat(append(l.head, `,"time":"`...), time.RFC3339)
-	l.head = append(l.head, `","resource":`...)
+// appendJSONHead appends what all lines of a second begin with.
+func appendJSONHead(b []byte, start time.Time) []byte {
+	b = strconv.AppendInt(append(b, `{"ts":`...), start.UnixMilli(), 10)
+	b = start.AppendFormat(append(b, `,"time":"`...), time.RFC3339)
+	return append(b, `","resource":`...)
 }
 
-func (l *jsonLines) bytes() []byte { return l.buf }
-
-// add adds the line of a resource; nil is no resource, but a view of several.
-func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) {
-	l.buf = append(append(l.buf, l.head...), l.name(name)...)
+// add appends the line of a resource behind its head; nil is no resource, but a view of several.
+func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) []byte {
+	l.buf = append(b, l.name(name)...)
 	counts := jsonCounts
 	if l.untimed {
 		counts = jsonUntimed
@@ -89,7 +86,8 @@ func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index 
 		l.parts(`,"origins":{`, r.Origins(), index)
 		l.parts(`,"entrances":{`, r.Entrances(), index)
 	}
-	l.buf = append(l.buf, "}\n"...)
+	b, l.buf = append(l.buf, "}\n"...), nil
+	return b
 }
 
 // parts adds the parts of a resource's calls that did anything in the second.
