@@ -92,3 +92,30 @@ func TestHistoryIsSmall(t *testing.T) {
 		t.Logf("%.1f bytes for each second", each)
 	}
 }
+
+// Histograms that have nothing in common add up.
+func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.call(0, ms, false)
+	r.call(5*time.Second, 900*ms, false)
+	r.Seal(10 * time.Second)
+	var short, long node.Histogram
+	if !r.view.Histogram(r.zero, r.zero+1, &short) || !r.view.Histogram(r.zero+5, r.zero+6, &long) {
+		t.Fatal("the histograms are not known")
+	}
+	for name, sum := range map[string][2]*node.Histogram{"short and long": {&short, &long}, "long and short": {&long, &short}} {
+		var h node.Histogram
+		h.Add(sum[0])
+		h.Add(sum[1])
+		if h.Count() != 2 || h.Quantile(.5) > 2*ms || h.Quantile(.99) < 800*ms {
+			t.Errorf("%s: %d, %v, %v", name, h.Count(), h.Quantile(.5), h.Quantile(.99))
+		}
+		if sum[0].Count() != 1 || sum[1].Count() != 1 {
+			t.Errorf("%s: %d and %d", name, sum[0].Count(), sum[1].Count())
+		}
+	}
+	short.Add(&long)
+	if short.Count() != 2 {
+		t.Errorf("there are %d", short.Count())
+	}
+}

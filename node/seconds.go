@@ -83,24 +83,6 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	return s.rings.history.dropped + 1
 }
 
-// records calls f for the records of the sealed seconds with indexes from from to before to, with their histograms.
-// It reports whether all of these seconds are known.
-func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
-	from = max(from, s.since) // before that there was nothing
-	oldest := s.oldest()
-	whole := to <= s.index && (from >= to || from >= oldest)
-	if s.rings == nil {
-		return whole
-	}
-	for i := max(from, oldest); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
-			var rec sealed
-			f(&rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-		}
-	}
-	return whole
-}
-
 // oldest is the first second of the minute window before the open second, or in which the statistic began.
 func (s *Statistic) oldest() int64 {
 	return max(s.since, s.index-int64(s.first.shape.horizon/time.Second))
