@@ -76,7 +76,9 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
 	})
-	idle(to, s.inFlightAfter(to-1))
+	if next < to {
+		idle(to, s.inFlightAfter(to-1))
+	}
 	if s.rings == nil {
 		return from
 	}
