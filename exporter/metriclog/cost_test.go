@@ -85,7 +85,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	for _, c := range []struct {
 		resources, behind int
 		inbound           []collector.Option
-	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.Option{collector.Inbound()}}, {2000, 60, nil}} {
+	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.Option{collector.Inbound()}}, {1000, 900, nil}, {2000, 60, nil}} {
 		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.behind)
 		if c.inbound != nil {
 			name += "/inbound"

@@ -83,12 +83,12 @@ func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.Vi
 	if r != nil {
 		begin := len(l.buf)
 		for name, view := range r.Origins() {
-			l.part(begin, `,"origins":{`, name, view, index)
+			l.part(begin, `,"origins":{`, name, view.Node(), index, v, m)
 		}
 		l.end(begin)
 		begin = len(l.buf)
 		for name, view := range r.Entrances() {
-			l.part(begin, `,"entrances":{`, name, view, index)
+			l.part(begin, `,"entrances":{`, name, view.Node(), index, v, m)
 		}
 		l.end(begin)
 	}
@@ -96,10 +96,17 @@ func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.Vi
 	return b
 }
 
-// part adds a part of a resource's calls that did anything in the second, to an object that begins with a key.
-func (l *jsonLines) part(begin int, key, name string, view collector.View, index int64) {
-	var ok bool
-	if l.node, ok = view.Node().Second(index); !ok || l.node.Idle() {
+// part adds a part of a resource's calls that did anything in the second, to an object that begins with a key. The record of
+// the whole resource is that of its only origin, too.
+func (l *jsonLines) part(begin int, key, name string, part *node.View, index int64, whole *node.View, m *node.MetricNode) {
+	if part != whole {
+		var ok bool
+		if l.node, ok = part.Second(index); !ok {
+			return
+		}
+		m = &l.node
+	}
+	if m.Idle() {
 		return
 	}
 	if len(l.buf) == begin {
@@ -108,7 +115,7 @@ func (l *jsonLines) part(begin int, key, name string, view collector.View, index
 		l.buf = append(l.buf, ',')
 	}
 	l.buf = append(appendString(l.buf, name), ":{"...)
-	l.buf = append(appendColumns(l.buf, jsonParts, &l.node), '}')
+	l.buf = append(appendColumns(l.buf, jsonParts, m), '}')
 }
 
 // end ends an object of parts, if there is one.
