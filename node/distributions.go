@@ -26,7 +26,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 			hs[i].reset(v.shape.layout)
 			continue
 		}
-		hs[i].measure(&sums[i])
+		hs[i].bound(&sums[i])
 	}
 	return known
 }

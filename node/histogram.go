@@ -15,12 +15,13 @@ type Histogram struct {
 	cells    []int64
 	sum      time.Duration
 	min, max time.Duration
+	from, to int // the cells that may not be empty
 }
 
 // Count is the number of response times.
 func (h *Histogram) Count() int64 {
 	var n int64
-	for _, c := range h.cells {
+	for _, c := range h.cells[h.from:h.to] {
 		n = saturate(n, c)
 	}
 	return n
@@ -107,7 +108,8 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 		return h.max
 	}
 	rank := max(int64(math.Ceil(q*float64(count))), 1)
-	for c, n := range h.cells {
+	for c := h.from; c < h.to; c++ {
+		n := h.cells[c]
 		if rank > n {
 			rank -= n
 			continue
@@ -138,6 +140,7 @@ func (h *Histogram) Add(o *Histogram) {
 	more.Complete, more.RTMin, more.RTMax, more.RTSum = o.Count(), o.min, o.max, o.sum
 	all.add(&more)
 	h.measure(&all)
+	h.from, h.to = 0, len(h.cells)
 	for c, n := range o.cells {
 		h.cells[c] = saturate(h.cells[c], n)
 	}
@@ -151,19 +154,17 @@ func (h *Histogram) reset(l *layout) {
 	h.cells = h.cells[:len(l.upper)]
 	clear(h.cells)
 	h.layout, h.sum, h.min, h.max = l, 0, 0, 0
-}
-
-// fill sets the histogram to that of the records that records calls its argument for, and returns what it returns.
-func (h *Histogram) fill(l *layout, records func(func(*sealed, []byte)) bool) bool {
-	h.reset(l)
-	var sum Counts
-	whole := records(func(rec *sealed, cells []byte) {
-		addCells(h.cells, cells)
-		sum.add(&rec.Counts)
-	})
-	h.measure(&sum)
-	return whole
+	h.from, h.to = 0, len(h.cells)
 }
 
 // measure takes from counts of the same calls what the cells do not tell.
 func (h *Histogram) measure(c *Counts) { h.sum, h.min, h.max = c.RTSum, c.RTMin, c.RTMax }
+
+// bound is measure, for counts whose shortest and longest response time are exact, which tells which cells are empty.
+func (h *Histogram) bound(c *Counts) {
+	h.measure(c)
+	h.from, h.to = 0, 0
+	if c.Complete > 0 {
+		h.from, h.to = h.layout.cell(h.min), h.layout.cell(h.max)+1
+	}
+}

@@ -7,13 +7,16 @@ import (
 
 // history keeps the records of seconds that have left the minute ring, without their histograms: one after the other,
 // each with the distance to the second before it and its length. An idle second takes nothing, a busy one some 45 bytes.
-// The oldest are dropped in time. To find a second is to go through those before it, which is how they are read.
+// The oldest are dropped in time. To find a second is to go through those before it, from where the last search ended: so
+// who reads on finds the next one at once.
 type history struct {
 	buf     []byte
 	from    int   // where the oldest record is in buf
 	first   int64 // its second
 	last    int64 // the newest record's second
 	dropped int64 // the latest second whose record was dropped
+	sought  int64 // a second that has a record
+	at      int   // where that is in buf; before from if it was dropped
 }
 
 // add keeps the record of a second after all that are kept.
@@ -21,6 +24,7 @@ func (h *history) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
 	if h.from == len(h.buf) {
 		h.first, h.last = index, index
+		h.sought, h.at = index, h.from
 	}
 	b := binary.AppendUvarint(head[:0], uint64(index-h.last))
 	b = binary.AppendUvarint(b, uint64(len(record)))
@@ -34,7 +38,7 @@ func (h *history) add(index int64, record []byte) {
 		if size > cap(h.buf) {
 			to = slices.Grow([]byte(nil), size)
 		}
-		h.buf, h.from = append(to, kept...), 0
+		h.buf, h.from, h.at = append(to, kept...), 0, h.at-h.from
 	}
 	h.buf = append(append(h.buf, b...), record...)
 }
@@ -63,12 +67,37 @@ func (h *history) entry(at int) (distance int64, record []byte, next int) {
 	return int64(d), h.buf[at : at+int(size)], at + int(size)
 }
 
+// seek notes where the seconds from from on begin, for each.
+func (h *history) seek(from int64) {
+	index, at := h.begin(from)
+	for next := at; next < len(h.buf); {
+		distance, _, after := h.entry(next)
+		if next > at {
+			distance += index
+			if distance > from {
+				break
+			}
+			index, at = distance, next
+		}
+		next = after
+	}
+	h.sought, h.at = index, at
+}
+
+// begin is a record at or before that of the second from, or the oldest, to search from.
+func (h *history) begin(from int64) (index int64, at int) {
+	if h.at >= h.from && h.sought <= from {
+		return h.sought, h.at
+	}
+	return h.first, h.from
+}
+
 // each calls f for the records of the seconds from from to before to, ascending, until it returns false.
 func (h *history) each(from, to int64, f func(index int64, record []byte) bool) {
-	index := h.first
-	for at := h.from; at < len(h.buf); {
+	index, begin := h.begin(from)
+	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)
-		if at > h.from {
+		if at > begin {
 			index += distance
 		}
 		if index >= to || index >= from && !f(index, record) {

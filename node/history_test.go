@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -33,6 +34,37 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// Seconds of the history are the same for readers who come in any order, while others are added and dropped.
+func TestHistoryIsReadInAnyOrder(t *testing.T) {
+	const history = 200
+	r := newRig(t, node.Options{Minute: 2 * time.Second, History: history * time.Second})
+	random := rand.New(rand.NewPCG(5, 2))
+	want := map[int64]node.MetricNode{}
+	for i := range int64(3000) {
+		if at := time.Duration(i) * time.Second; random.IntN(3) > 0 && i%700 > 60 {
+			r.call(at, time.Duration(random.IntN(1000))*ms/1000, false)
+		}
+		r.Seal(time.Duration(i+1) * time.Second)
+		want[i] = r.second(t, i)
+		for range random.IntN(4) {
+			if i%500 < 250 {
+				break // nobody reads for longer than the history is
+			}
+			from := max(i-random.Int64N(history), 0)
+			to := min(from+1+random.Int64N(9), i+1)
+			for _, got := range r.view.AppendSeconds(nil, r.zero+from, r.zero+to) {
+				if got != want[from] {
+					t.Fatalf("at %d: second %d was %+v and is %+v", i, from, want[from], got)
+				}
+				from++
+			}
+			if from != to {
+				t.Fatalf("at %d: there is no second %d", i, from)
+			}
+		}
+	}
+}
+
 // A busy second takes at most 64 bytes in the history.
 func TestHistoryIsSmall(t *testing.T) {
 	const leaves, seconds = 50, 600
@@ -58,5 +90,32 @@ func TestHistoryIsSmall(t *testing.T) {
 		t.Errorf("%.1f bytes for each second", each)
 	} else {
 		t.Logf("%.1f bytes for each second", each)
+	}
+}
+
+// Histograms that have nothing in common add up.
+func TestHistogramsOfShortAndLongCallsAddUp(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.call(0, ms, false)
+	r.call(5*time.Second, 900*ms, false)
+	r.Seal(10 * time.Second)
+	var short, long node.Histogram
+	if !r.view.Histogram(r.zero, r.zero+1, &short) || !r.view.Histogram(r.zero+5, r.zero+6, &long) {
+		t.Fatal("the histograms are not known")
+	}
+	for name, sum := range map[string][2]*node.Histogram{"short and long": {&short, &long}, "long and short": {&long, &short}} {
+		var h node.Histogram
+		h.Add(sum[0])
+		h.Add(sum[1])
+		if h.Count() != 2 || h.Quantile(.5) > 2*ms || h.Quantile(.99) < 800*ms {
+			t.Errorf("%s: %d, %v, %v", name, h.Count(), h.Quantile(.5), h.Quantile(.99))
+		}
+		if sum[0].Count() != 1 || sum[1].Count() != 1 {
+			t.Errorf("%s: %d and %d", name, sum[0].Count(), sum[1].Count())
+		}
+	}
+	short.Add(&long)
+	if short.Count() != 2 {
+		t.Errorf("there are %d", short.Count())
 	}
 }

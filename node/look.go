@@ -213,6 +213,7 @@ func (s *seen) read(from int64, most []int64) {
 		most[s.second-from] = s.most
 	}
 	if s.before.last >= from {
+		s.before.seek(from)
 		s.before.each(from, to, func(i int64, b []byte) bool {
 			n, _ := binary.Uvarint(b)
 			most[i-from] = int64(n)

@@ -19,29 +19,39 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		return dst
 	}
 	perSec := v.shape.perSec
-	ms, ts := make([]MetricNode, to-from), make([]atOnce, to-from)
+	base, n := len(dst), int(to-from)
+	dst = slices.Grow(dst, n)
+	ms := dst[base : base+n]
+	clear(ms)
+	var roomTimes [64]atOnce
+	ts := roomTimes[:]
+	if n > len(ts) {
+		ts = make([]atOnce, n)
+	}
 	var room [128]int64
-	slides := counters(room[:], len(ms)*int(perSec))
+	slides := counters(room[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
 		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
 	}
 	if len(leaves) > 1 {
-		most := make([]int64, len(ms))
+		var room [64]int64
+		most := counters(room[:], n)
 		v.sawFrom(from, most)
 		for i := range ms {
 			ms[i].bound(ts[i], most[i])
 		}
 	}
+	dst = dst[:base]
 	for i := known; i < to; i++ {
 		name, ok := v.shape.line.Name(i)
 		if !ok {
 			continue
 		}
-		m := ms[i-from]
+		m := &ms[i-from]
 		m.Start = name
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		dst = append(dst, m)
+		dst = append(dst, *m) // which is where it is, or behind that
 	}
 	return dst
 }
@@ -66,29 +76,13 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 		ms[i-from].add(&rec, &ts[i-from])
 		next = i + 1
 	})
-	idle(to, s.inFlightAfter(to-1))
+	if next < to {
+		idle(to, s.inFlightAfter(to-1))
+	}
 	if s.rings == nil {
 		return from
 	}
 	return s.rings.history.dropped + 1
-}
-
-// records calls f for the records of the sealed seconds with indexes from from to before to, with their histograms.
-// It reports whether all of these seconds are known.
-func (s *Statistic) records(from, to int64, f func(*sealed, []byte)) bool {
-	from = max(from, s.since) // before that there was nothing
-	oldest := s.oldest()
-	whole := to <= s.index && (from >= to || from >= oldest)
-	if s.rings == nil {
-		return whole
-	}
-	for i := max(from, oldest); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
-			var rec sealed
-			f(&rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-		}
-	}
-	return whole
 }
 
 // oldest is the first second of the minute window before the open second, or in which the statistic began.
@@ -116,6 +110,7 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 	}
 	aged := secondOf(r.aged)
 	if from <= aged {
+		r.history.seek(from)
 		r.history.each(from, to, func(i int64, b []byte) bool {
 			f(i, b)
 			return true

@@ -92,28 +92,45 @@ func (v *View) sawFrom(from int64, most []int64) {
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
 // It reports false if one of them is not sealed, or is from before the minute window; h then has the others.
 func (v *View) Histogram(from, to int64, h *Histogram) bool {
-	return h.fill(v.shape.layout, func(f func(*sealed, []byte)) bool { return v.records(from, to, f) })
-}
-
-// records calls f for the records of the leaves, and reports whether all of these seconds are known.
-func (v *View) records(from, to int64, f func(*sealed, []byte)) bool {
-	open := v.shape.opened()
-	leaves, last := v.known()
-	whole := to <= open.Index && (max(from, v.since) > last || from >= to)
-	to = min(to, open.Index)
-	for _, s := range leaves {
-		whole = s.openRecords(from, to, open.Start, f) && whole
-	}
+	_, whole := v.histogram(from, to, h)
 	return whole
 }
 
-// openRecords is records, where the second that starts at the reading open is open by now.
-func (s *Statistic) openRecords(from, to int64, open leap.Reading, f func(*sealed, []byte)) bool {
+// histogram is Histogram, and sums the counts of the same seconds.
+func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) {
+	h.reset(v.shape.layout)
+	open := v.shape.opened()
+	leaves, last := v.known()
+	whole = to <= open.Index && (max(from, v.since) > last || from >= to)
+	to = min(to, open.Index)
+	for _, s := range leaves {
+		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
+	}
+	h.bound(&sum)
+	return sum, whole
+}
+
+// addHistogram adds the response times in the seconds from from to before to to h, and their counts to sum. The second that
+// starts at the reading open is open by now. It reports whether all of these seconds are known.
+func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram, sum *Counts) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
 	if s.retired {
 		to = min(to, s.index) // nothing happened later
 	}
-	return s.records(from, to, f)
+	from = max(from, s.since) // before that there was nothing
+	oldest := s.oldest()
+	whole := to <= s.index && (from >= to || from >= oldest)
+	if s.rings == nil {
+		return whole
+	}
+	for i := max(from, oldest); i < min(to, s.index); i++ {
+		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
+			var rec sealed
+			addCells(h.cells, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
+			sum.add(&rec.Counts)
+		}
+	}
+	return whole
 }

@@ -1,13 +1,11 @@
 package metriclog
 
 import (
-	"bytes"
-	"encoding/json"
-	"iter"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
@@ -20,10 +18,9 @@ import (
 //	"origins":{"":{"pass":1,…}},"entrances":{"http":{"pass":1,…}}}
 type jsonLines struct {
 	buf     []byte
-	head    []byte // what all lines begin with
 	hist    node.Histogram
-	names   map[string][]byte // as JSON strings
-	untimed bool              // response times are not known
+	node    node.MetricNode // of a part
+	untimed bool            // response times are not known
 }
 
 // jsonColumn is a column with its name as a JSON key.
@@ -59,18 +56,16 @@ var jsonQuantiles = []struct {
 	q   float64
 }{{`,"p50_seconds":`, .5}, {`,"p90_seconds":`, .9}, {`,"p99_seconds":`, .99}, {`,"p999_seconds":`, .999}}
 
-func (l *jsonLines) begin(start time.Time) {
-	l.buf = l.buf[:0]
-	l.head = strconv.AppendInt(append(l.head[:0], `{"ts":`...), start.UnixMilli(), 10)
-	l.head = start.AppendFormat(append(l.head, `,"time":"`...), time.RFC3339)
-	l.head = append(l.head, `","resource":`...)
+// appendJSONHead appends what all lines of a second begin with.
+func appendJSONHead(b []byte, start time.Time) []byte {
+	b = strconv.AppendInt(append(b, `{"ts":`...), start.UnixMilli(), 10)
+	b = start.AppendFormat(append(b, `,"time":"`...), time.RFC3339)
+	return append(b, `","resource":`...)
 }
 
-func (l *jsonLines) bytes() []byte { return l.buf }
-
-// add adds the line of a resource; nil is no resource, but a view of several.
-func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) {
-	l.buf = append(append(l.buf, l.head...), l.name(name)...)
+// add appends the line of a resource behind its head; nil is no resource, but a view of several.
+func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.View, index int64, m *node.MetricNode) []byte {
+	l.buf = appendString(b, name)
 	counts := jsonCounts
 	if l.untimed {
 		counts = jsonUntimed
@@ -80,61 +75,89 @@ func (l *jsonLines) add(name string, r *collector.Resource, v *node.View, index 
 		l.buf = appendColumns(append(l.buf, `,"rt":{`...), jsonTimes, m)
 		if v.Histogram(index, index+1, &l.hist) { // or the Collector does not know it any more
 			for _, q := range jsonQuantiles {
-				l.buf = appendFloat(append(l.buf, q.key...), l.hist.Quantile(q.q).Seconds())
+				l.buf = appendSeconds(append(l.buf, q.key...), l.hist.Quantile(q.q))
 			}
 		}
 		l.buf = append(l.buf, '}')
 	}
 	if r != nil {
-		l.parts(`,"origins":{`, r.Origins(), index)
-		l.parts(`,"entrances":{`, r.Entrances(), index)
+		begin := len(l.buf)
+		for name, view := range r.Origins() {
+			l.part(begin, `,"origins":{`, name, view.Node(), index, v, m)
+		}
+		l.end(begin)
+		begin = len(l.buf)
+		for name, view := range r.Entrances() {
+			l.part(begin, `,"entrances":{`, name, view.Node(), index, v, m)
+		}
+		l.end(begin)
 	}
-	l.buf = append(l.buf, "}\n"...)
+	b, l.buf = append(l.buf, "}\n"...), nil
+	return b
 }
 
-// parts adds the parts of a resource's calls that did anything in the second.
-func (l *jsonLines) parts(key string, views iter.Seq2[string, collector.View], index int64) {
-	before, first := len(l.buf), true
-	l.buf = append(l.buf, key...)
-	for name, view := range views {
-		m, ok := view.Node().Second(index)
-		if !ok || m.Idle() {
-			continue
+// part adds a part of a resource's calls that did anything in the second, to an object that begins with a key. The record of
+// the whole resource is that of its only origin, too.
+func (l *jsonLines) part(begin int, key, name string, part *node.View, index int64, whole *node.View, m *node.MetricNode) {
+	if part != whole {
+		var ok bool
+		if l.node, ok = part.Second(index); !ok {
+			return
 		}
-		if !first {
-			l.buf = append(l.buf, ',')
-		}
-		first = false
-		l.buf = append(append(l.buf, l.name(name)...), ":{"...)
-		l.buf = append(appendColumns(l.buf, jsonParts, &m), '}')
+		m = &l.node
 	}
-	if first {
-		l.buf = l.buf[:before]
+	if m.Idle() {
 		return
 	}
-	l.buf = append(l.buf, '}')
+	if len(l.buf) == begin {
+		l.buf = append(l.buf, key...)
+	} else {
+		l.buf = append(l.buf, ',')
+	}
+	l.buf = append(appendString(l.buf, name), ":{"...)
+	l.buf = append(appendColumns(l.buf, jsonParts, m), '}')
 }
 
-// maxJSONNames bounds the names that are remembered.
-const maxJSONNames = 100_000
-
-// name is a name as a JSON string.
-func (l *jsonLines) name(name string) []byte {
-	b, ok := l.names[name]
-	if !ok {
-		if l.names == nil || len(l.names) >= maxJSONNames {
-			l.names = map[string][]byte{}
-		}
-		var out bytes.Buffer
-		encoder := json.NewEncoder(&out)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(name); err != nil {
-			panic(err) // it is a string
-		}
-		b = bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-		l.names[name] = b
+// end ends an object of parts, if there is one.
+func (l *jsonLines) end(begin int) {
+	if len(l.buf) > begin {
+		l.buf = append(l.buf, '}')
 	}
-	return b
+}
+
+// appendString appends a string as encoding/json writes it without escapes for HTML: what is not UTF-8 as U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	done := 0 // what is appended, or need not be escaped
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[i:]); (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+		}
+		b = append(b, s[done:i]...)
+		if short := strings.IndexByte("\b\f\n\r\t\"\\", c); short >= 0 {
+			b = append(b, '\\', `bfnrt"\`[short])
+		} else if c < ' ' {
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		} else if size == 1 {
+			b = append(b, `\ufffd`...)
+		} else {
+			b = append(b, `\u202`...)
+			b = append(b, hex[s[i+2]&15]) // 8 or 9
+		}
+		i += size
+		done = i
+	}
+	return append(append(b, s[done:]...), '"')
 }
 
 // appendColumns appends keys and values, with commas between them.
@@ -146,12 +169,36 @@ func appendColumns(b []byte, columns []jsonColumn, m *node.MetricNode) []byte {
 		}
 		b = append(b, c.key...)
 		if v := *c.At(m); c.Kind == node.Time || c.Kind == node.CallTime {
-			b = appendFloat(b, time.Duration(v).Seconds())
+			b = appendSeconds(b, time.Duration(v))
 		} else {
 			b = strconv.AppendInt(b, v, 10)
 		}
 	}
 	return b
+}
+
+// appendSeconds appends the seconds of a time that is not negative as encoding/json writes a float64.
+func appendSeconds(b []byte, d time.Duration) []byte {
+	const digits = 1e15 // a float64 has as many, so there is no shorter number that is the same
+	seconds, nanos := d/time.Second, d%time.Second
+	if d != 0 && d < time.Microsecond || d >= digits || float64(d)/1e9 != d.Seconds() {
+		return appendFloat(b, d.Seconds())
+	}
+	b = strconv.AppendInt(b, int64(seconds), 10)
+	if nanos == 0 {
+		return b
+	}
+	var decimals [10]byte
+	last := 0
+	for i := 9; i > 0; i-- {
+		decimals[i] = byte('0' + nanos%10)
+		nanos /= 10
+		if last == 0 && decimals[i] != '0' {
+			last = i
+		}
+	}
+	decimals[0] = '.'
+	return append(b, decimals[:last+1]...)
 }
 
 // appendFloat appends a number as encoding/json writes it: without an exponent unless it is very small.

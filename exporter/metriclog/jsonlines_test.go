@@ -1,12 +1,16 @@
 package metriclog_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
 )
 
 const todayJSON = "shop-metrics.json.2026-01-02"
@@ -125,6 +130,118 @@ func TestJSONLinesAgreeWithTheLog(t *testing.T) {
 	}
 	if len(rows) != 0 {
 		t.Errorf("%d rows have no line", len(rows))
+	}
+}
+
+// naiveJSON is the line of a resource, of which encoding/json writes each name and number; empty for an idle one.
+func naiveJSON(t *testing.T, name string, r *collector.Resource, v *node.View, index int64) string {
+	t.Helper()
+	text := func(x any) string {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(x); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(b.String())
+	}
+	m, ok := v.Second(index)
+	if !ok || m.Idle() {
+		return ""
+	}
+	fields := []string{
+		`"ts":` + text(m.Start.UnixMilli()), `"time":` + text(m.Start.Format(time.RFC3339)), `"resource":` + text(name),
+	}
+	var times []string
+	for _, c := range node.Columns() {
+		switch n := *c.At(&m); c.Kind {
+		case node.Time:
+			times = append(times, text(strings.TrimPrefix(c.Name, "rt_")+"_seconds")+":"+text(time.Duration(n).Seconds()))
+		case node.CallTime:
+			fields = append(fields, text(c.Name)+":"+text(time.Duration(n).Seconds()))
+		default:
+			fields = append(fields, text(c.Name)+":"+text(n))
+		}
+	}
+	var h node.Histogram
+	if v.Histogram(index, index+1, &h) {
+		for _, q := range []string{"50", "90", "99", "999"} {
+			share, _ := strconv.ParseFloat("0."+q, 64)
+			times = append(times, fmt.Sprintf(`"p%s_seconds":%s`, q, text(h.Quantile(share).Seconds())))
+		}
+	}
+	if m.Complete > 0 {
+		fields = append(fields, `"rt":{`+strings.Join(times, ",")+"}")
+	}
+	if r != nil {
+		fields = append(fields, naiveParts("origins", maps.Collect(r.Origins()), index, text)...)
+		fields = append(fields, naiveParts("entrances", maps.Collect(r.Entrances()), index, text)...)
+	}
+	return "{" + strings.Join(fields, ",") + "}\n"
+}
+
+func naiveParts(key string, views map[string]collector.View, index int64, text func(any) string) []string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		if m, ok := views[name].Node().Second(index); ok && !m.Idle() {
+			parts = append(parts, fmt.Sprintf(`%s:{"pass":%d,"block":%d,"complete":%d,"exception":%d}`, text(name), m.Pass, m.Block, m.Complete, m.Exception))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{text(key) + ":{" + strings.Join(parts, ",") + "}"}
+}
+
+// Lines are, byte for byte, as a naive program writes them, also those of seconds that are written minutes after.
+func TestJSONLinesAreThoseOfANaiveProgram(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{JSON: true})
+	random := rand.New(rand.NewPCG(2, 8))
+	names := []string{"a", "GET /π", "\x01\u2028<&>\"\\|", "web", "\xff"}
+	from := r.Seal().Open
+	for i := range 400 {
+		for range random.IntN(20) {
+			o := []collector.Option{collector.Origin(names[random.IntN(5)]), collector.Entrance(names[random.IntN(5)])}
+			if random.IntN(2) == 0 {
+				o = append(o, collector.Inbound())
+			}
+			name := names[random.IntN(5)]
+			if random.IntN(9) == 0 {
+				r.Block(t.Context(), name, "limit", o...)
+				continue
+			}
+			_, e, err := r.Enter(t.Context(), name, o...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.now = r.now.Add(time.Duration(random.Int64N(1 << random.IntN(28)))); random.IntN(50) > 0 {
+				e.Exit(nil)
+			}
+		}
+		r.now = r.now.Truncate(time.Second).Add(time.Second * time.Duration(1+random.IntN(2)))
+		if i%10 == 0 && i < 300 {
+			r.flush(t)
+		}
+	}
+	to := r.Seal().Open
+	var want strings.Builder
+	before := strings.Count(r.read(t, todayJSON), "\n")
+	r.flush(t)
+	for index := from; index < to; index++ {
+		for _, x := range r.Seal().Resources {
+			want.WriteString(naiveJSON(t, x.Name(), x, x.View().Node(), index))
+		}
+		want.WriteString(naiveJSON(t, collector.InboundTotal, nil, r.Inbound().Node(), index))
+	}
+	got := strings.SplitAfter(r.read(t, todayJSON), "\n")[before:]
+	all := strings.SplitAfter(want.String(), "\n")
+	for i := range got {
+		if n := len(all) - len(got) + i; got[i] != all[n] {
+			t.Fatalf("got\n%s\nwant\n%s", got[i], all[n])
+		}
+	}
+	if len(got) < 200 {
+		t.Errorf("%d lines", len(got))
 	}
 }
 

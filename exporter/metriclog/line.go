@@ -21,11 +21,17 @@ func appendHead(b []byte, start time.Time) []byte {
 
 // appendLine appends the row of one resource.
 func appendLine(b, head []byte, resource string, m *node.MetricNode) []byte {
-	b = append(b, head...)
-	b = appendName(b, resource)
-	for _, v := range [...]int64{
-		m.Pass, m.Block, m.Complete, m.Exception, m.AvgRT().Milliseconds(), m.OccupiedPass, m.InFlightMax,
-	} {
+	return appendNode(appendName(append(b, head...), resource), m)
+}
+
+// appendNode appends what is behind the name.
+func appendNode(b []byte, m *node.MetricNode) []byte {
+	return appendCounts(b, m.Pass, m.Block, m.Complete, m.Exception, m.AvgRT().Milliseconds(), m.OccupiedPass, m.InFlightMax)
+}
+
+// appendCounts appends the fields behind the name, and the end of the line.
+func appendCounts(b []byte, counts ...int64) []byte {
+	for _, v := range counts {
 		b = append(b, '|')
 		b = strconv.AppendInt(b, v, 10)
 	}
@@ -90,15 +96,8 @@ type Row struct {
 
 // AppendLine appends the row as a line of the log, with the date in a time zone. The format is in the package comment.
 func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
-	b = appendHead(b, r.Start.In(loc))
-	b = appendName(b, r.Resource)
-	for _, v := range [...]int64{
-		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency,
-	} {
-		b = append(b, '|')
-		b = strconv.AppendInt(b, v, 10)
-	}
-	return append(b, "|0\n"...)
+	return appendCounts(appendName(appendHead(b, r.Start.In(loc)), r.Resource),
+		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency)
 }
 
 // Parse reads a line, with or without its newline. Like Sentinel it accepts lines of older versions, which lack some of the last

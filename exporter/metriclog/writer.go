@@ -26,10 +26,12 @@ type Writer struct {
 
 	mu         sync.Mutex // guards what follows
 	files      *files
-	json       *files // nil without Options.JSON
-	next       int64  // index of the first second to write
-	buf        []byte
-	jsonBuf    jsonLines
+	json       *files            // nil without Options.JSON
+	next       int64             // index of the first second to write
+	seconds    []second          // memory for those that are written next
+	records    []node.MetricNode // of one resource
+	name       []byte            // its name, as in a line
+	jsonLines  jsonLines
 	failing    bool
 	stateFiles []string // names that StateFile returned
 
@@ -55,7 +57,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files(sentinel)}
-	w.jsonBuf.untimed = c.DurationsUnknown()
+	w.jsonLines.untimed = c.DurationsUnknown()
 	w.first = c.Seal().Open
 	w.next = w.first
 	last, err := w.files.resume()
@@ -118,76 +120,54 @@ func (w *Writer) Run(ctx context.Context) error {
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	defer w.forget()
 	m := w.stats.Seal()
 	if skipped := m.Open - maxBehind - w.next; skipped > 0 {
 		w.next += skipped
 		w.stat.lost.Add(skipped)
 	}
-	for ; w.next < m.Open; w.next++ {
-		if err := w.second(w.next, m.Resources); err != nil {
-			w.stat.errors.Add(1)
-			if !w.failing {
-				w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
+	for w.next < m.Open {
+		for i := range w.read(m) {
+			if err := w.write(&w.seconds[i]); err != nil {
+				w.stat.errors.Add(1)
+				if !w.failing {
+					w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
+				}
+				w.failing = true
+				return fmt.Errorf("metriclog: %w", err)
 			}
-			w.failing = true
-			return fmt.Errorf("metriclog: %w", err)
-		}
-		if w.failing {
-			w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
-			w.failing = false
+			w.next++
+			if w.failing {
+				w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
+				w.failing = false
+			}
 		}
 	}
 	return nil
 }
 
-// second writes the rows of one second. The total of inbound calls is the last row of every second with rows, and marks it as
-// complete.
-func (w *Writer) second(index int64, resources []*collector.Resource) error {
-	name, ok := w.stats.Timeline().Name(index)
-	if !ok {
-		return nil // the wall clock was set back; the timeline counts these seconds
+// write writes one second.
+func (w *Writer) write(s *second) error {
+	if !s.named {
+		return nil
 	}
-	start := name.In(w.loc)
-	w.buf = w.buf[:0]
-	w.jsonBuf.begin(start)
-	head := appendHead(nil, start)
-	rows, lost := int64(0), false
-	write := func(name string, r *collector.Resource, v *node.View, always bool) {
-		if index < v.Since() {
-			return
-		}
-		m, ok := v.Second(index)
-		lost = lost || !ok
-		if !ok || m.Idle() && !always {
-			return
-		}
-		rows++
-		w.buf = appendLine(w.buf, head, name, &m)
-		if w.json != nil {
-			w.jsonBuf.add(name, r, v, index, &m)
-		}
-	}
-	for _, r := range resources {
-		write(r.Name(), r, r.View().Node(), w.zeroRows)
-	}
-	write(collector.InboundTotal, nil, w.stats.Inbound().Node(), w.zeroRows || rows > 0)
-	if rows > 0 {
+	if s.rows > 0 {
 		if err := w.relock(); err != nil {
 			return err
 		}
 	}
-	if rows > 0 && name.Unix() <= w.stat.last.Load() {
-		lost, rows = true, 0
+	if s.rows > 0 && s.start.Unix() <= w.stat.last.Load() {
+		s.lost, s.rows = true, 0
 	}
-	if rows > 0 {
-		if err := w.append(start); err != nil {
+	if s.rows > 0 {
+		if err := w.append(s); err != nil {
 			return err
 		}
-		w.stat.last.Store(name.Unix())
+		w.stat.last.Store(s.start.Unix())
 	}
 	w.stat.seconds.Add(1)
-	w.stat.rows.Add(rows)
-	if lost {
+	w.stat.rows.Add(s.rows)
+	if s.lost {
 		w.stat.lost.Add(1)
 	}
 	return nil
@@ -209,11 +189,11 @@ func (w *Writer) relock() error {
 }
 
 // append writes a second to both logs, or to neither.
-func (w *Writer) append(start time.Time) error {
-	if err := w.files.append(start, w.buf); err != nil || w.json == nil {
+func (w *Writer) append(s *second) error {
+	if err := w.files.append(s.start, s.lines); err != nil || w.json == nil {
 		return err
 	}
-	if err := w.json.append(start, w.jsonBuf.bytes()); err != nil {
+	if err := w.json.append(s.start, s.json); err != nil {
 		return errors.Join(err, w.files.undo())
 	}
 	return nil

@@ -1,0 +1,137 @@
+package metriclog_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// late is another log of the same Collector.
+func (r *rig) late(t *testing.T, o metriclog.Options) *rig {
+	t.Helper()
+	o.Dir, o.App, o.Location, o.Logger = t.TempDir(), "shop", time.UTC, slog.New(slog.DiscardHandler)
+	w, err := metriclog.New(r.Collector, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return &rig{Collector: r.Collector, Writer: w, dir: o.Dir}
+}
+
+// weather makes calls for so many seconds, of resources that come and go, with clocks that step, and calls each after each.
+func (r *rig) weather(t *testing.T, seconds int, each func()) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(4, 4))
+	for i := range seconds {
+		for range random.IntN(12) {
+			o := []collector.Option{collector.Origin(fmt.Sprint(random.IntN(3)))}
+			if random.IntN(2) == 0 {
+				o = append(o, collector.Inbound())
+			}
+			_, e, err := r.Enter(t.Context(), fmt.Sprint("r", random.IntN(i/20+2)), o...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.now = r.now.Add(time.Duration(random.IntN(9)) * ms)
+			if random.IntN(30) > 0 {
+				e.Exit(nil)
+			}
+		}
+		r.now = r.now.Truncate(time.Second).Add(time.Second)
+		if random.IntN(30) == 0 {
+			r.now = r.now.Add(time.Duration(random.IntN(5)) * time.Second)
+		}
+		each()
+	}
+}
+
+// A log that is written minutes after the calls is, byte for byte, the one that is written every second.
+func TestLogThatIsBehindIsTheSame(t *testing.T) {
+	for _, zeroRows := range []bool{false, true} {
+		o := metriclog.Options{JSON: true, ZeroRows: zeroRows, MaxFileSize: 100_000, MaxFiles: 100}
+		r := newRig(t, start, o)
+		late := r.late(t, o)
+		n := 0
+		r.weather(t, 400, func() {
+			r.flush(t)
+			if n++; n%150 == 0 {
+				late.flush(t)
+			}
+		})
+		late.flush(t)
+		got, want := late.contents(t), r.contents(t)
+		if len(want) < 5 || len(got) != len(want) {
+			t.Fatalf("%d files, and late %d", len(want), len(got))
+		}
+		for name := range want {
+			if got[name] != want[name] {
+				t.Errorf("zero rows %t: %s differs", zeroRows, name)
+			}
+		}
+		if a, b := r.self(), late.self(); fmt.Sprint(a) != fmt.Sprint(b) || a["metriclog_lost_seconds_total"] != 0 {
+			t.Errorf("%v, and late %v", a, b)
+		}
+		late.checkIndexes(t)
+	}
+}
+
+// contents are the log's files by name, and under one name the lines of JSON, without quantiles: histograms are kept for a
+// minute.
+func (r *rig) contents(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range r.files(t) {
+		if strings.HasPrefix(name, today) {
+			all[name] = r.read(t, name)
+		}
+	}
+	var lines []string
+	for _, name := range r.files(t) {
+		if strings.HasPrefix(name, todayJSON) && !strings.HasSuffix(name, ".idx") {
+			for line := range strings.Lines(r.read(t, name)) {
+				before, after, ok := strings.Cut(line, `,"p50_seconds":`)
+				if ok {
+					_, after, _ = strings.Cut(after, "}")
+					before += "}"
+				}
+				lines = append(lines, before+after)
+			}
+		}
+	}
+	slices.Sort(lines) // files of one day are not sorted by name
+	all["json"] = strings.Join(lines, "")
+	return all
+}
+
+// What is older than the history is lost, and all else has its own second.
+func TestLogThatIsBehindTheHistory(t *testing.T) {
+	r := newRig(t, start, metriclog.Options{})
+	late := r.late(t, metriclog.Options{})
+	r.weather(t, 900, func() { r.flush(t) })
+	late.flush(t)
+	lost := int(late.self()["metriclog_lost_seconds_total"])
+	if lost < 200 || lost > 500 {
+		t.Errorf("%d seconds are lost", lost)
+	}
+	all := map[string]bool{}
+	for line := range strings.Lines(r.read(t, today)) {
+		all[line] = true
+	}
+	complete := 0
+	for line := range strings.Lines(late.read(t, today)) {
+		if !all[line] {
+			t.Fatalf("the log that is on time lacks %s", line)
+		}
+		complete++
+	}
+	if complete < 600 {
+		t.Errorf("%d rows", complete)
+	}
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package metriclog
+
+import (
+	"fmt"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// busy is a Writer for the seconds of a Collector, each with some calls of each resource.
+func busy(b *testing.B, resources, seconds, calls int, o Options, options ...collector.Option) *Writer {
+	b.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{
+		Now: func() time.Time { return now }, Windows: node.Options{History: time.Hour}, MaxResources: resources, MaxLeaves: resources,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.Dir, o.App, o.Location, o.MaxFiles, o.Logger = b.TempDir(), "shop", time.UTC, 1, slog.New(slog.DiscardHandler)
+	w, err := New(c, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = w.Close() })
+	names := make([]string, resources)
+	for i := range names {
+		names[i] = fmt.Sprintf("/api/v1/resource-%05d", i)
+	}
+	for range seconds {
+		for i, name := range names {
+			for n := range calls {
+				_, e, err := c.Enter(b.Context(), name, options...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				now = now.Add(time.Duration((i%7+1)*(n+1)*1319) * time.Nanosecond)
+				e.Exit(nil)
+			}
+		}
+		now = now.Truncate(time.Second).Add(time.Second)
+	}
+	return w
+}
+
+// catchUp measures the processor time of writing all seconds again and again, for each row or, if rows is 0, for all.
+func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
+	b.Helper()
+	b.ReportAllocs()
+	var before, after syscall.Rusage
+	used := func(r *syscall.Rusage) int64 {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, r); err != nil {
+			b.Fatal(err)
+		}
+		return r.Utime.Nano() + r.Stime.Nano()
+	}
+	again := func() {
+		w.next = w.first
+		w.stat.last.Store(0)
+		written := w.stat.rows.Load()
+		if err := w.Flush(); err != nil {
+			b.Fatal(err)
+		}
+		if n := w.stat.rows.Load() - written; n != rows || w.stat.lost.Load() > 0 {
+			b.Fatalf("%d rows, want %d; %d seconds are lost", n, rows, w.stat.lost.Load())
+		}
+	}
+	again()
+	start := used(&before)
+	for b.Loop() {
+		again()
+	}
+	b.ReportMetric(float64(used(&after)-start)/float64(rows)/float64(b.N), unit)
+}
+
+// BenchmarkCatchUp writes a log that is some seconds behind. Calls that are inbound are read twice, for the last row of a
+// second, too.
+func BenchmarkCatchUp(b *testing.B) {
+	for _, c := range []struct {
+		resources, behind int
+		inbound           []collector.Option
+	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.Option{collector.Inbound()}}, {1000, 900, nil}, {2000, 60, nil}} {
+		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.behind)
+		if c.inbound != nil {
+			name += "/inbound"
+		}
+		b.Run(name, func(b *testing.B) {
+			w := busy(b, c.resources, c.behind, 1, Options{}, c.inbound...)
+			catchUp(b, w, int64((c.resources+1)*c.behind), "cpu-ns/row")
+		})
+	}
+}
+
+// BenchmarkSecondWithJSON writes one second to both logs.
+func BenchmarkSecondWithJSON(b *testing.B) {
+	const resources = 10_000
+	for _, c := range []struct {
+		name string
+		o    Options
+	}{{"log", Options{}}, {"both", Options{JSON: true}}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := busy(b, resources, 1, 3, c.o, collector.Inbound())
+			catchUp(b, w, resources+1, "cpu-ns/row")
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package metriclog
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// second is the lines of one second.
+type second struct {
+	start          time.Time // in the log's time zone
+	named          bool      // or else the wall clock was set back; the timeline counts these seconds
+	head, jsonHead []byte    // what all lines begin with
+	lines, json    []byte
+	rows           int64
+	lost           bool // a resource's record is not known any more
+}
+
+// A Writer that is behind reads several seconds at once, so that each resource is looked for once for all of them; at most
+// maxSeconds, and about maxRows rows, which bounds memory and how long a resource is locked.
+const (
+	maxSeconds = 64
+	maxRows    = 1 << 15
+)
+
+// read makes the lines of the next seconds, of one or more.
+func (w *Writer) read(m collector.Moment) []second {
+	n := int(min(m.Open-w.next, maxSeconds, int64(max(maxRows/(len(m.Resources)+1), 1))))
+	if w.failing {
+		n = 1 // which may fail again
+	}
+	for len(w.seconds) < n {
+		s := second{}
+		if len(w.seconds) > 0 { // which is probably as long
+			s.lines, s.json = make([]byte, 0, cap(w.seconds[0].lines)), make([]byte, 0, cap(w.seconds[0].json))
+		}
+		w.seconds = append(w.seconds, s)
+	}
+	seconds := w.seconds[:n]
+	for i := range seconds {
+		s := &seconds[i]
+		name, ok := w.stats.Timeline().Name(w.next + int64(i))
+		s.start, s.named, s.rows, s.lost = name.In(w.loc), ok, 0, false
+		s.lines, s.json = s.lines[:0], s.json[:0]
+		s.head = appendHead(s.head[:0], s.start)
+		if w.json != nil {
+			s.jsonHead = appendJSONHead(s.jsonHead[:0], s.start)
+		}
+	}
+	for _, r := range m.Resources {
+		w.add(seconds, r.Name(), r, r.View().Node())
+	}
+	w.add(seconds, collector.InboundTotal, nil, w.stats.Inbound().Node())
+	return seconds
+}
+
+// add adds the lines of a resource; nil is the total of inbound calls, the last row of every second with rows, which marks it
+// as complete.
+func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *node.View) {
+	w.records = v.AppendSeconds(w.records[:0], w.next, w.next+int64(len(seconds)))
+	w.name = appendName(w.name[:0], name)
+	records := w.records
+	for i := range seconds {
+		s, index := &seconds[i], w.next+int64(i)
+		if !s.named || index < v.Since() {
+			continue
+		}
+		if len(records) == 0 || !records[0].Start.Equal(s.start) {
+			s.lost = true
+			continue
+		}
+		m := &records[0]
+		records = records[1:]
+		if m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
+			continue
+		}
+		s.rows++
+		s.lines = appendNode(append(append(s.lines, s.head...), w.name...), m)
+		if w.json != nil {
+			s.json = w.jsonLines.add(append(s.json, s.jsonHead...), name, r, v, index, m)
+		}
+	}
+}
+
+// forget frees the memory for all seconds but one.
+func (w *Writer) forget() {
+	if len(w.seconds) > 1 {
+		w.seconds = []second{w.seconds[0]}
+	}
+}
