@@ -14,7 +14,16 @@ type values map[string]map[int64]float64
 // there are no others, but for those from the second end on, which are not looked at. It returns how many samples there are.
 func checkSamples(t *testing.T, s *server, selector string, want values, end int64) (n int) {
 	t.Helper()
-	var wrong []string
+	n, wrong := compareSamples(t, s, selector, want, end)
+	if len(wrong) > 0 {
+		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
+	}
+	return n
+}
+
+// compareSamples is what [checkSamples] finds.
+func compareSamples(t *testing.T, s *server, selector string, want values, end int64) (n int, wrong []string) {
+	t.Helper()
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	held := map[string]bool{}
 	for _, x := range s.query(t, selector) {
@@ -52,10 +61,7 @@ func checkSamples(t *testing.T, s *server, selector string, want values, end int
 			complain("%s is missing", resource)
 		}
 	}
-	if len(wrong) > 0 {
-		t.Errorf("%s: %s is wrong in %d places:\n%s", s.name, selector, len(wrong), strings.Join(wrong[:min(len(wrong), 10)], "\n"))
-	}
-	return n
+	return n, wrong
 }
 
 // show has VictoriaMetrics show all that it has taken so far. By itself it does within some seconds, and not in the

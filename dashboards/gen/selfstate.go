@@ -38,9 +38,10 @@ func (b *board) selfClock() {
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
 			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})),
-		trouble(head{38, "Trouble of the sampler", "none", "Seconds, in a second, without a sampling, because it failed or took too long; and samplings that failed, in part at least."},
+		trouble(head{38, "Trouble of the sampler", "none", "Seconds, in a second, without a sampling, because it failed or took too long; samplings that failed, in part at least; and those that were late, whose seconds may have some of the next one."},
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
-			query{legend: "failed", expr: sum("sampler_errors_total")}),
+			query{legend: "failed", expr: sum("sampler_errors_total")},
+			query{legend: "late", expr: sum("sampler_late_total")}),
 	)
 	b.row("Build")
 	b.add(

@@ -224,14 +224,18 @@ func TestSamplerInTrouble(t *testing.T) {
 	*s.now = s.now.Truncate(time.Second)
 	second(registry.Gather)
 	second(registry.Gather)
-	if got, want := s.lines(""), "x_total 1 45000\nx_total 1 50000\nx_total 1 54000\n"; got != want {
+	second(func() ([]*dto.MetricFamily, error) { // it takes a while
+		*s.now = s.now.Add(101 * ms)
+		return registry.Gather()
+	})
+	if got, want := s.lines(""), "x_total 1 45000\nx_total 1 50000\nx_total 1 54000\nx_total 1 55000\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	n := map[string]float64{}
 	for _, m := range s.stats.Metrics() {
 		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
 	}
-	if n["sampler_errors_total"] != 3 || n["sampler_missed_seconds_total"] != 4 {
+	if n["sampler_errors_total"] != 3 || n["sampler_missed_seconds_total"] != 4 || n["sampler_late_total"] != 1 {
 		t.Errorf("%v", n)
 	}
 }

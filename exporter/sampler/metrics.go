@@ -25,6 +25,10 @@ func (s *Sampler) metrics() []collector.Metric {
 			Value: read(func() float64 { return float64(s.missed) }),
 		},
 		{
+			Name: "sampler_late_total", Help: "Samplings that had ended only more than a tenth of a second after their second: what was counted meanwhile may be in it.",
+			Value: read(func() float64 { return float64(s.late) }),
+		},
+		{
 			Name:  "sampler_left_out_series",
 			Help:  "Series left out of the last sampling: too many, with names that not every server takes, or of a metric that has changed its type.",
 			Value: read(func() float64 { return float64(s.left) }),

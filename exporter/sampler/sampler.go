@@ -53,7 +53,8 @@ type Options struct {
 // is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, about a
 // millisecond for a thousand series.
 //
-// Limitations: gathering begins some microseconds after the end of the second. If it fails, or takes longer than a second, the
+// Limitations: gathering begins some microseconds after the end of the second, and what is counted until then, or while it lasts,
+// may be in that second; sampler_late_total counts those that took longer, on a machine that stands still, say. If it fails, or takes longer than a second, the
 // seconds concerned have no samples, because an increase over several seconds belongs to none of them; the first second of a
 // counter that appears meanwhile is one of these. A counter that had counted before it was registered shows all that in its
 // first second. One that is removed and created again within a second shows only what it then has more than it had. Created
@@ -78,6 +79,7 @@ type Sampler struct {
 	failing  bool
 	errors   int64 // gatherings that failed
 	missed   int64 // seconds without a gathering
+	late     int64 // gatherings that ended later than soon
 	left     int64 // series left out of the last gathering
 }
 
@@ -146,7 +148,9 @@ func (s *Sampler) Sample(ctx context.Context) {
 	line := s.stats.Timeline()
 	second, began := line.At(line.Now()).Index-1, time.Now()
 	families, err := gather(ctx, s.opts.Gatherer)
-	late := line.At(line.Now()).Index-1 > second // it is unknown which second the values belong to
+	now := line.Now()
+	at := line.At(now)
+	late := at.Index-1 > second // it is unknown which second the values belong to
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -172,6 +176,9 @@ func (s *Sampler) Sample(ctx context.Context) {
 	if late {
 		return
 	}
+	if now.Sub(at.Start) > soon {
+		s.late++
+	}
 	s.missed += second - s.last - 1
 	s.last = second
 	if err != nil && len(families) == 0 {
@@ -194,6 +201,9 @@ func (s *Sampler) keep(second int64, began time.Time, families []*dto.MetricFami
 func latest(before, unset, now time.Time) time.Time {
 	return slices.MaxFunc([]time.Time{before, unset, now}, time.Time.Compare)
 }
+
+// soon is how long after the end of a second it should have been gathered.
+const soon = 100 * time.Millisecond
 
 // never is a second that precedes all others.
 const never = math.MinInt64 / 2
