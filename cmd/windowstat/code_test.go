@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -86,12 +85,7 @@ func TestProxyCodes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	page, metrics := p.find(t, `metrics +(http\S+)`), ""
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, metrics = get(t, page); strings.Contains(metrics, "windowstat_inbound_in_flight 0\n") {
-			break // the proxy has closed the upgraded connections
-		}
-	}
+	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
 	for code, n := range got {
 		if line := fmt.Sprintf("windowstat_inbound_complete_total{code=%q} %d\n", code, n); !strings.Contains(metrics, line) {
 			t.Errorf("no %q on the page", line)

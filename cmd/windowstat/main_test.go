@@ -90,6 +90,20 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// settled is the metrics page of a proxy when no call is in flight any more: a client has its answer a moment before that is
+// counted.
+func settled(t *testing.T, page string) (metrics string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, metrics = get(t, page); strings.Contains(metrics, "windowstat_inbound_in_flight 0\n") {
+			return metrics
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("there are calls in flight")
+		}
+	}
+}
+
 const anyPort = "--web.listen-address=127.0.0.1:0"
 
 func TestDemo(t *testing.T) {
@@ -206,7 +220,7 @@ func TestProxy(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	_, metrics := get(t, p2.find(t, `metrics +(http\S+)`))
+	metrics := settled(t, p2.find(t, `metrics +(http\S+)`))
 	for resource, want := range map[string]struct {
 		exceptions int
 		code       string
@@ -227,7 +241,7 @@ func TestProxy(t *testing.T) {
 			get(t, front+"/"+[]string{"x", "x/y", "x/y/z", "x/y/z/z"}[i%4]+strings.Repeat("y", i))
 		}
 	}
-	_, metrics = get(t, page)
+	metrics = settled(t, page)
 	if n := strings.Count(metrics, "windowstat_pass_total{"); n != 7 {
 		t.Errorf("%d resources", n)
 	}
@@ -286,7 +300,7 @@ func TestProxyLimits(t *testing.T) {
 	if got["human200"] != 50 || got["bot429"] == 0 || got["bot200"]+got["bot429"] != 50 {
 		t.Errorf("answers %v", got)
 	}
-	_, metrics := get(t, page)
+	metrics := settled(t, page)
 	for _, line := range []string{
 		fmt.Sprintf(`windowstat_pass_total{origin="bot",resource="GET /a"} %d`, got["bot200"]),
 		fmt.Sprintf(`windowstat_block_total{origin="bot",resource="GET /a"} %d`, got["bot429"]),
@@ -322,7 +336,7 @@ func TestProxyUpstreamDown(t *testing.T) {
 	if status, _ := get(t, front+"/a"); status != http.StatusBadGateway {
 		t.Errorf("status %d", status)
 	}
-	_, metrics := get(t, p.find(t, `metrics +(http\S+)`))
+	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
 	if !strings.Contains(metrics, `windowstat_exception_total{resource="GET /a"} 1`+"\n") {
 		t.Error("not counted as an exception")
 	}

@@ -311,7 +311,7 @@ func TestProxyHalfSentBody(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("the upstream's connection stays open")
 	}
-	_, metrics := get(t, p.find(t, `metrics +(http\S+)`))
+	metrics := settled(t, p.find(t, `metrics +(http\S+)`))
 	if !strings.Contains(metrics, `windowstat_exception_total{resource="POST /u"} 0`+"\n") {
 		t.Error("counted as an exception")
 	}
