@@ -16,6 +16,9 @@ func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
 	}
+	if r, ok := c.byName.Load(name); ok {
+		return r.(*Resource).asked(true)
+	}
 	return c.resourceFor(name, true)
 }
 
