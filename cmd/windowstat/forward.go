@@ -50,8 +50,7 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
 func (p proxy) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
-	from, trusted := p.trusted(r.In)
-	if !trusted {
+	if !clienthost.In(p.bounds.Proxies, r.In.RemoteAddr) {
 		for name := range out {
 			if strings.HasPrefix(name, "X-Forwarded-") {
 				delete(out, name)
@@ -69,24 +68,17 @@ func (p proxy) forwarded(r *httputil.ProxyRequest) {
 	address, _, _ := net.SplitHostPort(r.In.RemoteAddr)
 	grow(out, in, "X-Forwarded-For", address)
 	if len(in["Forwarded"]) > 0 {
-		if from.Is6() {
-			address = `"[` + from.String() + `]"`
+		if from, _ := netip.ParseAddr(address); from.Unmap().Is6() {
+			address = `"[` + from.WithZone("").String() + `]"`
 		}
 		grow(out, in, "Forwarded", "for="+address)
 	}
 }
 
-// trusted returns the address that a request comes from, and whether that is a trusted proxy's.
-func (p proxy) trusted(r *http.Request) (from netip.Addr, is bool) {
-	remote, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is in no network
-	from = remote.Addr().Unmap().WithZone("")
-	return from, slices.ContainsFunc(p.bounds.Proxies, func(n netip.Prefix) bool { return n.Contains(from) })
-}
-
 // client is the host of a request's client. A trusted proxy that does not say for whom it asks is nobody's host.
 func (p proxy) client(r *http.Request) string {
 	host := clienthost.Of(r, p.bounds.Proxies)
-	if _, trusted := p.trusted(r); trusted && host == clienthost.OfAddress(r.RemoteAddr) {
+	if clienthost.In(p.bounds.Proxies, r.RemoteAddr) && host == clienthost.OfAddress(r.RemoteAddr) {
 		return ""
 	}
 	return host

@@ -12,9 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/internal/bare"
 )
 
 func proxyCommand() *cli.Command {
@@ -121,7 +121,7 @@ func parseUpstream(s string) (*url.URL, error) {
 		return nil, errors.New("is required: the URL of the service, such as http://127.0.0.1:8000")
 	}
 	u, err := url.Parse(s)
-	s = top.Bare(s) // in messages
+	s = bare.URL(s) // in messages
 	if err != nil {
 		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
 	}

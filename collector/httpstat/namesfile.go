@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
+
+	"github.com/windowstat/windowstat/internal/statefile"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -25,7 +26,7 @@ const maxSaved = 64 << 20
 
 // Save writes the earned names to a file, for [Names.Load]: aside first, so that the file is the old one or the new one
 // whatever happens.
-func (n *Names) Save(path string) (err error) {
+func (n *Names) Save(path string) error {
 	n.saving.Lock()
 	defer n.saving.Unlock()
 	n.mu.Lock()
@@ -34,27 +35,7 @@ func (n *Names) Save(path string) (err error) {
 		list = append(list, savedName{x.name, x.calls, x.last})
 	}
 	n.mu.Unlock()
-	b, err := json.MarshalIndent(list, "", "\t")
-	if err != nil {
-		return err
-	}
-	aside := path + ".new"
-	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(aside, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(aside))
-	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = dir.Sync() // not all systems can
-		_ = dir.Close()
-	}
-	return nil
+	return statefile.Replace(path, list)
 }
 
 // Load remembers the names that were saved, as ones that are not in use. No file is none. One that cannot be read is

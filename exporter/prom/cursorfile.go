@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // position is the position of a scraper in the file.
@@ -26,7 +27,7 @@ func (s *Seconds) save(x *cursor, next int64) {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	x.saved = next // guarded by saving
-	if err := replaceFile(s.positions, s.cursors.positions()); err != nil {
+	if err := statefile.Replace(s.positions, s.cursors.positions()); err != nil {
 		s.saveErrors.Add(1)
 	}
 }
@@ -38,24 +39,6 @@ func (s *Seconds) unix(index int64) (int64, bool) {
 	}
 	name, ok := s.stats.Timeline().Name(index)
 	return name.Unix(), ok
-}
-
-// replaceFile writes v as JSON to a new file, and renames it when it is on the disk: after a power cut the file is the old one or
-// the new one.
-func replaceFile(path string, v any) (err error) {
-	b, err := json.MarshalIndent(v, "", "\t")
-	if err != nil {
-		return err
-	}
-	f, err := os.Create(path + ".new")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // restore reads the positions that an earlier process saved. A file that cannot be read costs the positions that it held: it is

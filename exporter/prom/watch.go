@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // Watch returns a listener whose connections record how they were closed. A cursor needs that to send responses again that
@@ -73,8 +74,7 @@ func (p proxies) has(r *http.Request) bool {
 			return true
 		}
 	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(from.Addr().Unmap().WithZone("")) })
+	return clienthost.In(p, r.RemoteAddr)
 }
 
 // conn is a connection that records what became of it after a response. Its methods accept a nil conn where a request may have

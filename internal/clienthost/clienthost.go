@@ -15,11 +15,8 @@ func Of(r *http.Request, proxies []netip.Prefix) string {
 	if !from.IsValid() {
 		return r.RemoteAddr // a Unix socket
 	}
-	trusted := func(a netip.Addr) bool {
-		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
 	chain := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for i := len(chain) - 1; i >= 0 && trusted(from); i-- { // each proxy adds whom it saw
+	for i := len(chain) - 1; i >= 0 && has(proxies, from); i-- { // each proxy adds whom it saw
 		before := parse(strings.TrimSpace(chain[i]))
 		if !before.IsValid() {
 			break
@@ -36,6 +33,13 @@ func OfAddress(address string) string {
 		return network(a)
 	}
 	return address
+}
+
+// In reports whether an address, which may have a port, is in one of the networks.
+func In(networks []netip.Prefix, address string) bool { return has(networks, parse(address)) }
+
+func has(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // parse reads an address with or without a port; the zero Addr is none.

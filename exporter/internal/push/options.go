@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/windowstat/windowstat/internal/bare"
+
 	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
@@ -81,9 +83,9 @@ func (o *Options) check(c *collector.Collector) error {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
-		wrong("URL %q: %w", bareURL(o.URL), errors.Unwrap(err))
+		wrong("URL %q: %w", bare.URL(o.URL), errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		wrong("URL %q is not http:// or https:// with a host", bareURL(o.URL))
+		wrong("URL %q is not http:// or https:// with a host", bare.URL(o.URL))
 	case u.User != nil:
 		wrong("URL has user information; set it in Client")
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windowstat/windowstat/internal/bare"
+
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/leap"
@@ -131,14 +133,14 @@ func (p *Pusher) abandon(end int64) (err error) {
 	rest := p.batch.requests
 	if len(rest) > 0 && rest[0].mayHave {
 		p.total.unconfirmed += int64(rest[0].samples)
-		err = fmt.Errorf("whether %d samples arrived at %s is unknown", rest[0].samples, bareURL(p.opts.URL))
+		err = fmt.Errorf("whether %d samples arrived at %s is unknown", rest[0].samples, bare.URL(p.opts.URL))
 		if len(rest) == 1 {
 			p.settle()
 		}
 	}
 	if left := end - p.next; left > 0 {
 		p.total.lost += left
-		lost := fmt.Errorf("%d seconds could not be sent to %s in %v", left, bareURL(p.opts.URL), p.opts.Drain)
+		lost := fmt.Errorf("%d seconds could not be sent to %s in %v", left, bare.URL(p.opts.URL), p.opts.Drain)
 		if err != nil {
 			lost = fmt.Errorf("%w; %w", lost, err)
 		}

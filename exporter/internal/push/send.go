@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windowstat/windowstat/internal/bare"
+
 	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/exporter/internal/version"
@@ -117,7 +119,7 @@ func (p *sender) succeed(r *request) {
 	p.total.failing = false
 	if p.told {
 		p.told = false
-		p.opts.Logger.Info("pushing works again", "url", bareURL(p.opts.URL), "lost_seconds", p.total.lost)
+		p.opts.Logger.Info("pushing works again", "url", bare.URL(p.opts.URL), "lost_seconds", p.total.lost)
 	}
 }
 
@@ -125,7 +127,7 @@ func (p *sender) succeed(r *request) {
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.total.failing && p.log("cannot push; retrying", "err", bareError(err)) {
+	if !p.total.failing && p.log("cannot push; retrying", "err", bare.Error(err)) {
 		p.told = true
 	}
 	p.total.failing = true
@@ -136,7 +138,7 @@ func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.refused += int64(r.samples)
-	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", bareError(err))
+	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", bare.Error(err))
 }
 
 // doubt counts and logs a request that the server may have, and that is not sent again.
@@ -144,7 +146,7 @@ func (p *sender) doubt(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.unconfirmed += int64(r.samples)
-	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", bareError(err))
+	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", bare.Error(err))
 }
 
 // log logs a message at most once a minute, and reports whether it did.
@@ -153,6 +155,6 @@ func (p *sender) log(message string, args ...any) bool {
 		return false
 	}
 	p.logged[message] = time.Now()
-	p.opts.Logger.Error(message, append([]any{"url", bareURL(p.opts.URL)}, args...)...)
+	p.opts.Logger.Error(message, append([]any{"url", bare.URL(p.opts.URL)}, args...)...)
 	return true
 }

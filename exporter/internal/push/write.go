@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windowstat/windowstat/internal/bare"
+
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -104,7 +106,7 @@ func (x *batchWriter) flush() {
 	if x.deliver(ctx, &x.request) {
 		return
 	}
-	x.failed = fmt.Errorf("%s: %w", bareURL(x.opts.URL), errors.Join(x.ctx.Err(), bareError(x.lastErr)))
+	x.failed = fmt.Errorf("%s: %w", bare.URL(x.opts.URL), errors.Join(x.ctx.Err(), bare.Error(x.lastErr)))
 	if !x.mayHave {
 		x.result.Left += int64(x.samples)
 		return

@@ -11,9 +11,10 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/bare"
 
 	"github.com/prometheus/common/config"
 
@@ -44,14 +45,9 @@ func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	return &Endpoint{base, client}, nil
 }
 
-// Bare returns a URL, which may be malformed, without what may be secret: user, query and fragment. Messages have no other.
-func Bare(url string) string { return secret.ReplaceAllString(url, "$1") }
-
-var secret = regexp.MustCompile(`(?s)(//)[^?#]*@|[?#].*`)
-
 func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	raw = Bare(raw) // in messages
+	raw = bare.URL(raw) // in messages
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {

@@ -1,4 +1,4 @@
-package push
+package bare
 
 import (
 	"errors"
@@ -19,20 +19,20 @@ func TestBareURLs(t *testing.T) {
 		"http://hu sh:x%zz@a:b/?x=hush\nhu": "http://a:b/",
 		"":                                  "",
 	} {
-		if got := bareURL(given); got != want {
+		if got := URL(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}
 	inner := errors.New("connection refused")
 	token := &url.Error{Op: "Post", URL: "http://auth/token?secret=hush", Err: inner}
-	err := bareError(fmt.Errorf("again: %w", &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: fmt.Errorf("oauth2: %w", token)}))
+	err := Error(fmt.Errorf("again: %w", &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: fmt.Errorf("oauth2: %w", token)}))
 	if s := err.Error(); strings.Contains(s, "hush") || s != `again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused` {
 		t.Error(s)
 	}
 	if !errors.Is(err, inner) {
 		t.Error("the cause is lost")
 	}
-	if plain := bareError(inner); plain != inner || bareError(nil) != nil { //nolint:errorlint // the very same
+	if plain := Error(inner); plain != inner || Error(nil) != nil { //nolint:errorlint // the very same
 		t.Error(plain)
 	}
 }

@@ -1,0 +1,34 @@
+// Package statefile writes the small files in which a process keeps what its successor should know.
+package statefile
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes v as JSON to a new file beside path, and renames it when it is on the disk: after a power cut the file is the
+// old one or the new one. Two at a time must not replace one file.
+func Replace(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "\t")
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync() // not all systems can
+		_ = dir.Close()
+	}
+	return nil
+}
