@@ -258,6 +258,9 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	resources, _ := c.all()
 	for _, r := range resources {
 		own := rules.forName(r.name)
+		if len(own) == 0 && r.gate.Load() == nil && !r.shared.Load() {
+			continue // it had none, and gets none
+		}
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
