@@ -25,18 +25,16 @@ func RulesOf(r *Resource) (list []Limit) {
 	return list
 }
 
-// RulesOfName is the rules of a name that another resource counts; false if it has none of its own, or no call came since
-// limits were set.
-func RulesOfName(c *Collector, name string) ([]Limit, bool) {
+// RulesOfName is the rules of a name that another resource counts.
+func RulesOfName(c *Collector, name string) []Limit {
 	n := c.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.byName[name]
 	if m == nil {
-		return nil, false
+		return nil
 	}
-	list := m.limits()
-	return list, m.slot.age == n.age
+	return m.limits()
 }
 
 func (m *limiter) limits() (list []Limit) {
