@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +103,9 @@ func (s *Service) call(at time.Time, k int) error {
 	return nil
 }
 
+// Call makes a call of each leaf, at this moment.
+func (s *Service) Call() error { return s.call(s.now(), 0) }
+
 // Skip lets some time go by without a call.
 func (s *Service) Skip(d time.Duration) { s.at.Add(int64(d)) }
 
@@ -119,6 +123,16 @@ func (s *Service) now() time.Time {
 		return time.Unix(0, live+int64(Now()))
 	}
 	return time.Unix(0, s.at.Load())
+}
+
+// metric is how to read a metric without labels, or with one series, that windowstat has about itself.
+func (s *Service) metric(name string) func() (v float64) {
+	all := s.Collector.Metrics()
+	m := &all[slices.IndexFunc(all, func(m collector.Metric) bool { return m.Name == name })]
+	return func() (v float64) {
+		m.Each(func(x float64, _ ...string) { v = x })
+		return v
+	}
 }
 
 // Took calls f with every response time of resource i.
