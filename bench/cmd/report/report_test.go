@@ -36,7 +36,7 @@ BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140
 
 func TestReport(t *testing.T) {
 	var out strings.Builder
-	if err := run(strings.NewReader(output), &out, "make it", false); err != nil {
+	if err := run(strings.NewReader(output), nil, &out, "make it", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -83,7 +83,7 @@ BenchmarkReplay/goaccess-2 	 1	 28000000000 ns/op	 24000000000 cpu-ns/op	 35714 
 BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50-ns	 400.0 p99-ns	 5000 p99.9-ns	 10000 p99.99-ns	 10 scrapes/s
 `
 	var out strings.Builder
-	if err := run(strings.NewReader(output), &out, "", true); err != nil {
+	if err := run(strings.NewReader(output), nil, &out, "", true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -111,7 +111,7 @@ BenchmarkStorm/1/windowstat-pages-2 	 1	 1000 calls/s	 3000000 max-ns	 210.0 p50
 
 func TestReportRefusesWhatIsNoOutput(t *testing.T) {
 	for _, in := range []string{"", "PASS\n", "BenchmarkCall/windowstat-2 100 many ns/op\n"} {
-		if err := run(strings.NewReader(in), &strings.Builder{}, "", false); err == nil {
+		if err := run(strings.NewReader(in), nil, &strings.Builder{}, "", false); err == nil {
 			t.Errorf("a report was made from %q", in)
 		}
 	}
