@@ -38,8 +38,8 @@ are no response times.
 
 With --follow one file is read as it grows, from its end on and through rotation, and its calls are served like those of
 a service, a second more than the tolerance behind the present. With --metric-log.dir it goes on where the log ends, as
-far as the file reaches back, and counts nothing twice. A log that is truncated and grows beyond its old size within
-0.2s, and lines that a server keeps for longer than the tolerance, are lost.`,
+far as the file reaches back, and counts nothing twice. Of a log that is truncated, the rest is read from its
+copy. Lines written between the two, and lines that a server keeps for longer than the tolerance, are lost.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
@@ -101,6 +101,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		errs = append(errs, fmt.Errorf("--follow follows one file, not %d", c.NArg()))
 	}
 	o := &r.options
+	o.Watch = replay.Watch
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))
@@ -274,6 +275,8 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Outliers, "far ahead of the lines around them, and are not counted")
 	line(r.Unearned, "for unmatched, because no call of their name had succeeded")
 	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
+	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
+	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
 	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))

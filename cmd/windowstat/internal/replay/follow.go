@@ -33,7 +33,7 @@ const ingestDelay = time.Second
 // yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
 	f := &Follower{Clock: &Clock{}, run: newRun(o)}
-	if err := errors.Join(f.run.earnNames(), f.open(o.Files[0], after.IsZero())); err != nil {
+	if err := errors.Join(f.run.earnNames(), f.open(o.Files[0], after)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	f.Timed = f.source.timed || f.source.first == 0 && f.source.format.HasDuration()
@@ -50,10 +50,15 @@ func NewFollower(o Options, after time.Time) (*Follower, error) {
 
 // open decides where reading begins, once and before anything else looks at the log: what appears between this and Run is
 // new.
-func (f *Follower) open(name string, atEnd bool) (err error) {
+func (f *Follower) open(name string, after time.Time) (err error) {
 	if name != "-" {
-		if f.tail, err = newTail(name, atEnd); err != nil {
+		if f.tail, err = newTail(name, after); err != nil {
 			return err
+		}
+		if watch := f.run.Watch; watch != nil {
+			if changed, end, err := watch(name); err == nil {
+				f.tail.changed, f.tail.unwatch = changed, end
+			}
 		}
 	}
 	o := &f.run.Options
@@ -131,6 +136,10 @@ func (f *Follower) take(p *lineParser, x block) error {
 		b.lines, b.malformed, b.examples = int64(n), 0, nil // the previous process has reported them
 	}
 	f.run.batch(f.source, &b)
+	f.run.Cut += x.cut
+	if x.truncated {
+		f.run.Truncated++
+	}
 	for i := range b.items {
 		if b.items[i].stamp > f.run.present {
 			f.run.Future++

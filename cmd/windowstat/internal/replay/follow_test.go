@@ -208,7 +208,7 @@ func TestFollowStdin(t *testing.T) {
 		s := newSite(t, dir, true, f)
 		s.options.Files, s.options.Stdin = []string{"-"}, r
 		go func() {
-			tail, err := newTail(s.path, false)
+			tail, err := newTail(s.path, time.Unix(1, 0))
 			if err != nil {
 				t.Error(err)
 				return

@@ -19,6 +19,9 @@ type block struct {
 	data []byte
 	long int       // lines before it that were too long, and skipped
 	upTo time.Time // of a log that grows: all lines written before were returned
+
+	truncated bool  // the log was truncated behind it
+	cut       int64 // bytes that were there then, and could not be read any more
 }
 
 // blocks reads a log block by block, each into a new buffer if free has none.

@@ -21,6 +21,7 @@ type input struct {
 	again  bool  // it can be opened again
 	packed bool
 	read   *atomic.Int64
+	seek   func(offset int64) error // nil if it is packed, or no regular file
 	close  func() error
 }
 
@@ -75,6 +76,13 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 		}
 	default:
 		in.Reader = buffered
+		if file, ok := raw.(*os.File); ok && in.again {
+			in.seek = func(offset int64) error {
+				_, err := file.Seek(offset, io.SeekStart)
+				buffered.Reset(counting{raw, read})
+				return err
+			}
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), in.close())

@@ -32,6 +32,8 @@ type Report struct {
 	Outliers  int64       // far ahead of the lines around them: not counted
 	Clipped   int64       // of calls that began in a second that had ended: they pass in the first open one
 	Unearned  int64       // counted for unmatched, because their name was not earned
+	Truncated int64       // how often a log that is followed was truncated: what is written between copy and truncation may be lost
+	Cut       int64       // bytes that were seen, and cut off before they were read: not counted
 	Evicted   int64       // seconds ended before the tolerance was over, because too many calls were held
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,34 +10,41 @@ import (
 )
 
 // tail reads a file that grows, through rotation: when another file gets its name, it reads that one from its beginning, and
-// the old one as long as it grows, since servers write to it until they reopen their log.
+// the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
+// not read yet is read from the copy that rotation made of it.
 type tail struct {
-	name  string
-	files []*growing // the last one has the name, or had it last
-	idle  bool       // all was read
+	name    string
+	files   []*growing      // the last one has the name, or had it last
+	old     []*rotated      // read before the files
+	changed <-chan struct{} // tells of changes; nil if nobody does
+	unwatch func() error
+	idle    bool // all was read
 }
 
 const (
-	// poll is how often the files are checked for growth.
+	// poll is how often the files are checked for growth, if nobody tells of it earlier.
 	poll = 200 * time.Millisecond
 	// linger is how long a file that lost its name stays open without growing.
 	linger = time.Minute
 )
 
-// newTail opens the file, if it exists, at its end or at its beginning. Files that appear later are read from their
-// beginning. The file stays open, so that no later one is mistaken for it.
-func newTail(name string, atEnd bool) (*tail, error) {
+// newTail opens the file, if it exists, at its end, or, if since is not the zero Time, at its beginning, and what was rotated
+// away since. Files that appear later are read from their beginning. The file stays open, so that no later one is mistaken
+// for it.
+func newTail(name string, since time.Time) (*tail, error) {
 	t := &tail{name: name}
 	if at, err := os.Stat(name); err == nil && !at.Mode().IsRegular() {
 		return t, nil // opening a pipe may block, and a pipe has no end to go to
 	}
-	if err := t.reopen(time.Now()); err != nil {
-		return nil, err
+	err := t.reopen(time.Now())
+	if err == nil && since.IsZero() && len(t.files) > 0 {
+		err = t.files[0].toEnd()
 	}
-	if atEnd && len(t.files) > 0 {
-		if err := t.files[0].toEnd(); err != nil {
-			return nil, errors.Join(err, t.close())
-		}
+	if err == nil && !since.IsZero() {
+		err = t.openRotated(since)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
@@ -89,19 +94,23 @@ func (t *tail) next(ctx context.Context) (block, error) {
 		select {
 		case <-ctx.Done():
 			return block{}, ctx.Err()
+		case <-t.changed:
 		case <-time.After(poll):
 		}
 	}
 	t.idle = false
 	for ctx.Err() == nil {
+		if x, ok, err := t.nextOld(); ok || err != nil {
+			return x, err
+		}
 		now := time.Now() // all that was written before is read below
 		if err := t.reopen(now); err != nil {
 			return block{}, err
 		}
-		closed := false
+		again := false
 		for i, g := range t.files {
-			x, err := g.next(now)
-			if err != nil || len(x.data) > 0 || x.long > 0 {
+			x, err := t.grow(g, now)
+			if err != nil || len(x.data) > 0 || x.long > 0 || x.truncated {
 				return x, err
 			}
 			if i < len(t.files)-1 && now.Sub(g.grown) > linger {
@@ -110,11 +119,11 @@ func (t *tail) next(ctx context.Context) (block, error) {
 				if err := g.Close(); err != nil || len(x.data) > 0 {
 					return x, err
 				}
-				closed = true
+				again = true
 				break
 			}
 		}
-		if !closed {
+		if !again {
 			t.idle = true
 			return block{upTo: now}, nil
 		}
@@ -124,75 +133,14 @@ func (t *tail) next(ctx context.Context) (block, error) {
 
 func (t *tail) close() error {
 	var errs []error
+	if t.unwatch != nil {
+		errs = append(errs, t.unwatch())
+	}
 	for _, g := range t.files {
 		errs = append(errs, g.Close())
 	}
+	for _, r := range t.old {
+		errs = append(errs, r.close())
+	}
 	return errors.Join(errs...)
-}
-
-// growing is one file that grows.
-type growing struct {
-	*os.File
-	offset int64
-	lines  blocks
-	grown  time.Time // when it grew last
-}
-
-func newGrowing(file *os.File, now time.Time) *growing {
-	return &growing{File: file, lines: blocks{r: file}, grown: now}
-}
-
-// toEnd skips what the file has, and the rest of a line that is not complete.
-func (g *growing) toEnd() (err error) {
-	if g.offset, err = g.Seek(0, io.SeekEnd); err != nil || g.offset == 0 {
-		return err
-	}
-	var b [1]byte
-	_, err = g.ReadAt(b[:], g.offset-1)
-	g.lines.skip = b[0] != '\n'
-	return err
-}
-
-// is reports whether at is this file.
-func (g *growing) is(at os.FileInfo) bool {
-	own, err := g.Stat()
-	return err == nil && os.SameFile(at, own)
-}
-
-// next reads whole lines, if there are any. It reads a truncated file again from its beginning.
-func (g *growing) next(now time.Time) (block, error) {
-	own, err := g.Stat()
-	if err != nil {
-		return block{}, err
-	}
-	if own.Size() < g.offset {
-		if _, err := g.Seek(0, io.SeekStart); err != nil {
-			return block{}, err
-		}
-		x := g.end()
-		g.offset, g.lines = 0, blocks{r: g.File}
-		if len(x.data) > 0 {
-			return x, nil
-		}
-	}
-	x, err := g.lines.next(nil)
-	g.lines.end = nil
-	if err != nil && !errors.Is(err, io.EOF) {
-		return x, err
-	}
-	end := bytes.LastIndexByte(x.data, '\n') + 1
-	g.lines.rest = append(g.lines.rest, x.data[end:]...) // an incomplete line
-	x.data = x.data[:end]
-	offset, err := g.Seek(0, io.SeekCurrent)
-	if offset != g.offset {
-		g.offset, g.grown = offset, now
-	}
-	return x, err
-}
-
-// end returns the incomplete line, when no more of it will come.
-func (g *growing) end() block {
-	rest := g.lines.rest
-	g.lines.rest = nil
-	return block{data: rest}
 }

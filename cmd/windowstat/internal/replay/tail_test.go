@@ -21,7 +21,11 @@ type reading struct {
 func follow(t *testing.T, path string, atEnd bool) *reading {
 	t.Helper()
 	r := &reading{}
-	tail, err := newTail(path, atEnd)
+	since := time.Unix(1, 0)
+	if atEnd {
+		since = time.Time{}
+	}
+	tail, err := newTail(path, since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,11 @@ func (r *reading) want(t *testing.T, want string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.text.String(); got != want || r.err != nil {
-		t.Fatalf("got %q, %v, want %q", got, r.err, want)
+		same := 0
+		for same < min(len(got), len(want)) && got[same] == want[same] {
+			same++
+		}
+		t.Fatalf("got %d bytes, %v, want %d; from byte %d on they are %.200q, want %.200q", len(got), r.err, len(want), same, got[same:], want[same:])
 	}
 }
 

@@ -1,0 +1,195 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// copyTruncate rotates as logrotate's copytruncate does.
+func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed {
+		b = pack(t, b).Bytes()
+	}
+	if err := os.WriteFile(to, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	between()
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ten rotations of a log that gets 500 lines a second, each at any moment between two looks, and many lines at once behind
+// them: what is written is read, once, in order.
+func TestRotationLosesNothing(t *testing.T) {
+	for name, rotate := range map[string]func(t *testing.T, i int, path string, f *os.File) *os.File{
+		"copytruncate":         func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) },
+		"copytruncate, packed": func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) },
+		"create":               putAside,
+		"mixed": func(t *testing.T, i int, path string, f *os.File) *os.File {
+			if i%2 == 0 {
+				return putAside(t, i, path, f)
+			}
+			return cutOff(t, i, path, f, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				f := create(t, path)
+				r := follow(t, path, false)
+				var want strings.Builder
+				n := 0
+				serve := func(lines int) {
+					for range lines {
+						n++
+						line := fmt.Sprintf("%s line %d of many\n", time.Now().Format(time.RFC3339Nano), n)
+						appendTo(t, f, line)
+						want.WriteString(line)
+						time.Sleep(2 * time.Millisecond)
+					}
+				}
+				for i := range 10 {
+					serve(500 + 37*i)
+					f = rotate(t, i, path, f)
+					if i%3 == 0 {
+						serve(20) // in the same look
+					}
+				}
+				serve(300)
+				r.want(t, want.String())
+			})
+		})
+	}
+}
+
+func cutOff(t *testing.T, i int, path string, f *os.File, packed bool) *os.File {
+	t.Helper()
+	suffix := ""
+	if packed {
+		suffix = ".gz"
+	}
+	copyTruncate(t, path, fmt.Sprintf("%s.%d%s", path, i, suffix), packed, func() {})
+	return f
+}
+
+func putAside(t *testing.T, i int, path string, _ *os.File) *os.File {
+	t.Helper()
+	rename(t, path, fmt.Sprintf("%s.%d", path, i))
+	return create(t, path)
+}
+
+// A log that grows beyond its old size before anybody looks was truncated all the same.
+func TestTruncationThatIsGrownOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	synctest.Test(t, func(t *testing.T) {
+		f := create(t, path)
+		r := follow(t, path, false)
+		appendTo(t, f, "one\n")
+		r.want(t, "one\n")
+		appendTo(t, f, "two\n")
+		copyTruncate(t, path, path+".1", false, func() {})
+		appendTo(t, f, "three is longer than all of that\n")
+		r.want(t, "one\ntwo\nthree is longer than all of that\n")
+	})
+}
+
+// What was seen, and is neither in the file nor in a copy, is counted.
+func TestWhatIsCutOffIsCounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.log")
+	line := bytes.Repeat([]byte("x"), 1023)
+	line = append(line, '\n')
+	if err := os.WriteFile(path, bytes.Repeat(line, 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, copied := range []int64{0, 600} {
+		if err := os.WriteFile(path, bytes.Repeat(line, 1000), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tail, err := newTail(path, time.Unix(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tail.next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := int64(len(x.data))
+		if copied > 0 {
+			if err := os.WriteFile(path+".1", bytes.Repeat(line, int(copied)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		cut := int64(0)
+		for !tail.idle {
+			x, err := tail.next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			read += int64(len(x.data))
+			cut += x.cut
+		}
+		if read+cut != 1000<<10 || copied > 0 && read != copied<<10 || copied == 0 && read == 0 {
+			t.Errorf("%d of 1000 copied: %d read, %d cut", copied, read>>10, cut>>10)
+		}
+		if err := tail.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRotations(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{
+		"access.log", "access.log.2.gz", "access.log.1", "access.log.3", "access.log.3.gz", "access-20260102.log", "access.log-20260103.zst",
+		"access.log.pos", "access.log.1.new", "access_json.log.1", "error.log.1", "access.log.old",
+	} {
+		path := write(t, filepath.Join(dir, name), nil)
+		at := time.Unix(1_000_000+int64(i), 0)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, path := range rotations(filepath.Join(dir, "access.log"), time.Unix(1_000_002, 0)) {
+		got = append(got, filepath.Base(path))
+	}
+	if want := "[access.log.old access.log-20260103.zst access-20260102.log access.log.3 access.log.1]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// What was rotated away while nobody followed is read first, be it packed or still written to.
+func TestRotatedWhileNobodyFollowed(t *testing.T) {
+	for name, packed := range map[string]bool{"plain": false, "packed": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				f := create(t, path)
+				appendTo(t, f, "one\n")
+				cutOff(t, 2, path, f, packed)
+				appendTo(t, f, "two\n")
+				rename(t, path, path+".1")
+				appendTo(t, create(t, path), "three\n")
+				r := follow(t, path, false)
+				r.want(t, "one\ntwo\nthree\n")
+				appendTo(t, f, "four\n")
+				r.want(t, "one\ntwo\nthree\nfour\n")
+			})
+		})
+	}
+}
