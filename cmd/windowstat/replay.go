@@ -27,12 +27,12 @@ func replayCommand() *cli.Command {
 		ArgsUsage: "FILE…, or - for stdin",
 		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
 gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
-format is given. Lines may be out of order by the tolerance. What is later, or from the future, or one line far ahead of
-those around it, is not counted but reported; of a clock that was set back for good, all that follows is late.
+format is given. Lines may be out of order by the tolerance; a log that was put together of several is read in parts. Single lines
+that are later, or from the future, or far ahead of those around them, are not counted but reported.
 
 The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": what the service never
-answered with success counts for the resource unmatched. Files are read twice: first to see which names were, and which are called
-most, so that these have rows, from their first calls on. What comes from a pipe is read once. A call passes in the second in which it began
+answered with success counts for the resource unmatched. Logs are read twice: first to see which names were, and which are called
+most, so that these have rows, from their first calls on. What comes from a pipe is packed into a temporary file for that. A call passes in the second in which it began
 and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
 are no response times.
 
@@ -51,7 +51,7 @@ copy. Lines written between the two, and lines that a server keeps for longer th
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
 			&cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
-			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that cannot be read, from 0 to 1, above which the exit status is 1"},
+			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1"},
 			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
 		}, namingFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
@@ -101,7 +101,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		errs = append(errs, fmt.Errorf("--follow follows one file, not %d", c.NArg()))
 	}
 	o := &r.options
-	o.Watch = replay.Watch
+	o.Watch, o.Spool = replay.Watch, true
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))
@@ -241,10 +241,10 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	return errors.Join(err, printReport(c, report), sum.write(c.App.Writer), r.tooMany(report))
 }
 
-// tooMany is the error if more lines could not be read than may be.
+// tooMany is the error if more lines are not counted than may be.
 func (r *replaying) tooMany(report *replay.Report) error {
-	if report.Lines > 0 && float64(report.Malformed) > r.failAbove*float64(report.Lines) {
-		return fmt.Errorf("%d of %d lines could not be read; --fail-above is %v", report.Malformed, report.Lines, r.failAbove)
+	if report.Lines > 0 && float64(report.Uncounted()) > r.failAbove*float64(report.Lines) {
+		return fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", report.Uncounted(), report.Lines, r.failAbove)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func TestReplayOfRubbish(t *testing.T) {
 		if !strings.Contains(out, path+":5: ") || !strings.Contains(out, `"\x1b]0;title\a\x00\xff\n"`) || strings.ContainsAny(out, "\x1b\x07\x00") {
 			t.Errorf("%q", out)
 		}
-		if (want == 1) != strings.Contains(out, "1 of 5 lines could not be read; --fail-above is "+share) {
+		if (want == 1) != strings.Contains(out, "1 of 5 lines are not counted; --fail-above is "+share) {
 			t.Errorf("%s", out)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,4 +36,43 @@ func TestReplayOfASilentPipe(t *testing.T) {
 			p.end(t)
 		}
 	}
+}
+
+// What a pipe brings in the wrong order is counted, as it is of files, and lines that are late after all are a failure.
+func TestReplayOfAPipeOutOfOrder(t *testing.T) {
+	var older, newer strings.Builder
+	begin := time.Date(2020, 1, 2, 3, 0, 0, 0, time.UTC)
+	for i := range 2525 {
+		older.WriteString(accessLine(begin.Add(time.Duration(i)*time.Second), "/a", 200))
+	}
+	for i := range 1000 {
+		newer.WriteString(accessLine(begin.Add(2*time.Hour+time.Duration(i)*time.Second), "/a", 200))
+	}
+	p := launch(t, "replay", pipeOf(t, newer.String()+older.String()))
+	if status := p.wait(t); status != 0 || !regexp.MustCompile(`(?m)^ +3525 with status 200$`).MatchString(p.output()) {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+	var mixed strings.Builder
+	for i := range 2000 {
+		mixed.WriteString(accessLine(begin.Add(time.Duration(i)*time.Second+time.Duration(i%2)*24*time.Hour), "/a", 200))
+	}
+	p = launch(t, "replay", pipeOf(t, mixed.String()))
+	if status := p.wait(t); status != 1 || !strings.Contains(p.output(), "lines are not counted; --fail-above is 0.1") {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+// pipeOf is a named pipe that has a text.
+func pipeOf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	go func() {
+		if err := os.WriteFile(path, []byte(text), 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	return path
 }

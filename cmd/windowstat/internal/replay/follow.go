@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -101,7 +102,7 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	blocks, failed := f.blocks(ctx)
-	parser := &lineParser{Parser: f.source.format.NewParser(r.Zone), file: f.source.name, names: r.newNames(), timed: f.Timed}
+	parser := &lineParser{Parser: f.source.format.NewParser(r.Zone), file: f.source.name, names: r.newNames(), timed: f.Timed, to: math.MaxInt64}
 	for {
 		select {
 		case <-ctx.Done():

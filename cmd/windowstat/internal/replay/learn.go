@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// makeNames prepares the names. Logs that can be read twice are read for their names first: which the service has answered with
-// success, and which of these are called most. What can be read once earns its names on the way.
+// makeNames prepares the names. Logs are read for them first: which the service has answered with success, and which of these are
+// called most; and for the parts of the logs that are in order. What can be read once earns its names on the way.
 func (r *run) makeNames(ctx context.Context) error {
 	if err := r.earnNames(); err != nil || r.earned == nil {
 		return err
@@ -20,9 +20,12 @@ func (r *run) makeNames(ctx context.Context) error {
 	}
 	r.size *= 2
 	all := successes{}
+	var parts []*source
 	for _, s := range r.sources {
-		r.learn(ctx, s, &all)
+		parts = append(parts, r.learn(ctx, s, &all).split(s)...)
 	}
+	r.sources = parts
+	r.sortSources()
 	r.earned.Settle(all.calls, r.MaxResources)
 	r.settled = true
 	return ctx.Err()
@@ -46,8 +49,9 @@ func (r *run) at(t time.Time) {
 	}
 }
 
-// learn reads the names of one log. What cannot be read shows when it is read again.
-func (r *run) learn(ctx context.Context, s *source, all *successes) {
+// learn reads the names of one log, and its order. What cannot be read shows when it is read again.
+func (r *run) learn(ctx context.Context, s *source, all *successes) *order {
+	in := &order{tolerance: int64(r.Tolerance)}
 	raw, free := make(chan block, 2), make(chan []byte, 4)
 	go func() {
 		defer close(raw)
@@ -55,8 +59,14 @@ func (r *run) learn(ctx context.Context, s *source, all *successes) {
 	}()
 	p := &lineParser{Parser: s.format.NewParser(r.Zone), names: r.newNames(), timed: r.Timed}
 	for x := range raw {
+		in.skip(x.long)
 		for line := range bytes.Lines(x.data) {
-			if p.Parse(line, &p.rec) == nil && httpstat.Success(p.rec.Status) && p.check() == nil {
+			if p.Parse(line, &p.rec) != nil || p.check() != nil {
+				in.skip(1)
+				continue
+			}
+			in.add(nanosOf(p.rec.Time))
+			if httpstat.Success(p.rec.Status) {
 				all.add(p.names.request(&p.rec).plain)
 			}
 		}
@@ -68,6 +78,7 @@ func (r *run) learn(ctx context.Context, s *source, all *successes) {
 			r.Progress(r.read.Load(), r.size, 0)
 		}
 	}
+	return in
 }
 
 // successes are the calls answered with success, by plain name: of maxNames at most. When there are more, those that were

@@ -16,6 +16,8 @@ type Options struct {
 	Stdin io.Reader
 	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
+	// Spool packs what comes from pipes into temporary files first, so that it is read as files are: twice, and in order.
+	Spool bool
 	// Watch, if not nil, returns a channel that tells of changes of a log that is followed, and ends that. Without it, or if it
 	// fails, the log is looked at five times a second.
 	Watch func(log string) (changed <-chan struct{}, end func() error, err error)

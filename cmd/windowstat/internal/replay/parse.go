@@ -49,6 +49,8 @@ type lineParser struct {
 	names *names
 	timed bool
 	line  int64 // number of the last one
+	from  int64 // lines up to this one are skipped
+	to    int64 // and those behind this one
 	shown int
 	sent  int // how many names earlier batches had
 	rec   accesslog.Record
@@ -56,9 +58,11 @@ type lineParser struct {
 
 // parse parses the lines of a block into a batch.
 func (p *lineParser) parse(x block, b *batch) {
-	b.lines += int64(x.long)
+	if p.line >= p.from && p.line < p.to {
+		b.lines += int64(x.long)
+		b.malformed += int64(x.long)
+	}
 	p.line += int64(x.long)
-	b.malformed += int64(x.long)
 	for rest := x.data; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 {
@@ -66,7 +70,9 @@ func (p *lineParser) parse(x block, b *batch) {
 		}
 		line := rest[:end]
 		rest = rest[end:]
-		p.line++
+		if p.line++; p.line <= p.from || p.line > p.to {
+			continue
+		}
 		b.lines++
 		err := p.Parse(line, &p.rec)
 		if err == nil {

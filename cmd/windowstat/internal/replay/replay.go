@@ -6,8 +6,9 @@
 // line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that durations
 // below a second mean something: the log does not know where in its second such a call began.
 //
-// Time only goes forward. A line far ahead of those around it is an outlier, and not counted. When a clock was set back by
-// more than the tolerance, all lines that follow are late.
+// A line far ahead of those around it is an outlier, and not counted. Where a log goes back by more than the tolerance, as one
+// put together of several does, it is read in parts, which are merged. A log that is followed has no parts: when a clock was
+// set back by more than the tolerance, all lines that follow are late.
 package replay
 
 import (
@@ -40,6 +41,9 @@ type Report struct {
 	Timed     bool        // the logs have durations
 }
 
+// Uncounted is how many lines are not counted.
+func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
+
 // Second is one second of the replay. The rows are only valid during the call.
 type Second struct {
 	Start time.Time // in UTC
@@ -59,6 +63,7 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 		}
 		return &r.Report, err
 	}
+	defer r.closeSpools()
 	r.ended = ctx.Done()
 	if err := r.makeNames(ctx); err != nil {
 		return &r.Report, err
@@ -91,6 +96,7 @@ type run struct {
 	errs    []error
 	size    int64
 	read    atomic.Int64
+	spools  []*spool
 	present int64 // with the tolerance, Unix nanoseconds
 	spread  spread
 	ended   <-chan struct{} // closed when the replay is to end; nil for a Follower
@@ -125,6 +131,13 @@ func (r *run) inspect() error {
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}
+		if s.kept != nil && s.format != nil && r.Spool {
+			if err := s.keep(); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			r.spools = append(r.spools, s.spool)
+		}
 	}
 	if !known {
 		r.size = 0
@@ -133,8 +146,18 @@ func (r *run) inspect() error {
 	for _, s := range r.sources {
 		r.Timed = r.Timed && s.timed
 	}
-	slices.SortStableFunc(r.sources, func(a, b *source) int { return cmp.Compare(a.first, b.first) })
+	r.sortSources()
 	return errors.Join(errs...)
+}
+
+func (r *run) closeSpools() {
+	for _, s := range r.spools {
+		_ = s.close()
+	}
+}
+
+func (r *run) sortSources() {
+	slices.SortStableFunc(r.sources, func(a, b *source) int { return cmp.Compare(a.first, b.first) })
 }
 
 // merge takes the lines of all logs, each time from the log that is furthest behind.

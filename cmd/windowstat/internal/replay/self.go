@@ -15,7 +15,7 @@ func (f *Follower) Metrics() []collector.Metric {
 		Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
 		Read: func(yield func(float64, ...string)) {
 			r := f.Report()
-			yield(float64(r.Lines-r.Malformed-r.Late-r.Future), "counted")
+			yield(float64(r.Lines-r.Uncounted()), "counted")
 			yield(float64(r.Malformed), "malformed")
 			yield(float64(r.Late), "late")
 			yield(float64(r.Future), "future")

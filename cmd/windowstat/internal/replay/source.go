@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,9 @@ type source struct {
 	packed  bool
 	size    int64  // in bytes on the disk, 0 if unknown
 	kept    *input // if it cannot be opened again
+	spool   *spool // if it was such
+	from    int64  // its first line, 0 or where a part of the log begins
+	to      int64  // the line behind its last
 	batches chan *batch
 	ids     []int32 // of its names
 	items   []item  // read and not yet taken
@@ -39,7 +43,7 @@ func inspect(name string, stdin io.Reader, format *accesslog.Format, zone *time.
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, format: format, packed: in.packed, size: in.size}
+	s := &source{name: name, format: format, packed: in.packed, size: in.size, to: math.MaxInt64}
 	sample := sampleLines
 	if grows && !in.again {
 		sample = 1
@@ -96,6 +100,7 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 // start reads the log in goroutines, a few batches ahead.
 func (s *source) start(ctx context.Context, r *run) {
 	o, timed := &r.Options, r.Timed
+	reading, end := context.WithCancel(ctx)
 	s.batches = make(chan *batch, 2)
 	s.latest = s.first
 	raw := make(chan block, 2)
@@ -103,11 +108,12 @@ func (s *source) start(ctx context.Context, r *run) {
 	var failed error // set before raw is closed
 	go func() {
 		defer close(raw)
-		failed = s.read(ctx, raw, free, o.Stdin, &r.read)
+		failed = s.read(reading, raw, free, o.Stdin, &r.read)
 	}()
 	go func() {
 		defer close(s.batches)
-		p := &lineParser{Parser: s.format.NewParser(o.Zone), file: s.name, names: r.newNames(), timed: timed}
+		defer end()
+		p := &lineParser{Parser: s.format.NewParser(o.Zone), file: s.name, names: r.newNames(), timed: timed, from: s.from, to: s.to}
 		send := func(b *batch) bool {
 			select {
 			case s.batches <- b:
@@ -126,6 +132,9 @@ func (s *source) start(ctx context.Context, r *run) {
 			if !send(b) {
 				return
 			}
+			if p.line > s.to {
+				end()
+			}
 		}
 		if failed != nil {
 			send(&batch{err: fmt.Errorf("%s: %w", s.name, failed)})
@@ -133,13 +142,30 @@ func (s *source) start(ctx context.Context, r *run) {
 	}()
 }
 
+// keep makes a source that can be read once one that can be read again.
+func (s *source) keep() (err error) {
+	in := s.kept
+	s.kept = nil
+	s.spool, err = newSpool(in)
+	return errors.Join(err, in.close())
+}
+
+// open opens the log again, or goes on with what cannot be.
+func (s *source) open(stdin io.Reader, read *atomic.Int64) (*input, error) {
+	switch {
+	case s.kept != nil:
+		return s.kept, nil
+	case s.spool != nil:
+		return s.spool.open()
+	}
+	return open(s.name, stdin, read)
+}
+
 // read sends the log's blocks.
 func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, stdin io.Reader, read *atomic.Int64) (err error) {
-	in := s.kept
-	if in == nil {
-		if in, err = open(s.name, stdin, read); err != nil {
-			return err
-		}
+	in, err := s.open(stdin, read)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 	for all := (blocks{r: in}); ; {
