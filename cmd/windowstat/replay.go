@@ -262,6 +262,10 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	for _, x := range r.Examples {
 		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
 	}
+	for _, x := range r.Unread {
+		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s is read as %s, and what stands behind that is not: %.120q; if the duration is there, say so with --nginx-format or --apache-format\n",
+			x.File, x.Format, x.Text)
+	}
 	var b strings.Builder
 	line := func(n int64, what string) {
 		if n > 0 {
@@ -282,7 +286,7 @@ func printReport(c *cli.Context, r *replay.Report) error {
 		line(n, fmt.Sprintf("with status %03d", status))
 	}
 	if r.Lines > 0 && !r.Timed {
-		b.WriteString("             no durations in the log: response times and concurrency are not known\n")
+		b.WriteString("             no durations in the log, as its format is read: response times and concurrency are not known\n")
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(c.App.Writer, b.String())

@@ -41,7 +41,7 @@ func TestReplayCommand(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, p.output())
 	}
 	for _, want := range []string{
-		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`, `no durations in the log`,
+		`(?m)^ +5 lines$`, `(?m)^ +2 with status 200$`, `(?m)^ +1 with status 429$`, `no durations in the log, as its format is read`,
 		`5 seconds, from 2020-01-02 03:04:00\+00:00 to 2020-01-02 03:04:04`,
 		`(?m)^ +4 +0\.8 +1 +03:04:00 +1 +20\.00% +4 +1 +25\.00% +- +- +GET /a$`,
 	} {
@@ -217,5 +217,31 @@ func TestReplayFollow(t *testing.T) {
 	}
 	if !strings.Contains(p.output(), fmt.Sprintf("%12d lines\n", calls)) {
 		t.Errorf("%s", p.output())
+	}
+}
+
+// A packed log that cannot be read is said to be one, and not printed; and what a format leaves unread is shown.
+func TestReplaySaysWhatItDoesNotRead(t *testing.T) {
+	dir := t.TempDir()
+	line := strings.TrimSpace(accessLine(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), "/a", 200)) + ` "-" "agent" `
+	for name, c := range map[string]struct {
+		text, want string
+		status     int
+	}{
+		"a.bz2":    {"BZh91AY&SY\x00\x01\x1b[2J", "packed with bzip2: decompress it first", 1},
+		"a.xz":     {"\xfd7zXZ\x00\x1b[2J", "packed with xz: decompress it first", 1},
+		"extra":    {line + "\"10.0.0.1\"\n", `a is read as combined, and what stands behind that is not: "\"10.0.0.1\""`, 0},
+		"timed":    {line + "rt=0.250\n", " 250ms ", 0},
+		"upstream": {line + "0.250 0.200\n", " 250ms ", 0},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.want = strings.Replace(c.want, "a is read", path+" is read", 1)
+		p := launch(t, "replay", path)
+		if status := p.wait(t); status != c.status || !strings.Contains(p.output(), c.want) || strings.Contains(p.output(), "\x1b") {
+			t.Errorf("%s: status %d, no %s in\n%s", name, status, c.want, p.output())
+		}
 	}
 }

@@ -19,6 +19,7 @@ const (
 	request
 	status
 	duration
+	more // another part of the duration
 	timestamp
 	slots
 )
@@ -38,7 +39,7 @@ type variable struct {
 func (v variable) String() string {
 	kinds := [slots]string{
 		client: "the client", host: "the host", method: "the method", target: "the target", request: "the request",
-		status: "the status", duration: "the duration", timestamp: "the time",
+		status: "the status", duration: "the duration", more: "the duration", timestamp: "the time",
 	}
 	if kinds[v.slot] == "" {
 		return v.name
@@ -55,6 +56,7 @@ type token struct {
 // A step reads one field of a line.
 type step struct {
 	slot         slot
+	name         string
 	unit         int
 	items        []item
 	until        string // the literal behind it
@@ -116,7 +118,7 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 
 // newStep makes a step and its errors.
 func newStep(t token, beforeStatus, last bool) step {
-	s := step{slot: t.slot, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last}
+	s := step{slot: t.slot, name: t.name, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last}
 	switch {
 	case t.until == "":
 		s.missing = fmt.Errorf("something is behind %s, where the line should end", t.String())
@@ -134,7 +136,7 @@ func expected(v variable) string {
 	switch v.slot {
 	case status:
 		return "a status of three digits"
-	case duration:
+	case duration, more:
 		return "a duration"
 	}
 	if len(v.items) == 1 {
@@ -202,6 +204,7 @@ func choose(tokens []token) ([]token, Stamp, error) {
 			if line || best[t.slot] != i {
 				tokens[i].slot = skip
 			}
+		case more:
 		default:
 			if best[t.slot] != i {
 				tokens[i].slot = skip

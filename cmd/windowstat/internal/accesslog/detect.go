@@ -10,6 +10,7 @@ import (
 // Detect guesses the named format of some lines: the one that more than half of them have, to their ends. It ignores empty
 // lines. Lines that end in a whole number behind combined are an error: it may be microseconds, seconds or bytes.
 func Detect(sample [][]byte) (*Format, error) {
+	bare := (&Format{syslog: true}).NewParser(nil)
 	votes := make(map[string]int)
 	lines := 0
 	var strange []byte // the first line of no format
@@ -18,7 +19,11 @@ func Detect(sample [][]byte) (*Format, error) {
 			continue
 		}
 		lines++
+		line = bare.unwrap(line)
 		name := guess(line)
+		if x := extended(line); name == "combined" && x != "" {
+			name += x
+		}
 		if name == "" && strange == nil {
 			strange = line
 		}
@@ -44,8 +49,13 @@ func Detect(sample [][]byte) (*Format, error) {
 		return nil, errors.New("the lines end in a whole number, and may be combined-usec (microseconds, %D), " +
 			"or of a format with seconds (%T) or bytes there; " + advice)
 	}
+	if tail, ok := strings.CutPrefix(winner, "combined "); ok {
+		return Nginx(combinedNginx + " " + tail)
+	}
 	return Named(winner)
 }
+
+const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`
 
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"
 
@@ -54,6 +64,11 @@ var (
 	begin  = `\S+ \S+ .+ \[[^]]+\] "(?:[^"\\]|\\.)*" (?:\d{3}|-) (?:\d+|-)`
 	agents = ` "(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"`
 	shapes = map[string]*regexp.Regexp{
+		"ingress-nginx":  regexp.MustCompile(`(?s)^` + begin + agents + ` \d+ \d+\.\d+ \[[^]]*\] \[[^]]*\] `),
+		"haproxy":        regexp.MustCompile(`(?s)^\S+:\d+ \[\d+/\w+/\d+:[\d:]+\.\d{3}\] \S+ \S+/\S+ [-\d]+/[-\d]+/[-\d]+/[-\d]+/[-+\d]+ -?\d+ `),
+		"istio":          regexp.MustCompile(`(?s)^\[[-\d]+T[^]]+\] ".*" \d+ \S+ \S+ \S+ ".*" \d+ \d+ \d+ \S+ "`),
+		"envoy":          regexp.MustCompile(`(?s)^\[[-\d]+T[^]]+\] ".*" \d+ \S+ \d+ \d+ \d+ \S+ "`),
+		"alb":            regexp.MustCompile(`(?s)^\w+ [-\d]+T\S+ \S+ \S+:\d+ \S+ -?[\d.]+ -?[\d.]+ -?[\d.]+ (?:\d{3}|-) (?:\d{3}|-) `),
 		"traefik":        regexp.MustCompile(`(?s)^\S+ - .+ \[[^]]+\] ".*" (?:\d{3}|-) (?:\d+|-) ".*" ".*" \d+ ".*" ".*" \d+ms$`),
 		"vhost-combined": regexp.MustCompile(`(?s)^\S+:\d+ ` + begin + agents),
 		"combined-time":  regexp.MustCompile(`(?s)^` + begin + agents + ` (?:\d+\.\d+|-)$`),

@@ -19,6 +19,7 @@ type Format struct {
 	stamp     Stamp // of all lines; in JSON the key decides
 	escaped   bool  // a backslash before a quote makes it part of the field
 	duration  bool
+	syslog    bool // a header of syslog may be in front
 }
 
 // String returns the name of a named format, otherwise the format string.
@@ -31,13 +32,26 @@ func (f *Format) HasDuration() bool { return f.duration }
 var named = []struct {
 	name, format string
 	stamp        Stamp
+	nginx        bool // the format is written as nginx's, and not as httpd's
+	unit         int  // of the duration, if it is another than in such a format
 }{
-	{"traefik", `%h - %u [%{%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{count}n "%{router}n" "%{server}n" %{ms}Tms`, Start},
-	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`, Start},
-	{"combined-time", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`, End},
-	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`, Start},
-	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`, Start},
-	{"common", `%h %l %u %t "%r" %>s %b`, Start},
+	{"ingress-nginx", `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
+		`$request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] ` +
+		`$upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id`, End, true, 0},
+	{"haproxy", `%a:%{port}x [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
+		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`, Start, false, 0},
+	{"istio", `[$time_iso8601] "$request" $status $flags $details $failure "$tls" $received $sent $request_time $upstream_time ` +
+		`"$xff" "$agent" "$id" "$host" $rest`, Start, true, milliseconds},
+	{"envoy", `[$time_iso8601] "$request" $status $flags $received $sent $request_time $upstream_time ` +
+		`"$xff" "$agent" "$id" "$host" $rest`, Start, true, milliseconds},
+	{"alb", `$type $time_iso8601 $elb $remote_addr:$port $target $request_time $more_time $more_time $status ` +
+		`$target_status $received $sent "$request" $rest`, End, true, 0},
+	{"traefik", `%h - %u [%{%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{count}n "%{router}n" "%{server}n" %{ms}Tms`, Start, false, 0},
+	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`, Start, false, 0},
+	{"combined-time", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`, End, false, 0},
+	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`, Start, false, 0},
+	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`, Start, false, 0},
+	{"common", `%h %l %u %t "%r" %>s %b`, Start, false, 0},
 }
 
 const jsonName = "json"
@@ -58,6 +72,10 @@ func Names() []string {
 //   - combined-time: combined, and behind it nginx's $request_time, in seconds;
 //   - combined-usec: combined, and behind it httpd's %D, in microseconds;
 //   - traefik: the text format of Traefik, combined with more behind it, and the duration in milliseconds;
+//   - ingress-nginx: the default of that controller;
+//   - haproxy: HAProxy's "option httplog", behind the header of syslog or without one;
+//   - envoy, istio: their default text formats;
+//   - alb: the access logs of AWS's application load balancers;
 //   - json: an object in each line, with the keys of Caddy, of Traefik, or of nginx's variables.
 //
 // The error for another name lists these.
@@ -67,11 +85,20 @@ func Named(name string) (*Format, error) {
 	}
 	for _, n := range named {
 		if n.name == name {
-			f, err := Apache(n.format)
+			compile := Apache
+			if n.nginx {
+				compile = Nginx
+			}
+			f, err := compile(n.format)
 			if err != nil {
 				return nil, err
 			}
-			f.name, f.stamp = n.name, n.stamp
+			f.name, f.stamp, f.syslog = n.name, n.stamp, n.name == "haproxy"
+			for i := range f.steps {
+				if n.unit != 0 && f.steps[i].slot == duration {
+					f.steps[i].unit = n.unit
+				}
+			}
 			return f, nil
 		}
 	}
@@ -96,7 +123,8 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 // Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
 // it should look like; r is invalid then. Parse does not allocate: all errors are made beforehand.
 func (p *Parser) Parse(line []byte, r *Record) error {
-	line = trimEnd(line)
+	p.buf = p.buf[:0]
+	line = p.unwrap(trimEnd(line))
 	*r = Record{Stamp: p.format.stamp}
 	if len(line) == 0 {
 		return errEmpty

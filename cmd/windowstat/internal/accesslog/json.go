@@ -24,7 +24,6 @@ type value struct {
 
 // object parses a line that is a JSON object.
 func (p *Parser) object(line []byte, r *Record) error {
-	p.buf = p.buf[:0]
 	var best [slots]value
 	if n := collect(line, false, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
 		return errObject

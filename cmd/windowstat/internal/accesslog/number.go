@@ -80,7 +80,7 @@ func parseDuration(b []byte, unit int) (d time.Duration, has, ok bool) {
 		return 0, false, true
 	}
 	negative := b[0] == '-'
-	if negative {
+	if negative || b[0] == '+' { // HAProxy's of a call that went on
 		b = b[1:]
 	}
 	ns, n := decimal(b, unit)

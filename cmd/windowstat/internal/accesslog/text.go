@@ -89,6 +89,10 @@ func (s *step) keep(field []byte, r *Record) (ok bool) {
 	case duration:
 		r.Duration, r.HasDuration, ok = parseDuration(field, s.unit)
 		return ok
+	case more:
+		d, _, ok := parseDuration(field, s.unit)
+		r.Duration += d
+		return ok
 	}
 	return true
 }
@@ -147,6 +151,9 @@ func backslashes(b []byte) int {
 
 // statusCode parses a status of three digits, or "-". The width is 0 if b does not begin with one.
 func statusCode(b []byte) (code, width int) {
+	if len(b) > 2 && (b[0] == '0' && b[1] == ' ' || string(b[:3]) == "-1 ") {
+		return 0, bytes.IndexByte(b, ' ') // Envoy's and HAProxy's of calls without one
+	}
 	if len(b) >= 3 && isDigit(b[0]) {
 		code = two(b[1:3])
 		if code < 0 || len(b) > 3 && isDigit(b[3]) {

@@ -78,6 +78,9 @@ func (f *Follower) open(name string, after time.Time) (err error) {
 		}
 	}
 	f.source = s
+	if s.unread != "" {
+		f.run.Unread = []Unread{{name, s.format.String(), s.unread}}
+	}
 	return nil
 }
 

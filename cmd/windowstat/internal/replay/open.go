@@ -74,6 +74,10 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 			closeFile := in.close
 			in.close = func() error { d.Close(); return closeFile() }
 		}
+	case bytes.HasPrefix(head, []byte("BZh")):
+		err = errors.New("it is packed with bzip2: decompress it first")
+	case bytes.HasPrefix(head, []byte{0xfd, '7', 'z', 'X'}):
+		err = errors.New("it is packed with xz: decompress it first")
 	default:
 		in.Reader = buffered
 		if file, ok := raw.(*os.File); ok && in.again {

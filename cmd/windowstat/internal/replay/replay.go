@@ -39,7 +39,11 @@ type Report struct {
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
 	Timed     bool        // the logs have durations
+	Unread    []Unread
 }
+
+// Unread is what stands behind the lines of a log whose format has no durations: they may be there.
+type Unread struct{ File, Format, Text string }
 
 // Uncounted is how many lines are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
@@ -128,6 +132,9 @@ func (r *run) inspect() error {
 		}
 		known = known && s.size > 0
 		r.size += s.size
+		if s.unread != "" {
+			r.Unread = append(r.Unread, Unread{name, s.format.String(), s.unread})
+		}
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 type source struct {
 	name   string
 	format *accesslog.Format
-	timed  bool  // its lines have durations
-	first  int64 // the time of its first line
+	timed  bool   // its lines have durations
+	unread string // what its lines have behind a format without durations, one of them
+	first  int64  // the time of its first line
 
 	packed  bool
 	size    int64  // in bytes on the disk, 0 if unknown
@@ -93,6 +95,7 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 			s.first = at
 		}
 		s.timed = s.timed || rec.HasDuration
+		s.unread = cmp.Or(s.unread, string(s.format.Unread(line)))
 	}
 	return nil
 }

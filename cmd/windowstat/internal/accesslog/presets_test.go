@@ -1,0 +1,155 @@
+package accesslog
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// samples are lines as servers write them, and what they say.
+var samples = []struct {
+	name, line, want string
+}{
+	{"ingress-nginx", `10.0.0.7 - - [22/Nov/2026:10:00:01 +0000] "GET /cart/7?x=1 HTTP/1.1" 200 612 "-" "curl/8.5.0" 407 0.123 [shop-web-80] [] 10.1.0.4:8080 612 0.120 200 5f0c`,
+		"10:00:01 end GET /cart/7?x=1 200 123ms client 10.0.0.7"},
+	{"ingress-nginx", `10.0.0.7 - jane [22/Nov/2026:10:00:01 +0000] "GET / HTTP/2.0" 499 0 "http://a/?b=c d" "a \x22b\x22" 38 1.5 [shop-web-80] [alt] 10.1.0.4:8080, 10.1.0.5:8080 0, 0 0.100, 1.400 -, - 5f0c`,
+		"10:00:01 end GET / 499 1.5s client 10.0.0.7"},
+	{"haproxy", `10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1"`,
+		"12:14:14.655 start GET /index.html 200 109ms client 10.0.1.2"},
+	{"haproxy", `Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in~ static/<NOSRV> 10/-1/-1/-1/+50009 408 212 - - cR-- 1/1/1/1/0 0/0 "<BADREQ>"`,
+		"12:14:14.655 start   408 50.009s client 10.0.1.2"},
+	{"haproxy", `<134>1 2009-02-06T12:14:14+00:00 lb haproxy[7]: 10.0.1.2:1 [06/Feb/2009:12:14:14.655] in b/s 0/0/0/-1/3 -1 0 - - CH-- 1/1/1/1/0 0/0 "POST /pay HTTP/1.1"`,
+		"12:14:14.655 start POST /pay 0 3ms client 10.0.1.2"},
+	{"envoy", `[2016-04-15T20:17:00.310Z] "POST /api/v1/locations HTTP/2" 204 - 154 0 226 100 "10.0.35.28" "nsq2http" "cc21d9b0" "locations" "tcp://10.0.2.1:80"`,
+		"20:17:00.31 start POST /api/v1/locations 204 226ms host locations"},
+	{"envoy", `[2016-04-15T20:17:00.310Z] "GET / HTTP/1.1" 0 DC 0 0 5 - "-" "a" "b" "shop:8080" "-"`,
+		"20:17:00.31 start GET / 0 5ms host shop:8080"},
+	{"istio", `[2020-11-25T21:26:18.409Z] "GET /status/418 HTTP/1.1" 418 - via_upstream - "-" 0 135 4 3 "-" "curl/7.73.0-DEV" "84961386" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 10.44.1.27:80 - default`,
+		"21:26:18.409 start GET /status/418 418 4ms host httpbin:8000"},
+	{"alb", `https 2018-07-02T22:23:00.186641Z app/my-lb/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "GET https://www.example.com:443/a/b?c HTTP/1.1" "curl/7.46.0" ECDHE-RSA TLSv1.2 arn:x "Root=1-58337281" "www.example.com" "arn:y" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-"`,
+		"22:23:00.186641 end GET https://www.example.com:443/a/b?c 200 171ms client 192.168.131.39"},
+	{"alb", `http 2018-11-30T22:23:00.186641Z app/my-lb/50d 192.168.131.39:2817 - -1 -1 -1 460 - 0 0 "- http://www.example.com:80- -" "-" - -`,
+		"22:23:00.186641 end   460 0s client 192.168.131.39"},
+}
+
+// said is a record as samples have it.
+func said(r *Record) string {
+	d := "?"
+	if r.HasDuration {
+		d = r.Duration.String()
+	}
+	s := fmt.Sprintf("%s %v %s %s %d %s", r.Time.Format("15:04:05.999999999"), r.Stamp, r.Method, r.Target, r.Status, d)
+	if len(r.Client) > 0 {
+		s += " client " + string(r.Client)
+	}
+	if len(r.Host) > 0 {
+		s += " host " + string(r.Host)
+	}
+	return s
+}
+
+// Each line is told by itself, and read, as it is and as the runtimes of containers keep it.
+func TestPresets(t *testing.T) {
+	for _, c := range samples {
+		docker, err := json.Marshal(map[string]string{"log": c.line + "\n", "stream": "stdout", "time": "2026-11-22T10:00:02.5Z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for wrap, line := range map[string]string{
+			"": c.line, "docker": string(docker), "CRI": "2026-11-22T10:00:02.123456789Z stdout F " + c.line,
+			"CRI with a zone": "2026-11-22T10:00:02.123456789+01:00 stderr F " + c.line,
+		} {
+			f, err := Detect([][]byte{[]byte(line)})
+			if err != nil || f.String() != c.name {
+				t.Errorf("%s %s: %v, %v", c.name, wrap, f, err)
+				continue
+			}
+			var r Record
+			if err := f.NewParser(time.UTC).Parse([]byte(line+"\n"), &r); err != nil || said(&r) != c.want {
+				t.Errorf("%s %s: %v, %s\n\tgot  %s\n\twant %s", c.name, wrap, err, line, said(&r), c.want)
+			}
+		}
+	}
+}
+
+const combinedSample = `1.2.3.4 - - [22/Nov/2026:10:00:01 +0000] "GET /a HTTP/1.1" 200 612 "-" "a \"b"`
+
+// Durations behind combined lines were not seen, and it was said that the log has none.
+func TestTailsOfCombined(t *testing.T) {
+	for tail, want := range map[string]string{
+		` rt=0.123`:                         "123ms",
+		` rt=0.123 uct="0.001" urt="0.100"`: "123ms",
+		` urt=0.100 rt=0.123 x`:             "123ms",
+		` "10.0.0.1" "0.123"`:               "123ms",
+		` "-" rt=0.123 ua="x y" us="200"`:   "123ms",
+		` 0.123 0.120`:                      "123ms",
+		` 0.123 -`:                          "123ms",
+		` "-" 0.123 0.120 .`:                "123ms",
+		` [shop] request_time=0.123`:        "123ms",
+		` request_time: 0.123`:              "123ms",
+		` 0.120 0.123`:                      "", // the first is not the longest
+		` "10.0.0.1"`:                       "",
+		` rt=12`:                            "",
+	} {
+		line := []byte(combinedSample + tail)
+		f, err := Detect([][]byte{line})
+		if err != nil {
+			t.Errorf("%s: %v", tail, err)
+			continue
+		}
+		var r Record
+		if err := f.NewParser(nil).Parse(line, &r); err != nil || r.HasDuration != (want != "") || want != "" && r.Duration.String() != want || string(r.Target) != "/a" {
+			t.Errorf("%s: %v, %v, %v as %s", tail, r.Duration, r.HasDuration, err, f)
+		}
+		unread := strings.TrimSpace(tail)
+		if want != "" {
+			unread = ""
+		}
+		if got := string(f.Unread(line)); got != unread {
+			t.Errorf("%s: %q is unread, want %q", tail, got, unread)
+		}
+	}
+}
+
+// The table in the documentation is what the formats read.
+func TestPresetsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/access-logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range named {
+		f, err := Named(n.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := map[slot]string{}
+		for _, s := range f.steps {
+			switch s.slot {
+			case duration:
+				fields[duration] = "`" + s.name + "`, in " + map[int]string{seconds: "s", milliseconds: "ms", microseconds: "µs"}[s.unit]
+			case more:
+				fields[duration] += " + `" + s.name + "`"
+			case skip:
+			default:
+				fields[s.slot] += "`" + s.name + "`"
+			}
+		}
+		row := "| `" + n.name + "`"
+		for _, slot := range []slot{timestamp, request, status, duration, client, host} {
+			row += " | " + fields[slot]
+			if slot == timestamp {
+				row += ", the " + f.stamp.String()
+			}
+		}
+		row += " |"
+		for strings.Contains(row, "|  |") {
+			row = strings.ReplaceAll(row, "|  |", "| – |")
+		}
+		if !strings.Contains(string(page), row+"\n") {
+			t.Errorf("docs/access-logs.md lacks\n%s", row)
+		}
+	}
+}
