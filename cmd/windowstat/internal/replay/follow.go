@@ -28,8 +28,8 @@ type Follower struct {
 // ingestDelay is how long a line may take from the server into the log without being late.
 const ingestDelay = time.Second
 
-// NewFollower opens the log, the only one of the options' files, which may be Stdin. Without a format the log must have
-// lines. The Follower skips what the log has now, or, if after is not the zero Time, what is not after that second: so a
+// NewFollower opens the log, the only one of the options' files, which may be Stdin. Without a format NewFollower waits
+// until the log has a line, if it is empty, and so is what was rotated away. The Follower skips what the log has now, or, if after is not the zero Time, what is not after that second: so a
 // process goes on where the one before it ended. It reads all that is written later, even to a file that does not exist
 // yet.
 func NewFollower(o Options, after time.Time) (*Follower, error) {
@@ -74,7 +74,9 @@ func (f *Follower) open(name string, after time.Time) (err error) {
 	}
 	if s.format == nil {
 		if s.format = o.Format; s.format == nil {
-			return errors.New(name + " has no lines to guess its format from; say what it is")
+			if s, err = f.firstLine(name); err != nil {
+				return err
+			}
 		}
 	}
 	f.source = s
@@ -82,6 +84,23 @@ func (f *Follower) open(name string, after time.Time) (err error) {
 		f.run.Unread = []Unread{{name, s.format.String(), s.unread}}
 	}
 	return nil
+}
+
+// firstLine finds the format of a log that is empty: that of the one that was rotated away, or of the first line that comes.
+func (f *Follower) firstLine(name string) (s *source, err error) {
+	o := &f.run.Options
+	for _, old := range rotations(name, time.Time{}) {
+		if s, err = inspect(old, nil, nil, o.Zone, &f.run.read, false); err == nil && s.format != nil {
+			s.name = name
+			return s, nil
+		}
+	}
+	for {
+		time.Sleep(poll)
+		if s, err = inspect(name, nil, nil, o.Zone, &f.run.read, true); err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && s.format != nil {
+			return s, err
+		}
+	}
 }
 
 // Names are those that are earned, nil without [Options].Names.

@@ -258,7 +258,6 @@ func TestFollowerNeedsAFormat(t *testing.T) {
 	}{
 		{"missing", filepath.Join(dir, "missing"), "no such file", nil},
 		{"missing, with a format", filepath.Join(dir, "missing"), "", f},
-		{"empty", empty, "no lines to guess", nil},
 		{"empty, with a format", empty, "", f},
 		{"a directory", dir, "is a directory", f},
 		{"packed", packed, "is packed", f},

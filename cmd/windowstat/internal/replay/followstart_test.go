@@ -148,3 +148,43 @@ func remove(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+// A log is empty right after its rotation: its format is that of the file that was rotated away, or of its first line.
+func TestEmptyLog(t *testing.T) {
+	line := func(path string) string {
+		return fmt.Sprintf("::1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"agent\" 0.250\n", time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700"), path)
+	}
+	for name, rotated := range map[string]bool{"rotated": true, "new": false} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "access.log")
+			synctest.Test(t, func(t *testing.T) {
+				if rotated {
+					appendTo(t, create(t, path+".1"), line("/old"))
+				}
+				log := create(t, path)
+				made := make(chan *Follower, 1)
+				go func() {
+					o := options(t, path)
+					o.Format, o.Tolerance = nil, time.Second
+					f, err := NewFollower(o, time.Time{})
+					if err != nil {
+						t.Error(err)
+					}
+					made <- f
+				}()
+				if !rotated {
+					time.Sleep(time.Minute)
+				}
+				synctest.Wait()
+				if (len(made) == 1) != rotated {
+					t.Fatalf("%d followers", len(made))
+				}
+				appendTo(t, log, line("/new")+line("/new"))
+				f := <-made
+				if n := (begun{f, t}).follow(); n != 2 || !f.Timed {
+					t.Errorf("%d lines, timed: %v", n, f.Timed)
+				}
+			})
+		})
+	}
+}
