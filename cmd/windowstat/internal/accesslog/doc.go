@@ -23,7 +23,7 @@
 // Traefik (StartUTC) when the request came: [Record].Stamp tells which. The named formats common,
 // combined, vhost-combined and combined-usec are taken for httpd's, combined-time for nginx's.
 //
-// Caveats: text formats leave the server's escapes (\", \x22) in the target, JSON strings are unescaped. JSON is
+// Caveats: the server's escapes (\", \x22) in the target and in JSON strings are undone. JSON is
 // scanned, not validated. A field before the status ends where its separator and a status follow, so that raw quotes and
 // spaces in a request do no harm; any other field ends at its first separator that is not an escaped
 // quote. A leap second, :60, is the first second of the next minute, as POSIX has it.

@@ -39,7 +39,7 @@ func naive(line []byte, r *Record) error {
 	}
 	words := strings.Split(string(m[3]), " ")
 	if n := len(words); n >= 3 && strings.HasPrefix(words[n-1], "HTTP/") {
-		r.Method, r.Target = []byte(words[0]), []byte(strings.Join(words[1:n-1], " "))
+		r.Method, r.Target = []byte(words[0]), appendUnescaped(nil, []byte(strings.Join(words[1:n-1], " ")))
 	}
 	if len(m[5]) > 0 && string(m[5]) != "-" {
 		d, err := time.ParseDuration(string(m[5]) + "s")

@@ -23,6 +23,11 @@ var samples = []struct {
 		"12:14:14.655 start   408 50.009s client 10.0.1.2"},
 	{"haproxy", `<134>1 2009-02-06T12:14:14+00:00 lb haproxy[7]: 10.0.1.2:1 [06/Feb/2009:12:14:14.655] in b/s 0/0/0/-1/3 -1 0 - - CH-- 1/1/1/1/0 0/0 "POST /pay HTTP/1.1"`,
 		"12:14:14.655 start POST /pay 0 3ms client 10.0.1.2"},
+	// These were written by HAProxy 2.6.
+	{"haproxy", `127.0.0.1:54460 [22/Nov/2026:19:59:33.661] in b/s 0/0/-1/-1/3004 503 217 - - SC-- 1/1/0/0/3 0/0 "GET /down HTTP/1.1"`,
+		"19:59:33.661 start GET /down 503 3.004s client 127.0.0.1"},
+	{"haproxy", `127.0.0.1:34582 [22/Nov/2026:19:59:40.530] in in/<NOSRV> -1/-1/-1/-1/0 400 0 - - PR-- 1/1/0/0/0 0/0 "<BADREQ>"`,
+		"19:59:40.53 start   400 0s client 127.0.0.1"},
 	{"envoy", `[2016-04-15T20:17:00.310Z] "POST /api/v1/locations HTTP/2" 204 - 154 0 226 100 "10.0.35.28" "nsq2http" "cc21d9b0" "locations" "tcp://10.0.2.1:80"`,
 		"20:17:00.31 start POST /api/v1/locations 204 226ms host locations"},
 	{"envoy", `[2016-04-15T20:17:00.310Z] "GET / HTTP/1.1" 0 DC 0 0 5 - "-" "a" "b" "shop:8080" "-"`,

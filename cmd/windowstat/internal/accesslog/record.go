@@ -29,7 +29,7 @@ type Record struct {
 	HasDuration bool
 	Status      int // 0 to 999; 0 if the server had none to log ("-", or nginx's 000)
 
-	// Method and Target are those of the request line, the target still escaped as the client sent it. Both are empty
+	// Method and Target are those of the request line, the target percent-encoded if the client sent it so. Both are empty
 	// if the line has a request that is not of three parts, method, target and HTTP/version: rubbish, or "-".
 	Method, Target []byte
 

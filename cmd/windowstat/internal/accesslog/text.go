@@ -68,6 +68,11 @@ func (p *Parser) text(line []byte, r *Record) error {
 		return f.steps[f.timestamp].bad
 	}
 	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
+	if bytes.IndexByte(r.Target, '\\') >= 0 { // of the server: what is not of ASCII, and quotes
+		begin := len(p.buf)
+		p.buf = appendUnescaped(p.buf, r.Target)
+		r.Target = p.buf[begin:len(p.buf):len(p.buf)]
+	}
 	return nil
 }
 
