@@ -16,6 +16,9 @@ type clock struct {
 	sec, nsec int64 // the parsed time
 	coarse    bool  // it has no fraction of a second
 
+	quarter quarter // of the last local time
+	before  int64   // the last local time
+
 	parts parts // of a time in several parts
 }
 
@@ -100,12 +103,37 @@ func (c *clock) date(year, month, day int) (midnight int64, ok bool) {
 	return c.midnight, true
 }
 
-// local returns a time of the last date in the zone of the clock.
+// quarter has the offsets of the zone in a quarter of an hour of local time: two where clocks are set back, so that it comes
+// twice.
+type quarter struct {
+	number      int64
+	first, last int64
+}
+
+const quarterSeconds = 900
+
+// local returns a time of the last date in the zone of the clock. Of two it is the one nearer to the line before, or the first.
 func (c *clock) local(midnight int64, inDay int) int64 {
+	wall := midnight + int64(inDay)
 	if c.zone == time.UTC {
-		return midnight + int64(inDay)
+		return wall
 	}
-	return time.Date(c.year, time.Month(c.month), c.day, 0, 0, inDay, 0, c.zone).Unix()
+	if q := &c.quarter; q.number != wall/quarterSeconds || q.number == 0 {
+		at := time.Date(c.year, time.Month(c.month), c.day, 0, 0, inDay, 0, c.zone)
+		*q = quarter{wall / quarterSeconds, wall - at.Unix(), wall - at.Unix()}
+		for _, near := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+			_, offset := at.Add(near).Zone()
+			if _, own := time.Unix(wall-int64(offset), 0).In(c.zone).Zone(); own == offset {
+				q.first, q.last = max(q.first, int64(offset)), min(q.last, int64(offset))
+			}
+		}
+	}
+	at, again := wall-c.quarter.first, wall-c.quarter.last
+	if c.before != 0 && max(again-c.before, c.before-again) < max(at-c.before, c.before-at) {
+		at = again
+	}
+	c.before = at
+	return at
 }
 
 // timeOfDay reads 10:05:03 in seconds, or 60 in a leap second.

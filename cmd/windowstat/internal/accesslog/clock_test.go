@@ -1,0 +1,41 @@
+package accesslog
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Of the hour that comes twice when clocks are set back, all of the second one was taken for the first. The order of the lines
+// tells them apart, seconds out of order included.
+func TestHourThatComesTwice(t *testing.T) {
+	f, err := Apache("%{%Y-%m-%d %H:%M:%S}t %>s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for zone, begin := range map[string]time.Time{
+		"Europe/Berlin":       time.Date(2025, 10, 25, 23, 30, 0, 0, time.UTC),
+		"America/New_York":    time.Date(2025, 11, 2, 4, 30, 0, 0, time.UTC),
+		"Australia/Lord_Howe": time.Date(2025, 4, 5, 14, 0, 0, 0, time.UTC),   // half an hour
+		"Europe/Dublin":       time.Date(2025, 3, 29, 23, 30, 0, 0, time.UTC), // forward
+	} {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := f.NewParser(loc)
+		wrong := 0
+		for i := range 3 * 3600 {
+			at := begin.Add(time.Duration(i+[]int{0, 7, -5}[i%3]) * time.Second)
+			var r Record
+			if err := p.Parse(fmt.Appendf(nil, "%s 200", at.In(loc).Format("2006-01-02 15:04:05")), &r); err != nil || !r.Time.Equal(at) {
+				if wrong++; wrong == 1 {
+					t.Errorf("%s: %v, want %v (%v)", zone, r.Time, at, err)
+				}
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%s: %d lines of %d", zone, wrong, 3*3600)
+		}
+	}
+}
