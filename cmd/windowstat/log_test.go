@@ -59,8 +59,8 @@ func TestLog(t *testing.T) {
 		{"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0, "cart\\x7c\\\\1,__total_inbound_traffic__", ""},
 		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""}, // from a quarter of an hour before
 		{"--app=shop", 0, "", "no rows from "},
-		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log begins at 2026-01-02 03:04:05+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
-		{"--app=shop  --resource=nothing" + day, 0, "", "no rows of these resources"},
+		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
+		{"--app=shop  --resource=nothing" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this time has 3 resources, the nearest are "},
 	} {
 		status, stdout, stderr := loggedRun(t, "--dir="+dir+"  "+tc.args)
 		var names []string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"strings"
@@ -31,9 +32,10 @@ func hostileRows() (rows []metriclog.Row) {
 func printed(t *testing.T, format string, several bool, rows []metriclog.Row) string {
 	t.Helper()
 	var b strings.Builder
-	p := printers[format](&b, time.FixedZone("here", 3600), several)
+	p := printers[format](&b, shown{zone: time.FixedZone("here", 3600), several: several})
 	for i := range rows {
-		if err := p.print(&rows[i]); err != nil {
+		r := row{Row: &rows[i], line: bytes.TrimSuffix(rows[i].AppendLine(nil, time.UTC), []byte("\n"))}
+		if err := p.print(&r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,8 +63,8 @@ func TestFormats(t *testing.T) {
 2026-01-03T00:59:59+01:00,shop,,GET /,10,2,9,1,3,4,0.007
 2026-01-03T01:00:00+01:00,till,12,"a ""b""",1234567,0,0,0,0,0,0
 `,
-		"sentinel": `1767398399000|2026-01-03 00:59:59|GET /|10|2|9|1|7|3|4|0
-1767398400000|2026-01-03 01:00:00|a "b"|1234567|0|0|0|0|0|0|0
+		"sentinel": `1767398399000|2026-01-02 23:59:59|GET /|10|2|9|1|7|3|4|0
+1767398400000|2026-01-03 00:00:00|a "b"|1234567|0|0|0|0|0|0|0
 `,
 	} {
 		if got := printed(t, format, true, rows); got != want {
@@ -116,7 +118,7 @@ func TestHostileNames(t *testing.T) {
 				continue
 			case "csv":
 				fields, err := csv.NewReader(strings.NewReader(line)).Read()
-				if err != nil || len(fields) != len(csvHeader) {
+				if err != nil || len(fields) != len(csvHeader(false)) {
 					t.Fatalf("%s: %v", line, err)
 				}
 				name = fields[3]

@@ -22,7 +22,7 @@ func TestTimes(t *testing.T) {
 		{"-1d12h", "2026-10-19T10:30:15Z", ""},
 		{"03:04", "2026-10-21T01:04:00Z", ""},
 		{"03:04:05", "2026-10-21T01:04:05Z", ""},
-		{"2026-01-02", "2026-01-01T23:00:00Z", ""},
+		{"2026-01-02", "2026-01-01T23:00:00Z", "2026-01-02T22:59:59Z"},
 		{"2026-01-02 03:04", "2026-01-02T02:04:00Z", ""},
 		{"2026-01-02 03:04:05", "2026-01-02T02:04:05Z", ""},
 		{"2026-07-02T03:04:05", "2026-07-02T01:04:05Z", ""},
@@ -38,7 +38,7 @@ func TestTimes(t *testing.T) {
 		{"2026-03-29 01:59:59", "2026-03-29T00:59:59Z", ""},
 		{"2026-03-29 03:00", "2026-03-29T01:00:00Z", ""},
 	} {
-		got, err := parseTime(tc.text, now, berlin)
+		got, err := parseTime(tc.text, now, time.Time{}, berlin)
 		if err != nil {
 			t.Errorf("%s: %v", tc.text, err)
 			continue
@@ -53,11 +53,11 @@ func TestTimes(t *testing.T) {
 	for text, part := range map[string]string{
 		"2026-03-29 02:30":    "set forward over 2026-03-29 02:30:00",
 		"":                    "is no time",
-		"yesterday":           "is no time",
+		"tomorrow":            "is no time",
 		"-":                   "is no time",
-		"-15":                 "is not a time ago",
+		"-15":                 "is not a time away",
 		"-m":                  "is no time",
-		"+15m":                "is no time",
+		"+15m":                "is counted from --from",
 		"15m":                 "is no time",
 		"1767":                "is no time",
 		"24:00":               "is no time",
@@ -65,7 +65,7 @@ func TestTimes(t *testing.T) {
 		"2026-02-30 00:00:00": "is no time",
 		"17673230450000000":   "is no time",
 	} {
-		if got, err := parseTime(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
+		if got, err := parseTime(text, now, time.Time{}, berlin); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, part)
 		}
 	}
