@@ -41,7 +41,7 @@ func (s *search) follow(ctx context.Context, p printer) error {
 		case errors.Is(err, fs.ErrNotExist):
 			now = s.Dir + " is not there; waiting for it"
 		case err != nil:
-			now = err.Error()
+			now = oneLine(err).Error()
 		}
 		if now != "" && now != lastErr {
 			fmt.Fprintf(s.stderr, "windowstat: %s\n", now)
