@@ -110,7 +110,7 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	errs := []error{noArguments(c)}
 	wrong := func(flag string, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+			errs = append(errs, fmt.Errorf("%s: %w", dashed(flag), err))
 		}
 	}
 	var err error
@@ -172,13 +172,21 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	} {
 		name, value, _ := strings.Cut(x.other, " ")
 		if c.IsSet(x.flag) && c.IsSet(name) && (value == "" || value == format) {
-			wrong(x.flag, fmt.Errorf("not with --%s%s", x.other, x.why))
+			wrong(x.flag, fmt.Errorf("not with %s%s", dashed(x.other), x.why))
 		}
 	}
 	if c.IsSet("n") && c.IsSet("top") && !c.IsSet("step") {
 		wrong("n", errors.New("not with --top, which says how many"))
 	}
 	return s, errors.Join(errs...)
+}
+
+// dashed is a flag as it is given.
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
 }
 
 // parseRange reads from when to when. Of what can mean several seconds, the first is the beginning and the last the end.

@@ -145,3 +145,36 @@ func TestHostileNames(t *testing.T) {
 		seen[visible(name)] = name
 	}
 }
+
+// Sums have the most of a second besides, and when that was.
+func TestFormatsOfSums(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
+	rows := []row{
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond}, peak: 9, peakAt: at.Add(30 * time.Second)},
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}},
+	}
+	for format, want := range map[string]string{
+		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms    peak  at                         resource
+2026-01-02 23:59:00+00:00      10       0         0          0         0          0       7       9  2026-01-02 23:59:30+00:00  a
+2026-01-02 23:59:00+00:00       0       0         0          0         0          0       0       0  -                          b
+`,
+		"json": `{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"a","pass":10,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0.0075,"peak":9,"peak_time":"2026-01-02T23:59:30Z"}
+{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"b","pass":0,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0,"peak":0}
+`,
+		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds,peak,peak_time
+2026-01-02T23:59:00Z,shop,,a,10,0,0,0,0,0,0.0075,9,2026-01-02T23:59:30Z
+2026-01-02T23:59:00Z,shop,,b,0,0,0,0,0,0,0,0,
+`,
+	} {
+		var b strings.Builder
+		p := printers[format](&b, shown{zone: time.UTC, peaks: true})
+		for i := range rows {
+			if err := p.print(&rows[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.flush(); err != nil || b.String() != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", format, err, b.String(), want)
+		}
+	}
+}

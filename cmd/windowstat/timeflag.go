@@ -50,11 +50,11 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 		case err != nil:
 			return ends{}, fmt.Errorf("%q is not a time away, such as -90s, -15m or -1d12h", s)
 		case m[1] == "-":
-			return at(now.In(zone).AddDate(0, 0, -days).Add(-rest))
+			return at(addDays(now, -days, zone).Add(-rest))
 		case from.IsZero():
 			return ends{}, fmt.Errorf("%q is counted from --from, and only in --to", s)
 		}
-		return at(from.In(zone).AddDate(0, 0, days).Add(rest))
+		return at(addDays(from, days, zone).Add(rest))
 	}
 	if unixTime.MatchString(s) {
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -104,6 +104,14 @@ func inZone(wall time.Time, zone *time.Location) (ends, error) {
 		first, last = last, first
 	}
 	return ends{first.Truncate(time.Second), last.Truncate(time.Second)}, nil
+}
+
+// addDays is the same time of another day on clocks in a zone.
+func addDays(t time.Time, days int, zone *time.Location) time.Time {
+	if days == 0 {
+		return t // AddDate may return the other time that clocks show alike
+	}
+	return t.In(zone).AddDate(0, 0, days)
 }
 
 // dayOf is a day in a zone, whatever clocks did in it.
