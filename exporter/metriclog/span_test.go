@@ -29,6 +29,12 @@ func TestSpan(t *testing.T) {
 	}
 	shop := newProcess(t, dir, "shop", 0, 300, time.UTC)
 	other := newProcess(t, dir, "shop", 7, 300, time.UTC)
+	till := newProcess(t, dir, "till", 0, 1<<20, time.UTC) // begins before the others, and ends behind them
+	for i := range int64(40) {
+		if err := till.second(1767322990+i, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range int64(20) {
 		for _, p := range []*process{shop, other} {
 			begin := int64(1767323000)
@@ -45,10 +51,11 @@ func TestSpan(t *testing.T) {
 		pids []int
 		want string
 	}{
-		{"", nil, "1767323000 - 1767323024"},
+		{"", nil, "1767322990 - 1767323029"},
 		{"shop", []int{7}, "1767323005 - 1767323024"},
 		{"shop", []int{0}, "1767323000 - 1767323019"},
-		{"till", nil, ""},
+		{"till", []int{7}, ""},
+		{"shop", nil, "1767323000 - 1767323024"},
 	} {
 		if got := span(tc.app, tc.pids...); got != tc.want {
 			t.Errorf("%q %v: %q, want %q", tc.app, tc.pids, got, tc.want)
@@ -66,7 +73,7 @@ func TestSpan(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if got := span(""); got != "1767323000 - 1767323019" {
+	if got := span("shop"); got != "1767323000 - 1767323019" {
 		t.Errorf("unreadable files: %s", got)
 	}
 	if _, _, err := (Searcher{Dir: dir + "/no"}).Span(); err == nil {
