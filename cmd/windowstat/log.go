@@ -148,6 +148,7 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	if c.IsSet("by") && !s.peaks {
 		wrong("by", errors.New("needs --top or --step"))
 	}
+	given := func(flag string) bool { return c.IsSet(flag) && (c.Bool(flag) || flag != "follow" && flag != "summary") }
 	fills := "format openmetrics"
 	if c.IsSet("remote-write") {
 		fills = "remote-write"
@@ -171,7 +172,7 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 		{"top", "format " + sentinelFormat, ", whose lines are those of the log"},
 	} {
 		name, value, _ := strings.Cut(x.other, " ")
-		if c.IsSet(x.flag) && c.IsSet(name) && (value == "" || value == format) {
+		if given(x.flag) && given(name) && (value == "" || value == format) {
 			wrong(x.flag, fmt.Errorf("not with %s%s", dashed(x.other), x.why))
 		}
 	}
