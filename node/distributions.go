@@ -39,7 +39,7 @@ func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram,
 	s.advance(open)
 	s.eachHistogram(from, from+int64(len(hs)), func(i int64, rec *sealed, cells []byte) {
 		sums[i-from].add(&rec.Counts)
-		addCells(hs[i-from].cells, cells)
+		s.first.shape.layout.addCells(hs[i-from].cells, rec, cells)
 	})
 	return s.oldestHistogram()
 }
@@ -96,7 +96,7 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 	}
 	s.eachHistogram(index, s.index, func(_ int64, rec *sealed, cells []byte) {
 		add(later, rec.RTSum)
-		addCells(later.cells, cells)
+		s.first.shape.layout.addCells(later.cells, rec, cells)
 	})
 	return index >= s.oldestHistogram()
 }
@@ -106,18 +106,17 @@ func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec *seale
 	if s.rings == nil {
 		return
 	}
-	for i := max(from, s.oldestHistogram()); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil {
-			var rec sealed
-			f(i, &rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-		}
-	}
+	s.rings.minute.each(from, to, func(i int64, b []byte) bool {
+		var rec sealed
+		f(i, &rec, rec.unpack(b, s.first.shape.perSec, nil))
+		return true
+	})
 }
 
 // oldestHistogram is the first second from which on the histograms of all records are there.
 func (s *Statistic) oldestHistogram() int64 {
-	if s.rings == nil || s.rings.aged == never {
+	if s.rings == nil {
 		return math.MinInt64
 	}
-	return secondOf(s.rings.aged) + 1
+	return s.rings.minute.dropped + 1
 }

@@ -37,8 +37,7 @@ type Shape struct {
 	line    *leap.Timeline
 	looker  looker
 	second  leap.Array[Counts] // empty rings to copy
-	minute  leap.Array[packed]
-	perSec  int64 // second-window buckets in one second
+	perSec  int64              // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
 	history time.Duration
@@ -83,7 +82,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	}
 	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
 		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
-	} else if s.minute, err = leap.NewArray[packed](o.Minute, int(o.Minute/time.Second)); err != nil {
+	} else if _, err = leap.NewArray[struct{}](o.Minute, int(o.Minute/time.Second)); err != nil {
 		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
 	}
 	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {

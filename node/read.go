@@ -109,13 +109,14 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
 			open.add(b)
 		}
-		for at, p := range s.rings.minute.Window(start, w.Span) {
+		s.rings.minute.each(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) bool {
 			var rec sealed
-			rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil)
+			rec.unpack(b, s.first.shape.perSec, nil)
 			w.add(&rec.Counts)
-			back := int((start - at) / time.Second)
+			back := s.index - i
 			done[back] = saturate(done[back], rec.Complete)
-		}
+			return true
+		})
 	}
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)

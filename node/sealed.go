@@ -1,8 +1,7 @@
 package node
 
 import (
-	"encoding/binary"
-	"slices"
+	"math/bits"
 	"time"
 )
 
@@ -17,47 +16,91 @@ type sealed struct {
 	spent           time.Duration // by all calls in the second
 }
 
-// packed is the position of a record in the store.
-type packed struct {
-	at   uint32
-	size uint32
-}
-
-// append packs the slides but the last one, and the record, as varints. A histogram may follow.
+// append packs the slides but the last one, and the record. A histogram may follow, from the next byte on.
+//
+// What is said by what was said before takes a bit: numbers are packed as how far they are from what they mostly are, and
+// those that are mostly 0 together. The response times and what was spent are packed with all their bits, which nothing
+// tells; they are most of it.
 func (r *sealed) append(b []byte, slides []int64) []byte {
+	w := bitWriter{b: b}
+	w.code(uint64(r.Pass), 5)
 	for _, v := range slides[:len(slides)-1] {
-		b = binary.AppendUvarint(b, uint64(v))
+		w.code(fold(r.Pass-v), r.aboutSlide())
 	}
-	for _, v := range [...]int64{
-		r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
-		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most, r.sure, int64(r.spent),
-	} {
-		b = binary.AppendUvarint(b, uint64(v))
+	w.code(fold(r.Complete-r.Pass), 2)
+	w.code(uint64(r.began), 1)
+	inFlight := r.inFlight - r.inFlightIf()
+	w.code(uint64(r.most-max(r.began, r.inFlight)), 1)
+	w.some([...]uint64{uint64(r.Block), uint64(r.Exception), uint64(r.OccupiedPass), fold(inFlight), uint64(r.most - r.sure)})
+	if r.Complete > 0 {
+		w.long(uint64(r.RTMin), aboutRT)
 	}
-	return b
+	if r.Complete > 1 {
+		w.long(uint64(r.RTMax-r.RTMin), r.aboutMax())
+		w.long(uint64(r.RTSum)-r.leastSum(), r.aboutSum())
+	}
+	w.long(fold(int64(r.spent-r.RTSum)), r.aboutSpent())
+	return w.end()
 }
 
 // unpack reads a record with the given number of slides, adds the slides to sums if that is not nil, and returns what
 // follows the record, the histogram.
 func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
+	in := readBits(b)
+	r.Pass = int64(in.code(5))
 	for i := range slides - 1 {
-		v, size := binary.Uvarint(b)
+		v := r.Pass - unfold(in.code(r.aboutSlide()))
 		if sums != nil {
-			sums[i] = saturate(sums[i], int64(v))
+			sums[i] = saturate(sums[i], v)
 		}
-		b = b[size:]
-	}
-	for _, to := range [...]*int64{
-		&r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
-		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most, &r.sure, (*int64)(&r.spent),
-	} {
-		v, size := binary.Uvarint(b)
-		*to, b = int64(v), b[size:]
 	}
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	return b
+	r.Complete = r.Pass + unfold(in.code(2))
+	r.began = int64(in.code(1))
+	r.inFlight = r.inFlightIf()
+	most := int64(in.code(1))
+	rest := in.some()
+	r.Block, r.Exception, r.OccupiedPass = int64(rest[0]), int64(rest[1]), int64(rest[2])
+	r.inFlight += unfold(rest[3])
+	r.most = max(r.began, r.inFlight) + most
+	r.sure = r.most - int64(rest[4])
+	if r.Complete > 0 {
+		r.RTMin = time.Duration(in.long(aboutRT))
+		r.RTMax, r.RTSum = r.RTMin, r.RTMin
+	}
+	if r.Complete > 1 {
+		r.RTMax += time.Duration(in.long(r.aboutMax()))
+		r.RTSum = time.Duration(r.leastSum() + in.long(r.aboutSum()))
+	}
+	r.spent = r.RTSum + time.Duration(unfold(in.long(r.aboutSpent())))
+	return b[in.bytes():]
+}
+
+// inFlightIf is what is in flight in the end if each pass and each completion was a call of its own.
+func (r *sealed) inFlightIf() int64 { return r.began + r.Pass - r.Complete }
+
+// leastSum is the sum of response times if all were the shortest.
+func (r *sealed) leastSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+
+// How many bits some numbers have, more or less: response times are milliseconds, the longest is some times the shortest,
+// and calls that are in flight when the second begins or ends make the difference between response times and what was spent.
+const aboutRT = 23
+
+func (r *sealed) aboutSlide() uint { return min(uint(bits.Len64(uint64(r.Pass)))/2+1, mostBits) }
+
+func (r *sealed) aboutMax() int { return bits.Len64(uint64(r.RTMin)) + 3 }
+
+func (r *sealed) aboutSum() int {
+	return bits.Len64(uint64(r.RTMax-r.RTMin)) + bits.Len64(uint64(r.Complete)) - 2
+}
+
+func (r *sealed) aboutSpent() int {
+	if r.Complete == 0 {
+		return 30 // a call, a second
+	}
+	return bits.Len64(uint64(r.RTMax)) + 1
 }
 
 // onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.
@@ -69,54 +112,8 @@ func onlySlides(b []byte, slides int64) bool {
 
 // addSlides adds the slides of a packed record to sums.
 func addSlides(b []byte, sums []int64) {
-	for i := range sums {
-		v, size := binary.Uvarint(b)
-		sums[i], b = saturate(sums[i], int64(v)), b[size:]
-	}
-}
-
-// peakOf reads the highest of a packed record's slides.
-func peakOf(b []byte, slides int64) (peak int64) {
-	for range slides {
-		v, size := binary.Uvarint(b)
-		peak, b = max(peak, int64(v)), b[size:]
-	}
-	return peak
-}
-
-// store keeps packed records one after the other. Records are dropped from the front, when room is needed.
-type store struct {
-	buf  []byte
-	base uint32 // position of buf[0]; positions wrap around, and only differences count
-}
-
-// add keeps a record. Those before the position oldest are not needed any more.
-func (s *store) add(record []byte, oldest uint32) packed {
-	if len(s.buf)+len(record) > cap(s.buf) {
-		s.makeRoom(len(record), int(oldest-s.base))
-	}
-	p := packed{at: s.base + uint32(len(s.buf)), size: uint32(len(record))}
-	s.buf = append(s.buf, record...)
-	return p
-}
-
-// makeRoom drops the first dead bytes, and takes more memory if that does not make an eighth of room: the more there
-// is, the less often the records are moved.
-func (s *store) makeRoom(need, dead int) {
-	live := s.buf[dead:]
-	size := len(live) + need
-	size += size / 8
-	to := s.buf[:0]
-	if size > cap(s.buf) {
-		to = slices.Grow([]byte(nil), size) // all of the allocator's size class
-	}
-	s.buf = append(to, live...)
-	s.base += uint32(dead)
-}
-
-func (s *store) get(p packed) []byte {
-	from := p.at - s.base
-	return s.buf[from : from+p.size]
+	var rec sealed
+	rec.unpack(b, int64(len(sums)), sums)
 }
 
 func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

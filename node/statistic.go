@@ -86,15 +86,12 @@ type rings struct {
 	spent  callTime // of all seconds before the open one
 	told   callTime // the most that a snapshot said
 	window leap.Array[Counts]
-	minute leap.Array[packed]
-	store  store
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
 
-	active  int64         // the last second in which something happened of those whose records were dropped
-	newest  time.Duration // the newest record
-	aged    time.Duration // the newest record that has left the minute window, and is in the history
-	history history
+	active  int64   // the last second in which something happened of those whose records were dropped
+	minute  records // with histograms; the newest is always here
+	history records // that have left the minute window, without
 }
 
 // New makes a statistic that begins in the second of the reading now.

@@ -119,20 +119,16 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	var room [128]int64
 	perSec := int(v.shape.perSec)
 	slides := counters(room[:], int(v.shape.horizon/time.Second)*perSec)
-	first := secondAt(open.Index) - v.shape.horizon
+	first := open.Index - int64(v.shape.horizon/time.Second)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
 		if s.rings != nil {
-			for at, p := range s.rings.minute.Window(secondAt(open.Index-1), v.shape.horizon) {
-				b := s.rings.store.get(*p)
-				if len(leaves) == 1 { // there is nothing to add up
-					snap.Peak = max(snap.Peak, peakOf(b, v.shape.perSec))
-					continue
-				}
-				i := int((at-first)/time.Second) * perSec
-				addSlides(b, slides[i:i+perSec])
-			}
+			s.rings.minute.each(first, open.Index, func(i int64, b []byte) bool {
+				i = (i - first) * int64(perSec)
+				addSlides(b, slides[i:i+int64(perSec)])
+				return true
+			})
 		}
 		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()

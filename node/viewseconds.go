@@ -122,15 +122,9 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 	from = max(from, s.since) // before that there was nothing
 	oldest := s.oldest()
 	whole := to <= s.index && (from >= to || from >= oldest)
-	if s.rings == nil {
-		return whole
-	}
-	for i := max(from, oldest); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
-			var rec sealed
-			addCells(h.cells, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-			sum.add(&rec.Counts)
-		}
-	}
+	s.eachHistogram(max(from, oldest), to, func(_ int64, rec *sealed, cells []byte) {
+		s.first.shape.layout.addCells(h.cells, rec, cells)
+		sum.add(&rec.Counts)
+	})
 	return whole
 }

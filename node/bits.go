@@ -1,0 +1,178 @@
+package node
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// bitWriter appends numbers to b, bit by bit, the lowest first.
+type bitWriter struct {
+	b    []byte
+	bits uint64 // those that are not in b yet
+	n    uint   // how many, less than 64
+}
+
+// put writes the n low bits of v, which has no others.
+func (w *bitWriter) put(v uint64, n uint) {
+	w.bits |= v << w.n
+	if w.n += n; w.n >= 64 {
+		w.b = binary.LittleEndian.AppendUint64(w.b, w.bits)
+		w.n -= 64
+		w.bits = v >> (n - w.n)
+	}
+}
+
+// end fills the last byte, and returns all.
+func (w *bitWriter) end() []byte {
+	for ; w.n > 0; w.n -= min(w.n, 8) {
+		w.b = append(w.b, byte(w.bits))
+		w.bits >>= 8
+	}
+	return w.b
+}
+
+// spare is how many bytes there should be behind what is read: with them eight bytes can be read at once.
+const spare = 8
+
+// bitReader reads what a bitWriter wrote. What it reads behind the end means nothing.
+type bitReader struct {
+	b  []byte
+	at uint // bits that were read
+}
+
+// readBits reads b, and whatever is behind it in its memory.
+func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
+
+// next is the next 57 bits at least.
+func (r *bitReader) next() uint64 {
+	i := r.at / 8
+	if i+8 <= uint(len(r.b)) {
+		return binary.LittleEndian.Uint64(r.b[i:]) >> (r.at % 8)
+	}
+	return r.nextOfFew()
+}
+
+// nextOfFew is next where there are no eight bytes.
+func (r *bitReader) nextOfFew() uint64 {
+	var last [8]byte
+	if i := r.at / 8; i < uint(len(r.b)) {
+		copy(last[:], r.b[i:])
+	}
+	return binary.LittleEndian.Uint64(last[:]) >> (r.at % 8)
+}
+
+// take reads n bits, up to 64.
+func (r *bitReader) take(n uint) uint64 {
+	if n > 57 {
+		return r.take(32) | r.take(n-32)<<32
+	}
+	v := r.next() & (1<<n - 1)
+	r.at += n
+	return v
+}
+
+// bytes is in how many bytes there was something to read.
+func (r *bitReader) bytes() int { return int(r.at+7) / 8 }
+
+// A number is written as the 1<<k-th part of it, and the k bits that this leaves. The part is as many ones as it is, if that
+// is less than four, and a zero: Rice's code. Of more there are four ones, and one for each time that it doubles, and as many
+// bits; so a number that is far from what was expected does not take long. After as many ones as there can be come 64 bits.
+const (
+	fewOnes  = 4
+	mostOnes = 20
+	mostBits = 16 // k
+)
+
+// code writes a number of which about k bits are at random, at most 16.
+func (w *bitWriter) code(v uint64, k uint) {
+	part, low := v>>k, v&(1<<k-1)
+	if part < fewOnes {
+		w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
+		return
+	}
+	part -= fewOnes - 1
+	doubled := uint(bits.Len64(part)) - 1
+	ones := fewOnes + doubled
+	if ones >= mostOnes {
+		w.put(1<<mostOnes-1, mostOnes)
+		w.put(v, 64)
+		return
+	}
+	w.put(1<<ones-1, ones+1)
+	w.put((part-1<<doubled)|low<<doubled, doubled+k)
+}
+
+// code reads a number that was written with the same k.
+func (r *bitReader) code(k uint) uint64 {
+	next := r.next()
+	ones := uint(bits.TrailingZeros64(^next))
+	next >>= (ones + 1) % 64
+	if ones < fewOnes {
+		r.at += ones + 1 + k
+		return uint64(ones)<<k | next&(1<<k-1)
+	}
+	if ones < mostOnes {
+		doubled := ones - fewOnes
+		r.at += ones + 1 + doubled + k
+		part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
+		return part<<k | next>>doubled&(1<<k-1)
+	}
+	r.at += mostOnes
+	return r.take(64)
+}
+
+// long writes a number whose bits are all at random, about so many of them.
+func (w *bitWriter) long(v uint64, about int) {
+	n := bits.Len64(v)
+	w.code(fold(int64(n-about)), 1)
+	if n > 1 {
+		w.put(v-1<<(n-1), uint(n-1))
+	}
+}
+
+// long reads a number of which as many bits were expected.
+func (r *bitReader) long(about int) uint64 {
+	n := uint(about + int(unfold(r.code(1))))
+	if n < 2 {
+		return uint64(n)
+	}
+	return 1<<(n-1) | r.take(n-1)
+}
+
+// fold makes a small number of one that is near 0 on either side; unfold makes it that again.
+func fold(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
+func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+// some writes numbers that are mostly 0.
+func (w *bitWriter) some(list [5]uint64) {
+	var which uint64
+	for i, v := range list {
+		if v != 0 {
+			which |= 1 << i
+		}
+	}
+	if which == 0 {
+		w.put(0, 1)
+		return
+	}
+	w.put(which<<1|1, 1+uint(len(list)))
+	for _, v := range list {
+		if v != 0 {
+			w.code(v-1, 1)
+		}
+	}
+}
+
+// some reads them.
+func (r *bitReader) some() (list [5]uint64) {
+	if r.take(1) == 0 {
+		return list
+	}
+	which := r.take(uint(len(list)))
+	for i := range list {
+		if which>>i&1 != 0 {
+			list[i] = r.code(1) + 1
+		}
+	}
+	return list
+}
