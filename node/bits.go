@@ -106,19 +106,43 @@ func (w *bitWriter) code(v uint64, k uint) {
 func (r *bitReader) code(k uint) uint64 {
 	next := r.next()
 	ones := uint(bits.TrailingZeros64(^next))
-	next >>= (ones + 1) % 64
+	next >>= (ones + 1) & 63
 	if ones < fewOnes {
 		r.at += ones + 1 + k
-		return uint64(ones)<<k | next&(1<<k-1)
+		return uint64(ones)<<(k&63) | next&(1<<(k&63)-1)
 	}
-	if ones < mostOnes {
-		doubled := ones - fewOnes
-		r.at += ones + 1 + doubled + k
-		part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
-		return part<<k | next>>doubled&(1<<k-1)
+	return r.much(ones, next, k)
+}
+
+// much is code where there are more than a few ones, behind which is next.
+func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
+	if ones >= mostOnes {
+		r.at += mostOnes
+		return r.take(64)
 	}
-	r.at += mostOnes
-	return r.take(64)
+	doubled := ones - fewOnes
+	r.at += ones + 1 + doubled + k
+	part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
+	return part<<k | next>>doubled&(1<<k-1)
+}
+
+// codes reads as many numbers that were written with the same k, at once.
+func (r *bitReader) codes(to []uint64, k uint) {
+	next, left := r.next(), uint(57)
+	k &= 63
+	for i := range to {
+		ones := uint(bits.TrailingZeros64(^next))
+		if ones >= fewOnes || left < fewOnes+k {
+			to[i] = r.code(k)
+			next, left = r.next(), 57
+			continue
+		}
+		next >>= (ones + 1) & 63
+		to[i] = uint64(ones)<<k | next&(1<<k-1)
+		next >>= k
+		left -= ones + 1 + k
+		r.at += ones + 1 + k
+	}
 }
 
 // long writes a number whose bits are all at random, about so many of them.
@@ -132,6 +156,12 @@ func (w *bitWriter) long(v uint64, about int) {
 
 // long reads a number of which as many bits were expected.
 func (r *bitReader) long(about int) uint64 {
+	next := r.next()
+	ones := uint(bits.TrailingZeros64(^next))
+	if n := uint(about+int(unfold(uint64(ones)<<1|next>>((ones+1)&63)&1))) - 1; ones < fewOnes && n <= 57-fewOnes-1 {
+		r.at += ones + 2 + n
+		return 1<<n | next>>((ones+2)&63)&(1<<n-1)
+	}
 	n := uint(about + int(unfold(r.code(1))))
 	if n < 2 {
 		return uint64(n)
@@ -142,37 +172,3 @@ func (r *bitReader) long(about int) uint64 {
 // fold makes a small number of one that is near 0 on either side; unfold makes it that again.
 func fold(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
 func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
-
-// some writes numbers that are mostly 0.
-func (w *bitWriter) some(list [5]uint64) {
-	var which uint64
-	for i, v := range list {
-		if v != 0 {
-			which |= 1 << i
-		}
-	}
-	if which == 0 {
-		w.put(0, 1)
-		return
-	}
-	w.put(which<<1|1, 1+uint(len(list)))
-	for _, v := range list {
-		if v != 0 {
-			w.code(v-1, 1)
-		}
-	}
-}
-
-// some reads them.
-func (r *bitReader) some() (list [5]uint64) {
-	if r.take(1) == 0 {
-		return list
-	}
-	which := r.take(uint(len(list)))
-	for i := range list {
-		if which>>i&1 != 0 {
-			list[i] = r.code(1) + 1
-		}
-	}
-	return list
-}

@@ -163,42 +163,45 @@ func (p *cells) each(f func(cell int, n int64)) {
 }
 
 // A histogram of one second is kept as the count of each cell from that of the shortest response time to that of the longest,
-// each expected to be about what the one before it was. A count of 0 is followed by how many more there are.
+// each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
-// appendCells packs the response times that the stripes hold. Holds all stripes' locks.
-func (s *Statistic) appendCells(b []byte) []byte {
+// appendCells packs the response times that the stripes hold, of the second of rec. Holds all stripes' locks.
+func (s *Statistic) appendCells(b []byte, rec *sealed) []byte {
 	w := bitWriter{b: b}
-	last, k := -1, uint(0)
+	next, _, k := s.first.shape.layout.span(rec)
 	s.eachCell(func(cell int, n int64) {
-		if empty := cell - last - 1; empty > 0 && last >= 0 {
+		if empty := cell - next; empty > 0 {
 			w.code(0, k)
-			w.code(uint64(empty-1), 0)
-			k = 0
+			w.code(uint64(empty-1), k)
 		}
 		w.code(uint64(n), k)
-		last, k = cell, expect(uint64(n))
+		next = cell + 1
 	})
 	return w.end()
 }
 
-// addCells adds a histogram that was kept so, of the second of rec, to counts by cell.
+// addCells adds a histogram that was kept so to counts by cell.
 func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
 	if rec.Complete == 0 {
 		return
 	}
 	in := readBits(b)
-	cell, last, k := l.cell(rec.RTMin), l.cell(rec.RTMax), uint(0)
+	cell, last, k := l.span(rec)
+	var n [1]uint64
 	for cell <= last {
-		n := in.code(k)
-		if n == 0 {
-			cell += 1 + int(in.code(0))
-			k = 0
+		in.codes(n[:], k)
+		if n[0] == 0 {
+			cell += 1 + int(in.code(k))
 			continue
 		}
-		counts[cell] = saturate(counts[cell], int64(n))
-		cell, k = cell+1, expect(n)
+		counts[cell] = saturate(counts[cell], int64(n[0]))
+		cell++
 	}
 }
 
-// expect is how the count after one is packed, which is seldom more than twice as high.
-func expect(n uint64) uint { return uint(min(bits.Len64(n)-1, mostBits)) }
+// span is the first and the last cell that are not empty in the second of a record that has completions, and how many bits
+// their counts have, more or less.
+func (l *layout) span(rec *sealed) (first, last int, k uint) {
+	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
+	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), mostBits))
+}

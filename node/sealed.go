@@ -18,20 +18,34 @@ type sealed struct {
 
 // append packs the slides but the last one, and the record. A histogram may follow, from the next byte on.
 //
-// What is said by what was said before takes a bit: numbers are packed as how far they are from what they mostly are, and
-// those that are mostly 0 together. The response times and what was spent are packed with all their bits, which nothing
+// What was said before tells much of what follows: numbers are packed as how far they are from what they mostly are, and
+// those that are mostly 0 only if they are not. The response times and what was spent take all their bits, which nothing
 // tells; they are most of it.
 func (r *sealed) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
-	w.code(uint64(r.Pass), 5)
+	w.code(uint64(r.Pass), kPass)
 	for _, v := range slides[:len(slides)-1] {
-		w.code(fold(r.Pass-v), r.aboutSlide())
+		w.code(fold(r.Pass-v), kSlide)
 	}
-	w.code(fold(r.Complete-r.Pass), 2)
-	w.code(uint64(r.began), 1)
-	inFlight := r.inFlight - r.inFlightIf()
-	w.code(uint64(r.most-max(r.began, r.inFlight)), 1)
-	w.some([...]uint64{uint64(r.Block), uint64(r.Exception), uint64(r.OccupiedPass), fold(inFlight), uint64(r.most - r.sure)})
+	rare := [...]uint64{
+		uint64(r.Exception), uint64(r.Block), uint64(r.most - r.sure), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
+	}
+	var which uint64
+	for i, v := range rare {
+		if v != 0 {
+			which |= 1 << i
+		}
+	}
+	for _, v := range [...]uint64{
+		fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which,
+	} {
+		w.code(v, kFlight)
+	}
+	for _, v := range rare {
+		if v != 0 {
+			w.code(v-1, kRare)
+		}
+	}
 	if r.Complete > 0 {
 		w.long(uint64(r.RTMin), aboutRT)
 	}
@@ -47,9 +61,9 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 // follows the record, the histogram.
 func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	in := readBits(b)
-	r.Pass = int64(in.code(5))
+	r.Pass = int64(in.code(kPass))
 	for i := range slides - 1 {
-		v := r.Pass - unfold(in.code(r.aboutSlide()))
+		v := r.Pass - unfold(in.code(kSlide))
 		if sums != nil {
 			sums[i] = saturate(sums[i], v)
 		}
@@ -57,15 +71,18 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	r.Complete = r.Pass + unfold(in.code(2))
-	r.began = int64(in.code(1))
-	r.inFlight = r.inFlightIf()
-	most := int64(in.code(1))
-	rest := in.some()
-	r.Block, r.Exception, r.OccupiedPass = int64(rest[0]), int64(rest[1]), int64(rest[2])
-	r.inFlight += unfold(rest[3])
-	r.most = max(r.began, r.inFlight) + most
-	r.sure = r.most - int64(rest[4])
+	var some [4]uint64
+	in.codes(some[:], kFlight)
+	r.Complete, r.began = r.Pass+unfold(some[0]), int64(some[1])
+	r.inFlight = r.left()
+	var rare [5]uint64
+	for which := some[3]; which != 0; which &= which - 1 {
+		rare[bits.TrailingZeros64(which)] = in.code(kRare) + 1
+	}
+	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
+	r.inFlight += unfold(rare[4])
+	r.most = max(r.began, r.inFlight) + int64(some[2])
+	r.sure = r.most - int64(rare[2])
 	if r.Complete > 0 {
 		r.RTMin = time.Duration(in.long(aboutRT))
 		r.RTMax, r.RTSum = r.RTMin, r.RTMin
@@ -78,17 +95,21 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	return b[in.bytes():]
 }
 
-// inFlightIf is what is in flight in the end if each pass and each completion was a call of its own.
-func (r *sealed) inFlightIf() int64 { return r.began + r.Pass - r.Complete }
+// left is what is in flight in the end if each pass and each completion was of a call of its own.
+func (r *sealed) left() int64 { return r.began + r.Pass - r.Complete }
 
 // leastSum is the sum of response times if all were the shortest.
 func (r *sealed) leastSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
 
 // How many bits some numbers have, more or less: response times are milliseconds, the longest is some times the shortest,
 // and calls that are in flight when the second begins or ends make the difference between response times and what was spent.
-const aboutRT = 23
-
-func (r *sealed) aboutSlide() uint { return min(uint(bits.Len64(uint64(r.Pass)))/2+1, mostBits) }
+const (
+	kPass   = 5
+	kSlide  = 3
+	kFlight = 1
+	kRare   = 1
+	aboutRT = 23
+)
 
 func (r *sealed) aboutMax() int { return bits.Len64(uint64(r.RTMin)) + 3 }
 

@@ -144,7 +144,7 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var room [256]byte
 	b := rec.append(room[:0], slides)
 	if rec.Complete > 0 {
-		b = s.appendCells(b)
+		b = s.appendCells(b, rec)
 		for st := range s.stripes {
 			if st.rt != nil {
 				st.rt.each(s.rings.rt.count)
