@@ -126,47 +126,79 @@ func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// codes reads as many numbers that were written with the same k, at once.
-func (r *bitReader) codes(to []uint64, k uint) {
-	next, left := r.next(), uint(57)
+// codes reads eight numbers that were written with the same k. It costs less than to read each.
+func (r *bitReader) codes(k uint) (list [8]uint64) {
 	k &= 63
-	for i := range to {
-		ones := uint(bits.TrailingZeros64(^next))
-		if ones >= fewOnes || left < fewOnes+k {
-			to[i] = r.code(k)
+	at, next, left := r.at, r.next(), uint(57)
+	for i := range list {
+		if left < fewOnes+k {
+			r.at = at
 			next, left = r.next(), 57
+		}
+		ones := uint(bits.TrailingZeros64(^next))
+		rest := next >> ((ones + 1) & 63)
+		used := ones + 1 + k
+		if ones >= fewOnes {
+			r.at = at
+			list[i] = r.code(k) // with all of its bits
+			at, left = r.at, 0
 			continue
 		}
-		next >>= (ones + 1) & 63
-		to[i] = uint64(ones)<<k | next&(1<<k-1)
-		next >>= k
-		left -= ones + 1 + k
-		r.at += ones + 1 + k
+		list[i] = uint64(ones)<<k | rest&(1<<k-1)
+		next >>= used & 63
+		left -= used
+		at += used
 	}
+	r.at = at
+	return list
 }
 
-// long writes a number whose bits are all at random, about so many of them.
-func (w *bitWriter) long(v uint64, about int) {
-	n := bits.Len64(v)
-	w.code(fold(int64(n-about)), 1)
+// addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.
+func (r *bitReader) addCodes(sums []int64, k uint) {
+	k &= 63
+	mask := uint64(1)<<k - 1
+	at, next, left := r.at, r.next(), uint(57)
+	for i := 0; i < len(sums); i++ {
+		if left < fewOnes+k {
+			r.at = at
+			next, left = r.next(), 57
+		}
+		ones := uint(bits.TrailingZeros64(^next))
+		rest := next >> ((ones + 1) & 63)
+		n := uint64(ones)<<k | rest&mask
+		used := ones + 1 + k
+		next >>= used & 63
+		left -= used
+		at += used
+		if ones >= fewOnes {
+			r.at = at - used
+			n = r.code(k) // with all of its bits
+			at, left = r.at, 0
+		}
+		if n == 0 {
+			r.at = at
+			i += int(r.code(k))
+			at, left = r.at, 0
+			continue
+		}
+		sums[i] = saturate(sums[i], int64(n))
+	}
+	r.at = at
+}
+
+// putRest writes a number of n bits without the highest.
+func (w *bitWriter) putRest(v uint64, n int) {
 	if n > 1 {
 		w.put(v-1<<(n-1), uint(n-1))
 	}
 }
 
-// long reads a number of which as many bits were expected.
-func (r *bitReader) long(about int) uint64 {
-	next := r.next()
-	ones := uint(bits.TrailingZeros64(^next))
-	if n := uint(about+int(unfold(uint64(ones)<<1|next>>((ones+1)&63)&1))) - 1; ones < fewOnes && n <= 57-fewOnes-1 {
-		r.at += ones + 2 + n
-		return 1<<n | next>>((ones+2)&63)&(1<<n-1)
-	}
-	n := uint(about + int(unfold(r.code(1))))
+// takeRest reads a number of n bits of which the highest is known.
+func (r *bitReader) takeRest(n int) uint64 {
 	if n < 2 {
 		return uint64(n)
 	}
-	return 1<<(n-1) | r.take(n-1)
+	return 1<<(n-1) | r.take(uint(n-1))
 }
 
 // fold makes a small number of one that is near 0 on either side; unfold makes it that again.

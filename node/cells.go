@@ -94,14 +94,9 @@ func (st *stripe) turnTo(no int16) {
 // Holds all stripes' locks.
 func (s *Statistic) eachCell(f func(cell int, n int64)) {
 	for no := range pages {
-		if !s.hasPage(no) {
-			continue
-		}
 		var sum [pageCells]int64
-		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.addPage(no, &sum)
-			}
+		if !s.sumPage(no, &sum) {
+			continue
 		}
 		for c, n := range sum {
 			if n != 0 {
@@ -111,14 +106,15 @@ func (s *Statistic) eachCell(f func(cell int, n int64)) {
 	}
 }
 
-// hasPage reports whether any stripe has a page. Holds all stripes' locks.
-func (s *Statistic) hasPage(no int) bool {
+// sumPage adds the counts of a page of all stripes, and reports whether there is any. Holds all stripes' locks.
+func (s *Statistic) sumPage(no int, sum *[pageCells]int64) (found bool) {
 	for st := range s.stripes {
 		if st.rt != nil && st.rt.at(no) != nil {
-			return true
+			st.rt.addPage(no, sum)
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // addPage adds the counts of a page.
@@ -165,18 +161,36 @@ func (p *cells) each(f func(cell int, n int64)) {
 // A histogram of one second is kept as the count of each cell from that of the shortest response time to that of the longest,
 // each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
-// appendCells packs the response times that the stripes hold, of the second of rec. Holds all stripes' locks.
-func (s *Statistic) appendCells(b []byte, rec *sealed) []byte {
+// takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
+// all seconds. Holds all stripes' locks.
+func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 	w := bitWriter{b: b}
-	next, _, k := s.first.shape.layout.span(rec)
-	s.eachCell(func(cell int, n int64) {
-		if empty := cell - next; empty > 0 {
-			w.code(0, k)
-			w.code(uint64(empty-1), k)
+	next, last, k := s.first.shape.layout.span(rec)
+	for no := next / pageCells; no <= last/pageCells; no++ {
+		var sum [pageCells]int64
+		if !s.sumPage(no, &sum) {
+			continue
 		}
-		w.code(uint64(n), k)
-		next = cell + 1
-	})
+		all := s.rings.rt.open(no)
+		for c, n := range sum {
+			if n == 0 {
+				continue
+			}
+			cell := no*pageCells + c
+			if empty := cell - next; empty > 0 {
+				w.code(0, k)
+				w.code(uint64(empty-1), k)
+			}
+			w.code(uint64(n), k)
+			next = cell + 1
+			s.rings.rt.countIn(all, cell, n)
+		}
+	}
+	for st := range s.stripes {
+		if st.rt != nil {
+			st.rt.reset()
+		}
+	}
 	return w.end()
 }
 
@@ -186,17 +200,8 @@ func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
 		return
 	}
 	in := readBits(b)
-	cell, last, k := l.span(rec)
-	var n [1]uint64
-	for cell <= last {
-		in.codes(n[:], k)
-		if n[0] == 0 {
-			cell += 1 + int(in.code(k))
-			continue
-		}
-		counts[cell] = saturate(counts[cell], int64(n[0]))
-		cell++
-	}
+	first, last, k := l.span(rec)
+	in.addCodes(counts[first:last+1], k)
 }
 
 // span is the first and the last cell that are not empty in the second of a record that has completions, and how many bits

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// records keeps what is known of seconds: one after the other, each with the distance to the second before it and its
-// length. An idle second takes nothing. The oldest are dropped in time. To find a second is to go through those before it,
+// records keeps what is known of seconds: one after the other, each with its length and, where seconds were idle, the distance to
+// the one before it. An idle second takes nothing. The oldest are dropped in time. To find a second is to go through those before it,
 // from where the last search ended: so who reads on finds the next one at once, and the newest is always found so.
 type records struct {
 	buf     []byte
@@ -29,15 +29,21 @@ func (h *records) add(index int64, record []byte) {
 		h.first, h.last = index, index
 		h.sought, h.at = index, h.from
 	}
-	b := binary.AppendUvarint(head[:0], uint64(index-h.last))
-	b = binary.AppendUvarint(b, uint64(len(record)))
+	size := uint64(len(record)) << 1
+	b := head[:0]
+	if distance := uint64(index - h.last); distance == 1 {
+		b = binary.AppendUvarint(b, size)
+	} else {
+		b = binary.AppendUvarint(b, size|1)
+		b = binary.AppendUvarint(b, distance)
+	}
 	h.last = index
 	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
 		// Dropped records make room, if it is a little more than is needed: the more there is, the less often the others are
 		// moved.
 		kept := h.buf[h.from:]
 		size := len(kept) + need
-		size += size / 32
+		size += size / 64
 		to := h.buf[:0]
 		if size > cap(h.buf) {
 			to = slices.Grow([]byte(nil), size) // all of the allocator's size class
@@ -66,10 +72,18 @@ func (h *records) drop(before int64) (last []byte) {
 
 // entry reads the entry at an offset of buf: the distance to the second before, the record, and the next offset.
 func (h *records) entry(at int) (distance int64, record []byte, next int) {
-	d, n := binary.Uvarint(h.buf[at:])
-	size, m := binary.Uvarint(h.buf[at+n:])
-	at += n + m
-	return int64(d), h.buf[at : at+int(size)], at + int(size)
+	head := uint64(h.buf[at])
+	if at++; head >= 1<<7 {
+		v, n := binary.Uvarint(h.buf[at-1:])
+		head, at = v, at-1+n
+	}
+	distance = 1
+	if head&1 != 0 {
+		d, n := binary.Uvarint(h.buf[at:])
+		distance, at = int64(d), at+n
+	}
+	next = at + int(head>>1)
+	return distance, h.buf[at:next], next
 }
 
 // seek notes where the seconds from from on begin, for each.

@@ -36,24 +36,26 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 			which |= 1 << i
 		}
 	}
-	for _, v := range [...]uint64{
-		fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which,
-	} {
-		w.code(v, kFlight)
+	spans := [...]uint64{
+		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.least(), fold(int64(r.spent - r.RTSum)),
+	}
+	flight := [...]uint64{fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which}
+	for _, v := range flight {
+		w.code(v, kMost)
+	}
+	var n [4]int
+	for i, v := range spans {
+		n[i] = bits.Len64(v)
+		w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
 	}
 	for _, v := range rare {
 		if v != 0 {
-			w.code(v-1, kRare)
+			w.code(v-1, kMost)
 		}
 	}
-	if r.Complete > 0 {
-		w.long(uint64(r.RTMin), aboutRT)
+	for i, v := range spans {
+		w.putRest(v, n[i])
 	}
-	if r.Complete > 1 {
-		w.long(uint64(r.RTMax-r.RTMin), r.aboutMax())
-		w.long(uint64(r.RTSum)-r.leastSum(), r.aboutSum())
-	}
-	w.long(fold(int64(r.spent-r.RTSum)), r.aboutSpent())
 	return w.end()
 }
 
@@ -71,57 +73,61 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	var some [4]uint64
-	in.codes(some[:], kFlight)
-	r.Complete, r.began = r.Pass+unfold(some[0]), int64(some[1])
+	all := in.codes(kMost)
+	flight, lengths := all[:4], all[4:]
+	r.Complete = r.Pass + unfold(flight[0])
+	r.began = int64(flight[1])
 	r.inFlight = r.left()
 	var rare [5]uint64
-	for which := some[3]; which != 0; which &= which - 1 {
-		rare[bits.TrailingZeros64(which)] = in.code(kRare) + 1
+	for which := flight[3]; which != 0; which &= which - 1 {
+		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
 	}
 	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
 	r.inFlight += unfold(rare[4])
-	r.most = max(r.began, r.inFlight) + int64(some[2])
+	r.most = max(r.began, r.inFlight) + int64(flight[2])
 	r.sure = r.most - int64(rare[2])
-	if r.Complete > 0 {
-		r.RTMin = time.Duration(in.long(aboutRT))
-		r.RTMax, r.RTSum = r.RTMin, r.RTMin
+	var n [4]int
+	var spans [4]uint64
+	for i := range spans {
+		n[i] = r.expect(i, &n) + int(unfold(lengths[i]))
+		spans[i] = in.takeRest(n[i])
 	}
-	if r.Complete > 1 {
-		r.RTMax += time.Duration(in.long(r.aboutMax()))
-		r.RTSum = time.Duration(r.leastSum() + in.long(r.aboutSum()))
-	}
-	r.spent = r.RTSum + time.Duration(unfold(in.long(r.aboutSpent())))
+	r.RTMin = time.Duration(spans[0])
+	r.RTMax = r.RTMin + time.Duration(spans[1])
+	r.RTSum = time.Duration(r.least() + spans[2])
+	r.spent = r.RTSum + time.Duration(unfold(spans[3]))
 	return b[in.bytes():]
 }
+
+// About how many bits of some numbers are at random: of passes, of the difference of a slide, of others.
+const (
+	kPass  = 5
+	kSlide = 3
+	kMost  = 1
+)
 
 // left is what is in flight in the end if each pass and each completion was of a call of its own.
 func (r *sealed) left() int64 { return r.began + r.Pass - r.Complete }
 
-// leastSum is the sum of response times if all were the shortest.
-func (r *sealed) leastSum() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+// least is the sum of response times if all were the shortest.
+func (r *sealed) least() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
 
-// How many bits some numbers have, more or less: response times are milliseconds, the longest is some times the shortest,
-// and calls that are in flight when the second begins or ends make the difference between response times and what was spent.
-const (
-	kPass   = 5
-	kSlide  = 3
-	kFlight = 1
-	kRare   = 1
-	aboutRT = 23
-)
-
-func (r *sealed) aboutMax() int { return bits.Len64(uint64(r.RTMin)) + 3 }
-
-func (r *sealed) aboutSum() int {
-	return bits.Len64(uint64(r.RTMax-r.RTMin)) + bits.Len64(uint64(r.Complete)) - 2
-}
-
-func (r *sealed) aboutSpent() int {
-	if r.Complete == 0 {
-		return 30 // a call, a second
+// expect is about how many bits one of the times of a record has, those before it having n: the shortest response time is
+// milliseconds, the longest is some times that, and what was spent differs from their sum by what calls spend in another second.
+func (r *sealed) expect(i int, n *[4]int) int {
+	switch {
+	case i == 3 && r.Complete > 0:
+		return max(n[0], n[1])
+	case i == 3 && (r.began > 0 || r.Pass > 0):
+		return bits.Len64(uint64(time.Second))
+	case i == 0 && r.Complete > 0:
+		return 23
+	case i == 1 && r.Complete > 1:
+		return n[0] + 4
+	case i == 2 && r.Complete > 1:
+		return n[1] + bits.Len64(uint64(r.Complete)) - 2
 	}
-	return bits.Len64(uint64(r.RTMax)) + 1
+	return 0
 }
 
 // onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.

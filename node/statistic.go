@@ -89,6 +89,7 @@ type rings struct {
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
 
+	peak    peak    // of the minute window
 	active  int64   // the last second in which something happened of those whose records were dropped
 	minute  records // with histograms; the newest is always here
 	history records // that have left the minute window, without

@@ -144,16 +144,12 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var room [256]byte
 	b := rec.append(room[:0], slides)
 	if rec.Complete > 0 {
-		b = s.appendCells(b, rec)
-		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.each(s.rings.rt.count)
-				st.rt.reset()
-			}
-		}
+		b = s.takeCells(b, rec)
 	}
 	s.age(start)
 	s.rings.minute.add(secondOf(start), b)
+	slides[len(slides)-1] = rec.Pass // which may be too high for a slide
+	s.rings.peak.add(secondOf(start), slides)
 }
 
 // age moves the records that leave the minute window, when the second that starts at start comes into it, to the

@@ -123,7 +123,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
-		if s.rings != nil {
+		if len(leaves) == 1 { // there is nothing to add up
+			snap.Peak = s.peakOf(first, open.Index)
+		} else if s.rings != nil {
 			s.rings.minute.each(first, open.Index, func(i int64, b []byte) bool {
 				i = (i - first) * int64(perSec)
 				addSlides(b, slides[i:i+int64(perSec)])
