@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest first.
+// bitWriter appends numbers to b, bit by bit, the lowest first. It is a value, so that b can be on the stack.
 type bitWriter struct {
 	b    []byte
 	bits uint64 // those that are not in b yet
@@ -13,17 +13,18 @@ type bitWriter struct {
 }
 
 // put writes the n low bits of v, which has no others.
-func (w *bitWriter) put(v uint64, n uint) {
+func (w bitWriter) put(v uint64, n uint) bitWriter {
 	w.bits |= v << w.n
 	if w.n += n; w.n >= 64 {
 		w.b = binary.LittleEndian.AppendUint64(w.b, w.bits)
 		w.n -= 64
 		w.bits = v >> (n - w.n)
 	}
+	return w
 }
 
 // end fills the last byte, and returns all.
-func (w *bitWriter) end() []byte {
+func (w bitWriter) end() []byte {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.b = append(w.b, byte(w.bits))
 		w.bits >>= 8
@@ -84,22 +85,18 @@ const (
 )
 
 // code writes a number of which about k bits are at random, at most 16.
-func (w *bitWriter) code(v uint64, k uint) {
+func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < fewOnes {
-		w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
-		return
+		return w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
 	}
 	part -= fewOnes - 1
 	doubled := uint(bits.Len64(part)) - 1
 	ones := fewOnes + doubled
 	if ones >= mostOnes {
-		w.put(1<<mostOnes-1, mostOnes)
-		w.put(v, 64)
-		return
+		return w.put(1<<mostOnes-1, mostOnes).put(v, 64)
 	}
-	w.put(1<<ones-1, ones+1)
-	w.put((part-1<<doubled)|low<<doubled, doubled+k)
+	return w.put(1<<ones-1, ones+1).put((part-1<<doubled)|low<<doubled, doubled+k)
 }
 
 // code reads a number that was written with the same k.
@@ -187,10 +184,11 @@ func (r *bitReader) addCodes(sums []int64, k uint) {
 }
 
 // putRest writes a number of n bits without the highest.
-func (w *bitWriter) putRest(v uint64, n int) {
-	if n > 1 {
-		w.put(v-1<<(n-1), uint(n-1))
+func (w bitWriter) putRest(v uint64, n int) bitWriter {
+	if n < 2 {
+		return w
 	}
+	return w.put(v-1<<(n-1), uint(n-1))
 }
 
 // takeRest reads a number of n bits of which the highest is known.

@@ -178,10 +178,10 @@ func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 			}
 			cell := no*pageCells + c
 			if empty := cell - next; empty > 0 {
-				w.code(0, k)
-				w.code(uint64(empty-1), k)
+				w = w.code(0, k)
+				w = w.code(uint64(empty-1), k)
 			}
-			w.code(uint64(n), k)
+			w = w.code(uint64(n), k)
 			next = cell + 1
 			s.rings.rt.countIn(all, cell, n)
 		}

@@ -23,9 +23,9 @@ type sealed struct {
 // tells; they are most of it.
 func (r *sealed) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
-	w.code(uint64(r.Pass), kPass)
+	w = w.code(uint64(r.Pass), kPass)
 	for _, v := range slides[:len(slides)-1] {
-		w.code(fold(r.Pass-v), kSlide)
+		w = w.code(fold(r.Pass-v), kSlide)
 	}
 	rare := [...]uint64{
 		uint64(r.Exception), uint64(r.Block), uint64(r.most - r.sure), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
@@ -41,20 +41,20 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 	}
 	flight := [...]uint64{fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which}
 	for _, v := range flight {
-		w.code(v, kMost)
+		w = w.code(v, kMost)
 	}
 	var n [4]int
 	for i, v := range spans {
 		n[i] = bits.Len64(v)
-		w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
+		w = w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
 	}
 	for _, v := range rare {
 		if v != 0 {
-			w.code(v-1, kMost)
+			w = w.code(v-1, kMost)
 		}
 	}
 	for i, v := range spans {
-		w.putRest(v, n[i])
+		w = w.putRest(v, n[i])
 	}
 	return w.end()
 }

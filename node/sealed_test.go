@@ -108,8 +108,8 @@ func TestNumbersComeBack(t *testing.T) {
 	for k := range uint(mostBits + 1) {
 		w := bitWriter{}
 		for _, v := range numbers {
-			w.code(v, k)
-			w.putRest(v|1<<63, 64)
+			w = w.code(v, k)
+			w = w.putRest(v|1<<63, 64)
 		}
 		r := readBits(w.end())
 		for _, v := range numbers {
