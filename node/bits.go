@@ -150,6 +150,30 @@ func (r *bitReader) codes(k uint) (list [8]uint64) {
 	return list
 }
 
+// codes writes counts, for addCodes: behind a 0 is how many more there are.
+func (w bitWriter) codes(counts []int64, k uint) bitWriter {
+	k &= 63
+	for i := 0; i < len(counts); i++ {
+		v := uint64(counts[i])
+		part := v >> k
+		if v == 0 || part >= fewOnes {
+			w = w.code(v, k)
+			if v == 0 {
+				more := i + 1
+				for more < len(counts) && counts[more] == 0 {
+					more++
+				}
+				w = w.code(uint64(more-i-1), k)
+				i = more - 1
+			}
+			continue
+		}
+		// As code does, without a call.
+		w = w.put((1<<part-1)|v&(1<<k-1)<<(part+1), uint(part)+1+k)
+	}
+	return w
+}
+
 // addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.
 func (r *bitReader) addCodes(sums []int64, k uint) {
 	k &= 63

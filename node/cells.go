@@ -164,28 +164,23 @@ func (p *cells) each(f func(cell int, n int64)) {
 // takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
 // all seconds. Holds all stripes' locks.
 func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
-	w := bitWriter{b: b}
-	next, last, k := s.first.shape.layout.span(rec)
-	for no := next / pageCells; no <= last/pageCells; no++ {
-		var sum [pageCells]int64
-		if !s.sumPage(no, &sum) {
+	first, last, k := s.first.shape.layout.span(rec)
+	from, to := first/pageCells, last/pageCells+1
+	var room [8 * pageCells]int64
+	counts := counters(room[:], (to-from)*pageCells)
+	for no := from; no < to; no++ {
+		sum := (*[pageCells]int64)(counts[(no-from)*pageCells:])
+		if !s.sumPage(no, sum) {
 			continue
 		}
 		all := s.rings.rt.open(no)
 		for c, n := range sum {
-			if n == 0 {
-				continue
+			if n != 0 {
+				s.rings.rt.countIn(all, no*pageCells+c, n)
 			}
-			cell := no*pageCells + c
-			if empty := cell - next; empty > 0 {
-				w = w.code(0, k)
-				w = w.code(uint64(empty-1), k)
-			}
-			w = w.code(uint64(n), k)
-			next = cell + 1
-			s.rings.rt.countIn(all, cell, n)
 		}
 	}
+	w := bitWriter{b: b}.codes(counts[first-from*pageCells:last+1-from*pageCells], k)
 	for st := range s.stripes {
 		if st.rt != nil {
 			st.rt.reset()
