@@ -123,8 +123,8 @@ func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// codes reads eight numbers that were written with the same k. It costs less than to read each.
-func (r *bitReader) codes(k uint) (list [8]uint64) {
+// eight reads eight numbers that were written with the same k. It costs less than to read each.
+func (r *bitReader) eight(k uint) (list [8]uint64) {
 	k &= 63
 	at, next, left := r.at, r.next(), uint(57)
 	for i := range list {
@@ -150,28 +150,34 @@ func (r *bitReader) codes(k uint) (list [8]uint64) {
 	return list
 }
 
-// codes writes counts, for addCodes: behind a 0 is how many more there are.
+// codes writes counts, for addCodes to add: behind a 0 is how many more there are.
 func (w bitWriter) codes(counts []int64, k uint) bitWriter {
 	k &= 63
+	b, ready, n := w.b, w.bits, w.n
 	for i := 0; i < len(counts); i++ {
 		v := uint64(counts[i])
 		part := v >> k
-		if v == 0 || part >= fewOnes {
-			w = w.code(v, k)
-			if v == 0 {
-				more := i + 1
-				for more < len(counts) && counts[more] == 0 {
-					more++
-				}
-				w = w.code(uint64(more-i-1), k)
-				i = more - 1
+		if v > 0 && part < fewOnes { // as code does, at once
+			if n >= 32 {
+				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
+				ready, n = ready>>32, n-32
 			}
+			ready |= (1<<part - 1 | v&(1<<k-1)<<(part+1)) << (n & 63)
+			n += uint(part) + 1 + k
 			continue
 		}
-		// As code does, without a call.
-		w = w.put((1<<part-1)|v&(1<<k-1)<<(part+1), uint(part)+1+k)
+		w = bitWriter{b, ready, n}.code(v, k)
+		if v == 0 {
+			more := i + 1
+			for more < len(counts) && counts[more] == 0 {
+				more++
+			}
+			w = w.code(uint64(more-i-1), k)
+			i = more - 1
+		}
+		b, ready, n = w.b, w.bits, w.n
 	}
-	return w
+	return bitWriter{b, ready, n}
 }
 
 // addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.

@@ -21,11 +21,11 @@ type Options struct {
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
 	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long the histograms
-	// of sealed seconds can be read. Its buckets are one second each; one takes some 45 bytes, and a byte or two more
+	// of sealed seconds can be read. Its buckets are one second each; one takes some 20 bytes, and three or four bits more
 	// for each bucket of the histogram that is not empty in it.
 	Minute time.Duration
 	// History is how long sealed seconds can be read, in whole seconds up to an hour, and not less than Minute; ten
-	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 50 bytes if something happened
+	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 20 bytes if something happened
 	// in it, and nothing otherwise.
 	History time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.

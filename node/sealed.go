@@ -73,7 +73,7 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	all := in.codes(kMost)
+	all := in.eight(kMost)
 	flight, lengths := all[:4], all[4:]
 	r.Complete = r.Pass + unfold(flight[0])
 	r.began = int64(flight[1])
@@ -132,6 +132,10 @@ func (r *sealed) expect(i int, n *[4]int) int {
 
 // onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.
 func onlySlides(b []byte, slides int64) bool {
+	in := readBits(b)
+	if in.code(kPass) > 0 {
+		return false
+	}
 	var rec sealed
 	rec.unpack(b, slides, nil)
 	return rec == sealed{}

@@ -14,8 +14,8 @@ import (
 // Protocol. The bucket that is open is spread over stripes, each behind its own lock. A writer takes the lock of one
 // stripe, adds, and releases it; one that only lets a call in adds one to a counter of the stripe without the lock.
 // The first goroutine after a boundary turns the statistic, under the locks of all stripes: it moves the counts of a bucket
-// that is over from the stripes into the ring of the second window, and seals a second that is over into the ring of the
-// minute. So all stripes are always in the same bucket, and a count is either in an open stripe or in the rings, never in
+// that is over from the stripes into the ring of the second window, and seals a second that is over into the records of
+// the minute. So all stripes are always in the same bucket, and a count is either in an open stripe or in the rings, never in
 // both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
 // counts into the bucket that is open then.
 //

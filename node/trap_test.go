@@ -179,7 +179,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Records move within the store when room is needed. None may move onto another.
+// Records move within their list when room is needed. None may move onto another.
 func TestTrapRecordsInTheStore(t *testing.T) {
 	r := newRig(t, node.Options{Minute: 20 * time.Second})
 	var h node.Histogram
