@@ -25,9 +25,9 @@ func (w bitWriter) put(v uint64, n uint) bitWriter {
 
 // end fills the last byte, and returns all.
 func (w bitWriter) end() []byte {
-	for ; w.n > 0; w.n -= min(w.n, 8) {
-		w.b = append(w.b, byte(w.bits))
-		w.bits >>= 8
+	for ready, n := w.bits, int(w.n); n > 0; n -= 8 {
+		w.b = append(w.b, byte(ready))
+		ready >>= 8
 	}
 	return w.b
 }
