@@ -26,7 +26,7 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 			hs[i].reset(v.shape.layout)
 			continue
 		}
-		hs[i].bound(&sums[i])
+		hs[i].measure(&sums[i])
 	}
 	return known
 }
@@ -67,9 +67,15 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	for _, s := range leaves {
 		known = s.addBefore(index, open.Start, h, &later) && known
 	}
+	h.from = len(h.cells)
+	h.to = 0
 	for c, n := range later.cells {
-		h.cells[c] = max(h.cells[c]-n, 0)
+		if h.cells[c] = max(h.cells[c]-n, 0); h.cells[c] > 0 {
+			h.count = saturate(h.count, h.cells[c])
+			h.from, h.to = min(h.from, c), c+1
+		}
 	}
+	h.from = min(h.from, h.to)
 	h.sum = max(h.sum-later.sum, 0)
 	return known
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -66,7 +65,6 @@ type Seconds struct {
 	conns        conns
 	proxies      proxies
 	logger       *slog.Logger
-	pages        text.Pages
 	out          sender
 
 	saving     sync.Mutex // guards the file of positions
