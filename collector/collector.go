@@ -161,12 +161,23 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
+// Resources are all resources there are, oldest first, for what seals no second or has done so: see [Collector.Seal]. The caller
+// must not change the slice.
+func (c *Collector) Resources() []*Resource {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clip(c.resources)
+}
+
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
 	c.mu.Lock()
 	// A resource that is registered later begins after the seconds that are sealed here.
-	m := Moment{Open: open.Index, Now: now, Resources: c.resources[:len(c.resources):len(c.resources)]}
+	m := Moment{Open: open.Index, Now: now, Resources: slices.Clip(c.resources)}
 	leaves := c.leaves[:len(c.leaves):len(c.leaves)]
 	c.sweep()
 	c.mu.Unlock()

@@ -110,12 +110,8 @@ func (h *Histogram) Add(o *Histogram) {
 	if h.layout != o.layout && !slices.Equal(h.layout.bounds, o.layout.bounds) {
 		panic("node: adding histograms with different bounds")
 	}
-	var all, more Counts
-	all.Complete, all.RTMin, all.RTMax, all.RTSum = h.count, h.min, h.max, h.sum
-	more.Complete, more.RTMin, more.RTMax, more.RTSum = o.count, o.min, o.max, o.sum
-	all.add(&more)
 	from, to := min(h.from, o.from), max(h.to, o.to)
-	h.measure(&all)
+	h.measure(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
 	h.from, h.to = from, to // the shortest and the longest may not be known, see View.HistogramBefore
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
@@ -133,9 +129,11 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells, to: len(h.cells)}
 }
 
-// measure takes from counts of the same calls how many they are, and what tells which cells are empty.
+// measure takes notice of the counts of calls whose cells were added: how many there are, and which cells are not empty.
 func (h *Histogram) measure(c *Counts) {
-	h.count, h.sum, h.min, h.max = c.Complete, c.RTSum, c.RTMin, c.RTMax
+	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
+	all.add(c)
+	h.count, h.sum, h.min, h.max = all.Complete, all.RTSum, all.RTMin, all.RTMax
 	h.from, h.to = 0, 0
 	if h.count > 0 {
 		h.from, h.to = h.layout.cell(h.min), h.layout.cell(h.max)+1

@@ -1,14 +1,13 @@
 package text
 
 import (
-	"fmt"
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
-
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
