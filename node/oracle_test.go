@@ -532,6 +532,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if h.Count() != s.Total.Complete || h.Sum() != s.Total.RTSum {
 		t.Fatalf("histogram of %d with sum %v, total %+v", h.Count(), h.Sum(), s.Total)
 	}
+	checkCells(t, h)
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
@@ -566,6 +567,15 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	want := o.counts(-1, time.Duration(from)*time.Second)
 	if !v.HistogramBefore(zero+from, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", from, h.Count(), h.Sum(), want)
+	}
+	for i := range hs {
+		checkCells(t, &h)
+		checkCells(t, &hs[i])
+		h.Add(&hs[i])
+	}
+	checkCells(t, &h)
+	if want := o.counts(-1, time.Duration(to)*time.Second); h.Count() != want.Complete || h.Sum() != want.RTSum {
+		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", to, h.Count(), h.Sum(), want)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c, now := service(t, collector.Options{})
 		names := []string{"a", "quo\"te", "back\\slash", "new\nline", ""}
-		for range 300 {
+		for range 1000 {
 			_, e, err := c.Enter(t.Context(), names[random.IntN(len(names))], collector.StartedAt(now.Add(-time.Duration(random.Int64()>>random.IntN(63)))))
 			if err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 			t.Fatal(err)
 		}
 		get := func(histogram, accept string) *bytes.Buffer {
-			r := httptest.NewRequest("GET", "/metrics/seconds?window=50s&histogram="+histogram, nil)
+			r := httptest.NewRequest("GET", "/metrics/seconds?window=100s&histogram="+histogram, nil)
 			r.Header.Set("Accept", accept)
 			rec := httptest.NewRecorder()
 			page.ServeHTTP(rec, r)
