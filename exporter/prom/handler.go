@@ -35,8 +35,8 @@ import (
 // as that. The text formats have none: in OpenMetrics they would be series of their own on a server without that option. So it is
 // for a registry with [New], as with all of client_golang.
 //
-// Text and OpenMetrics are appended directly from the statistics to reused buffers; protobuf goes through client_golang. It
-// has a registry of its own.
+// Text and OpenMetrics are kept as the numbers that were read, and become text while they are compressed or sent; protobuf goes
+// through client_golang. It has a registry of its own.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	h := new(handler)
 	h.out.init("metrics", nil)
