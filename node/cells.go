@@ -14,9 +14,6 @@ type ended struct {
 	codes codes // of all time
 }
 
-// pages is enough for every native boundary and every classic one.
-const pages = (nativeMax - nativeMin + 2 + maxBounds + pageCells - 1) / pageCells
-
 // cells counts response times by cell of the layout. Those of one resource lie close together, so some pages of 128 bytes,
 // one after the other, are all that is needed. The zero value is empty.
 type cells struct {
@@ -88,22 +85,6 @@ func (st *stripe) turnTo(no int16) {
 		st.rt = new(ended)
 	}
 	st.recent, st.recentNo = st.rt.open(int(no)), no
-}
-
-// eachCell calls f for every cell of the open second that is not empty, ascending, with its count over all stripes.
-// Holds all stripes' locks.
-func (s *Statistic) eachCell(f func(cell int, n int64)) {
-	for no := range pages {
-		var sum [pageCells]int64
-		if !s.sumPage(no, &sum) {
-			continue
-		}
-		for c, n := range sum {
-			if n != 0 {
-				f(no*pageCells+c, n)
-			}
-		}
-	}
 }
 
 // sumPage adds the counts of a page of all stripes, and reports whether there is any. Holds all stripes' locks.

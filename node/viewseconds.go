@@ -106,7 +106,7 @@ func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) 
 	for _, s := range leaves {
 		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
 	}
-	h.bound(&sum)
+	h.measure(&sum)
 	return sum, whole
 }
 
@@ -122,8 +122,8 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 	from = max(from, s.since) // before that there was nothing
 	oldest := s.oldest()
 	whole := to <= s.index && (from >= to || from >= oldest)
-	s.eachHistogram(max(from, oldest), to, func(_ int64, rec *sealed, cells []byte) {
-		s.first.shape.layout.addCells(h.cells, rec, cells)
+	s.eachHistogram(max(from, oldest), to, func(_ int64, rec sealed, cells []byte) {
+		s.first.shape.layout.addCells(h.cells, &rec, cells)
 		sum.add(&rec.Counts)
 	})
 	return whole
