@@ -24,8 +24,8 @@ func (c change) next() string {
 		panic(err) // it is a valid version
 	}
 	switch {
-	case semver.Prerelease(c.last) != "" && !c.incompatible:
-		return fmt.Sprintf("v%d.%d.%d", major, minor, patch)
+	case semver.Prerelease(c.last) != "":
+		return c.last // what is tried out may change; its tag is taken
 	case !c.incompatible:
 		return fmt.Sprintf("v%d.%d.%d", major, minor, patch+1)
 	case major == 0:
