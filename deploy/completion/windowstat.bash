@@ -4,6 +4,7 @@ _windowstat() {
 	if [[ $word == -* ]]; then
 		words+=("$word") # windowstat lists the flags that begin so
 	fi
+	# shellcheck disable=SC2207 # no word has a space
 	COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null)" -- "$word"))
 }
 complete -o default -F _windowstat windowstat
