@@ -72,7 +72,7 @@ release: ## commit and tag VERSION of all modules, such as v0.2.0, when all test
 	cd tools && go run ./release make '$(VERSION)'
 
 release-check: ## make a release of a copy of this tree, and use it as a stranger does
-	cd tools && go test -count=1 -v ./release
+	cd tools && go test -count=1 -timeout 40m -v ./release
 
 dist: ## the archives of VERSION, which is checked out, for all systems, in dist/
 	cd tools && go run ./dist -version '$(VERSION)' -out '$(CURDIR)/dist'
