@@ -33,6 +33,7 @@ func TestStrangersGetEveryModule(t *testing.T) {
 		t.Run(path, func(t *testing.T) { s.get(t, r, dir, path+"@"+version) })
 	}
 	t.Run("install", func(t *testing.T) { s.install(t, version) })
+	t.Run("completion", func(t *testing.T) { s.completes(t, r.path("deploy", "completion", "windowstat.bash")) })
 	t.Run("dist", func(t *testing.T) { r.distributes(t, version) })
 }
 
@@ -143,6 +144,25 @@ func (s stranger) install(t *testing.T, version string) {
 	said := s.run(t, s.bin, filepath.Join(s.bin, "windowstat"), "version")
 	if !strings.Contains(said, version) || !strings.Contains(said, runtime.Version()) {
 		t.Errorf("windowstat version says %q", said)
+	}
+}
+
+// completes has bash complete commands and flags of the command that was installed.
+func (s stranger) completes(t *testing.T, script string) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash")
+	}
+	for line, want := range map[string]string{
+		"windowstat pr":                "proxy",
+		"windowstat proxy --upst":      "--upstream",
+		"windowstat log --dir x --for": "--format",
+		"windowstat nothing":           "",
+	} {
+		const try = `. "$1"; PATH=$2:$PATH; COMP_WORDS=($3); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _windowstat; echo "${COMPREPLY[*]}"`
+		if got := strings.TrimSpace(s.run(t, s.bin, "bash", "-c", try, "bash", script, s.bin, line)); got != want {
+			t.Errorf("%q is completed by %q, want %q", line, got, want)
+		}
 	}
 }
 
