@@ -15,7 +15,7 @@ func (s *Statistic) Stripes() int {
 }
 
 // Grow adds stripes, as contention does.
-func (s *Statistic) Grow() { s.grow() }
+func (s *Statistic) Grow() { s.grow(s.more.Load()) }
 
 // Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {

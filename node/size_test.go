@@ -14,8 +14,8 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 	for name, got := range map[string]uintptr{
 		"Statistic's size":    unsafe.Sizeof(s) - 256,
 		"Statistic's open":    unsafe.Offsetof(s.first) + unsafe.Offsetof(s.first.open) - 64,
-		"paddedStripe's size": unsafe.Sizeof(a) - 256,
-		"paddedStripe's open": unsafe.Offsetof(a.open) - 128,
+		"paddedStripe's size": unsafe.Sizeof(a) - 192,
+		"paddedStripe's open": unsafe.Offsetof(a.open) - 64,
 		"the page's size":     unsafe.Sizeof(page{}) - 256,
 		"the stripe's mu":     unsafe.Offsetof(s.first) - 8,
 		"Counts, in a line":   unsafe.Sizeof(Counts{}) - 64,
