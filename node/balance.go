@@ -95,7 +95,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	more := s.more.Load()
-	if more != seen {
+	if more != seen || more != nil && len(more.list) >= maxStripes() {
 		return
 	}
 	var list []*stripe
