@@ -86,6 +86,7 @@ type rings struct {
 	spent  callTime // of all seconds before the open one
 	told   callTime // the most that a snapshot said
 	window leap.Array[Counts]
+	passes int64 // in the second window, before the open bucket
 	minute leap.Array[packed]
 	store  store
 	rt     cells  // of all seconds before the open one
