@@ -2,17 +2,29 @@ package node
 
 import (
 	"runtime"
-	"slices"
 	"unsafe"
 )
 
 // stripeSet is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
 // is never changed, only replaced. The first stripe is not picked any more, because it shares its cache lines with
 // what every writer reads; calls that entered by it still leave by it.
+//
+// Every call reads it. It fills three cache lines, so that the allocator puts it at the start of one and nothing else there:
+// beside something that a goroutine writes to, each call of all others would miss the cache.
 type stripeSet struct {
-	list  []*stripe // the length is a power of two
-	seed  uint64    // odd; goroutines that meet under one seed are apart under most others
-	tries int       // how many other seeds these stripes had
+	mask  uint64 // how many stripes there are, less one; that is a power of two
+	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
+	tries int    // how many other seeds these stripes had
+	room  [mostStripes]*stripe
+	_     [40]byte
+}
+
+// list is the stripes; a nil set has none.
+func (m *stripeSet) list() []*stripe {
+	if m == nil {
+		return nil
+	}
+	return m.room[:m.mask+1]
 }
 
 // The stripes are rebalanced when, in one bucket, goroutines have met at one of them so often, and in one of so many calls.
@@ -28,12 +40,15 @@ const (
 // no more of them, but another seed.
 const maxTries = 2
 
+// mostStripes is how many stripes a statistic may have however many processors there are: a turn locks them all, and each takes
+// memory, and on so many processors each does something else most of the time.
+const mostStripes = 16
+
 // maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up, because
-// goroutines choose by hashing and two processors should rarely meet. But a turn locks them all, and each takes memory, so
-// where there are many processors, each does something else most of the time.
+// goroutines choose by hashing and two processors should rarely meet.
 func maxStripes() int {
 	n := 2
-	for n < 2*runtime.GOMAXPROCS(0) && n < 16 {
+	for n < 2*runtime.GOMAXPROCS(0) && n < mostStripes {
 		n *= 2
 	}
 	return n
@@ -48,7 +63,7 @@ func (s *Statistic) pick() *stripe {
 	}
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
-	return more.list[hash>>32&uint64(len(more.list)-1)]
+	return more.room[hash>>32&more.mask%mostStripes]
 }
 
 // meet notes that goroutines met here. Holds mu.
@@ -70,7 +85,7 @@ func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.often
 	more := s.more.Load()
-	all := more != nil && len(more.list) >= maxStripes()
+	all := len(more.list()) >= maxStripes()
 	if often {
 		st.forget()
 		if all && st.rare < rarest {
@@ -83,7 +98,9 @@ func (s *Statistic) rebalance(st *stripe) {
 	case more == nil, !all && more.tries == maxTries:
 		s.grow(more)
 	default:
-		s.more.CompareAndSwap(more, &stripeSet{list: more.list, seed: nextSeed(more.seed), tries: min(more.tries+1, maxTries)})
+		next := *more
+		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
+		s.more.CompareAndSwap(more, &next)
 	}
 }
 
@@ -94,23 +111,21 @@ func (s *Statistic) grow(seen *stripeSet) {
 	defer s.mu.Unlock()
 	s.lockStripes()
 	defer s.unlockStripes()
-	more := s.more.Load()
-	if more != seen || more != nil && len(more.list) >= maxStripes() {
+	old := s.more.Load().list()
+	n := max(2*len(old), 2)
+	if s.more.Load() != seen || n > maxStripes() {
 		return
 	}
-	var list []*stripe
-	if more != nil {
-		list = slices.Clone(more.list)
-	}
-	for range max(len(list), 2) {
+	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
+	for i := copy(more.room[:], old); i < n; i++ {
 		st := new(paddedStripe)
 		st.init(s, s.first.shape)
 		st.end.Store(s.first.end.Load())
 		st.reach = s.first.reach
 		st.mu.Lock() // unlocked with the others
-		list = append(list, &st.stripe)
+		more.room[i] = &st.stripe
 	}
-	s.more.Store(&stripeSet{list: list, seed: firstSeed})
+	s.more.Store(more)
 }
 
 const firstSeed = 0x9e3779b97f4a7c15

@@ -138,11 +138,9 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
 	}
-	if more := s.more.Load(); more != nil {
-		for _, st := range more.list {
-			if !yield(st) {
-				return
-			}
+	for _, st := range s.more.Load().list() {
+		if !yield(st) {
+			return
 		}
 	}
 }
@@ -157,10 +155,8 @@ func (s *Statistic) lockStripes() {
 
 // unlockStripes unlocks what lockStripes locked: the first last, because it keeps the list as it is.
 func (s *Statistic) unlockStripes() {
-	if more := s.more.Load(); more != nil {
-		for _, st := range more.list {
-			st.mu.Unlock()
-		}
+	for _, st := range s.more.Load().list() {
+		st.mu.Unlock()
 	}
 	s.first.mu.Unlock()
 }

@@ -25,7 +25,7 @@ type View struct {
 	shape       *Shape
 	since, name int64
 
-	leaves   atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
+	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
 
 	mu       sync.Mutex
 	removed  *removedLeaves // nil while no leaf was removed
