@@ -291,9 +291,12 @@ func TestDetailsOfAResource(t *testing.T) {
 		e.Exit(nil)
 	}
 	c.Block(t.Context(), "b", "because")
+	if err := c.SetLimits([]collector.Limit{{Resource: "b", Grade: collector.Concurrency, Count: 7}}); err != nil {
+		t.Fatal(err)
+	}
 	*now = now.Add(time.Second)
 	rec := get(t, p, "/live/resource?name=b")
-	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"blocks":[{"name":"because","pass":0,"block":1}]}`
+	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"limits":[{"name":"concurrency","pass":7,"block":0}],"blocks":[{"name":"because","pass":0,"block":1},{"name":"concurrency b","pass":0,"block":0}],"codes":[{"name":"","pass":0,"block":0,"complete":3}]}`
 	if !strings.HasSuffix(rec.Body.String(), want) {
 		t.Errorf("%s\nwant %s", rec.Body, want)
 	}

@@ -82,17 +82,23 @@ async function open(name) {
   if (!answer || !answer.ok || subject !== name) return;
   const d = await answer.json();
   if (subject !== name) return;
-  byId('details').replaceChildren(shares('Origins, since the start', d.origins), shares('Called by', d.callers), shares('Blocked by reason', d.blocks.filter(s => s.block > 0)));
+  const passed = s => [s.name || '(none)', s.pass ? count(s.pass) + ' passed' : '', s.block ? count(s.block) + ' blocked' : ''];
+  byId('details').replaceChildren(
+    shares('Origins, since the start', d.origins.map(passed)),
+    shares('Called by', d.callers.map(passed)),
+    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass)]), ...d.blocks.filter(s => s.block).map(passed)]),
+    shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
+  );
   byId('details').hidden = false;
   room.minHeight = '';
 }
 
-// shares is who has how much of a resource.
+// shares is who has how much of a resource: a name and what is said of it in each row.
 function shares(title, list) {
   const figure = element('figure'), t = element('table', undefined, { class: 'shares' });
-  for (const s of list) {
+  for (const cells of list) {
     const tr = element('tr');
-    tr.append(element('td', s.name || '(none)'), element('td', s.pass ? count(s.pass) + ' passed' : ''), element('td', s.block ? count(s.block) + ' blocked' : ''));
+    tr.append(...cells.map(text => element('td', text)));
     t.append(tr);
   }
   figure.append(element('figcaption', title), list.length ? t : element('p', 'none'));

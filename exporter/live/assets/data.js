@@ -10,9 +10,9 @@ const ALL = null; // in the place of a name: the total
 class Past {
   constructor() { this.seconds = new Map(); this.newest = 0; }
 
-  add(rows, places) {
+  add(rows, places, inbound) {
     for (const row of rows) {
-      if (!this.seconds.has(row[0])) this.seconds.set(row[0], { at: row[0], row, places });
+      if (!this.seconds.has(row[0])) this.seconds.set(row[0], { at: row[0], row, places, inbound });
       this.newest = Math.max(this.newest, row[0]);
     }
     const kept = (at, last) => at > last - KEEP && at <= last;
@@ -34,7 +34,7 @@ const known = { process: 0, inbound: true, places: {}, after: '', away: 0, total
 function take(message, after) {
   if (message.fresh) {
     if (known.process && known.process !== message.process && known.total.newest) known.away = known.total.newest;
-    if (known.process === message.process) known.total = new Past(); // it is another total
+    if (message.inbound) for (const s of known.total.seconds.values()) if (!s.inbound) known.total.seconds.delete(s.at); // they are of another total
     known.places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
     known.process = message.process;
   }
@@ -42,7 +42,7 @@ function take(message, after) {
   if (last && last[0] < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past() }); // the clock was set back
   known.after = after;
   known.inbound = message.inbound;
-  known.total.add(message.total, known.places);
+  known.total.add(message.total, known.places, message.inbound);
   known.there = 'resource' in message;
   if (known.there) known.resource.add(message.resource, known.places);
   if (message.at) takeTable(message);
