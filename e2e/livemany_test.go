@@ -42,7 +42,7 @@ func liveMany(t *testing.T, browser context.Context) {
 	for _, width := range []int64{1600, 1000, 400} {
 		x.resize(t, width, 900, width == 400)
 		x.await(t, `document.documentElement.scrollWidth <= innerWidth`)
-		if most := tell[float64](t, x, `Math.max(...[...document.querySelectorAll('#rows tr')].map(tr => tr.offsetHeight))`); most > 40 {
+		if most := tell[float64](t, x, `Math.max(...[...document.querySelectorAll('#rows tr')].map(tr => tr.offsetHeight))`); most > 50 {
 			t.Errorf("at %d pixels a row is %v pixels high", width, most)
 		}
 		if high := tell[float64](t, x, `document.documentElement.scrollHeight`); high > 4000 {

@@ -139,7 +139,7 @@ func TestSecondsOfViewers(t *testing.T) {
 	}
 	*now = now.Add(2 * time.Second)
 	third := poll(t, p, second.After) // one second was missed, and with it what was on the page of the table
-	if third.Fresh || !third.Whole || len(third.Total) != 2 || fmt.Sprint(third.New[1]) != fmt.Sprintf("[1 a [0 0 0 0]]") {
+	if third.Fresh || !third.Whole || len(third.Total) != 2 || fmt.Sprint(third.New[1]) != "[1 a [0 0 0 0]]" {
 		t.Errorf("%+v", third)
 	}
 	// Another process has other numbers, and may have other columns.
