@@ -155,6 +155,13 @@ func TestSecondsOfViewers(t *testing.T) {
 			t.Errorf("%s: %d", wrong, rec.Code)
 		}
 	}
+	*now = now.Add(time.Second)
+	if next := poll(t, p, third.After); next.Whole || len(next.Rows) != 2 {
+		t.Errorf("%+v", next)
+	}
+	if late := poll(t, p, second.After); !late.Whole || len(late.New) != 2 { // others had the second that it missed
+		t.Errorf("%+v", late)
+	}
 	for _, madeUp := range []string{"-1--2--3--4", fmt.Sprintf("9223372036854775807-9223372036854775807-%d-9223372036854775807", parts[2]), fmt.Sprintf("-9223372036854775808--9223372036854775808-%d-7", parts[2])} {
 		poll(t, p, madeUp)
 	}
