@@ -126,6 +126,7 @@ func BenchmarkMiddlewareBeside(b *testing.B) {
 				t.add(each(1000, func() { h.ServeHTTP(w, r) }), each(1000, other))
 			}
 			t.report(b)
+			b.ReportMetric(testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }), "allocs/op")
 		})
 	}
 	_ = copied

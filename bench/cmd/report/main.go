@@ -41,6 +41,7 @@ func run(r io.Reader, w io.Writer, command string, onlyMeasured bool) error {
 	p.losses()
 	p.calls()
 	p.limits()
+	p.middleware()
 	p.reads()
 	p.pages()
 	p.storm()
