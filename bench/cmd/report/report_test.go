@@ -59,7 +59,7 @@ func TestReport(t *testing.T) {
 		"- targets missed: call, serial: VictoriaMetrics handles kept; call through a context: by handle\n",
 		"- a call with a limit, serial (150 ns/op): nothing\n",
 		"| rate-and-windowstat | 225 ±0% | 1.50 |  |  | 0 | blocks, limits on what is in flight |\n",
-		"| promhttp | 800 ±0% | 2.00 | 9 | 912 |\n",
+		"| promhttp | 800 ±0% | 2 | 9 | 912 |\n",
 		"take 5,000 bytes for each resource and origin.\n",
 		"| context | 400 ±1% | handle | 130 ±0% | 3.02 ±2% |\n",
 		"| client_golang-classic | 188 ±17% | 1.25 |",
