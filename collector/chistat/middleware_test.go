@@ -142,6 +142,21 @@ func TestRoutesThatMiddlewareChanges(t *testing.T) {
 		return all(func(r chi.Router) { r.Use(middleware.StripSlashes, chistat.Middleware(c)) })
 	}, []request{{"GET", "/users/7/", 200, "GET /users/{id:[0-9]+}"}, {"GET", "/api/users/7/", 200, "GET /api/users/{id}"}})
 	check(t, func(c *collector.Collector) http.Handler {
+		r := chi.NewRouter()
+		r.Use(middleware.StripSlashes)
+		r.With(chistat.Middleware(c)).Get("/users/{id}", ok)
+		return r
+	}, []request{{"GET", "/users/7/", 200, "GET /users/{id}"}})
+	override := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			chi.RouteContext(r.Context()).RouteMethod = r.URL.Query().Get("_method")
+			next.ServeHTTP(w, r)
+		})
+	}
+	check(t, func(c *collector.Collector) http.Handler {
+		return all(func(r chi.Router) { r.Use(override, chistat.Middleware(c)) })
+	}, []request{{"POST", "/api/users/7?_method=GET", 200, "GET /api/users/{id}"}})
+	check(t, func(c *collector.Collector) http.Handler {
 		return all(func(r chi.Router) { r.Use(chistat.Middleware(c), middleware.RedirectSlashes) })
 	}, []request{{"GET", "/users/7/", 301, httpstat.Unmatched}})
 }

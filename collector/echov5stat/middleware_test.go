@@ -80,6 +80,24 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
+// HEAD that GET's route answers is GET's, also from a router whose routes come and go.
+func TestRoutesOfAnotherRouter(t *testing.T) {
+	c := newCollector(t)
+	e := echo.NewWithConfig(echo.Config{Router: echo.NewConcurrentRouter(echo.NewRouter(echo.RouterConfig{AutoHandleHEAD: true}))})
+	e.Use(echov5stat.Middleware(c))
+	e.GET("/users/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
+	send := serve(t, e)
+	send("HEAD", "/users/7")
+	send("GET", "/late/7")
+	e.GET("/late/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
+	send("GET", "/late/7")
+	if err := e.Router().Remove("GET", "/late/:id"); err != nil {
+		t.Error(err)
+	}
+	send("GET", "/late/7")
+	want(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
+}
+
 // Echo writes what an error means after all middleware has returned.
 func TestWaysToAnswer(t *testing.T) {
 	for _, x := range []struct {
