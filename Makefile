@@ -2,7 +2,8 @@
 TOOL = go tool -modfile=tools/go.mod
 
 # Modules of their own, so that who imports the SDK does not get what they need.
-MODULES = collector/grpcstat collector/sentinelstat collector/ginstat collector/echostat collector/echov5stat collector/chistat dashboards/gen
+MODULES = collector/grpcstat collector/otelstat collector/sentinelstat \
+	collector/ginstat collector/echostat collector/echov5stat collector/chistat dashboards/gen
 
 # What tests the rules of dashboards/rules; built if empty, which takes some minutes the first time.
 PROMTOOL ?=

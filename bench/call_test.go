@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/windowstat/windowstat/bench"
 )
@@ -97,12 +98,14 @@ func eachRival(b *testing.B, rivals []bench.Rival, n int, run func(b *testing.B,
 
 // warm calls every resource until it has the memory that it takes.
 func warm(rec bench.Recorder, n int) {
-	for end := bench.Now() + rec.Warm; ; {
+	end := time.Now()
+	if rec.Warm {
+		end = end.Truncate(time.Second).Add(1010 * time.Millisecond)
+	}
+	for over := false; !over; {
+		over = !time.Now().Before(end)
 		for i := range n {
 			rec.Call(i)
-		}
-		if bench.Now() >= end {
-			break
 		}
 	}
 	runtime.GC()

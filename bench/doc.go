@@ -18,9 +18,16 @@
 // [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
 // it, and [Storms] are what goes on while calls are recorded. Program viewers has people look at the live page.
 //
+// BenchmarkScale does what windowstat does for all of a Service, for services of 100 to 100,000 resources and for a resource
+// of up to 1,000 origins, from which the report works out how each cost grows. A [Receiver] is where pushes go.
+//
 // Command replay has an access log replayed beside goaccess.
 //
 //	make -C bench results
+//	make -C bench results BASE=v1.2.3
+//	make -C bench print BENCH=Scale BASE=main
 //
-// runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it.
+// The first runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it. With
+// BASE, a revision, the same benchmarks run with the windowstat of then, in turn with this one, and the report says what there
+// was before. Benchmarks use nothing but what is exported, so that they can.
 package bench

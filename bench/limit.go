@@ -51,7 +51,7 @@ func newWindowstatLimit(names []string, count int64) (Recorder, error) {
 			}
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, c.SetLimits(limits)
 }
 
@@ -79,7 +79,7 @@ func NewConcurrency(origins int, count int64) (Recorder, error) {
 			}
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, c.SetLimits([]collector.Limit{{Resource: "*", Grade: collector.Concurrency, Count: count}})
 }
 
@@ -98,7 +98,7 @@ func newRate(names []string, count int64) (Recorder, error) {
 			e := list[i].Enter()
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, err
 }
 

@@ -14,8 +14,8 @@ type Recorder struct {
 	Call func(i int)
 	// Took records one finished request to resource i that took rt. It is nil where a rival cannot be told.
 	Took func(i int, rt time.Duration)
-	// Warm is how long a resource must be in use until it has all the memory that it ever takes.
-	Warm time.Duration
+	// Warm is set if a resource must be in use over the end of a second until it has all that a call needs.
+	Warm bool
 	// Keep is what a service keeps besides what Call needs: the registry.
 	Keep any
 	// Close gives back what New took from the process; nil if that is nothing.

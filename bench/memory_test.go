@@ -13,25 +13,34 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// measured is how many resources memory is measured over.
-const measured = 2000
+// Memory is measured over so many resources, and over fewer of those that are long in use.
+const (
+	measured     = 2000
+	measuredLong = 200
+)
 
-// BenchmarkMemory reports the bytes of heap for each resource: of windowstat once registered and not used, and once
-// with every window full, and of each rival after calls whose response times are spread as a service's.
+// BenchmarkMemory reports the bytes of heap for each resource: of windowstat once registered and not used, once with
+// every window full, and once with the history of ten minutes full, too; and of each rival after calls whose response times
+// are spread as a service's.
 func BenchmarkMemory(b *testing.B) {
-	reportBytes(b, "windowstat-unused", func(b *testing.B) any {
-		c, _ := newCollector(b)
+	reportBytes(b, "windowstat-unused", measured, func(b *testing.B) any {
+		c, _ := newCollector(b, measured)
 		return c
 	})
-	reportBytes(b, "windowstat-full", func(b *testing.B) any {
-		c, clock := newCollector(b)
-		fill(c, clock)
+	reportBytes(b, "windowstat-full", measured, func(b *testing.B) any {
+		c, clock := newCollector(b, measured)
+		fill(c, clock, 70*time.Second)
+		return c
+	})
+	reportBytes(b, "windowstat-ten-minutes", measuredLong, func(b *testing.B) any {
+		c, clock := newCollector(b, measuredLong)
+		fill(c, clock, 610*time.Second)
 		return c
 	})
 	names := bench.Names(measured)
 	rts := bench.ResponseTimes(500)
 	for _, r := range bench.Rivals() {
-		reportBytes(b, r.Name, func(b *testing.B) any {
+		reportBytes(b, r.Name, measured, func(b *testing.B) any {
 			rec, err := r.New(names)
 			switch {
 			case err != nil:
@@ -50,7 +59,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // reportBytes reports how much the heap grows, by resource, from what made returns.
-func reportBytes(b *testing.B, name string, made func(b *testing.B) any) {
+func reportBytes(b *testing.B, name string, resources int, made func(b *testing.B) any) {
 	b.Run(name, func(b *testing.B) {
 		var sum float64
 		for b.Loop() {
@@ -59,7 +68,7 @@ func reportBytes(b *testing.B, name string, made func(b *testing.B) any) {
 			sum += heap() - before
 			runtime.KeepAlive(keep)
 		}
-		b.ReportMetric(sum/float64(b.N)/measured, "B/resource")
+		b.ReportMetric(sum/float64(b.N)/float64(resources), "B/resource")
 		b.ReportMetric(0, "ns/op")
 	})
 }
@@ -73,14 +82,14 @@ func heap() float64 {
 }
 
 // newCollector makes a collector with the resources that are measured, and the clock that it reads.
-func newCollector(b *testing.B) (*collector.Collector, *time.Time) {
+func newCollector(b *testing.B, resources int) (*collector.Collector, *time.Time) {
 	b.Helper()
 	clock := time.Unix(1_700_000_000, 0)
-	c, err := collector.New(collector.Options{MaxResources: measured, Now: func() time.Time { return clock }})
+	c, err := collector.New(collector.Options{MaxResources: resources, Now: func() time.Time { return clock }})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range bench.Names(measured) {
+	for _, name := range bench.Names(resources) {
 		c.Resource(name)
 	}
 	return c, &clock
@@ -145,10 +154,9 @@ func callAll(b *testing.B, c *collector.Collector, clock *time.Time, names []str
 	}
 }
 
-// fill makes 100 calls a second to each resource for 70 seconds, with response times around 20 ms.
-func fill(c *collector.Collector, clock *time.Time) {
+// fill makes 100 calls a second to each resource for so long, with response times around 20 ms.
+func fill(c *collector.Collector, clock *time.Time, length time.Duration) {
 	const (
-		calls    = 7000
 		interval = 10 * time.Millisecond
 		most     = 256 // in flight
 	)
@@ -157,6 +165,7 @@ func fill(c *collector.Collector, clock *time.Time) {
 		call int
 		exit bool
 	}
+	calls := int(length / interval)
 	events := make([]event, 0, 2*calls)
 	for i, rt := range bench.ResponseTimes(calls) {
 		at := time.Duration(i) * interval

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 // is full of records then, as that of a service in use is; with a single busy second a page costs less.
 type Traffic struct {
 	Resources, Seconds int
-	Calls              int           // of a resource in a second
+	Calls              int           // of a leaf in a second
+	Origins            int           // that call each resource, each a leaf of it; none if zero, which is one leaf
 	History            time.Duration // that is kept; the default if zero
 }
 
@@ -32,52 +35,104 @@ type Service struct {
 	Collector *collector.Collector
 
 	traffic Traffic
+	names   []string
+	origins []collector.Option
 	rts     []time.Duration
+	second  int          // that the traffic has reached
 	at      atomic.Int64 // Unix nanoseconds
 	live    atomic.Int64 // what to add to Now instead, if it is not 0
 }
 
 // NewService makes a service that had this traffic.
 func NewService(t Traffic) (*Service, error) {
-	s := &Service{traffic: t, rts: ResponseTimes(1000)}
-	began := time.Unix(1_700_000_000, 0)
-	s.at.Store(began.UnixNano())
-	c, err := collector.New(collector.Options{MaxResources: t.Resources, Windows: node.Options{History: t.History}, Now: s.now})
+	s := &Service{traffic: t, names: Names(t.Resources), rts: ResponseTimes(1000)}
+	s.at.Store(time.Unix(1_700_000_000, 0).UnixNano())
+	for i := range t.Origins {
+		s.origins = append(s.origins, collector.Origin(fmt.Sprint("origin-", i)))
+	}
+	c, err := collector.New(collector.Options{
+		MaxResources: t.Resources, MaxOrigins: max(t.Origins, 1), MaxLeaves: t.Resources * (t.Origins + 1), // blocks name none
+		Windows: node.Options{History: t.History}, Now: s.now,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s.Collector = c
-	names := Names(t.Resources)
-	for second := range t.Seconds {
-		for k := range t.Calls {
-			at := began.Add(time.Duration(second)*time.Second + time.Duration(k+1)*time.Second/time.Duration(t.Calls+1))
-			s.at.Store(at.UnixNano())
-			for i, name := range names {
-				_, e, err := c.Enter(context.Background(), name, collector.StartedAt(at.Add(-s.rt(i, second, k))))
-				if err != nil {
-					return nil, err
-				}
-				e.Exit(s.failed(i, second, k))
-			}
-		}
-		if second%blockedSecond == 0 {
-			for _, name := range names {
-				c.Resource(name).Block("busy")
-			}
-		}
-	}
-	s.at.Store(began.Add(time.Duration(t.Seconds) * time.Second).UnixNano())
-	return s, nil
+	return s, s.Go(t.Seconds)
 }
 
-// Live lets the clock go on from where it stands.
+// Go goes on for some seconds, with the same traffic.
+func (s *Service) Go(seconds int) error {
+	for range seconds {
+		began := time.Unix(0, s.at.Load())
+		for k := range s.traffic.Calls {
+			at := began.Add(time.Duration(k+1) * time.Second / time.Duration(s.traffic.Calls+1))
+			s.at.Store(at.UnixNano())
+			if err := s.call(at, k); err != nil {
+				return err
+			}
+		}
+		if s.second%blockedSecond == 0 {
+			for _, name := range s.names {
+				s.Collector.Resource(name).Block("busy")
+			}
+		}
+		s.second++
+		s.at.Store(began.Add(time.Second).UnixNano())
+	}
+	return nil
+}
+
+// call makes the calls number k of the second: one of each leaf.
+func (s *Service) call(at time.Time, k int) error {
+	var options [2]collector.Option
+	for i, name := range s.names {
+		for origin := range max(len(s.origins), 1) {
+			rt := i + origin // which is its own
+			options := append(options[:0], collector.StartedAt(at.Add(-s.rt(rt, s.second, k))))
+			if len(s.origins) > 0 {
+				options = append(options, s.origins[origin])
+			}
+			_, e, err := s.Collector.Enter(context.Background(), name, options...)
+			if err != nil {
+				return err
+			}
+			e.Exit(s.failed(rt, s.second, k))
+		}
+	}
+	return nil
+}
+
+// Call makes a call of each leaf, at this moment.
+func (s *Service) Call() error { return s.call(s.now(), 0) }
+
+// Skip lets some time go by without a call.
+func (s *Service) Skip(d time.Duration) { s.at.Add(int64(d)) }
+
+// Live lets the clock go on from where it stands, and Stop lets it stand where it is.
 func (s *Service) Live() { s.live.Store(s.at.Load() - int64(Now())) }
+
+// Stop is the end of [Service.Live].
+func (s *Service) Stop() {
+	s.at.Store(s.now().UnixNano())
+	s.live.Store(0)
+}
 
 func (s *Service) now() time.Time {
 	if live := s.live.Load(); live != 0 {
 		return time.Unix(0, live+int64(Now()))
 	}
 	return time.Unix(0, s.at.Load())
+}
+
+// metric is how to read a metric without labels, or with one series, that windowstat has about itself.
+func (s *Service) metric(name string) func() (v float64) {
+	all := s.Collector.Metrics()
+	m := &all[slices.IndexFunc(all, func(m collector.Metric) bool { return m.Name == name })]
+	return func() (v float64) {
+		m.Each(func(x float64, _ ...string) { v = x })
+		return v
+	}
 }
 
 // Took calls f with every response time of resource i.

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -15,7 +14,7 @@ func newWindowstat(names []string) (Recorder, error) {
 			e := list[i].Enter()
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, err
 }
 
@@ -27,7 +26,7 @@ func newWindowstatByName(names []string) (Recorder, error) {
 			e := c.Resource(names[i]).Enter()
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, err
 }
 
@@ -41,7 +40,7 @@ func newWindowstatDo(names []string) (Recorder, error) {
 				panic(err)
 			}
 		},
-		Warm: warmUp,
+		Warm: true,
 	}, err
 }
 
@@ -72,12 +71,9 @@ func chain(c *collector.Collector, ctx context.Context, names []string) Recorder
 			}
 			e.Exit(nil)
 		},
-		Warm: warmUp,
+		Warm: true,
 	}
 }
-
-// warmUp is more than a second, after which a resource has its window of a minute.
-const warmUp = 1100 * time.Millisecond
 
 func resources(names []string) (*collector.Collector, []*collector.Resource, error) {
 	c, err := collector.New(collector.Options{MaxResources: len(names)})

@@ -59,7 +59,7 @@ func (e *Entry) exitWith(err error, code Code) (n int64) {
 			e.leaf.resource.classify(err, n)
 		}
 	}()
-	failed = errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
+	failed = c.isException(err)
 	return 0 // replaced when the call ends
 }
 

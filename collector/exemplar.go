@@ -33,7 +33,14 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	} else {
 		n = e.exitWith(err, code)
 	}
-	if n == 0 || id == "" || len(id) > maxTraceID || !utf8.ValidString(id) {
+	if n > 0 {
+		r.keepExemplar(id, rt)
+	}
+}
+
+// keepExemplar keeps the call that has just ended as the latest of its bucket, if it has the id of a trace.
+func (r *Resource) keepExemplar(id string, rt time.Duration) {
+	if id == "" || len(id) > maxTraceID || !utf8.ValidString(id) {
 		return
 	}
 	bucket, _ := slices.BinarySearch(r.c.bounds, rt) // the first with a bound that is not below

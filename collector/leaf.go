@@ -23,6 +23,9 @@ type leafKey struct {
 	nested  bool // below another entry, so that the entrance does not count it
 }
 
+// key tells the leaf of a call from others of its tree node.
+func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, up != nil || o.nested} }
+
 // views are all views that the leaf is a part of. Holds the collector's mu.
 func (l *leaf) views() []*node.View {
 	c, r := l.resource.c, l.resource
@@ -58,7 +61,7 @@ type spot struct {
 
 // spot finds the leaf of a call. It changes nothing, and takes no lock.
 func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
-	s := spot{entrance: o.entrance, key: leafKey{o.origin, o.inbound, up != nil}}
+	s := spot{entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
 		s.entrance, s.over = Other, &c.overflow.entrances
 	}

@@ -80,6 +80,7 @@ type options struct {
 	admitted         bool
 	passed           bool
 	earned           bool
+	nested           bool   // below another call, of which no entry is known
 	countedAs        string // empty for a call that its own name counts
 	name             string // that was asked for
 	n                int64

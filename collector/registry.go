@@ -124,7 +124,7 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	}
 	if at != nil {
 		if p := at.child(name); p != nil {
-			if l := p.leaf(leafKey{o.origin, o.inbound, up != nil}); l != nil && (o.earned || l.resource.given.Load()) {
+			if l := p.leaf(o.key(up)); l != nil && (o.earned || l.resource.given.Load()) {
 				return l
 			}
 		}

@@ -329,6 +329,18 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			e.failed = c.n
 		}
 		s.record(e)
+	case k < 8 && random.IntN(2) == 0:
+		rt, code := time.Duration(random.Int64N(int64(2*time.Second))), node.Code(len(s.events)%4*100)
+		e := event{at: s.counted(at), pass: n, done: n, code: code, rt: rt}
+		if random.IntN(3) == 0 {
+			e.failed = n
+		}
+		s.Record(now, rt, n, e.failed > 0, code, func(bucket time.Duration) {
+			if bucket != time.Duration(r.zero)*time.Second+s.open {
+				panic("a call that is over passes in another bucket than the open one")
+			}
+		})
+		s.record(e)
 	case k < 8:
 		s.Block(now, n)
 		s.record(event{at: s.counted(at), block: n})

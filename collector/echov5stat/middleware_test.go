@@ -150,8 +150,10 @@ func TestWaysToAnswer(t *testing.T) {
 			}
 			var outside error
 			var status int
+			over := make(chan struct{}) // after a client may have its answer
 			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(ec *echo.Context) error {
+					defer close(over)
 					outside = next(ec)
 					status = response(ec).Status
 					return outside
@@ -161,6 +163,7 @@ func TestWaysToAnswer(t *testing.T) {
 			if got := serve(t, e)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
+			<-over
 			counts := fmt.Sprintf("%d: 1", x.status)
 			if x.status == 500 {
 				counts += ", exceptions: 1"

@@ -1,7 +1,8 @@
 // Command report turns the output of this module's benchmarks into RESULTS.md.
 //
 // It reads the output of any number of runs, of go test -bench and of program hammer, from standard input, and writes
-// medians, ratios and verdicts to standard output. It runs nothing itself and knows no figures.
+// medians, ratios and verdicts to standard output. With -before it reads from a file what the same benchmarks said of another
+// revision, on the same machine in turn with these. It runs nothing itself and knows no figures.
 package main
 
 import (
@@ -13,24 +14,47 @@ import (
 
 func main() {
 	command := flag.String("command", "make -C bench results", "the command that made the input, to be shown")
-	measured := flag.Bool("measured", false, "write only what was measured of pages and replays")
+	measured := flag.Bool("measured", false, "write only what was measured, without the head and the tables of rivals")
+	before := flag.String("before", "", "the output of the revision before, if there is one")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *command, *measured); err != nil {
+	if err := open(*before, *command, *measured); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(r io.Reader, w io.Writer, command string, onlyMeasured bool) error {
+func open(before, command string, onlyMeasured bool) error {
+	if before == "" {
+		return run(os.Stdin, nil, os.Stdout, command, onlyMeasured)
+	}
+	f, err := os.Open(before)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return run(os.Stdin, f, os.Stdout, command, onlyMeasured)
+}
+
+// run writes the report of the output r, and of that of the revision before; nil is none.
+func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) error {
 	s, err := read(r)
 	if err != nil {
 		return err
 	}
 	p := &page{s: s}
+	if before != nil {
+		if p.before, err = read(before); err != nil {
+			return fmt.Errorf("before: %w", err)
+		}
+	}
 	if onlyMeasured {
 		p.targets(true)
 		p.pages()
 		p.storm()
+		p.waits()
+		p.shared()
+		p.scale()
+		p.away()
 		p.viewers()
 		p.replay()
 		_, err = w.Write(p.out.Bytes())
@@ -45,6 +69,10 @@ func run(r io.Reader, w io.Writer, command string, onlyMeasured bool) error {
 	p.reads()
 	p.pages()
 	p.storm()
+	p.waits()
+	p.shared()
+	p.scale()
+	p.away()
 	p.viewers()
 	p.replay()
 	p.itself()

@@ -12,8 +12,9 @@ import (
 
 // page is RESULTS.md in the making.
 type page struct {
-	s   *samples
-	out bytes.Buffer
+	s      *samples
+	before *samples // of another revision; nil if there are none
+	out    bytes.Buffer
 }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
@@ -42,25 +43,36 @@ func (p *page) head(command string) {
 func (p *page) targets(measured bool) {
 	p.printf("\n## Targets\n\nWhat is compared with a rival is windowstat's time divided by the rival's; less is better. ")
 	p.printf("So is what is compared with windowstat itself: there, the second figure is what comes after the colon.\n\n")
-	p.header("lrrrrrl", "what", "windowstat", "rival", "ratio or figure", "must", "aim", "")
+	head := []string{"what", "windowstat", "rival", "ratio or figure", "must", "aim", ""}
+	if p.before != nil {
+		p.printf("Before is the ratio or figure of the revision before, which ran in turn with this one; rivals are those of this one's runs.\n\n")
+		head = slices.Insert(head, 4, "before")
+	}
+	p.header("l"+strings.Repeat("r", len(head)-2)+"l", head...)
 	for _, t := range list {
 		v := t.judge(p.s)
-		figure, limit := amount, amount
-		if _, turns := parts[t.unit]; turns || t.against != "" {
-			figure, limit = ratio, ratio
-		}
 		if !v.measured && measured {
 			continue
 		}
-		if !v.measured {
-			p.row(t.what, "", "", "", limit(t.must), limit(t.aim), v.word)
-			continue
+		figure := amount
+		if _, turns := parts[t.unit]; turns || t.against != "" {
+			figure = ratio
 		}
-		rival := ""
-		if !math.IsNaN(v.against) {
-			rival = amount(v.against)
+		shown := func(known bool, v float64, write func(float64) string) string {
+			if !known || math.IsNaN(v) {
+				return ""
+			}
+			return write(v)
 		}
-		p.row(t.what, amount(v.ours), rival, figure(v.value), limit(t.must), limit(t.aim), v.word)
+		cells := []string{
+			t.what, shown(v.measured, v.ours, amount), shown(v.measured, v.against, amount), shown(v.measured, v.value, figure),
+			figure(t.must), figure(t.aim), v.word,
+		}
+		if p.before != nil {
+			w := t.judge(p.before.beside(t.against, p.s))
+			cells = slices.Insert(cells, 4, shown(w.measured, w.value, figure))
+		}
+		p.row(cells...)
 	}
 }
 

@@ -93,6 +93,17 @@ func (s *samples) ratio(name, by, unit string) (float64, bool) {
 	return quantile(ratios, 0.5), true
 }
 
+// beside is s with what another one says of a rival, which did not run in s; windowstat's own benchmarks run in both.
+func (s *samples) beside(rival string, other *samples) *samples {
+	if rival == "" || s.values[rival] != nil || other.values[rival] == nil {
+		return s
+	}
+	both := *s
+	both.values = maps.Clone(s.values)
+	both.values[rival] = other.values[rival]
+	return &both
+}
+
 // spread is half the distance between the quartiles, as a part of the median.
 func (s *samples) spread(name, unit string) float64 {
 	values := slices.Sorted(slices.Values(s.values[name][unit]))

@@ -11,12 +11,12 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-var update = flag.Bool("update", false, "write the tables and the programs of the README instead of comparing them")
+var update = flag.Bool("update", false, "write the tables and the programs of the documents instead of comparing them")
 
-// part is a part of the README that is made from the code, from the line begin to the line end.
+// part is a part of a document that is made from the code, from the line begin to the line end.
 type part struct{ begin, end, text string }
 
-// tables are those of the README: of the metrics, and of the metrics of single seconds.
+// tables are those of docs/metrics.md: of the metrics, and of the metrics of single seconds.
 func tables() []part {
 	var metrics, seconds strings.Builder
 	metrics.WriteString("| name | type | labels | what it is |\n|---|---|---|---|\n")
@@ -72,18 +72,24 @@ func programs(t *testing.T) (parts []part) {
 	return parts
 }
 
-// What the README has from the code is as the code is.
-func TestREADMEIsAsTheCode(t *testing.T) {
-	const path = "../README.md"
+// What the documents have from the code is as the code is.
+func TestDocumentsAreAsTheCode(t *testing.T) {
+	written := programs(t)
+	if len(written) != 5 {
+		t.Errorf("%d programs, want five", len(written))
+	}
+	compareParts(t, "../README.md", written)
+	compareParts(t, "../docs/metrics.md", tables())
+}
+
+// compareParts compares the parts of a document that are made from the code, or writes them.
+func compareParts(t *testing.T, path string, parts []part) {
+	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(b)
-	parts := append(tables(), programs(t)...)
-	if len(parts) != 7 {
-		t.Errorf("%d parts, want two tables and five programs", len(parts))
-	}
 	for _, x := range parts {
 		before, rest, ok1 := strings.Cut(page, x.begin)
 		got, after, ok2 := strings.Cut(rest, x.end)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// waits is how long those wait who call while something is done for all of a service.
+func (p *page) waits() {
+	names := p.s.under("Waits")
+	if len(names) == 0 {
+		return
+	}
+	p.printf("\n## Waiting for what is done for all\n\n")
+	p.printf("Nanoseconds that those wait who call by a handle, by name, or register a new name, while something goes on for 10,000 resources of five origins each. ")
+	p.printf("Constant work takes a processor and nothing of windowstat. The longest is the median of the runs' longest.\n\n")
+	p.header("llrrr", "while", "who", "p50", "p99.9", "longest")
+	for _, name := range names {
+		full := "Waits/" + name
+		for _, who := range callers {
+			if _, ok := p.s.median(full, who+"-"+longest); ok {
+				p.row(strings.ReplaceAll(name, "-", " "), who, p.cell(full, who+"-p50-ns"), p.cell(full, who+"-p99.9-ns"), p.cell(full, who+"-"+longest))
+			}
+		}
+	}
+}
+
+// callers are those whose waits are measured.
+var callers = []string{"handle", "name", "new"}
+
+// shared is what a resource costs that several goroutines call at once.
+func (p *page) shared() {
+	pairs, hot := p.s.under("Pair"), p.s.under("Hot")
+	if len(pairs)+len(hot) == 0 {
+		return
+	}
+	p.printf("\n## Goroutines that share a resource\n")
+	if len(pairs) > 0 {
+		p.printf("\nNanoseconds for a call where two goroutines call one resource at once: the fastest, the median and the slowest of many resources, each with goroutines of its own.\n\n")
+		p.header("lrrrlrrr", "", "fastest", "median", "slowest", "beside", "fastest", "median", "slowest")
+		for _, name := range pairs {
+			ours, other, _ := strings.Cut(name, "/")
+			full := "Pair/" + name
+			p.row(ours, p.plain(full, "min-ns"), p.plain(full, "ns/op"), p.plain(full, longest),
+				other, p.plain(full, "other-min-ns"), p.plain(full, "other-ns/op"), p.plain(full, "other-max-ns"))
+		}
+	}
+	if slices.Contains(hot, "memory") {
+		p.printf("\nA resource that 64 goroutines call at once, on what Go takes for 64 processors, takes %s bytes.\n", p.plain("Hot/memory", "B/resource"))
+	}
+	if slices.Contains(hot, "turn") {
+		p.printf("\nThe call that turns its bucket, for which others wait, then takes %s ns, one in a thousand %s ns, and the longest %s ns.\n",
+			p.plain("Hot/turn", "p50-ns"), p.plain("Hot/turn", "p99.9-ns"), p.plain("Hot/turn", longest))
+	}
+}
+
+// away is what those pay who catch up, and the first viewer of the live page.
+func (p *page) away() {
+	behind, viewers := p.s.under("LogBehind"), p.s.under("FirstViewer")
+	if len(behind)+len(viewers) == 0 {
+		return
+	}
+	p.printf("\n## Catching up\n")
+	if len(behind) > 0 {
+		p.printf("\nNanoseconds for each row of a metric log of 100 resources that is so far behind, and for each second of a resource that is read from its history.\n\n")
+		p.header("lrr", "behind", "row of the log", "second of the history")
+		for _, name := range behind {
+			p.row(name, p.cell("LogBehind/"+name, "ns/row"), p.cell("HistoryBehind/"+name, "ns/row"))
+		}
+	}
+	if len(viewers) > 0 {
+		p.printf("\nMilliseconds that the first viewer of the live page waits for three minutes of a service.\n\n")
+		p.header("lrr", "", "ms", "MB")
+		for _, name := range viewers {
+			p.row(strings.ReplaceAll(name, "-", " "), p.milliseconds("FirstViewer/"+name, "ns/op"), p.plain("FirstViewer/"+name, "MB/page"))
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/remote"
+)
+
+// Receiver is a server for remote write that takes everything and keeps nothing.
+type Receiver struct {
+	server *httptest.Server
+	last   atomic.Int64 // when it had the last request, by Now
+}
+
+// NewReceiver starts one.
+func NewReceiver() *Receiver {
+	r := new(Receiver)
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		r.last.Store(int64(Now()))
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	return r
+}
+
+// Close ends it.
+func (r *Receiver) Close() { r.server.Close() }
+
+// Push pushes the second of a service that comes next, and returns how long it took from the second's end until the Receiver
+// had it all, sealing included. Some seconds without a call follow it.
+func (r *Receiver) Push(s *Service) (time.Duration, error) {
+	// The Pusher waits by the machine's clock for the second to end, so the service's clock goes with it for that long.
+	const ahead = 50 * time.Millisecond
+	p, err := remote.New(s.Collector, remote.Options{
+		URL: r.server.URL, Labels: map[string]string{"job": "bench", "instance": "bench"}, Interval: time.Second,
+		Drain: time.Minute, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.Go(1); err != nil {
+		return 0, err
+	}
+	s.Skip(-ahead)
+	s.Live()
+	end := Now() + ahead
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	for sent := s.metric("push_seconds_total"); sent() == 0; time.Sleep(time.Millisecond) {
+		if Now() > end+time.Minute {
+			return 0, errors.New("bench: nothing was pushed in a minute")
+		}
+	}
+	took := time.Duration(r.last.Load()) - end
+
+	// It waits for the end of the second in which it is stopped, too.
+	s.Stop()
+	s.at.Store(s.now().Truncate(time.Second).Add(time.Second - ahead).UnixNano())
+	cancel()
+	for wait := 2 * ahead; ; wait = time.Second {
+		select {
+		case err := <-ended:
+			s.Skip(ahead)
+			return took, err
+		case <-time.After(wait):
+			s.Skip(time.Second)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Ended is a call that is over, for [Collector.Record].
+type Ended struct {
+	// RT is how long it took; below 0 counts as 0.
+	RT time.Duration
+	// Err is the error that it ended with, an exception if [Options].Exception reports so.
+	Err error
+	// Code is how it was answered; the zero Code is none.
+	Code Code
+	// TraceID, if it is not empty, is kept as an exemplar, as [Entry.ExitTrace] has it.
+	TraceID string
+	// Nested marks a call that another one made which is counted, too: so it is no part of the entrance's calls, nor of all calls
+	// that enter the process.
+	Nested bool
+}
+
+// Record counts a call that is over, for whoever hears of calls when they end: it passes and completes in the present second,
+// in one change. Nothing is known of when it was in flight, so it is no part of concurrency, and stands at the top of the tree.
+// No limit refuses it; those on QPS count it. The options are those of [Collector.Enter]; of these [StartedAt], [Passed],
+// [Admitted] and [Prioritized] change nothing. It costs what Enter and Exit do, less a reading of the clock, and allocates
+// nothing for a name that is known. A nil Collector records nothing.
+func (c *Collector) Record(name string, e Ended, opts ...Option) {
+	if c == nil {
+		return
+	}
+	var o options
+	o.nested = e.Nested
+	c.below(context.Background(), &o, opts)
+	o.name = name
+	failed := e.Err != nil
+	defer func() { // also if what is asked about the error panics: then it is an exception
+		r := c.record(&e, &o, failed)
+		if failed && c.opts.ExceptionClass != nil {
+			r.classify(e.Err, o.n)
+		}
+	}()
+	failed = failed && c.isException(e.Err)
+}
+
+// isException reports whether an error that is not nil is an exception.
+func (c *Collector) isException(err error) bool {
+	return errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
+}
+
+// record counts the call, and returns the resource that it is counted for.
+func (c *Collector) record(e *Ended, o *options, failed bool) *Resource {
+	for {
+		target, shared := c.target(o)
+		l := c.find(nil, target, o)
+		if shared {
+			c.share(l.resource)
+		}
+		done := false
+		if g := l.resource.gate.Load(); g != nil {
+			done = g.record(l, o, e, failed)
+		} else {
+			done = l.Record(c.line.Now(), e.RT, o.n, failed, e.Code.n, func(time.Duration) {})
+		}
+		if !done {
+			continue // it was retired in this moment
+		}
+		c.countUnearned(shared, o.n)
+		l.resource.keepExemplar(e.TraceID, e.RT)
+		return l.resource
+	}
+}
+
+// record counts a call that is over, for all limits. It reports false if the leaf was retired, or the call belongs to another
+// resource now.
+func (g *gate) record(l *leaf, o *options, e *Ended, failed bool) bool {
+	var p *permit
+	if g.names != nil {
+		var ok bool
+		if p, ok = g.names.acquire(CleanName(o.name), l); !ok {
+			return false
+		}
+		if p != nil {
+			defer p.release() // so that the name is known to have been used
+		}
+	}
+	list := g.lock(p)
+	defer unlock(list)
+	return l.Record(l.resource.c.line.Now(), e.RT, o.n, failed, e.Code.n, func(bucket time.Duration) {
+		if p != nil {
+			p.take()
+		}
+		for _, m := range list {
+			m.pass(bucket, o.n, l.origin)
+		}
+	})
+}

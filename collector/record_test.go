@@ -1,0 +1,96 @@
+package collector_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+func TestRecordIsOneChange(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Record("charge", collector.Ended{RT: 30 * time.Millisecond, Err: errors.New("no"), Code: collector.HTTPStatus(502)}, collector.Inbound(), collector.Batch(3), collector.Origin("web"))
+	c.Record("charge", collector.Ended{RT: -time.Second, Nested: true}, collector.Inbound())
+	r := c.Resource("charge")
+	s := r.Snapshot(nil)
+	if s.Total.Pass != 4 || s.Total.Complete != 4 || s.Total.Exception != 3 || s.Total.RTSum != 90*time.Millisecond || s.InFlight != 0 || s.InFlightSeconds != 0 {
+		t.Errorf("%+v", s)
+	}
+	if got := c.Inbound().Snapshot(nil).Total.Pass; got != 4 {
+		t.Errorf("%d inbound, want 4", got)
+	}
+	if got := c.Tree().View().Snapshot(nil).Total.Pass; got != 3 {
+		t.Errorf("%d that enter the process, want 3: the nested one is a part of another", got)
+	}
+	(*collector.Collector)(nil).Record("charge", collector.Ended{})
+}
+
+// A call that is over belongs to its limits as any call: of resources, and of names that share one.
+func TestRecordUsesUpLimits(t *testing.T) {
+	c, err := collector.New(collector.Options{MaxResources: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetLimits([]collector.Limit{{Resource: "GET /*", Count: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	c.Resource("first")
+	for range 3 {
+		c.Record("GET /a", collector.Ended{})
+	}
+	c.Record("GET /b", collector.Ended{})
+	if got := c.Resource(collector.Other).Snapshot(nil).Total.Pass; got != 4 {
+		t.Fatalf("%d calls of %s, want 4", got, collector.Other)
+	}
+	for name, want := range map[string]error{"GET /a": collector.ErrBlocked, "GET /b": nil} {
+		_, e, err := c.Enter(t.Context(), name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		e.Exit(nil)
+	}
+}
+
+// Whatever is asked about the error of a call may panic: the call is counted once, as an exception.
+func TestRecordCountsWhatPanics(t *testing.T) {
+	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("oh") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic ended")
+			}
+		}()
+		c.Record("charge", collector.Ended{Err: errors.New("no")})
+	}()
+	if s := c.Resource("charge").Snapshot(nil).Total; s.Complete != 1 || s.Exception != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRecordAllocatesNothing(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Record("charge", collector.Ended{RT: 1}, collector.Inbound()) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func ExampleCollector_Record() {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		panic(err)
+	}
+	c.Record("import", collector.Ended{RT: 1500 * time.Millisecond})
+	fmt.Println(c.Resource("import").Snapshot(nil).Total.AvgRT())
+	// Output: 1.5s
+}
