@@ -3,6 +3,7 @@ package collector
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 // A Collector must be made with [New]. A nil *Collector is a switch that is off: its resources are nil, and record
 // nothing. It is safe for concurrent use, and starts no goroutine.
 //
-// Locks are taken in the order mu, limiter, view, statistic. Recording takes none of the first three
+// Locks are taken in the order setting, sweeping, mu, limiter, view, statistic. Recording takes none of the first three
 // unless a limit applies.
 type Collector struct {
 	line  *leap.Timeline
@@ -37,17 +38,21 @@ type Collector struct {
 	limits  atomic.Pointer[ruleSet]
 	names   *names // that resources count for others
 
-	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last sweep
+	leafCount, edges, swept atomic.Int64 // leaves; edges of the tree below entrances; second of the last whole sweep
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
 	idle     idleResources
 
+	setting  sync.Mutex // held by who sets limits
+	sweeping sweeper
+
 	mu        sync.Mutex  // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
-	watched   []*node.Watched // the leaves that are looked at
-	retired   int64           // resources
+	watched   []*node.Watched                 // the leaves that are looked at
+	gone      struct{ resources, leaves int } // retired, and still in these lists
+	retired   int64                           // resources
 
 	publishing sync.Mutex // guards published, which is replaced or appended to
 	published  []*publication
@@ -153,7 +158,8 @@ type Moment struct {
 func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
 // Seal ends every second before the present one, for all resources at once, and returns the moment it did so. Now and
-// then it retires idle leaves, see [Options].RetireAfter.
+// then it retires idle leaves, see [Options].RetireAfter. It costs in proportion to all leaves, and nobody waits for more than some of
+// them.
 func (c *Collector) Seal() Moment {
 	if c == nil {
 		return Moment{}
@@ -161,19 +167,26 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
+// Resources are all resources there are, oldest first, for what seals no second or has done so: see [Collector.Seal]. The caller
+// must not change the slice.
+func (c *Collector) Resources() []*Resource {
+	if c == nil {
+		return nil
+	}
+	resources, _ := c.all()
+	return resources
+}
+
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since
-	c.mu.Lock()
 	// A resource that is registered later begins after the seconds that are sealed here.
-	m := Moment{Open: open.Index, Now: now, Resources: c.resources[:len(c.resources):len(c.resources)]}
-	leaves := c.leaves[:len(c.leaves):len(c.leaves)]
-	c.sweep()
-	c.mu.Unlock()
+	resources, leaves := c.all()
 	for _, l := range leaves {
 		l.Seal(now)
 	}
-	return m
+	c.sweep(math.MaxInt)
+	return Moment{Open: open.Index, Now: now, Resources: resources}
 }
 
 // Inbound reads everything that came in from outside, [InboundTotal].
@@ -223,7 +236,8 @@ func (c *Collector) Health() Health {
 		Clock:            c.line.Health(),
 	}
 	c.mu.Lock()
-	h.Resources, h.Leaves, h.Retired, h.Limits = len(c.resources), len(c.leaves), c.retired, len(c.limits.Load().list)
+	h.Resources, h.Leaves = len(c.resources)-c.gone.resources, len(c.leaves)-c.gone.leaves
+	h.Retired, h.Limits = c.retired, len(c.limits.Load().list)
 	c.mu.Unlock()
 	if r := c.other.Load(); r != nil {
 		h.Overflow = r.view.Snapshot(c.line.Now(), nil).Total.Total()

@@ -43,10 +43,18 @@ func (r *Resource) addTreeNode(p *TreeNode) {
 	r.contexts.Store(&list)
 }
 
-// dropTreeNode removes a node. Holds the collector's mu.
-func (r *Resource) dropTreeNode(p *TreeNode) {
-	list := slices.DeleteFunc(slices.Clone(r.treeNodes()), func(x *TreeNode) bool { return x == p })
-	r.contexts.Store(&list)
+// dropTreeNodes removes the nodes without leaves, and returns them. Holds the collector's mu.
+func (r *Resource) dropTreeNodes() (gone []*TreeNode) {
+	for _, t := range r.treeNodes() {
+		if t.view.Empty() {
+			gone = append(gone, t)
+		}
+	}
+	if len(gone) > 0 {
+		list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
+		r.contexts.Store(&list)
+	}
+	return gone
 }
 
 // Origin reads the calls by one origin. The empty origin is that of calls without one.
@@ -108,21 +116,33 @@ func (r *Resource) addOrigin(name string) {
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	alone := r.origins.Swap(&all) == nil
 	for _, p := range r.treeNodes() {
-		if leaves := p.leaves.Load(); alone && leaves != nil {
-			for _, l := range leaves.list {
-				if l.watched != nil {
-					l.watched.SetViews(l.views()) // with that of the empty origin
-				}
+		for _, l := range p.listLeaves() {
+			if alone && l.watched != nil {
+				l.watched.SetViews(l.views()) // with that of the empty origin
 			}
 		}
 	}
 	r.sole.dead.Store(true) // after its successor can be found
 }
 
-// dropOrigin removes the view of an origin. Holds the collector's mu.
-func (r *Resource) dropOrigin(name string) {
-	all := maps.Clone(*r.origins.Load())
-	all[name].dead.Store(true)
-	delete(all, name)
-	r.origins.Store(&all)
+// dropOrigins removes the views of origins without leaves. Holds the collector's mu.
+func (r *Resource) dropOrigins() {
+	old := r.origins.Load()
+	if old == nil {
+		return
+	}
+	var gone []string
+	for name, o := range *old {
+		if o.view.Empty() {
+			gone = append(gone, name)
+			o.dead.Store(true)
+		}
+	}
+	if len(gone) > 0 {
+		all := maps.Clone(*old)
+		for _, name := range gone {
+			delete(all, name)
+		}
+		r.origins.Store(&all)
+	}
 }

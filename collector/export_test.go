@@ -15,3 +15,33 @@ func LimitedNames(c *Collector) int {
 	defer n.mu.Unlock()
 	return len(n.byName) + len(n.crowd)
 }
+
+// RulesOf is the rules of a resource.
+func RulesOf(r *Resource) (list []Limit) {
+	r = r.now()
+	if g := r.gate.Load(); g != nil {
+		list = g.own[0].limits()
+	}
+	return list
+}
+
+// RulesOfName is the rules of a name that another resource counts.
+func RulesOfName(c *Collector, name string) []Limit {
+	n := c.names
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.byName[name]
+	if m == nil {
+		return nil
+	}
+	return m.limits()
+}
+
+func (m *limiter) limits() (list []Limit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.rules {
+		list = append(list, x.Limit)
+	}
+	return list
+}

@@ -19,23 +19,18 @@ type gate struct {
 	names *names     // those of the names that are counted here; nil for a resource that counts for no other
 }
 
-// setLimits gives the resource those limits that are for it. Holds the collector's mu.
-func (r *Resource) setLimits(all []Limit) {
-	var rules []Limit
-	shared, limited := r.shared.Load(), false
+// setLimits gives the resource its limits: those in force that are for its name, see [ruleSet.forName]. Holds the collector's mu.
+func (r *Resource) setLimits(limits []Limit) {
+	shared, rules := r.shared.Load(), limits
+	if shared { // patterns are for each name by itself, the resource's own included
+		rules = filter(limits, func(l Limit) bool { return !l.pattern() })
+		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.pattern() || l.Resource == r.name })
+	}
 	r.blocks.prune()
-	for _, l := range all {
-		switch {
-		case shared && l.pattern(): // for each name by itself, the resource's own included
-		case l.Matches(r.name):
-			rules = append(rules, l)
-		default:
-			continue
-		}
-		limited = true
+	for _, l := range limits {
 		r.blocks.add(l.String(), 0) // so that there is a series before the first block
 	}
-	if !limited && r.kept == nil {
+	if len(limits) == 0 && r.kept == nil {
 		return
 	}
 	if r.kept == nil {
@@ -44,7 +39,7 @@ func (r *Resource) setLimits(all []Limit) {
 	if shared && r.kept.names == nil {
 		r.kept = &gate{own: r.kept.own, names: r.c.names}
 	}
-	r.kept.replace(r, rules, limited)
+	r.kept.replace(r, rules, len(limits) > 0)
 }
 
 // share makes the resource one that counts calls of other names.
@@ -55,9 +50,8 @@ func (c *Collector) share(r *Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !r.shared.Load() && !r.dead.Load() {
-		r.stays = true
 		r.shared.Store(true)
-		r.setLimits(c.limits.Load().list)
+		r.setLimits(c.limits.Load().forName(r.name))
 	}
 }
 
@@ -81,10 +75,8 @@ func (g *gate) replace(r *Resource, rules []Limit, limited bool) {
 		return q
 	})
 	for _, t := range r.treeNodes() {
-		if all := t.leaves.Load(); all != nil {
-			for _, l := range all.list {
-				l.Tell(own.counters(l.origin)...)
-			}
+		for _, l := range t.listLeaves() {
+			l.Tell(own.counters(l.origin)...)
 		}
 	}
 }

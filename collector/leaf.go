@@ -14,6 +14,7 @@ type leaf struct {
 	treeNode *TreeNode
 	watched  *node.Watched // nil if nobody looks
 	permit   *permit       // of the one call that has this leaf; nil for one that is in the tree
+	retired  bool          // guarded by the collector's mu
 }
 
 // leafKey tells the leaves of one tree node apart.
@@ -28,16 +29,23 @@ func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, u
 
 // views are all views that the leaf is a part of. Holds the collector's mu.
 func (l *leaf) views() []*node.View {
-	c, r := l.resource.c, l.resource
-	views := []*node.View{r.view, l.treeNode.view}
-	if o := r.origin(l.origin); o.view != r.view {
-		views = append(views, o.view)
-	}
+	c := l.resource.c
+	views := l.ownViews()
 	if !l.nested {
 		views = append(views, c.root.view, l.treeNode.entrance.view)
 	}
 	if l.inbound {
 		views = append(views, c.inbound.view)
+	}
+	return views
+}
+
+// ownViews are those of the resource: in all, in the context, by the origin. Holds the collector's mu.
+func (l *leaf) ownViews() []*node.View {
+	r := l.resource
+	views := []*node.View{r.view, l.treeNode.view}
+	if o := r.origin(l.origin); o.view != r.view {
+		views = append(views, o.view)
 	}
 	return views
 }

@@ -145,22 +145,62 @@ const Cancelled = "cancelled"
 
 // ruleSet is all limits. It is replaced, not changed.
 type ruleSet struct {
-	list    []Limit
-	names   map[string]bool // resources that are named exactly: they are always registered
-	origins map[string]bool // and origins
+	list     []Limit
+	at       map[string][]int // where in the list a name or a pattern is limited
+	patterns []string         // sorted, each once
+	names    map[string]bool  // resources that are named exactly: they are always registered
+	origins  map[string]bool  // and origins
 }
 
 func newRuleSet(list []Limit) *ruleSet {
-	s := &ruleSet{list: list, names: map[string]bool{}, origins: map[string]bool{}}
-	for _, l := range list {
-		if !l.pattern() {
+	s := &ruleSet{list: list, at: map[string][]int{}, names: map[string]bool{}, origins: map[string]bool{}}
+	for i, l := range list {
+		switch {
+		case !l.pattern():
 			s.names[l.Resource] = true
+		case len(s.at[l.Resource]) == 0:
+			s.patterns = append(s.patterns, l.Resource)
 		}
+		s.at[l.Resource] = append(s.at[l.Resource], i)
 		if l.Origin != "" {
 			s.origins[l.Origin] = true
 		}
 	}
+	slices.Sort(s.patterns)
 	return s
+}
+
+// matching are the patterns that a name matches, sorted. It costs in proportion to all patterns.
+func (s *ruleSet) matching(name string) (list []string) {
+	for _, p := range s.patterns {
+		if match(p, name) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// forName are the limits that are for a name, in their order.
+func (s *ruleSet) forName(name string) []Limit {
+	subjects := s.matching(name)
+	if s.names[name] {
+		subjects = append(subjects, name)
+	}
+	return s.forAny(subjects)
+}
+
+// forAny are the limits of some names and patterns, in their order.
+func (s *ruleSet) forAny(subjects []string) []Limit {
+	var at []int
+	for _, x := range subjects {
+		at = append(at, s.at[x]...)
+	}
+	slices.Sort(at)
+	list := make([]Limit, len(at))
+	for i, j := range at {
+		list[i] = s.list[j]
+	}
+	return list
 }
 
 // Limits returns the limits in force.
@@ -193,10 +233,14 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	return count, ok
 }
 
-// SetLimits replaces all limits, for all resources at once, while calls go on. The passes of the last second,
+// SetLimits replaces all limits while calls go on. Each resource changes from the old limits to the new ones in one step, one
+// resource after the other; when SetLimits returns, all have. The passes of the last second,
 // and the calls in flight, count for the new limits. If any limit is wrong none is changed, and the error names all that is
 // wrong. A call that was about to enter a resource without limits in this very moment is in flight for the new ones, but
 // its pass may be uncounted.
+//
+// It costs in proportion to the resources times the patterns, and a new name in proportion to the patterns. Calls, and names
+// that are new, wait for one resource at most.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {
 		return nil
@@ -204,13 +248,22 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	if err := CheckLimits(limits); err != nil {
 		return err
 	}
+	rules := newRuleSet(slices.Clone(limits))
+	c.setting.Lock()
+	defer c.setting.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := append([]Limit(nil), limits...)
-	c.limits.Store(newRuleSet(list))
-	c.names.set(list)
-	for _, r := range c.resources {
-		r.setLimits(list)
+	c.limits.Store(rules) // from here on names that are registered have the new ones
+	c.names.set(rules)
+	c.mu.Unlock()
+	resources, _ := c.all()
+	for _, r := range resources {
+		own := rules.forName(r.name)
+		if len(own) == 0 && r.gate.Load() == nil && !r.shared.Load() {
+			continue // it had none, and gets none
+		}
+		c.mu.Lock()
+		r.setLimits(own)
+		c.mu.Unlock()
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ type meter struct {
 	passes   *node.Quota  // nil while nobody reads it
 	ruled    bool         // a rule is for the origin
 	read     bool         // a rule reads passes
+	counts   bool         // a rule reads what is in flight
 }
 
 // rule is a limit with what it reads.
@@ -76,9 +77,9 @@ func (m *limiter) meter(origin string) *meter {
 // set replaces the rules. The meters stay; first calls for a meter whose passes are about to be read, and were not before.
 // Holds mu.
 func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
-	m.all.read = false
+	m.all.read, m.all.counts = false, false
 	for _, x := range m.origins {
-		x.ruled, x.read = false, false
+		x.ruled, x.read, x.counts = false, false, false
 	}
 	m.rules = make([]rule, len(limits))
 	for i, l := range limits {
@@ -86,6 +87,7 @@ func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
 		x.ruled = true
 		m.rules[i] = rule{Limit: l, meter: x}
 		if l.Grade != QPS {
+			x.counts = true
 			continue
 		}
 		if x.passes == nil {
@@ -202,20 +204,11 @@ func (m *limiter) put(origin string) {
 
 // counters are the meters that must know the calls in flight of the origin. Holds mu.
 func (m *limiter) counters(origin string) (list []*atomic.Int64) {
-	var all, own *meter
-	for i := range m.rules {
-		switch x := &m.rules[i]; {
-		case x.Grade != Concurrency:
-		case x.Origin == "":
-			all = x.meter
-		case x.Origin == origin:
-			own = x.meter
-		}
+	if m.all.counts {
+		list = append(list, &m.all.inFlight)
 	}
-	for _, x := range []*meter{all, own} {
-		if x != nil {
-			list = append(list, &x.inFlight)
-		}
+	if x := m.origins[origin]; x != nil && x.counts {
+		list = append(list, &x.inFlight)
 	}
 	return list
 }

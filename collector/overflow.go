@@ -2,8 +2,6 @@ package collector
 
 import (
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/windowstat/windowstat/node"
@@ -20,8 +18,8 @@ type names struct {
 	c *Collector
 
 	mu     sync.Mutex
-	limits []Limit // those with patterns
-	age    int     // how often they were replaced
+	rules  *ruleSet
+	age    int // how often they were replaced
 	byName map[string]*limiter
 	idle   limiter             // the root of a ring of limiters without pins, from the longest idle one on
 	common map[string]*limiter // by pattern
@@ -33,7 +31,7 @@ type names struct {
 const idleAfter = 5
 
 func newNames(c *Collector) *names {
-	n := &names{c: c, byName: map[string]*limiter{}, common: map[string]*limiter{}, crowd: map[string]int{}}
+	n := &names{c: c, rules: c.limits.Load(), byName: map[string]*limiter{}, common: map[string]*limiter{}, crowd: map[string]int{}}
 	n.idle.slot = &slot{prev: &n.idle, next: &n.idle}
 	return n
 }
@@ -62,7 +60,7 @@ type permit struct {
 	names  *names
 	name   string
 	origin string
-	limits []Limit // in force when the call came
+	rules  *ruleSet // in force when the call came
 	age    int
 	list   []*limiter  // where it counts
 	room   [1]*limiter // for the list
@@ -81,21 +79,15 @@ func (p *permit) attach(e *Entry) {
 }
 
 // set replaces the limits.
-func (n *names) set(all []Limit) {
-	var limits []Limit
-	for _, l := range all {
-		if l.pattern() {
-			limits = append(limits, l)
-		}
-	}
+func (n *names) set(rules *ruleSet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.limits = limits
+	n.rules = rules
 	n.age++
 	maps.DeleteFunc(n.common, func(pattern string, m *limiter) bool {
-		return m.all.inFlight.Load() == 0 && !slices.ContainsFunc(limits, func(l Limit) bool { return l.Resource == pattern })
+		return m.all.inFlight.Load() == 0 && len(rules.at[pattern]) == 0
 	})
-	if len(limits) > 0 {
+	if len(rules.patterns) > 0 {
 		return
 	}
 	for n.forget() {
@@ -114,13 +106,13 @@ func (n *names) acquire(name string, l *leaf) (*permit, bool) {
 		if r, there := n.c.byName.Load(name); there && r != l.resource {
 			return nil, false
 		}
-		patterns := n.patterns(name)
+		patterns := n.rules.matching(name) // in the order in which their limiters are locked
 		if len(patterns) == 0 {
 			return nil, true
 		}
 		if m = n.make(name, patterns); m == nil {
 			n.crowd[name]++
-			p := &permit{names: n, name: name, origin: origin, limits: n.limits, age: n.age}
+			p := &permit{names: n, name: name, origin: origin, rules: n.rules, age: n.age}
 			for _, pattern := range patterns {
 				p.list = append(p.list, n.share(pattern))
 			}
@@ -129,20 +121,9 @@ func (n *names) acquire(name string, l *leaf) (*permit, bool) {
 	}
 	m.slot.pins++
 	m.slot.unlink()
-	p := &permit{names: n, name: name, origin: origin, limits: n.limits, age: n.age, room: [1]*limiter{m}}
+	p := &permit{names: n, name: name, origin: origin, rules: n.rules, age: n.age, room: [1]*limiter{m}}
 	p.list = p.room[:]
 	return p, true
-}
-
-// patterns are those that match the name, sorted: the order in which their limiters are locked. Holds mu.
-func (n *names) patterns(name string) (list []string) {
-	for _, l := range n.limits {
-		if l.Matches(name) && !slices.Contains(list, l.Resource) {
-			list = append(list, l.Resource)
-		}
-	}
-	slices.SortFunc(list, strings.Compare)
-	return list
 }
 
 // make makes a limiter, nil if there is no room. Holds mu.
@@ -212,27 +193,25 @@ func (n *names) move(name string) *limiter {
 	return m
 }
 
-// refresh makes the rules of a limiter those of limits. Holds the limiter's mu.
-func (n *names) refresh(m *limiter, limits []Limit, age int) {
+// refresh gives a limiter those of the rules that are for it. Holds the limiter's mu.
+func (n *names) refresh(m *limiter, rules *ruleSet, age int) {
 	s := m.slot
 	if s.moved || s.age >= age {
 		return
 	}
 	s.age = age
-	var rules []Limit
-	for _, l := range limits {
-		if s.common && l.Resource == s.name || !s.common && l.Matches(s.name) {
-			rules = append(rules, l)
-		}
+	patterns := []string{s.name}
+	if !s.common {
+		patterns = rules.matching(s.name)
 	}
-	m.set(rules, n.passes)
+	m.set(rules.forAny(patterns), n.passes)
 }
 
 // lock locks the limiters, with the rules that were in force when the call came, or later ones.
 func (p *permit) lock() {
 	for _, m := range p.list {
 		m.mu.Lock()
-		p.names.refresh(m, p.limits, p.age)
+		p.names.refresh(m, p.rules, p.age)
 	}
 }
 

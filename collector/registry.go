@@ -31,7 +31,7 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 			r, ok = c.byName.Load(clean)
 		}
 	}
-	// Once it is full no lock is taken any more: this is the way of a stranger's million names.
+	// Once it is full mu is not taken any more: this is the way of a stranger's million names.
 	if other := c.other.Load(); !ok && other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !c.idle.any(given)) {
 		if r, ok = c.byName.Load(clean); !ok { // somebody may have just registered it
 			return other
@@ -40,9 +40,15 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if ok {
 		return r.(*Resource).asked(given)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.register(clean, given).asked(given)
+	if c.full(clean) {
+		c.sweep(sweepShare)
+	}
+	for {
+		if r := c.register(clean, given); r != nil {
+			return r.asked(given)
+		}
+		c.makeRoom(given)
+	}
 }
 
 // asked notes that the name of the resource is given, if it is.
@@ -59,18 +65,17 @@ func (c *Collector) full(name string) bool {
 		!c.limits.Load().names[name]
 }
 
-// register finds or makes a resource. Holds mu.
+// register finds or makes a resource. It returns nil if there is no room, and makeRoom might help.
 func (c *Collector) register(name string, given bool) *Resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
-	if c.full(name) {
-		c.sweep()
-	}
-	for name != Other && c.full(name) && c.makeRoom(given) {
-		continue
-	}
 	if name == Other || c.full(name) {
+		if name != Other && c.idle.any(given) {
+			return nil
+		}
 		if c.other.Load() == nil {
 			c.other.Store(c.newResource(Other))
 		}
@@ -94,9 +99,8 @@ func (c *Collector) newResource(name string) *Resource {
 	if m := c.names.move(name); m != nil {
 		r.kept = &gate{own: []*limiter{m}}
 	}
-	r.stays = name == Other
 	r.shared.Store(name == Other)
-	r.setLimits(c.limits.Load().list)
+	r.setLimits(c.limits.Load().forName(name))
 	c.resources = append(c.resources, r)
 	return r
 }

@@ -24,7 +24,7 @@ type Resource struct {
 
 	given  atomic.Bool // not only earned, see [Earned]
 	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
-	stays  bool        // it is never retired
+	stays  bool        // it is never retired; nor is one that is shared
 
 	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by classic bucket; nil while there is none

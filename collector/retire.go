@@ -2,96 +2,164 @@ package collector
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
-// sweepEvery is how many seconds lie between two sweeps for idle leaves.
-const sweepEvery = 10
+const (
+	// sweepEvery is how many seconds lie between two sweeps for idle leaves.
+	sweepEvery = 10
+	// sweepShare is how many resources a new name sweeps that finds no room.
+	sweepShare = 64
+	// portion is at how many leaves retire looks with mu held.
+	portion = 256
+)
 
-// sweepIsDue reports whether it is time for a sweep. It does not read the clock: the second that was opened last is near
-// enough.
+// sweeper is the sweep that goes on.
+type sweeper struct {
+	mu   sync.Mutex // held by who sweeps; nobody waits for it
+	left []*Resource
+	idle []idleResource // found so far
+}
+
+// sweepIsDue reports whether it is time for a sweep, or one goes on. It does not read the clock: the second that was opened last
+// is near enough.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
 // sweep retires the leaves that have been idle for long enough, and finds the resources that may make room, if a sweep is
-// due. Holds mu.
-func (c *Collector) sweep() {
+// due. It looks at n resources at most; the next one who sweeps goes on. If somebody else sweeps, it does nothing.
+func (c *Collector) sweep(n int) {
+	s := &c.sweeping
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
 	if !c.sweepIsDue() {
 		return
 	}
 	now := c.line.Now()
 	open := c.line.At(now).Index
-	c.swept.Store(open)
-	if c.opts.RetireAfter >= 0 {
-		c.retire(now, open-int64(c.opts.RetireAfter/time.Second), func(*Resource) bool { return true })
+	if s.left == nil {
+		s.left, _ = c.all()
 	}
-	c.findIdle(now, open)
+	n = min(n, len(s.left))
+	for _, r := range s.left[:n] {
+		if c.opts.RetireAfter >= 0 {
+			c.retire(r, now, open-int64(c.opts.RetireAfter/time.Second))
+		}
+		if c.full("") && r.mayMakeRoom(true) {
+			s.idle = append(s.idle, idleResource{r, r.lastUsed(now)})
+		}
+	}
+	if s.left = s.left[n:]; len(s.left) > 0 {
+		return
+	}
+	c.idle.set(s.idle, c.idleSince(open))
+	s.left, s.idle = nil, nil
+	c.all()
+	c.swept.Store(open)
 }
 
-// retire retires the leaves of some resources in which nothing was recorded in the second since or later, and what is empty
-// then. It costs in proportion to all leaves and resources. Holds mu.
-func (c *Collector) retire(now leap.Reading, since int64, of func(*Resource) bool) {
-	touched := map[*node.View]bool{}
-	c.leaves = filter(c.leaves, func(l *leaf) bool {
-		if !of(l.resource) || !l.Retire(now, since) {
-			return true
+// retire retires the leaves of a resource in which nothing was recorded in the second since or later, and what is empty then. It
+// takes mu for a portion of the leaves at a time: who waits for it waits for no more than that.
+func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
+	for _, t := range r.treeNodes() {
+		for some := range slices.Chunk(t.listLeaves(), portion) {
+			c.mu.Lock()
+			t.retire(some, now, since)
+			c.mu.Unlock()
 		}
-		for _, v := range l.views() {
-			touched[v] = true
+	}
+	c.mu.Lock()
+	r.retire(since)
+	many := c.gone.leaves > len(c.leaves)/8
+	c.mu.Unlock()
+	if many {
+		c.all()
+	}
+}
+
+// retire retires those of some leaves of the node that are idle. Holds the collector's mu.
+func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) {
+	views := map[*node.View]bool{}
+	var gone int
+	for _, l := range some {
+		if !l.Retire(now, since) {
+			continue
 		}
-		c.leafCount.Add(-1)
-		l.treeNode.dropLeaf(l)
+		l.retired = true
+		gone++
 		l.resource.home.CompareAndSwap(l, nil)
-		return false
-	})
-	for v := range touched {
+		for _, v := range l.ownViews() {
+			views[v] = true
+		}
+	}
+	if gone == 0 {
+		return
+	}
+	t.setLeaves(filter(t.listLeaves(), func(l *leaf) bool { return !l.retired }))
+	for v := range views {
 		v.Remove(since)
 	}
-	c.watched = nil
-	for _, l := range c.leaves {
-		if l.watched != nil {
-			c.watched = append(c.watched, l.watched)
+	t.c.leafCount.Add(int64(-gone))
+	t.c.gone.leaves += gone
+}
+
+// retire retires what of the resource has no leaves, and in the end itself. Holds the collector's mu.
+func (r *Resource) retire(since int64) {
+	c := r.c
+	r.dropOrigins()
+	for _, t := range r.dropTreeNodes() {
+		c.edges.Add(-t.unlink())
+		if t.entrance.members--; t.entrance.members == 0 {
+			c.dropEntrance(t.entrance)
 		}
 	}
-	c.shape.Watch(c.watched, len(touched) > 0)
-	c.resources = filter(c.resources, func(r *Resource) bool {
-		if !of(r) {
-			return true
-		}
-		if all := r.origins.Load(); all != nil {
-			for name, o := range *all {
-				if o.view.Empty() {
-					r.dropOrigin(name)
-				}
+	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
+		return
+	}
+	r.dead.Store(true)
+	r.sole.dead.Store(true)
+	c.byName.Delete(r.name)
+	c.count.Add(-1)
+	c.retired++
+	c.gone.resources++
+}
+
+// all is all resources and leaves. What was retired is dropped from these lists, and from the views of all, here and not at
+// once, because that costs in proportion to them.
+func (c *Collector) all() ([]*Resource, []*leaf) {
+	c.mu.Lock()
+	gone := c.gone
+	c.gone.resources, c.gone.leaves = 0, 0
+	if gone.resources > 0 {
+		c.resources = filter(c.resources, func(r *Resource) bool { return !r.dead.Load() })
+	}
+	if gone.leaves > 0 {
+		c.leaves = filter(c.leaves, func(l *leaf) bool { return !l.retired })
+		c.watched = nil
+		for _, l := range c.leaves {
+			if l.watched != nil {
+				c.watched = append(c.watched, l.watched)
 			}
 		}
-		for _, p := range r.treeNodes() {
-			if p.view.Empty() {
-				r.dropTreeNode(p)
-				p.entrance.members--
-				c.edges.Add(-p.unlink())
-			}
+		c.shape.Watch(c.watched, true)
+	}
+	resources, leaves := c.resources[:len(c.resources):len(c.resources)], c.leaves[:len(c.leaves):len(c.leaves)]
+	c.mu.Unlock()
+	if gone.leaves > 0 {
+		// Whatever they were retired for, they were idle since then.
+		since := c.idleSince(c.line.At(0).Index)
+		for _, e := range *c.entrances.Load() {
+			e.view.Remove(since)
 		}
-		if r.stays || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
-			return true
-		}
-		r.dead.Store(true)
-		r.sole.dead.Store(true)
-		c.byName.Delete(r.name)
-		c.count.Add(-1)
-		c.retired++
-		return false
-	})
-	all := filter(*c.entrances.Load(), func(e *TreeNode) bool {
-		if e.members > 0 {
-			return true
-		}
-		e.unlink()
-		return false
-	})
-	c.entrances.Store(&all)
+		c.root.view.Remove(since)
+		c.inbound.view.Remove(since)
+	}
+	return resources, leaves
 }
 
 // filter is a new slice of the elements to keep.

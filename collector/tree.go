@@ -101,6 +101,14 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
+// dropEntrance removes an entrance in whose context there is nothing any more. Holds mu.
+func (c *Collector) dropEntrance(e *TreeNode) {
+	e.unlink()
+	e.view.Remove(c.idleSince(c.line.At(0).Index))
+	all := filter(*c.entrances.Load(), func(x *TreeNode) bool { return x != e })
+	c.entrances.Store(&all)
+}
+
 // unlink takes the node out of the tree, and returns how many edges below entrances that were. Its children may still
 // be called in the same context, so they move below the entrance. Holds the collector's mu.
 func (t *TreeNode) unlink() (edges int64) {
@@ -167,15 +175,13 @@ func (t *TreeNode) setLeaves(list []*leaf) {
 	}
 }
 
-// addLeaf and dropLeaf add and remove a leaf. They hold the collector's mu.
-func (t *TreeNode) addLeaf(l *leaf) {
-	var list []*leaf
+// listLeaves is all leaves.
+func (t *TreeNode) listLeaves() []*leaf {
 	if all := t.leaves.Load(); all != nil {
-		list = all.list
+		return all.list
 	}
-	t.setLeaves(append(slices.Clip(list), l))
+	return nil
 }
 
-func (t *TreeNode) dropLeaf(l *leaf) {
-	t.setLeaves(slices.DeleteFunc(slices.Clone(t.leaves.Load().list), func(x *leaf) bool { return x == l }))
-}
+// addLeaf adds a leaf. Holds the collector's mu.
+func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }

@@ -157,7 +157,11 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
 	if h != nil {
-		s.eachCell(func(cell int, n int64) { h.cells[cell] = saturate(h.cells[cell], n) })
+		for st := range s.stripes {
+			if st.rt != nil {
+				st.rt.addTo(h.cells)
+			}
+		}
 		if s.rings != nil {
 			s.rings.rt.addTo(h.cells)
 		}

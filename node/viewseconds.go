@@ -106,7 +106,7 @@ func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) 
 	for _, s := range leaves {
 		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
 	}
-	h.bound(&sum)
+	h.measure(&sum)
 	return sum, whole
 }
 

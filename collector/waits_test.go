@@ -1,0 +1,277 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// A new name waited while SetLimits matched all names with all patterns, for a second and more. It waits for one resource at
+// most: names are registered while some resources have the new limits and others do not yet.
+func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
+	const resources, patterns = 2000, 200
+	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
+	var all []*collector.Resource
+	for i := range resources {
+		all = append(all, c.Resource(fmt.Sprintf("GET /%d/x", i)))
+	}
+	for round := range 20 {
+		var limits []collector.Limit
+		for i := range patterns {
+			limits = append(limits, collector.Limit{Resource: fmt.Sprintf("GET /*%d/x", i), Count: int64(round)})
+		}
+		limits = append(limits, collector.Limit{Resource: "*", Grade: collector.Concurrency, Count: int64(round + 1)})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := c.SetLimits(limits); err != nil {
+				t.Error(err)
+			}
+		})
+		has := func(r *collector.Resource) bool {
+			count, ok := r.Limit(collector.Concurrency)
+			return ok && count == int64(round+1)
+		}
+		for !has(all[0]) {
+			time.Sleep(time.Microsecond)
+		}
+		fresh := c.Resource(fmt.Sprint("new ", round))
+		between := !has(all[resources-1])
+		if !has(fresh) {
+			t.Errorf("a name that was registered while limits were set has %v", collector.RulesOf(fresh))
+		}
+		wg.Wait()
+		if between {
+			return
+		}
+	}
+	t.Error("no name was registered before all resources had their limits")
+}
+
+// Whoever needed the Collector waited until a sweep had retired all that was idle, a tenth of a second and more. They wait for a
+// portion: something is seen of the collector in between.
+func TestNobodyWaitsForASweep(t *testing.T) {
+	const resources = 3000
+	c, f := clocked(t, collector.Options{})
+	for range 20 {
+		before := c.Health().Retired
+		for i := range resources {
+			for o := range 3 {
+				_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", i), collector.Origin(fmt.Sprint("o", o)))
+				e.Exit(nil)
+			}
+		}
+		f.add(2 * time.Hour)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Seal()
+		}()
+		between := false
+		for sealing := true; sealing; {
+			select {
+			case <-done:
+				sealing = false
+			default:
+				retired := c.Health().Retired - before
+				between = between || 0 < retired && retired < resources
+			}
+		}
+		if h := c.Health(); h.Retired-before != resources || h.Resources != 0 || h.Leaves != 0 {
+			t.Fatalf("%+v", h)
+		}
+		if between {
+			return
+		}
+	}
+	t.Error("no sweep let anybody in before it had retired everything")
+}
+
+// A stranger's new name that found no room had to wait until all resources had been looked at. It looks at some, and those that
+// come after it go on.
+func TestANewNameSweepsSomeOfMany(t *testing.T) {
+	const resources = 1000
+	c, f := clocked(t, collector.Options{MaxResources: resources})
+	for i := range resources {
+		c.Resource(fmt.Sprint("r", i))
+	}
+	f.add(2 * time.Hour)
+	c.Timeline().At(c.Timeline().Now()) // a call came
+	c.Resource("new 0")
+	first := c.Health().Retired
+	if first == 0 || first > resources/10 {
+		t.Errorf("%d retired for one name", first)
+	}
+	for i := range 100 {
+		c.Resource(fmt.Sprint("new ", i+1))
+		if h := c.Health(); h.Retired == first+int64(i) || h.Retired == resources {
+			break
+		}
+	}
+	if h := c.Health(); h.Retired != first {
+		t.Errorf("%d retired, though %d had made room", h.Retired, first)
+	}
+	for i := range resources {
+		c.Resource(fmt.Sprint("more ", i))
+	}
+	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // those that came, and _other
+		t.Errorf("%+v", h)
+	}
+}
+
+// Retired leaves and resources are in no list and no view, whichever way they went.
+func TestWhatIsRetiredIsGone(t *testing.T) {
+	c, f := clocked(t, collector.Options{MaxOrigins: 1000, Windows: node.Options{History: time.Minute}, RetireAfter: 5 * time.Minute})
+	var calls int64
+	call := func(from, to int) {
+		for i := from; i < to; i++ {
+			calls++
+			_, e, _ := c.Enter(context.Background(), "one", collector.Origin(fmt.Sprint("o", i)), collector.Inbound())
+			e.Exit(nil)
+		}
+	}
+	call(0, 700)
+	f.add(4 * time.Minute)
+	call(650, 800)
+	f.add(2 * time.Minute)
+	c.Seal()
+	if h := c.Health(); h.Leaves != 150 || h.Resources != 1 {
+		t.Errorf("%+v, want 150 leaves", h)
+	}
+	var origins int
+	for range c.Resource("one").Origins() {
+		origins++
+	}
+	if origins != 150 {
+		t.Errorf("%d origins, want 150", origins)
+	}
+	for name, v := range map[string]collector.View{"root": c.Tree().View(), "inbound": c.Inbound(), "resource": c.Resource("one").View(), "entrance": c.Tree().Children()[0].View()} {
+		if got := v.Snapshot(nil).Total.Pass; got != calls {
+			t.Errorf("%s has %d, want %d", name, got, calls)
+		}
+	}
+	f.add(10 * time.Minute)
+	if m := c.Seal(); len(m.Resources) != 1 {
+		t.Errorf("%d resources, want the last seconds of 1", len(m.Resources))
+	}
+	if m, h := c.Seal(), c.Health(); len(m.Resources) != 0 || h.Resources != 0 || h.Leaves != 0 || h.Entrances != 0 || len(c.Tree().Children()) != 0 {
+		t.Errorf("%d resources, %+v", len(m.Resources), h)
+	}
+	for name, v := range map[string]collector.View{"root": c.Tree().View(), "inbound": c.Inbound()} {
+		if got := v.Snapshot(nil).Total.Pass; got != calls || !v.Node().Empty() {
+			t.Errorf("%s has %d, want %d, and no leaves", name, got, calls)
+		}
+	}
+}
+
+// Limits are set, names registered and retired, and calls made, in any order and at the same time: in the end each name has those
+// limits that it matches, in their order.
+func TestLimitsOfNamesAgainstOracle(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c, f := clocked(t, collector.Options{MaxResources: 8, MaxLeaves: 100, Windows: node.Options{History: time.Minute}, RetireAfter: 2 * time.Minute})
+		names := []string{"a", "ab", "abc", "b", "ba", "bab", "GET /a", "GET /a/b", "GET /b", "c/*", collector.Other, "x y", "abcabc", "z"}
+		patterns := append([]string{"*", "a*", "*b", "a*c", "*a*b*", "GET /*", "GET /*/b", "**"}, names...)
+		pick := func(r *rand.Rand, list []string) string { return list[r.IntN(len(list))] }
+		var limits []collector.Limit
+		set := func(r *rand.Rand) {
+			limits = nil
+			for range r.IntN(6) {
+				l := collector.Limit{Resource: pick(r, patterns), Grade: collector.Grade(r.IntN(2)), Count: int64(r.IntN(3)), Origin: pick(r, []string{"", "o"})}
+				if !slices.ContainsFunc(limits, func(x collector.Limit) bool { return x.String() == l.String() }) {
+					limits = append(limits, l)
+				}
+			}
+			if err := c.SetLimits(limits); err != nil {
+				t.Error(err)
+			}
+		}
+		call := func(r *rand.Rand) {
+			_, e, _ := c.Enter(context.Background(), pick(r, names), collector.Origin(pick(r, []string{"", "o", "p"})))
+			e.Exit(nil)
+		}
+		check := func() {
+			t.Helper()
+			passed := map[string]bool{}
+			for _, name := range names {
+				_, e, err := c.Enter(context.Background(), name)
+				e.Exit(nil)
+				passed[name] = err == nil
+			}
+			all := c.Seal().Resources
+			var own []string
+			for _, r := range all {
+				own = append(own, r.Name())
+				want := naiveLimits(limits, r.Name(), r.Name() == collector.Other)
+				if got := collector.RulesOf(r); !slices.Equal(got, want) {
+					t.Fatalf("seed %d: %q has %v, want %v of %v", seed, r.Name(), got, want, limits)
+				}
+			}
+			for _, name := range names {
+				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
+					continue // nobody asks
+				}
+				got := collector.RulesOfName(c, name)
+				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
+					t.Fatalf("seed %d: %q, which another resource counts, has %v, want %v of %v", seed, name, got, want, limits)
+				}
+			}
+		}
+		for range 60 {
+			switch random.IntN(4) {
+			case 0:
+				set(random)
+			case 1:
+				c.Resource(pick(random, names))
+			case 2:
+				call(random)
+			case 3:
+				f.add(time.Duration(random.IntN(60)) * time.Second)
+				c.Seal()
+			}
+			check()
+		}
+		for range 5 {
+			var wg sync.WaitGroup
+			for w := range uint64(3) {
+				r := rand.New(rand.NewPCG(random.Uint64(), w))
+				wg.Go(func() {
+					for range 20 {
+						c.Resource(pick(r, names))
+						call(r)
+					}
+				})
+			}
+			wg.Go(func() {
+				for range 5 {
+					f.add(40 * time.Second)
+					c.Seal()
+				}
+			})
+			for range 5 {
+				set(random)
+			}
+			wg.Wait()
+			check()
+		}
+	}
+}
+
+// naiveLimits are those for a name; of a resource that counts other names those that name it.
+func naiveLimits(limits []collector.Limit, name string, shared bool) (list []collector.Limit) {
+	for _, l := range limits {
+		if l.Matches(name) && (!shared || !hasStar(l)) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func hasStar(l collector.Limit) bool { return strings.Contains(l.Resource, "*") }
