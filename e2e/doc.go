@@ -32,6 +32,7 @@
 //   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation is tried.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
+//   - TestFrameworks: what hey, a load generator, says of services with each framework, beside what they counted.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
 //   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.
