@@ -14,7 +14,7 @@ func (v *View) LastActive(before int64) (index int64) {
 	open := v.shape.opened()
 	last := v.since - 1
 	v.mu.Lock()
-	leaves := v.leaves[:len(v.leaves):len(v.leaves)]
+	leaves := v.list()
 	if v.removed != nil {
 		last = max(last, v.removed.active)
 	}

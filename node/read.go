@@ -79,9 +79,7 @@ func (s *Statistic) windowPasses() (sum int64) {
 		sum = saturate(sum, passes)
 	}
 	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.first.shape.span) {
-			sum = saturate(sum, b.Pass)
-		}
+		sum = saturate(sum, s.rings.passes)
 	}
 	return sum
 }

@@ -37,11 +37,12 @@ import (
 // stripes while it is taken may be seen in another order than they came.
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
-// with one stripe and gets more, up to twice the processors, when goroutines meet at it. Some calls look at what all leaves
-// have in flight, for a hundredth of the time at most, see [Shape.Look]. A reading of a window takes all stripes' locks for
-// the time of a short sum. Turning costs less than a microsecond for each second in which something happened, more with many
-// buckets, and nothing for idle ones. A statistic turns when it is written or read, not by itself. Memory: some 300 bytes
-// until something is counted.
+// with one stripe and gets more, up to twice the processors and sixteen, when goroutines meet at it in more than one of some
+// hundred calls. Some calls look at what all leaves have in flight, for a hundredth of the time at most, see [Shape.Look]. A
+// reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
+// second in which something happened, two or three with all stripes, more with many buckets, and nothing for idle ones. A
+// statistic turns when it is written or read, not by itself. Memory: some 300 bytes until something is counted; each stripe
+// takes 192, and what the response times of one second take.
 //
 // Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
 // A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
@@ -86,6 +87,7 @@ type rings struct {
 	spent  callTime // of all seconds before the open one
 	told   callTime // the most that a snapshot said
 	window leap.Array[Counts]
+	passes int64  // in the second window, before the open bucket
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
 

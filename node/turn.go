@@ -53,6 +53,12 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 		st.end.Store(s.mark())
 		st.reach = int32(window.Length())
 	}
+	if r := s.rings; r != nil {
+		r.passes = 0
+		for _, b := range r.window.Window(s.at, s.first.shape.span) {
+			r.passes = saturate(r.passes, b.Pass)
+		}
+	}
 }
 
 // move goes on from the bucket that was folded to the one that starts at the line time at. The calls in flight were so in all

@@ -67,7 +67,7 @@ func (v *View) known() ([]*Statistic, int64) {
 	if v.removed != nil {
 		last = v.removed.last
 	}
-	return v.leaves[:len(v.leaves):len(v.leaves)], last
+	return v.list(), last
 }
 
 // AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
