@@ -23,7 +23,19 @@ require (
 	github.com/windowstat/windowstat/collector/echostat v0.0.0-00010101000000-000000000000
 	github.com/windowstat/windowstat/collector/echov5stat v0.0.0-00010101000000-000000000000
 	github.com/windowstat/windowstat/collector/ginstat v0.0.0-00010101000000-000000000000
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.71.0
+	go.opentelemetry.io/otel/sdk v1.46.0
 	go.yaml.in/yaml/v3 v3.0.6
+)
+
+require (
+	github.com/felixge/httpsnoop v1.1.0 // indirect
+	github.com/go-logr/logr v1.4.4 // indirect
+	github.com/go-logr/stdr v1.2.2 // indirect
+	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
+	go.opentelemetry.io/otel v1.46.0 // indirect
+	go.opentelemetry.io/otel/metric v1.46.0 // indirect
+	go.opentelemetry.io/otel/trace v1.46.0 // indirect
 )
 
 require (
@@ -66,6 +78,7 @@ require (
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
+	github.com/windowstat/windowstat/collector/otelstat v0.0.0-00010101000000-000000000000
 	go.mongodb.org/mongo-driver/v2 v2.5.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/arch v0.22.0 // indirect
@@ -79,3 +92,5 @@ require (
 )
 
 tool github.com/rakyll/hey
+
+replace github.com/windowstat/windowstat/collector/otelstat => ../collector/otelstat
