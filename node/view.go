@@ -99,7 +99,7 @@ func (v *View) Remove(since int64) {
 		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
 		s.addCodes(&v.removed.codes) // as is this: it needs no lock
-		s.mu.Lock() // a search notes where it ended
+		s.mu.Lock()                  // a search notes where it ended
 		v.removed.active = max(v.removed.active, s.lastActive(since))
 		s.mu.Unlock()
 	}
