@@ -148,7 +148,9 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	if c.IsSet("by") && !s.peaks {
 		wrong("by", errors.New("needs --top or --step"))
 	}
-	given := func(flag string) bool { return c.IsSet(flag) && (c.Bool(flag) || flag != "follow" && flag != "summary") }
+	given := func(flag string) bool {
+		return c.IsSet(flag) && (c.Bool(flag) || flag != "follow" && flag != "summary")
+	}
 	fills := "format openmetrics"
 	if c.IsSet("remote-write") {
 		fills = "remote-write"

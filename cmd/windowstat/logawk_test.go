@@ -84,7 +84,7 @@ func TestLogLinesBesideAwk(t *testing.T) {
 		"--from=2026-01-02  --where=complete!=0":                                  `awk -F'|' '$6!=0'` + files,
 		"--from=2026-01-02  --where=occupied_pass<=0":                             `awk -F'|' '$9<=0'` + files,
 		"--from=2026-01-02  --where=pass<5  --where=exception>1  --where=block=0": `awk -F'|' '$4<5 && $7>1 && $5==0'` + files,
-		"--from=2026-01-02  -n=17":                                                "cat" + files + " | tail -n 17",
+		"--from=2026-01-02  --follow=false  --summary=false  -n=17":               "cat" + files + " | tail -n 17",
 		"--from=2026-01-02  -n=100000":                                            "cat" + files,
 		"--from=2026-01-02  --where=block>2  -n=3":                                `awk -F'|' '$5>2'` + files + " | tail -n 3",
 		"--from=2026-01-02 03:04:40  --to=+31s":                                   `awk -F'|' '$1>=1767323080000 && $1<=1767323111000'` + files,
