@@ -1,8 +1,18 @@
 # Tools are pinned in tools/go.mod, out of the way of whoever imports the SDK.
 TOOL = go tool -modfile=tools/go.mod
 
-# Modules of their own, so that who imports the SDK does not get what they need.
-MODULES = collector/grpcstat collector/otelstat collector/sentinelstat dashboards/gen
+# Modules of their own, so that who imports the SDK does not get what they need: those that are released with it, and others.
+RELEASED = $(patsubst %/go.mod,%,$(wildcard collector/*/go.mod))
+OTHERS = dashboards/gen deploy tools
+
+# The race detector, if there is the C compiler that it needs.
+RACE = $(shell .ci/setup --check cc 2>/dev/null && echo -race)
+
+# Without one nothing is to be compiled with C, nor with one that has no headers, which Go would try.
+lint unit modules: export CGO_ENABLED = $(if $(RACE),1,0)
+
+# Something, if this machine runs programs of 32 bits.
+386 = $(filter Linux-x86_64 Linux-i686,$(shell uname -sm | tr ' ' -))
 
 # What tests the rules of dashboards/rules; built if empty, which takes some minutes the first time.
 PROMTOOL ?=
@@ -13,18 +23,25 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test e2e paused attack unit race 386 modules dashboards rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test setup e2e paused attack unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.1:9719/metrics
 	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
 		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
-test: lint unit race 386 modules ## everything that must pass before a change lands
+test: setup lint unit race 386 modules ## what must pass before a change lands, and what it needs is installed where that is possible
+	@[ -n "$(RACE)" ] || echo 'Not run: the race detector, because there is no C compiler (gcc, libc6-dev); the same tests ran without it.'
+	@[ -n "$(386)" ] || echo 'Not run: the tests on 32 bits, because this machine cannot run programs for linux/386.'
 
-e2e: ## the real Prometheus, VictoriaMetrics and chromium: some two minutes, and up to ten the first time, when it builds them
+setup:
+	@.ci/setup cc || true
+
+e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a release: some three minutes, and up to ten the first time, when it builds them
+	.ci/setup cc chromium
+	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
 
 paused: ## twenty minutes of servers that stand still now and then
@@ -38,19 +55,36 @@ attack: ## slow readers, floods, made-up names, and five thousand clients that h
 unit: ## the tests
 	go test ./...
 
-race: ## the tests of the concurrent packages under the race detector (needs gcc)
-	CGO_ENABLED=1 go test -race -short $(CONCURRENT)
+race: setup ## the tests of the concurrent packages under the race detector (needs gcc)
+	$(if $(RACE),CGO_ENABLED=1 go test -race -short $(CONCURRENT))
 
 386: ## the tests of the engine on 32 bits
-	CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node
+	$(if $(386),CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node)
 
-modules: ## lint and tests of the nested modules
-	@set -e; for m in $(MODULES); do echo "$$m"; \
-		(cd $$m && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && CGO_ENABLED=1 go test -race -short ./...); \
-	done
+modules: setup ## lint and tests of the nested modules
+	@set -e; module() { \
+		echo "$$1"; cd $$1; shift; go mod tidy -diff; go vet ./...; go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...; "$$@"; \
+	}; \
+	for m in $(RELEASED); do (module $$m go test $(RACE) -short ./...); done; \
+	for m in $(OTHERS); do (module $$m go test -short ./...); done
+
+api: ## what of the exported surface has changed since the last release
+	cd tools && go run ./release api
+
+release: ## commit and tag VERSION of all modules, such as v0.2.0, when all tests pass
+	cd tools && go run ./release make '$(VERSION)'
+
+release-check: ## make a release of a copy of this tree, and use it as a stranger does
+	cd tools && go test -count=1 -timeout 40m -v ./release
+
+dist: ## the archives of VERSION, which is checked out, for all systems, in dist/
+	cd tools && go run ./dist -version '$(VERSION)' -out '$(CURDIR)/dist'
 
 dashboards: ## write the dashboards again from dashboards/gen
 	cd dashboards/gen && go run . -out ..
+
+deploy: ## write the examples for Kubernetes again from dashboards/rules
+	cd deploy && go test -count=1 -run TestRules -update .
 
 rules: ## the unit tests of the rules for Prometheus, and its configuration, with PROMTOOL
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf '$$dir EXIT; promtool=$(PROMTOOL); \

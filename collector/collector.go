@@ -167,6 +167,16 @@ func (c *Collector) Seal() Moment {
 	return c.seal(c.line.Now())
 }
 
+// Resources are all resources there are, oldest first, for what seals no second or has done so: see [Collector.Seal]. The caller
+// must not change the slice.
+func (c *Collector) Resources() []*Resource {
+	if c == nil {
+		return nil
+	}
+	resources, _ := c.all()
+	return resources
+}
+
 func (c *Collector) seal(now leap.Reading) Moment {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second since

@@ -114,11 +114,12 @@ func (r *Resource) addOrigin(name string) {
 		add("", r.view.Clone()) // so far there was no other
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
-	alone := r.origins.Swap(&all) == nil
-	for _, p := range r.treeNodes() {
-		for _, l := range p.listLeaves() {
-			if alone && l.watched != nil {
-				l.watched.SetViews(l.views()) // with that of the empty origin
+	if r.origins.Swap(&all) == nil {
+		for _, p := range r.treeNodes() {
+			for _, l := range p.listLeaves() {
+				if l.watched != nil {
+					l.watched.SetViews(l.views()) // with that of the empty origin
+				}
 			}
 		}
 	}

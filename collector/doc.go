@@ -23,8 +23,8 @@
 // moment, totals, and the sealed seconds by the wall clock. A call may end with a [Code], what it was answered. A [Limit] refuses
 // calls.
 //
-// Package httpstat below this one instruments HTTP services and clients, grpcstat those of gRPC, sentinelstat services
-// that use sentinel-golang; limitfile reads limits from a file.
+// Package httpstat below this one instruments HTTP services and clients, ginstat, echostat, echov5stat and chistat those of
+// frameworks, grpcstat those of gRPC, sentinelstat services that use sentinel-golang; limitfile reads limits from a file.
 //
 // # Caveats
 //

@@ -19,6 +19,8 @@
 //   - TestBackfill: holes that outages left, filled from the metric log.
 //   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.
 //   - TestQuantiles: the response times of each second, and what to ask for a quantile of one.
+//   - TestSIGTERM: the program of the README is told to end in the middle of a load.
+//   - TestContainer: the binary alone in a root of its own, as in an image and in a pod of deploy/kubernetes.
 //   - TestShortJob: a job of three seconds pushes everything that it did.
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
 //   - TestPushWeather: pushes through proxies that fail before and after a server has stored a request.
@@ -30,6 +32,7 @@
 //   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation is tried.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
+//   - TestFrameworks: what hey, a load generator, says of services with each framework, beside what they counted.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
 //   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.

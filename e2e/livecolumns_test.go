@@ -16,22 +16,25 @@ func liveColumns(t *testing.T, browser context.Context) {
 	p.calls = func(int, int64) count { return count{pass: 5, block: 2} }
 	stop := p.start(t)
 	x := openTab(t, browser, serveLive(t, p.stats, nil))
-	x.await(t, `known.seconds.filter(s => s.rows && s.rows.has('apple')).length >= 3`)
+	x.await(t, `known.total.seconds.size >= 3 && known.table.rows.length === 1`)
 	stop()
 	before := tell[int64](t, x, `(() => {
-		const before = newest().at;
-		take({epoch: known.epoch + 1, first: 0, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], names: ['', 'banana', 'apple'],
-			seconds: [[before + 1, [[-1, 90, 1500, 30, 11], [2, 91, -1, 31, 12]]]]});
+		if (following.source) following.source.close();
+		const before = known.total.newest;
+		take({process: known.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'],
+			total: [[before + 1, 90, 1500, 30, 11]], at: before + 1, resources: 1, matches: 1, whole: true,
+			rows: [[2, 91, -1, 31, 12]], new: [[2, 'apple', [7, 12]]]}, '');
 		draw();
 		return before;
 	})()`)
 	shown := tell[map[string][]*int64](t, x, `(() => {
-		const called = known.seconds.filter(s => s.rows && s.rows.has('apple')), of = (name, columns) => columns.map(c => value(newest(), name, c));
-		const all = of(ALL, [PASS, BLOCK, AVERAGE, 'shed']), apple = of('apple', [PASS, BLOCK, AVERAGE, 'shed']), banana = of('banana', [PASS, AVERAGE]);
-		return {all, apple, banana, missing: of(ALL, [EXCEPTION, P99, FLIGHT]), before: [PASS, BLOCK].map(c => value(called[0], 'apple', c))};
+		const of = (x, columns) => columns.map(c => value(x, c)), now = known.total.seconds.get(known.total.newest);
+		const called = [...known.total.seconds.values()].filter(s => value(s, PASS) > 0);
+		return {all: of(now, [PASS, BLOCK, AVERAGE, 'shed']), apple: of(known.table.rows[0], [PASS, BLOCK, AVERAGE, 'shed']),
+			missing: of(now, [EXCEPTION, P99, FLIGHT, MOST]), before: of(called[0], [PASS, BLOCK])};
 	})()`)
 	for what, want := range map[string]string{
-		"all": "11 30 1500 90 ", "apple": "12 31 ? 91 ", "banana": "0 ? ", "missing": "? ? ? ", "before": "5 2 ",
+		"all": "11 30 1500 90 ", "apple": "12 31 ? 91 ", "missing": "? ? ? ? ", "before": "5 2 ",
 	} {
 		got := ""
 		for _, n := range shown[what] {

@@ -36,7 +36,7 @@ func liveLooks(t *testing.T, browser context.Context) {
 		p.tick()
 	}
 	t.Cleanup(p.start(t))
-	x.await(t, `known.seconds.length >= 170`)
+	x.await(t, `known.total.seconds.size >= 170`)
 	for name, width := range map[string]int64{"desk": 1280, "phone": 390} {
 		x.resize(t, width, 844, name == "phone")
 		for _, scheme := range []string{"light", "dark"} {

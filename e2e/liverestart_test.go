@@ -20,16 +20,16 @@ func liveRestart(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, "http://"+c.addr+livePath,
 		// What the browser itself says of a server that is away.
 		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
-	x.await(t, `known.seconds.length >= 8`)
+	x.await(t, `known.total.seconds.size >= 8`)
 	for _, stop := range []func(){c.kill, func() { c.end(t) }} {
 		before := x.look(t).newest()
-		seconds := tell[int](t, x, `known.seconds.filter(s => s.rows).length`)
+		seconds := tell[int](t, x, `known.total.seconds.size`)
 		stop()
 		x.await(t, `byId('state').textContent.includes('trying again')`)
 		time.Sleep(5 * time.Second)
 		c.start(t)
 		x.await(t, `byId('state').textContent.startsWith('live') && !byId('state').classList.contains('bad')`)
-		x.await(t, fmt.Sprint(`known.seconds.filter(s => s.rows).length >= `, seconds+8))
+		x.await(t, fmt.Sprint(`known.total.seconds.size >= `, seconds+8))
 		l := x.look(t)
 		if !strings.Contains(l.State, "the server was started again after") {
 			t.Errorf("the page does not say that the server was away; it says %q", l.State)

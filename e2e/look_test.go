@@ -29,7 +29,7 @@ func (x *tab) look(t *testing.T) look {
 		const text = id => document.getElementById(id).textContent;
 		const [Times, Pass, Block, Exception] = charts.calls.plot.data, Flight = charts.flight.plot.data[1];
 		const Rows = [...document.querySelectorAll('#rows tr')].map(tr => {
-			const [Name, Pass, Block, Exception, Average, P99, Flight, Peak] = [...tr.children].map(td => td.textContent);
+			const [Name, Pass, Block, Exception, P99, Average, Flight, Peak] = [...tr.children].map(td => td.textContent);
 			return {Name, Pass, Block, Exception, Average, P99, Flight, Peak};
 		});
 		const Focus = document.activeElement.textContent.slice(0, 300);

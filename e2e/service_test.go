@@ -86,7 +86,7 @@ func secondMetrics() (n int) {
 // serve serves a page until the test ends, or the server that it returns is closed.
 func serve(t *testing.T, page http.Handler, l net.Listener) *http.Server {
 	t.Helper()
-	server := &http.Server{Handler: page, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second} // browsers connect ahead
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return server

@@ -73,7 +73,7 @@ func TestTotal(t *testing.T) {
 		}
 	}
 
-	page.await(t, "newest().at >= "+strconv.FormatInt(end-1, 10))
+	page.await(t, "known.total.newest >= "+strconv.FormatInt(end-1, 10))
 	deadline := time.Now().Add(catchUp)
 	panel := expressionOf(t, "Peak second and average")
 	for _, x := range servers {

@@ -153,7 +153,7 @@ func (x *Exporter) Close() error {
 
 // inFlight is how many calls are in flight.
 func (x *Exporter) inFlight() (n int64) {
-	for _, r := range x.Collector.Seal().Resources {
+	for _, r := range x.Collector.Resources() {
 		n += r.InFlight()
 	}
 	return n

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/snappy"
@@ -249,6 +250,31 @@ func TestCallsThatEndDuringTheShutdown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that the same context ends may begin another call while Run looks what is in flight. Run waits for it.
+func TestCallThatBeginsWithTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, err := exporter.New(exporter.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- x.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait() // Run has been told
+		e := x.Collector.Resource("slow").Enter()
+		time.AfterFunc(3*time.Second, func() { e.Exit(nil) })
+		begin := time.Now()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begin); waited < 3*time.Second {
+			t.Errorf("Run ended %v after a call began that took three seconds", waited)
+		}
+	})
 }
 
 // A call that never ends does not keep Run from ending.

@@ -57,10 +57,14 @@ func (x *Exporter) parts() (list []part) {
 	return list
 }
 
-// drain waits for the calls in flight: their completions belong into the last second.
+// drain waits for the calls in flight: their completions belong into the last second. It looks after a moment, in which a server
+// that the same context ends may still have begun some.
 func (x *Exporter) drain() {
-	for end := time.Now().Add(x.options.Drain); x.inFlight() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(x.options.Drain); time.Now().Before(end); {
 		time.Sleep(drainPoll)
+		if x.inFlight() == 0 {
+			return
+		}
 	}
 }
 

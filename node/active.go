@@ -14,7 +14,7 @@ func (v *View) LastActive(before int64) (index int64) {
 	open := v.shape.opened()
 	last := v.since - 1
 	v.mu.Lock()
-	leaves := v.leaves[:len(v.leaves):len(v.leaves)]
+	leaves := v.list()
 	if v.removed != nil {
 		last = max(last, v.removed.active)
 	}
@@ -40,30 +40,23 @@ func (s *Statistic) lastActive(before int64) int64 {
 		return math.MinInt64
 	}
 	before = min(before, s.index)
-	newest, inFlight := secondOf(r.newest), s.began
-	if before <= newest {
+	inFlight := s.began
+	if before <= r.minute.last {
 		inFlight = s.inFlightAfter(before - 1)
 	}
 	if inFlight > 0 {
 		return before - 1
 	}
 	// Nothing was in flight since the last record.
-	last := r.active
-	found := func(index int64, record []byte) {
-		if last = index; onlySlides(record, s.first.shape.perSec) {
-			last--
-		}
+	index, record := r.minute.before(before)
+	if record == nil {
+		index, record = r.history.before(before)
 	}
-	aged := secondOf(r.aged)
-	for i := min(before-1, newest); i > max(aged, newest-int64(r.minute.Len())); i-- {
-		if p := r.minute.At(secondAt(i)); p != nil {
-			found(i, r.store.get(*p))
-			return last
-		}
+	switch {
+	case record == nil:
+		return r.active
+	case onlySlides(record, s.first.shape.perSec):
+		return index - 1
 	}
-	r.history.each(r.history.first, before, func(i int64, b []byte) bool {
-		found(i, b)
-		return true
-	})
-	return last
+	return index
 }

@@ -1,12 +1,12 @@
 package node
 
 import (
-	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // pageCells is how many cells of a layout a page has.
-const pageCells = 64
+const pageCells = 32
 
 // ended is what the calls that ended left in a stripe, beside its tally.
 type ended struct {
@@ -14,13 +14,11 @@ type ended struct {
 	codes codes // of all time
 }
 
-// pages is enough for every native boundary and every classic one.
-const pages = (nativeMax - nativeMin + 2 + maxBounds + pageCells - 1) / pageCells
-
-// cells counts response times by cell of the layout. Those of one resource lie close together, so one or two pages of
-// 256 bytes are all that is needed. The zero value is empty.
+// cells counts response times by cell of the layout. Those of one resource lie close together, so some pages of 128 bytes,
+// one after the other, are all that is needed. The zero value is empty.
 type cells struct {
-	page  [pages]*page
+	first int // number of the first page
+	page  []page
 	spill []spill
 }
 
@@ -51,12 +49,26 @@ func (p *cells) countIn(q *page, cell int, n int64) {
 	p.spill = append(p.spill, spill{cell, n})
 }
 
-// open returns a page, and makes it if need be.
+// open returns a page, and makes it if need be, and those between it and others. It is valid until another one is made.
 func (p *cells) open(no int) *page {
-	if p.page[no] == nil {
-		p.page[no] = new(page)
+	if len(p.page) == 0 {
+		p.first = no
 	}
-	return p.page[no]
+	if i := no - p.first; i < 0 || i >= len(p.page) {
+		first, end := min(no, p.first), max(no+1, p.first+len(p.page))
+		more := make([]page, end-first)
+		copy(more[p.first-first:], p.page)
+		p.first, p.page = first, more
+	}
+	return &p.page[no-p.first]
+}
+
+// at is a page, nil if there is none.
+func (p *cells) at(no int) *page {
+	if i := no - p.first; i >= 0 && i < len(p.page) {
+		return &p.page[i]
+	}
+	return nil
 }
 
 // count counts n response times of one cell in the open second. Holds the stripe's lock.
@@ -75,40 +87,20 @@ func (st *stripe) turnTo(no int16) {
 	st.recent, st.recentNo = st.rt.open(int(no)), no
 }
 
-// eachCell calls f for every cell of the open second that is not empty, ascending, with its count over all stripes.
-// Holds all stripes' locks.
-func (s *Statistic) eachCell(f func(cell int, n int64)) {
-	for no := range pages {
-		if !s.hasPage(no) {
-			continue
-		}
-		var sum [pageCells]int64
-		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.addPage(no, &sum)
-			}
-		}
-		for c, n := range sum {
-			if n != 0 {
-				f(no*pageCells+c, n)
-			}
-		}
-	}
-}
-
-// hasPage reports whether any stripe has a page. Holds all stripes' locks.
-func (s *Statistic) hasPage(no int) bool {
+// sumPage adds the counts of a page of all stripes, and reports whether there is any. Holds all stripes' locks.
+func (s *Statistic) sumPage(no int, sum *[pageCells]int64) (found bool) {
 	for st := range s.stripes {
-		if st.rt != nil && st.rt.page[no] != nil {
-			return true
+		if st.rt != nil && st.rt.at(no) != nil {
+			st.rt.addPage(no, sum)
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // addPage adds the counts of a page.
 func (p *cells) addPage(no int, sum *[pageCells]int64) {
-	q := p.page[no]
+	q := p.at(no)
 	if q == nil {
 		return
 	}
@@ -124,11 +116,7 @@ func (p *cells) addPage(no int, sum *[pageCells]int64) {
 
 // reset empties the cells and keeps their memory.
 func (p *cells) reset() {
-	for _, q := range p.page {
-		if q != nil {
-			*q = page{}
-		}
-	}
+	clear(p.page)
 	p.spill = nil
 }
 
@@ -139,13 +127,10 @@ func (p *cells) addTo(counts []int64) {
 
 // each calls f for every cell that is not empty; for one that spilled, twice.
 func (p *cells) each(f func(cell int, n int64)) {
-	for no, q := range p.page {
-		if q == nil {
-			continue
-		}
-		for c, n := range q {
+	for i := range p.page {
+		for c, n := range &p.page[i] {
 			if n != 0 { // cells beyond the layout's last are never counted
-				f(no*pageCells+c, int64(n))
+				f((p.first+i)*pageCells+c, int64(n))
 			}
 		}
 	}
@@ -154,38 +139,50 @@ func (p *cells) each(f func(cell int, n int64)) {
 	}
 }
 
-// A histogram of one second is kept as a byte for each cell that is not empty: in the high half the distance from
-// the cell before less one, in the low half the count less one. A half that is full is followed by a varint of what
-// is left.
-const full = 15
+// A histogram of one second is kept as the count of each cell from that of the shortest response time to that of the longest,
+// each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
-func appendCell(b []byte, distance int, n int64) []byte {
-	d, m := uint64(distance-1), uint64(n-1)
-	b = append(b, byte(min(d, full)<<4|min(m, full)))
-	if d >= full {
-		b = binary.AppendUvarint(b, d-full)
+// takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of
+// all seconds. Holds all stripes' locks.
+func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
+	first, last, k := s.first.shape.layout.span(rec)
+	from, to := first/pageCells, last/pageCells+1
+	var room [8 * pageCells]int64
+	counts := counters(room[:], (to-from)*pageCells)
+	for no := from; no < to; no++ {
+		sum := (*[pageCells]int64)(counts[(no-from)*pageCells:])
+		if !s.sumPage(no, sum) {
+			continue
+		}
+		all := s.rings.rt.open(no)
+		for c, n := range sum {
+			if n != 0 {
+				s.rings.rt.countIn(all, no*pageCells+c, n)
+			}
+		}
 	}
-	if m >= full {
-		b = binary.AppendUvarint(b, m-full)
+	w := bitWriter{b: b}.codes(counts[first-from*pageCells:last+1-from*pageCells], k)
+	for st := range s.stripes {
+		if st.rt != nil {
+			st.rt.reset()
+		}
 	}
-	return b
+	return w.end()
 }
 
 // addCells adds a histogram that was kept so to counts by cell.
-func addCells(counts []int64, b []byte) {
-	cell := -1
-	for len(b) > 0 {
-		d, m := uint64(b[0]>>4), uint64(b[0]&full)
-		b = b[1:]
-		if d == full {
-			rest, size := binary.Uvarint(b)
-			d, b = d+rest, b[size:]
-		}
-		if m == full {
-			rest, size := binary.Uvarint(b)
-			m, b = m+rest, b[size:]
-		}
-		cell += int(d) + 1
-		counts[cell] = saturate(counts[cell], int64(m)+1)
+func (l *layout) addCells(counts []int64, rec *sealed, b []byte) {
+	if rec.Complete == 0 {
+		return
 	}
+	in := readBits(b)
+	first, last, k := l.span(rec)
+	in.addCodes(counts[first:last+1], k)
+}
+
+// span is the first and the last cell that are not empty in the second of a record that has completions, and how many bits
+// their counts have, more or less.
+func (l *layout) span(rec *sealed) (first, last int, k uint) {
+	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
+	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), mostBits))
 }

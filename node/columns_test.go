@@ -67,7 +67,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	line.At(line.Now())
 	check := func(n int64) {
 		t.Helper()
-		v.leaves = leaves[:n]
+		v.set(leaves[:n])
 		one, ok := v.Second(first)
 		if many := v.AppendSeconds(nil, first, first+1); !ok || len(many) != 1 || many[0] != one {
 			t.Errorf("one second %+v (%t), seconds %+v", one, ok, many)

@@ -16,30 +16,29 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.shape.layout)
 	}
-	sums := make([]Counts, len(hs))
 	known = max(from, last+1)
 	for _, s := range leaves {
-		known = max(known, s.addHistograms(from, open.Start, hs, sums))
+		known = max(known, s.addHistograms(from, open.Start, hs))
 	}
 	for i := range hs {
-		if from+int64(i) < known {
-			hs[i].reset(v.shape.layout)
-			continue
+		if h := &hs[i]; from+int64(i) < known {
+			h.reset(v.shape.layout)
+		} else if h.count == 0 {
+			h.to = 0
 		}
-		hs[i].bound(&sums[i])
 	}
 	return known
 }
 
 // addHistograms adds the histograms of the seconds from from on. The second that starts at the reading open is open by
 // now. It returns the first second from which on all are known.
-func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram, sums []Counts) (known int64) {
+func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram) (known int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	s.eachHistogram(from, from+int64(len(hs)), func(i int64, rec *sealed, cells []byte) {
-		sums[i-from].add(&rec.Counts)
-		addCells(hs[i-from].cells, cells)
+	s.eachHistogram(from, from+int64(len(hs)), func(i int64, rec sealed, cells []byte) {
+		s.first.shape.layout.addCells(hs[i-from].cells, &rec, cells)
+		hs[i-from].measure(&rec.Counts)
 	})
 	return s.oldestHistogram()
 }
@@ -67,9 +66,15 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	for _, s := range leaves {
 		known = s.addBefore(index, open.Start, h, &later) && known
 	}
+	h.from = len(h.cells)
+	h.to = 0
 	for c, n := range later.cells {
-		h.cells[c] = max(h.cells[c]-n, 0)
+		if h.cells[c] = max(h.cells[c]-n, 0); h.cells[c] > 0 {
+			h.count = saturate(h.count, h.cells[c])
+			h.from, h.to = min(h.from, c), c+1
+		}
 	}
+	h.from = min(h.from, h.to)
 	h.sum = max(h.sum-later.sum, 0)
 	return known
 }
@@ -94,30 +99,30 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 	for _, b := range r.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
 		add(later, b.RTSum)
 	}
-	s.eachHistogram(index, s.index, func(_ int64, rec *sealed, cells []byte) {
+	s.eachHistogram(index, s.index, func(_ int64, rec sealed, cells []byte) {
 		add(later, rec.RTSum)
-		addCells(later.cells, cells)
+		s.first.shape.layout.addCells(later.cells, &rec, cells)
 	})
 	return index >= s.oldestHistogram()
 }
 
 // eachHistogram calls f for the records of the seconds from from to before to that are in the minute window.
-func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec *sealed, cells []byte)) {
+func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec sealed, cells []byte)) {
 	if s.rings == nil {
 		return
 	}
-	for i := max(from, s.oldestHistogram()); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil {
-			var rec sealed
-			f(i, &rec, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-		}
-	}
+	s.rings.minute.each(from, to, func(i int64, b []byte) bool {
+		var rec sealed
+		cells := rec.unpack(b, s.first.shape.perSec, nil)
+		f(i, rec, cells)
+		return true
+	})
 }
 
 // oldestHistogram is the first second from which on the histograms of all records are there.
 func (s *Statistic) oldestHistogram() int64 {
-	if s.rings == nil || s.rings.aged == never {
+	if s.rings == nil {
 		return math.MinInt64
 	}
-	return secondOf(s.rings.aged) + 1
+	return s.rings.minute.dropped + 1
 }

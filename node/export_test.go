@@ -7,15 +7,10 @@ import (
 )
 
 // Stripes is how many stripes the statistic has, the first included.
-func (s *Statistic) Stripes() int {
-	if more := s.more.Load(); more != nil {
-		return 1 + len(more.list)
-	}
-	return 1
-}
+func (s *Statistic) Stripes() int { return 1 + len(s.more.Load().list()) }
 
 // Grow adds stripes, as contention does.
-func (s *Statistic) Grow() { s.grow() }
+func (s *Statistic) Grow() { s.grow(s.more.Load()) }
 
 // Bucket is the counts of one bucket of the second window at the reading now: back = 0 is the open one, 1 the one before it.
 func (v *View) Bucket(now leap.Reading, back int) (c Counts) {

@@ -13,19 +13,14 @@ import (
 type Histogram struct {
 	layout   *layout
 	cells    []int64
+	count    int64
 	sum      time.Duration
 	min, max time.Duration
 	from, to int // the cells that may not be empty
 }
 
 // Count is the number of response times.
-func (h *Histogram) Count() int64 {
-	var n int64
-	for _, c := range h.cells[h.from:h.to] {
-		n = saturate(n, c)
-	}
-	return n
-}
+func (h *Histogram) Count() int64 { return h.count }
 
 // Sum is all response times together.
 func (h *Histogram) Sum() time.Duration { return h.sum }
@@ -42,9 +37,9 @@ func (h *Histogram) Zero() int64 {
 // the bucket's own count.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
-		for c := 1; c < len(h.cells); {
+		for c := max(h.from, 1); c < h.to; {
 			bucket, n := h.layout.native[c], int64(0)
-			for ; c < len(h.cells) && h.layout.native[c] == bucket; c++ {
+			for ; c < h.to && h.layout.native[c] == bucket; c++ {
 				n = saturate(n, h.cells[c])
 			}
 			if n > 0 && !yield(int(bucket), n) {
@@ -61,9 +56,9 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 		if h.layout == nil {
 			return
 		}
-		c, n := 0, int64(0)
+		c, n := h.from, int64(0)
 		for _, bound := range h.layout.bounds {
-			for ; c < len(h.cells) && h.layout.upper[c] <= int64(bound); c++ {
+			for ; c < h.to && h.layout.upper[c] <= int64(bound); c++ {
 				n = saturate(n, h.cells[c])
 			}
 			if !yield(bound, n) {
@@ -73,41 +68,21 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	}
 }
 
-// AppendClassic appends how many response times were at most as long as each bound of the classic buckets, ascending, and
-// then how many there are. It costs less than Classic and Count.
-func (h *Histogram) AppendClassic(dst []int64) []int64 {
-	if h.layout == nil {
-		return append(dst, 0)
-	}
-	c, n := 0, int64(0)
-	for _, bound := range h.layout.bounds {
-		for ; c < len(h.cells) && h.layout.upper[c] <= int64(bound); c++ {
-			n = saturate(n, h.cells[c])
-		}
-		dst = append(dst, n)
-	}
-	for _, more := range h.cells[c:] {
-		n = saturate(n, more)
-	}
-	return append(dst, n)
-}
-
 // Quantile estimates the response time that a share q of all response times does not exceed: the smallest one with
 // at least q*Count at or below it. The estimate lies in the same bucket as the true value, so it is off by less than
 // the bucket's width, 9.05%; within the bucket response times are taken as spread evenly. A q at or below 0 gives the
 // shortest response time and one at or above 1 the longest, exactly. An empty histogram gives 0, and so does a q that
 // is not a number.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	count := h.Count()
 	switch {
-	case count == 0 || math.IsNaN(q):
+	case h.count == 0 || math.IsNaN(q):
 		return 0
 	case q <= 0:
 		return h.min
 	case q >= 1:
 		return h.max
 	}
-	rank := max(int64(math.Ceil(q*float64(count))), 1)
+	rank := max(int64(math.Ceil(q*float64(h.count))), 1)
 	for c := h.from; c < h.to; c++ {
 		n := h.cells[c]
 		if rank > n {
@@ -135,36 +110,32 @@ func (h *Histogram) Add(o *Histogram) {
 	if h.layout != o.layout && !slices.Equal(h.layout.bounds, o.layout.bounds) {
 		panic("node: adding histograms with different bounds")
 	}
-	var all, more Counts
-	all.Complete, all.RTMin, all.RTMax, all.RTSum = h.Count(), h.min, h.max, h.sum
-	more.Complete, more.RTMin, more.RTMax, more.RTSum = o.Count(), o.min, o.max, o.sum
-	all.add(&more)
-	h.measure(&all)
-	h.from, h.to = 0, len(h.cells)
-	for c, n := range o.cells {
-		h.cells[c] = saturate(h.cells[c], n)
+	from, to := min(h.from, o.from), max(h.to, o.to)
+	h.measure(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
+	h.from, h.to = from, to // the shortest and the longest may not be known, see View.HistogramBefore
+	for c := o.from; c < o.to; c++ {
+		h.cells[c] = saturate(h.cells[c], o.cells[c])
 	}
 }
 
-// reset empties the histogram for counts in the given layout.
+// reset empties the histogram for counts in the given layout, of any cells.
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
+	} else {
+		clear(h.cells[h.from:h.to])
+		h.cells = h.cells[:len(l.upper)]
 	}
-	h.cells = h.cells[:len(l.upper)]
-	clear(h.cells)
-	h.layout, h.sum, h.min, h.max = l, 0, 0, 0
-	h.from, h.to = 0, len(h.cells)
+	*h = Histogram{layout: l, cells: h.cells, to: len(h.cells)}
 }
 
-// measure takes from counts of the same calls what the cells do not tell.
-func (h *Histogram) measure(c *Counts) { h.sum, h.min, h.max = c.RTSum, c.RTMin, c.RTMax }
-
-// bound is measure, for counts whose shortest and longest response time are exact, which tells which cells are empty.
-func (h *Histogram) bound(c *Counts) {
-	h.measure(c)
+// measure takes notice of the counts of calls whose cells were added: how many there are, and which cells are not empty.
+func (h *Histogram) measure(c *Counts) {
+	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
+	all.add(c)
+	h.count, h.sum, h.min, h.max = all.Complete, all.RTSum, all.RTMin, all.RTMax
 	h.from, h.to = 0, 0
-	if c.Complete > 0 {
+	if h.count > 0 {
 		h.from, h.to = h.layout.cell(h.min), h.layout.cell(h.max)+1
 	}
 }

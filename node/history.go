@@ -2,50 +2,61 @@ package node
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
-// history keeps the records of seconds that have left the minute ring, without their histograms: one after the other,
-// each with the distance to the second before it and its length. An idle second takes nothing, a busy one some 45 bytes.
-// The oldest are dropped in time. To find a second is to go through those before it, from where the last search ended: so
-// who reads on finds the next one at once.
-type history struct {
+// records keeps what is known of seconds: one after the other, each with its length and, where seconds were idle, the distance to
+// the one before it. An idle second takes nothing. The oldest are dropped in time. To find a second is to go through those before it,
+// from where the last search ended: so who reads on finds the next one at once, and the newest is always found so.
+type records struct {
 	buf     []byte
 	from    int   // where the oldest record is in buf
-	first   int64 // its second
-	last    int64 // the newest record's second
-	dropped int64 // the latest second whose record was dropped
+	newest  int   // where the newest one is
+	first   int64 // the oldest record's second
+	last    int64 // the newest record's second; the least number if there never was one
+	dropped int64 // the latest second whose record was dropped, or the least number
 	sought  int64 // a second that has a record
 	at      int   // where that is in buf; before from if it was dropped
 }
 
+func noRecords() records { return records{last: math.MinInt64, dropped: math.MinInt64} }
+
 // add keeps the record of a second after all that are kept.
-func (h *history) add(index int64, record []byte) {
+func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
 	if h.from == len(h.buf) {
 		h.first, h.last = index, index
 		h.sought, h.at = index, h.from
 	}
-	b := binary.AppendUvarint(head[:0], uint64(index-h.last))
-	b = binary.AppendUvarint(b, uint64(len(record)))
+	size := uint64(len(record)) << 1
+	b := head[:0]
+	if distance := uint64(index - h.last); distance == 1 {
+		b = binary.AppendUvarint(b, size)
+	} else {
+		b = binary.AppendUvarint(b, size|1)
+		b = binary.AppendUvarint(b, distance)
+	}
 	h.last = index
-	if need := len(b) + len(record); len(h.buf)+need > cap(h.buf) {
-		// As in the store: dropped records make room, or the buffer grows by an eighth.
+	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
+		// Dropped records make room, if it is a little more than is needed: the more there is, the less often the others are
+		// moved.
 		kept := h.buf[h.from:]
 		size := len(kept) + need
-		size += size / 8
+		size += size / 64
 		to := h.buf[:0]
 		if size > cap(h.buf) {
-			to = slices.Grow([]byte(nil), size)
+			to = slices.Grow([]byte(nil), size) // all of the allocator's size class
 		}
 		h.buf, h.from, h.at = append(to, kept...), 0, h.at-h.from
 	}
+	h.newest = len(h.buf)
 	h.buf = append(append(h.buf, b...), record...)
 }
 
 // drop drops the records of all seconds before one, and returns the last of them, nil if there is none. It is valid until
 // the next record is added.
-func (h *history) drop(before int64) (last []byte) {
+func (h *records) drop(before int64) (last []byte) {
 	for h.from < len(h.buf) && h.first < before {
 		_, record, next := h.entry(h.from)
 		last = record
@@ -60,15 +71,23 @@ func (h *history) drop(before int64) (last []byte) {
 }
 
 // entry reads the entry at an offset of buf: the distance to the second before, the record, and the next offset.
-func (h *history) entry(at int) (distance int64, record []byte, next int) {
-	d, n := binary.Uvarint(h.buf[at:])
-	size, m := binary.Uvarint(h.buf[at+n:])
-	at += n + m
-	return int64(d), h.buf[at : at+int(size)], at + int(size)
+func (h *records) entry(at int) (distance int64, record []byte, next int) {
+	head := uint64(h.buf[at])
+	if at++; head >= 1<<7 {
+		v, n := binary.Uvarint(h.buf[at-1:])
+		head, at = v, at-1+n
+	}
+	distance = 1
+	if head&1 != 0 {
+		d, n := binary.Uvarint(h.buf[at:])
+		distance, at = int64(d), at+n
+	}
+	next = at + int(head>>1)
+	return distance, h.buf[at:next], next
 }
 
 // seek notes where the seconds from from on begin, for each.
-func (h *history) seek(from int64) {
+func (h *records) seek(from int64) {
 	index, at := h.begin(from)
 	for next := at; next < len(h.buf); {
 		distance, _, after := h.entry(next)
@@ -85,15 +104,28 @@ func (h *history) seek(from int64) {
 }
 
 // begin is a record at or before that of the second from, or the oldest, to search from.
-func (h *history) begin(from int64) (index int64, at int) {
-	if h.at >= h.from && h.sought <= from {
+func (h *records) begin(from int64) (index int64, at int) {
+	switch {
+	case h.last <= from && h.newest >= h.from:
+		return h.last, h.newest
+	case h.at >= h.from && h.sought <= from:
 		return h.sought, h.at
 	}
 	return h.first, h.from
 }
 
+// before is the last record before that of a second, nil if there is none.
+func (h *records) before(index int64) (int64, []byte) {
+	h.seek(index - 1)
+	if h.from == len(h.buf) || h.sought >= index {
+		return 0, nil
+	}
+	_, record, _ := h.entry(h.at)
+	return h.sought, record
+}
+
 // each calls f for the records of the seconds from from to before to, ascending, until it returns false.
-func (h *history) each(from, to int64, f func(index int64, record []byte) bool) {
+func (h *records) each(from, to int64, f func(index int64, record []byte) bool) {
 	index, begin := h.begin(from)
 	for at := begin; at < len(h.buf); {
 		distance, record, next := h.entry(at)

@@ -65,7 +65,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	}
 }
 
-// A busy second takes at most 64 bytes in the history.
+// A busy second takes at most 28 bytes in the history.
 func TestHistoryIsSmall(t *testing.T) {
 	const leaves, seconds = 50, 600
 	heap := func(history time.Duration) int64 {
@@ -86,7 +86,7 @@ func TestHistoryIsSmall(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	without := heap(time.Minute)
-	if each := float64(heap(11*time.Minute)-without) / (leaves * seconds); each > 64 {
+	if each := float64(heap(11*time.Minute)-without) / (leaves * seconds); each > 28 {
 		t.Errorf("%.1f bytes for each second", each)
 	} else {
 		t.Logf("%.1f bytes for each second", each)

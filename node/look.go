@@ -169,7 +169,7 @@ func (s *Statistic) stayed(in uint32) int64 {
 // seen is the most that looks saw in flight in each second.
 type seen struct {
 	second, most int64   // of the latest
-	before       history // a varint for each second before the latest
+	before       records // a varint for each second before the latest
 
 	looked, high int64 // what the looker noted last, without a lock: in which second, and how many
 }

@@ -21,11 +21,11 @@ type Options struct {
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
 	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long the histograms
-	// of sealed seconds can be read. Its buckets are one second each; one takes some 45 bytes, and a byte or two more
+	// of sealed seconds can be read. Its buckets are one second each; one takes some 20 bytes, and three or four bits more
 	// for each bucket of the histogram that is not empty in it.
 	Minute time.Duration
 	// History is how long sealed seconds can be read, in whole seconds up to an hour, and not less than Minute; ten
-	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 50 bytes if something happened
+	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 20 bytes if something happened
 	// in it, and nothing otherwise.
 	History time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
@@ -37,8 +37,7 @@ type Shape struct {
 	line    *leap.Timeline
 	looker  looker
 	second  leap.Array[Counts] // empty rings to copy
-	minute  leap.Array[packed]
-	perSec  int64 // second-window buckets in one second
+	perSec  int64              // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
 	history time.Duration
@@ -83,7 +82,7 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	}
 	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {
 		errs = append(errs, fmt.Errorf("node: minute window: %v is not a whole number of seconds of at least 2", o.Minute))
-	} else if s.minute, err = leap.NewArray[packed](o.Minute, int(o.Minute/time.Second)); err != nil {
+	} else if _, err = leap.NewArray[struct{}](o.Minute, int(o.Minute/time.Second)); err != nil {
 		errs = append(errs, fmt.Errorf("node: minute window: %w", err))
 	}
 	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {

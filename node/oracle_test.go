@@ -510,16 +510,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if !read.Histogram(r.zero+from, r.zero+to, h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram of seconds %d to %d: %d with sum %v, want %+v", from, to, h.Count(), h.Sum(), want)
 	}
-	i, classic := 0, h.AppendClassic(nil)
-	for _, n := range h.Classic() {
-		if classic[i] != n {
-			t.Fatalf("classic bucket %d has %d and %d", i, classic[i], n)
-		}
-		i++
-	}
-	if len(classic) != i+1 || classic[i] != h.Count() {
-		t.Fatalf("classic buckets %v of %d", classic, h.Count())
-	}
+	checkCells(t, h)
 	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
 		checkQuantile(t, h, q, o.quantile(q, begin, until))
 	}
@@ -553,6 +544,7 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if h.Count() != s.Total.Complete || h.Sum() != s.Total.RTSum {
 		t.Fatalf("histogram of %d with sum %v, total %+v", h.Count(), h.Sum(), s.Total)
 	}
+	checkCells(t, h)
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
@@ -587,6 +579,15 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	want := o.counts(-1, time.Duration(from)*time.Second)
 	if !v.HistogramBefore(zero+from, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", from, h.Count(), h.Sum(), want)
+	}
+	for i := range hs {
+		checkCells(t, &h)
+		checkCells(t, &hs[i])
+		h.Add(&hs[i])
+	}
+	checkCells(t, &h)
+	if want := o.counts(-1, time.Duration(to)*time.Second); h.Count() != want.Complete || h.Sum() != want.RTSum {
+		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", to, h.Count(), h.Sum(), want)
 	}
 }
 
@@ -625,4 +626,22 @@ func FuzzAgainstOracle(f *testing.F) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)
 	})
+}
+
+// checkCells checks that the buckets together have what a histogram counts: also one that was used before has nothing else.
+func checkCells(t *testing.T, h *node.Histogram) {
+	t.Helper()
+	sum, last := h.Zero(), int64(0)
+	for _, n := range h.Native() {
+		sum += n
+	}
+	if sum != h.Count() {
+		t.Fatalf("native buckets with %d of %d response times", sum, h.Count())
+	}
+	for bound, n := range h.Classic() {
+		if n < last || n > h.Count() {
+			t.Fatalf("classic bucket %v with %d of %d response times, after one with %d", bound, n, h.Count(), last)
+		}
+		last = n
+	}
 }

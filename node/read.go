@@ -79,9 +79,7 @@ func (s *Statistic) windowPasses() (sum int64) {
 		sum = saturate(sum, passes)
 	}
 	if s.rings != nil {
-		for _, b := range s.rings.window.Window(s.at, s.first.shape.span) {
-			sum = saturate(sum, b.Pass)
-		}
+		sum = saturate(sum, s.rings.passes)
 	}
 	return sum
 }
@@ -109,13 +107,14 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
 			open.add(b)
 		}
-		for at, p := range s.rings.minute.Window(start, w.Span) {
+		s.rings.minute.each(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) bool {
 			var rec sealed
-			rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil)
+			rec.unpack(b, s.first.shape.perSec, nil)
 			w.add(&rec.Counts)
-			back := int((start - at) / time.Second)
+			back := s.index - i
 			done[back] = saturate(done[back], rec.Complete)
-		}
+			return true
+		})
 	}
 	w.add(&open)
 	done[0] = saturate(done[0], open.Complete)
@@ -157,7 +156,11 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	snap.Total.add(&open)
 	snap.InFlight += inFlight
 	if h != nil {
-		s.eachCell(func(cell int, n int64) { h.cells[cell] = saturate(h.cells[cell], n) })
+		for st := range s.stripes {
+			if st.rt != nil {
+				st.rt.addTo(h.cells)
+			}
+		}
 		if s.rings != nil {
 			s.rings.rt.addTo(h.cells)
 		}

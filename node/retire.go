@@ -47,8 +47,7 @@ func (s *Statistic) usedSince(index int64) bool {
 	if r == nil {
 		return false
 	}
-	_, later := r.minute.After(secondAt(index - 1))
-	return len(r.loans) > 0 || later != nil || r.openUsed(s)
+	return len(r.loans) > 0 || r.minute.last >= index || r.openUsed(s)
 }
 
 // LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
@@ -69,9 +68,7 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 		if len(r.loans) > 0 || r.openUsed(s) {
 			return s.index
 		}
-		for at, p := r.minute.After(secondAt(last - 1)); p != nil; at, p = r.minute.After(at) {
-			last = secondOf(at)
-		}
+		last = max(last, r.minute.last)
 	}
 	return last
 }

@@ -1,8 +1,7 @@
 package node
 
 import (
-	"encoding/binary"
-	"slices"
+	"math/bits"
 	"time"
 )
 
@@ -17,51 +16,126 @@ type sealed struct {
 	spent           time.Duration // by all calls in the second
 }
 
-// packed is the position of a record in the store.
-type packed struct {
-	at   uint32
-	size uint32
-}
-
-// append packs the slides but the last one, and the record, as varints. A histogram may follow.
+// append packs the slides but the last one, and the record. A histogram may follow, from the next byte on.
+//
+// What was said before tells much of what follows: numbers are packed as how far they are from what they mostly are, and
+// those that are mostly 0 only if they are not. The response times and what was spent take all their bits, which nothing
+// tells; they are most of it.
 func (r *sealed) append(b []byte, slides []int64) []byte {
+	w := bitWriter{b: b}
+	w = w.code(uint64(r.Pass), kPass)
 	for _, v := range slides[:len(slides)-1] {
-		b = binary.AppendUvarint(b, uint64(v))
+		w = w.code(fold(r.Pass-v), kSlide)
 	}
-	for _, v := range [...]int64{
-		r.Pass, r.Block, r.Complete, r.Exception, r.OccupiedPass,
-		int64(r.RTSum), int64(r.RTMin), int64(r.RTMax), r.began, r.inFlight, r.most, r.sure, int64(r.spent),
-	} {
-		b = binary.AppendUvarint(b, uint64(v))
+	rare := [...]uint64{
+		uint64(r.Exception), uint64(r.Block), uint64(r.most - r.sure), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
 	}
-	return b
+	var which uint64
+	for i, v := range rare {
+		if v != 0 {
+			which |= 1 << i
+		}
+	}
+	spans := [...]uint64{
+		uint64(r.RTMin), uint64(r.RTMax - r.RTMin), uint64(r.RTSum) - r.least(), fold(int64(r.spent - r.RTSum)),
+	}
+	flight := [...]uint64{fold(r.Complete - r.Pass), uint64(r.began), uint64(r.most - max(r.began, r.inFlight)), which}
+	for _, v := range flight {
+		w = w.code(v, kMost)
+	}
+	var n [4]int
+	for i, v := range spans {
+		n[i] = bits.Len64(v)
+		w = w.code(fold(int64(n[i]-r.expect(i, &n))), kMost)
+	}
+	for _, v := range rare {
+		if v != 0 {
+			w = w.code(v-1, kMost)
+		}
+	}
+	for i, v := range spans {
+		w = w.putRest(v, n[i])
+	}
+	return w.end()
 }
 
 // unpack reads a record with the given number of slides, adds the slides to sums if that is not nil, and returns what
 // follows the record, the histogram.
 func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
+	in := readBits(b)
+	r.Pass = int64(in.code(kPass))
 	for i := range slides - 1 {
-		v, size := binary.Uvarint(b)
+		v := r.Pass - unfold(in.code(kSlide))
 		if sums != nil {
-			sums[i] = saturate(sums[i], int64(v))
+			sums[i] = saturate(sums[i], v)
 		}
-		b = b[size:]
-	}
-	for _, to := range [...]*int64{
-		&r.Pass, &r.Block, &r.Complete, &r.Exception, &r.OccupiedPass,
-		(*int64)(&r.RTSum), (*int64)(&r.RTMin), (*int64)(&r.RTMax), &r.began, &r.inFlight, &r.most, &r.sure, (*int64)(&r.spent),
-	} {
-		v, size := binary.Uvarint(b)
-		*to, b = int64(v), b[size:]
 	}
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	return b
+	all := in.eight(kMost)
+	flight, lengths := all[:4], all[4:]
+	r.Complete = r.Pass + unfold(flight[0])
+	r.began = int64(flight[1])
+	r.inFlight = r.left()
+	var rare [5]uint64
+	for which := flight[3]; which != 0; which &= which - 1 {
+		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
+	}
+	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
+	r.inFlight += unfold(rare[4])
+	r.most = max(r.began, r.inFlight) + int64(flight[2])
+	r.sure = r.most - int64(rare[2])
+	var n [4]int
+	var spans [4]uint64
+	for i := range spans {
+		n[i] = r.expect(i, &n) + int(unfold(lengths[i]))
+		spans[i] = in.takeRest(n[i])
+	}
+	r.RTMin = time.Duration(spans[0])
+	r.RTMax = r.RTMin + time.Duration(spans[1])
+	r.RTSum = time.Duration(r.least() + spans[2])
+	r.spent = r.RTSum + time.Duration(unfold(spans[3]))
+	return b[in.bytes():]
+}
+
+// About how many bits of some numbers are at random: of passes, of the difference of a slide, of others.
+const (
+	kPass  = 5
+	kSlide = 3
+	kMost  = 1
+)
+
+// left is what is in flight in the end if each pass and each completion was of a call of its own.
+func (r *sealed) left() int64 { return r.began + r.Pass - r.Complete }
+
+// least is the sum of response times if all were the shortest.
+func (r *sealed) least() uint64 { return uint64(times(int64(r.RTMin), r.Complete)) }
+
+// expect is about how many bits one of the times of a record has, those before it having n: the shortest response time is
+// milliseconds, the longest is some times that, and what was spent differs from their sum by what calls spend in another second.
+func (r *sealed) expect(i int, n *[4]int) int {
+	switch {
+	case i == 3 && r.Complete > 0:
+		return max(n[0], n[1])
+	case i == 3 && (r.began > 0 || r.Pass > 0):
+		return bits.Len64(uint64(time.Second))
+	case i == 0 && r.Complete > 0:
+		return 23
+	case i == 1 && r.Complete > 1:
+		return n[0] + 4
+	case i == 2 && r.Complete > 1:
+		return n[1] + bits.Len64(uint64(r.Complete)) - 2
+	}
+	return 0
 }
 
 // onlySlides reports whether a packed record has nothing else: its second was idle, and the one before it was not.
 func onlySlides(b []byte, slides int64) bool {
+	in := readBits(b)
+	if in.code(kPass) > 0 {
+		return false
+	}
 	var rec sealed
 	rec.unpack(b, slides, nil)
 	return rec == sealed{}
@@ -69,54 +143,8 @@ func onlySlides(b []byte, slides int64) bool {
 
 // addSlides adds the slides of a packed record to sums.
 func addSlides(b []byte, sums []int64) {
-	for i := range sums {
-		v, size := binary.Uvarint(b)
-		sums[i], b = saturate(sums[i], int64(v)), b[size:]
-	}
-}
-
-// peakOf reads the highest of a packed record's slides.
-func peakOf(b []byte, slides int64) (peak int64) {
-	for range slides {
-		v, size := binary.Uvarint(b)
-		peak, b = max(peak, int64(v)), b[size:]
-	}
-	return peak
-}
-
-// store keeps packed records one after the other. Records are dropped from the front, when room is needed.
-type store struct {
-	buf  []byte
-	base uint32 // position of buf[0]; positions wrap around, and only differences count
-}
-
-// add keeps a record. Those before the position oldest are not needed any more.
-func (s *store) add(record []byte, oldest uint32) packed {
-	if len(s.buf)+len(record) > cap(s.buf) {
-		s.makeRoom(len(record), int(oldest-s.base))
-	}
-	p := packed{at: s.base + uint32(len(s.buf)), size: uint32(len(record))}
-	s.buf = append(s.buf, record...)
-	return p
-}
-
-// makeRoom drops the first dead bytes, and takes more memory if that does not make an eighth of room: the more there
-// is, the less often the records are moved.
-func (s *store) makeRoom(need, dead int) {
-	live := s.buf[dead:]
-	size := len(live) + need
-	size += size / 8
-	to := s.buf[:0]
-	if size > cap(s.buf) {
-		to = slices.Grow([]byte(nil), size) // all of the allocator's size class
-	}
-	s.buf = append(to, live...)
-	s.base += uint32(dead)
-}
-
-func (s *store) get(p packed) []byte {
-	from := p.at - s.base
-	return s.buf[from : from+p.size]
+	var rec sealed
+	rec.unpack(b, int64(len(sums)), sums)
 }
 
 func secondAt(index int64) time.Duration { return time.Duration(index) * time.Second }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -108,19 +109,18 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 	if r == nil {
 		return
 	}
-	aged := secondOf(r.aged)
-	if from <= aged {
+	each := func(i int64, b []byte) bool {
+		f(i, b)
+		return true
+	}
+	if aged := r.minute.dropped; from <= aged {
 		r.history.seek(from)
-		r.history.each(from, to, func(i int64, b []byte) bool {
-			f(i, b)
-			return true
-		})
+		r.history.each(from, to, each)
 		from = aged + 1
 	}
-	for i := from; i < min(to, s.index); i++ {
-		if p := r.minute.At(secondAt(i)); p != nil {
-			f(i, r.store.get(*p))
-		}
+	if from < to {
+		r.minute.seek(from)
+		r.minute.each(from, to, each)
 	}
 }
 
@@ -132,19 +132,19 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	}
 	var rec sealed
 	found := false
-	if aged := secondOf(r.aged); index < aged {
-		r.history.each(index+1, aged+1, func(_ int64, b []byte) bool {
-			rec.unpack(b, s.first.shape.perSec, nil)
-			found = true
-			return false
-		})
+	first := func(_ int64, b []byte) bool {
+		rec.unpack(b, s.first.shape.perSec, nil)
+		found = true
+		return false
+	}
+	if index < r.minute.dropped {
+		r.history.each(index+1, math.MaxInt64, first)
 	}
 	if !found {
-		_, p := r.minute.After(max(secondAt(index), r.aged))
-		if p == nil {
-			return s.began
-		}
-		rec.unpack(r.store.get(*p), s.first.shape.perSec, nil)
+		r.minute.each(index+1, math.MaxInt64, first)
+	}
+	if !found {
+		return s.began
 	}
 	return rec.began
 }

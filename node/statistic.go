@@ -14,8 +14,8 @@ import (
 // Protocol. The bucket that is open is spread over stripes, each behind its own lock. A writer takes the lock of one
 // stripe, adds, and releases it; one that only lets a call in adds one to a counter of the stripe without the lock.
 // The first goroutine after a boundary turns the statistic, under the locks of all stripes: it moves the counts of a bucket
-// that is over from the stripes into the ring of the second window, and seals a second that is over into the ring of the
-// minute. So all stripes are always in the same bucket, and a count is either in an open stripe or in the rings, never in
+// that is over from the stripes into the ring of the second window, and seals a second that is over into the records of
+// the minute. So all stripes are always in the same bucket, and a count is either in an open stripe or in the rings, never in
 // both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
 // counts into the bucket that is open then.
 //
@@ -37,11 +37,12 @@ import (
 // stripes while it is taken may be seen in another order than they came.
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
-// with one stripe and gets more, up to twice the processors, when goroutines meet at it. Some calls look at what all leaves
-// have in flight, for a hundredth of the time at most, see [Shape.Look]. A reading of a window takes all stripes' locks for
-// the time of a short sum. Turning costs less than a microsecond for each second in which something happened, more with many
-// buckets, and nothing for idle ones. A statistic turns when it is written or read, not by itself. Memory: some 300 bytes
-// until something is counted.
+// with one stripe and gets more, up to twice the processors and sixteen, when goroutines meet at it in more than one of some
+// hundred calls. Some calls look at what all leaves have in flight, for a hundredth of the time at most, see [Shape.Look]. A
+// reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
+// second in which something happened, two or three with all stripes, more with many buckets, and nothing for idle ones. A
+// statistic turns when it is written or read, not by itself. Memory: some 300 bytes until something is counted; each stripe
+// takes 192, and what the response times of one second take.
 //
 // Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
 // A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
@@ -86,15 +87,14 @@ type rings struct {
 	spent  callTime // of all seconds before the open one
 	told   callTime // the most that a snapshot said
 	window leap.Array[Counts]
-	minute leap.Array[packed]
-	store  store
+	passes int64  // in the second window, before the open bucket
 	rt     cells  // of all seconds before the open one
 	loans  []loan // passes borrowed from buckets to come, ascending
 
-	active  int64         // the last second in which something happened of those whose records were dropped
-	newest  time.Duration // the newest record
-	aged    time.Duration // the newest record that has left the minute window, and is in the history
-	history history
+	peak    peak    // of the minute window
+	active  int64   // the last second in which something happened of those whose records were dropped
+	minute  records // with histograms; the newest is always here
+	history records // that have left the minute window, without
 }
 
 // New makes a statistic that begins in the second of the reading now.

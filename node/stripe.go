@@ -1,12 +1,9 @@
 package node
 
 import (
-	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/windowstat/windowstat/leap"
 )
@@ -36,18 +33,19 @@ type stripe struct {
 
 	open tally
 
-	base      uint64 // entered at the last cut, where the open bucket began
-	inFlight  int32  // calls in flight then
-	told      uint32 // calls in flight that the counters know of, see tell
-	occupied  int64  // OccupiedPass of the open bucket
-	waits     int32  // how often a goroutine found the lock taken, since the last rebalance
-	threshold int32  // at how many waits the stripes are rebalanced
-	rt        *ended // nil until a call ends
-	owner     *Statistic
+	base     uint64 // entered at the last cut, where the open bucket began
+	inFlight int32  // calls in flight then
+	told     uint32 // calls in flight that the counters know of, see tell
+	occupied int64  // OccupiedPass of the open bucket
+	met      uint16 // how often goroutines found the lock taken, in the open bucket and since the last rebalance
+	rare     uint8  // how often the meetings have doubled that it takes
+	since    uint32 // exited when the first of them was counted
+	rt       *ended // nil until a call ends
+	owner    *Statistic
 }
 
 func (st *stripe) init(owner *Statistic, shape *Shape) {
-	st.owner, st.shape, st.threshold = owner, shape, minThreshold
+	st.owner, st.shape = owner, shape
 }
 
 // passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
@@ -71,6 +69,9 @@ func (st *stripe) counts(entered uint64) Counts {
 
 // cut ends the open bucket, at the reading end, and returns what it holds, and what its calls spent in it. Holds mu.
 func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
+	if st.forget(); st.rare > 0 {
+		st.rare--
+	}
 	entered := st.entered.Load()
 	spent := st.spent(entered, end)
 	st.inFlight = st.inFlightAt(entered)
@@ -82,48 +83,12 @@ func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 	return sum, spent
 }
 
-// paddedStripe is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as four
+// paddedStripe is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as three
 // lines, so that the allocator puts it at the start of one, and the two that matter begin where lines do.
 type paddedStripe struct {
-	_ [72]byte
+	_ [8]byte
 	stripe
 	_ [16]byte
-}
-
-// stripeSet is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
-// is never changed, only replaced. The first stripe is not picked any more, because it shares its cache lines with
-// what every writer reads; calls that entered by it still leave by it.
-type stripeSet struct {
-	list []*stripe // the length is a power of two
-	seed uint64    // odd; goroutines that meet under one seed are apart under most others
-}
-
-// How often goroutines must have met at a lock before the stripes are rebalanced: at first, and at most.
-const (
-	minThreshold = 32
-	maxThreshold = minThreshold << 12
-)
-
-// maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up,
-// because goroutines choose by hashing and two processors should rarely meet.
-func maxStripes() int {
-	n := 1
-	for n < runtime.GOMAXPROCS(0) && n < 64 {
-		n *= 2
-	}
-	return n * 2
-}
-
-// pick chooses a stripe for the calling goroutine. Goroutines are told apart by their stacks, which are at least 2
-// KiB from each other; which stripe an event lands in does not matter for any result.
-func (s *Statistic) pick() *stripe {
-	more := s.more.Load()
-	if more == nil {
-		return &s.first
-	}
-	var here byte
-	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
-	return more.list[hash>>32&uint64(len(more.list)-1)]
 }
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading
@@ -154,8 +119,7 @@ func (st *stripe) lock() {
 // wait takes the lock that another goroutine has.
 func (st *stripe) wait() {
 	st.mu.Lock()
-	st.waits++
-	st.often = st.waits >= st.threshold
+	st.meet()
 }
 
 // unlock releases the lock. If goroutines have met here often it rebalances: there are more stripes then, or goroutines are
@@ -168,72 +132,15 @@ func (st *stripe) unlock() {
 	}
 }
 
-// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
-func (s *Statistic) rebalance(st *stripe) {
-	st.mu.Lock()
-	often := st.often
-	more := s.more.Load()
-	grow := more == nil || len(more.list) < maxStripes()
-	if often {
-		st.waits, st.often = 0, false
-		if !grow {
-			st.threshold = min(2*st.threshold, maxThreshold)
-		}
-	}
-	st.mu.Unlock()
-	switch {
-	case !often: // another goroutine was here first
-	case grow:
-		s.grow()
-	default:
-		// Two goroutines that share a stripe would share it for ever. If there are more of them than stripes, no
-		// seed helps; so this becomes rarer each time.
-		s.more.CompareAndSwap(more, &stripeSet{list: more.list, seed: nextSeed(more.seed)})
-	}
-}
-
-// grow doubles the stripes, from one to two at first. Old stripes stay, with their counts and their calls in flight; new
-// ones begin in the open bucket.
-func (s *Statistic) grow() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lockStripes()
-	defer s.unlockStripes()
-	var list []*stripe
-	if more := s.more.Load(); more != nil {
-		list = more.list
-	}
-	if len(list) >= maxStripes() {
-		return
-	}
-	list = slices.Clone(list)
-	for range max(len(list), 2) {
-		st := new(paddedStripe)
-		st.init(s, s.first.shape)
-		st.end.Store(s.first.end.Load())
-		st.reach = s.first.reach
-		st.mu.Lock() // unlocked with the others
-		list = append(list, &st.stripe)
-	}
-	s.more.Store(&stripeSet{list: list, seed: firstSeed})
-}
-
-const firstSeed = 0x9e3779b97f4a7c15
-
-// nextSeed is a step of a linear congruential generator (Knuth's MMIX), made odd.
-func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }
-
 // stripes iterates over all stripes, in the order in which they are locked. The list grows under mu and the locks of
 // all stripes; a goroutine that holds mu or the first stripe's lock may use it.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
 	}
-	if more := s.more.Load(); more != nil {
-		for _, st := range more.list {
-			if !yield(st) {
-				return
-			}
+	for _, st := range s.more.Load().list() {
+		if !yield(st) {
+			return
 		}
 	}
 }
@@ -248,10 +155,8 @@ func (s *Statistic) lockStripes() {
 
 // unlockStripes unlocks what lockStripes locked: the first last, because it keeps the list as it is.
 func (s *Statistic) unlockStripes() {
-	if more := s.more.Load(); more != nil {
-		for _, st := range more.list {
-			st.mu.Unlock()
-		}
+	for _, st := range s.more.Load().list() {
+		st.mu.Unlock()
 	}
 	s.first.mu.Unlock()
 }

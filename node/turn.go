@@ -53,6 +53,12 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 		st.end.Store(s.mark())
 		st.reach = int32(window.Length())
 	}
+	if r := s.rings; r != nil {
+		r.passes = 0
+		for _, b := range r.window.Window(s.at, s.first.shape.span) {
+			r.passes = saturate(r.passes, b.Pass)
+		}
+	}
 }
 
 // move goes on from the bucket that was folded to the one that starts at the line time at. The calls in flight were so in all
@@ -95,8 +101,7 @@ func (s *Statistic) fold() {
 // remember returns the rings, and makes them if need be. Holds all locks.
 func (s *Statistic) remember() *rings {
 	if s.rings == nil {
-		s.rings = &rings{window: s.first.shape.second, minute: s.first.shape.minute, aged: never}
-		s.rings.history.dropped, s.rings.active = math.MinInt64, math.MinInt64
+		s.rings = &rings{window: s.first.shape.second, active: math.MinInt64, minute: noRecords(), history: noRecords()}
 	}
 	return s.rings
 }
@@ -145,39 +150,26 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var room [256]byte
 	b := rec.append(room[:0], slides)
 	if rec.Complete > 0 {
-		last := -1
-		s.eachCell(func(cell int, n int64) {
-			b = appendCell(b, cell-last, n)
-			last = cell
-			s.rings.rt.count(cell, n)
-		})
-		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.reset()
-			}
-		}
+		b = s.takeCells(b, rec)
 	}
 	s.age(start)
-	r := s.rings
-	oldest := r.store.base + uint32(len(r.store.buf))
-	if p := r.minute.Oldest(); p != nil {
-		oldest = p.at
-	}
-	*r.minute.Open(start) = r.store.add(b, oldest)
-	r.newest = start
+	s.rings.minute.add(secondOf(start), b)
+	slides[len(slides)-1] = rec.Pass // which may be too high for a slide
+	s.rings.peak.add(secondOf(start), slides)
 }
 
 // age moves the records that leave the minute window, when the second that starts at start comes into it, to the
 // history. So every record is in the one or in the other, until the history drops it.
 func (s *Statistic) age(start time.Duration) {
 	r, shape := s.rings, s.first.shape
-	for at, p := r.minute.After(r.aged); p != nil && at <= start-shape.horizon; at, p = r.minute.After(at) {
-		b := r.store.get(*p)
+	left := secondOf(start-shape.horizon) + 1
+	r.minute.each(r.minute.first, left, func(i int64, b []byte) bool {
 		var rec sealed
 		histogram := rec.unpack(b, shape.perSec, nil)
-		r.history.add(secondOf(at), b[:len(b)-len(histogram)])
-		r.aged = at
-	}
+		r.history.add(i, b[:len(b)-len(histogram)])
+		return true
+	})
+	r.minute.drop(left)
 	if last := r.history.drop(secondOf(start - shape.history)); last != nil {
 		if r.active = r.history.dropped; onlySlides(last, shape.perSec) {
 			r.active--

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -24,8 +25,9 @@ type View struct {
 	shape       *Shape
 	since, name int64
 
+	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
+
 	mu       sync.Mutex
-	leaves   []*Statistic   // a new slice when leaves are removed; elements never change
 	removed  *removedLeaves // nil while no leaf was removed
 	closed   int64          // nothing that was seen in this second or before changes any more
 	seen     *seen          // nil while nothing was; the looker makes it
@@ -55,14 +57,15 @@ func (v *View) Add(s *Statistic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s.Seal(v.shape.opened().Start)
-	v.leaves = append(v.leaves, s)
+	v.set(append(v.list(), s))
 }
 
 // Clone returns a view of the same leaves, with the same past.
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, leaves: slices.Clone(v.leaves), closed: v.closed}
+	c := &View{shape: v.shape, since: v.since, name: v.name, closed: v.closed}
+	c.set(slices.Clone(v.list()))
 	if v.seen != nil {
 		c.seen = &seen{second: v.seen.second, most: v.seen.most, before: v.seen.before}
 		c.seen.before.buf = slices.Clone(v.seen.before.buf)
@@ -80,7 +83,7 @@ func (v *View) Remove(since int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var left []*Statistic
-	for _, s := range v.leaves {
+	for _, s := range v.list() {
 		if !s.Retired() {
 			left = append(left, s)
 			continue
@@ -96,9 +99,11 @@ func (v *View) Remove(since int64) {
 		v.removed.spent.add(s.rings.spent)
 		s.rings.rt.each(v.removed.rt.count)
 		s.addCodes(&v.removed.codes) // as is this: it needs no lock
+		s.mu.Lock()                  // a search notes where it ended
 		v.removed.active = max(v.removed.active, s.lastActive(since))
+		s.mu.Unlock()
 	}
-	v.leaves = left
+	v.set(left)
 }
 
 // Used reports whether the view has a leaf, or had one that counted something. A nil View has not.
@@ -108,17 +113,21 @@ func (v *View) Used() bool {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return len(v.leaves) > 0 || v.removed != nil
+	return v.removed != nil || !v.Empty()
 }
 
 // Empty reports whether the view has no leaves.
 func (v *View) Empty() bool { return len(v.list()) == 0 }
 
 func (v *View) list() []*Statistic {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.leaves[:len(v.leaves):len(v.leaves)]
+	if l := v.leaves.Load(); l != nil {
+		return *l
+	}
+	return nil
 }
+
+// set sets the leaves. Holds mu.
+func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
 // opened is the second that was opened last.
 func (s *Shape) opened() leap.Second { return s.line.At(math.MinInt64) }

@@ -67,7 +67,7 @@ func (v *View) known() ([]*Statistic, int64) {
 	if v.removed != nil {
 		last = v.removed.last
 	}
-	return v.leaves[:len(v.leaves):len(v.leaves)], last
+	return v.list(), last
 }
 
 // AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
@@ -106,7 +106,7 @@ func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) 
 	for _, s := range leaves {
 		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
 	}
-	h.bound(&sum)
+	h.measure(&sum)
 	return sum, whole
 }
 
@@ -122,15 +122,9 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 	from = max(from, s.since) // before that there was nothing
 	oldest := s.oldest()
 	whole := to <= s.index && (from >= to || from >= oldest)
-	if s.rings == nil {
-		return whole
-	}
-	for i := max(from, oldest); i < min(to, s.index); i++ {
-		if p := s.rings.minute.At(secondAt(i)); p != nil && s.known(i) {
-			var rec sealed
-			addCells(h.cells, rec.unpack(s.rings.store.get(*p), s.first.shape.perSec, nil))
-			sum.add(&rec.Counts)
-		}
-	}
+	s.eachHistogram(max(from, oldest), to, func(_ int64, rec sealed, cells []byte) {
+		s.first.shape.layout.addCells(h.cells, &rec, cells)
+		sum.add(&rec.Counts)
+	})
 	return whole
 }

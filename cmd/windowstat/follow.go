@@ -24,7 +24,7 @@ func (s *search) follow(ctx context.Context, p printer) error {
 	for {
 		rows, err := s.Search(query)
 		if err == nil {
-			if err := s.pass(ctx, rows, p.print); err != nil && ctx.Err() == nil {
+			if _, err := s.pass(ctx, rows, p.print); err != nil && ctx.Err() == nil {
 				return err
 			}
 			if err := p.flush(); err != nil {
@@ -41,7 +41,7 @@ func (s *search) follow(ctx context.Context, p printer) error {
 		case errors.Is(err, fs.ErrNotExist):
 			now = s.Dir + " is not there; waiting for it"
 		case err != nil:
-			now = err.Error()
+			now = oneLine(err).Error()
 		}
 		if now != "" && now != lastErr {
 			fmt.Fprintf(s.stderr, "windowstat: %s\n", now)
@@ -69,8 +69,21 @@ func (s *search) sayAbsent() {
 	fmt.Fprintf(s.stderr, "windowstat: waiting for a log that is not there yet; in %s there is %s\n", s.Dir, has)
 }
 
-// pass hands the rows to f, until ctx ends, and closes them.
-func (s *search) pass(ctx context.Context, rows *metriclog.Rows, f func(*metriclog.Row) error) error {
+// found is how many rows were found, and how many of them were printed.
+type found struct{ all, printed int }
+
+// pass hands the rows that are wanted to f, until ctx ends, and closes them.
+func (s *search) pass(ctx context.Context, rows *metriclog.Rows, f func(*row) error) (n found, err error) {
 	defer rows.Close() //nolint:errcheck // they were only read
-	return rows.Each(ctx, f)
+	var wanted row
+	err = rows.Each(ctx, func(r *metriclog.Row) error {
+		n.all++
+		if s.where != nil && !s.where(r) {
+			return nil
+		}
+		n.printed++
+		wanted.Row, wanted.line = r, rows.Line()
+		return f(&wanted)
+	})
+	return n, err
 }

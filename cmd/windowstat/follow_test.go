@@ -143,6 +143,46 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// A rotated file that cannot be read is said once, and costs its own rows.
+func TestFollowPastAnUnreadableFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "shop-metrics.log."+time.Now().UTC().Format(time.DateOnly))
+		var out, stderr buffer
+		end := following(t, &out, &stderr, dir)
+		for i := range 4 {
+			time.Sleep(time.Second)
+			if i == 1 {
+				if err := os.Symlink(filepath.Base(name)+".1.idx", name+".1.idx"); err != nil { // which cannot be opened
+					t.Skip(err)
+				}
+			}
+			file := name
+			if i > 0 {
+				file += fmt.Sprintf(".%d", i)
+			}
+			line := fmt.Sprintf("%d|any date|a|%d|0|0|0|0|0|0|0\n", time.Now().Truncate(time.Second).UnixMilli(), i)
+			if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if status := end(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		var got []string
+		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[1:] {
+			got = append(got, strings.Split(line, ",")[4])
+		}
+		if !slices.Equal(got, []string{"0", "2", "3"}) {
+			t.Errorf("rows %q", got)
+		}
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, ".1.idx: ") {
+			t.Errorf("said:\n%s", said)
+		}
+	})
+}
+
 // A directory that goes away and comes back is said once.
 func TestFollowADirectoryThatGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

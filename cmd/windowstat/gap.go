@@ -97,7 +97,7 @@ func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
 			err = out.Flush()
 		}
 		if err == nil && found.Rows == 0 {
-			s.sayEmpty()
+			s.sayEmpty(0)
 		}
 		return several(err)
 	}
@@ -105,7 +105,7 @@ func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
 	found, result, err := gap.RemoteWrite(ctx, s.fill.Options)
 	s.sayMalformed(found.Malformed)
 	if err == nil && result == (backfill.WriteResult{}) {
-		s.sayEmpty()
+		s.sayEmpty(0)
 		return nil
 	}
 	if result != (backfill.WriteResult{}) {

@@ -33,11 +33,21 @@ func logCommand() *cli.Command {
   ` + timeHelp + `.
 Times without an offset are those of --zone, and those without a date are today's.
 
+A day, such as yesterday or 2026-01-02, is all of it: its first second in --from, and its last one in --to.
+
 A resource is given by ` + patternHelp + `.
+A condition of --where is ` + whereHelp + `.
+The columns are ` + columnNames(false) + `. It chooses among the rows of single seconds, before they are added up.
 
 Formats of rows: table is for reading, with unprintable characters in names escaped. json is a line for each row, with the
 names of the per-second metrics. csv has a header; names that a spreadsheet would calculate begin with an apostrophe there.
-sentinel is as in the log. The last row of a second is all inbound traffic, __total_inbound_traffic__; leave it out of sums.
+sentinel is the lines of the log, byte for byte, without regard to --zone. The last row of a second is all inbound traffic,
+__total_inbound_traffic__; leave it out of sums.
+
+--step and --top add rows up, by application and resource. Steps are counted from midnight in --zone; the first and the last may
+be cut by --from and --to. Counts are sums; in_flight_max is the highest of a second in one process; rt_avg is the average of all
+calls, at most 1ms too low, as the log has whole milliseconds. Quantiles do not add up, so there are none. peak and its time are
+the busiest second, the first if several are: that with most of the column --by. --top leaves out __total_inbound_traffic__.
 
 A gap that an outage left in Prometheus, where the service was scraped with --label job and instance, is filled so:
   windowstat log --dir DIR --from 03:04 --to 03:10 --label job=shop-seconds --label instance=shop:9719 \
@@ -57,6 +67,11 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT`: " + formats},
 			&cli.BoolFlag{Name: "follow", Usage: "go on with new rows, of all processes, until interrupted"},
 			&cli.BoolFlag{Name: "summary", Usage: "print sums for each resource in the place of rows"},
+			&cli.StringSliceFlag{Name: "where", Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"},
+			&cli.DurationFlag{Name: "step", Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"},
+			&cli.IntFlag{Name: "top", Usage: "print sums for the `NUMBER` of resources with most of --by; with --step, in each step"},
+			&cli.StringFlag{Name: "by", Value: "pass", Usage: "`COLUMN` for --top and for the busiest second: " + columnNames(true)},
+			&cli.IntFlag{Name: "n", Usage: "print only the last `NUMBER` of rows, as tail -n does"},
 		}, fillFlags()...),
 		Action: func(c *cli.Context) error {
 			s, err := newSearch(c, time.Now())
@@ -71,25 +86,31 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 // search is what is wanted of the log.
 type search struct {
 	metriclog.Searcher
-	query          metriclog.Query
-	pids           []int
-	zone           *time.Location
-	print          func(io.Writer, *time.Location, bool) printer // nil for other formats
-	several        bool                                          // logs are searched, or may be later
+	query metriclog.Query
+	pids  []int
+	shown
+	print          func(io.Writer, shown) printer // nil for other formats
 	following, sum bool
+	where          func(*metriclog.Row) bool // nil for all
+	step           time.Duration             // 0 for none
+	top, tail      int                       // 0 for all
+	by             *column
 	fill           *fill // nil if no gap is to be filled
+	asked          asked
 	stderr         io.Writer
 }
 
 func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	s := &search{
 		Searcher: metriclog.Searcher{Dir: c.String("dir"), App: c.String("app")}, pids: c.IntSlice("pid"),
-		following: c.Bool("follow"), sum: c.Bool("summary"), stderr: c.App.ErrWriter,
+		following: c.Bool("follow"), sum: c.Bool("summary"), step: c.Duration("step"), top: c.Int("top"), tail: c.Int("n"),
+		asked: asked{resources: c.StringSlice("resource"), where: c.StringSlice("where")}, stderr: c.App.ErrWriter,
 	}
+	s.peaks = c.IsSet("step") || c.IsSet("top")
 	errs := []error{noArguments(c)}
 	wrong := func(flag string, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+			errs = append(errs, fmt.Errorf("%s: %w", dashed(flag), err))
 		}
 	}
 	var err error
@@ -101,6 +122,11 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	errs = append(errs, s.parseRange(c, now))
 	s.query.Match, err = parsePatterns(c.StringSlice("resource"))
 	errs = append(errs, err)
+	s.query.Match = s.asked.match(s.query.Match)
+	s.where, err = parseWhere(s.asked.where)
+	errs = append(errs, err)
+	s.by, err = parseColumn(c.String("by"), true)
+	wrong("by", err)
 	format := c.String("format")
 	s.print = printers[format]
 	if s.print == nil && format != openMetrics {
@@ -111,48 +137,59 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	if s.sum && c.IsSet("format") && format != "table" {
 		wrong("summary", errors.New("is a table; leave --format out"))
 	}
-	for flag, with := range map[string]bool{"summary": s.sum, "format openmetrics": format == openMetrics, "remote-write": c.IsSet("remote-write"), "to": c.IsSet("to")} {
-		if s.following && with {
-			wrong("follow", fmt.Errorf("not with --%s, as it does not end", flag))
+	if c.IsSet("step") {
+		wrong("step", checkStep(s.step))
+	}
+	for flag, n := range map[string]int{"top": s.top, "n": s.tail} {
+		if c.IsSet(flag) && n < 1 {
+			wrong(flag, fmt.Errorf("%d is not at least 1", n))
 		}
 	}
-	if s.sum && c.IsSet("remote-write") {
-		wrong("summary", errors.New("not with --remote-write"))
+	if c.IsSet("by") && !s.peaks {
+		wrong("by", errors.New("needs --top or --step"))
+	}
+	given := func(flag string) bool {
+		return c.IsSet(flag) && (c.Bool(flag) || flag != "follow" && flag != "summary")
+	}
+	fills := "format openmetrics"
+	if c.IsSet("remote-write") {
+		fills = "remote-write"
+	}
+	for _, x := range []struct{ flag, other, why string }{
+		{"follow", "to", ", as it does not end"},
+		{"follow", "summary", ", as it does not end"},
+		{"follow", "step", ", as it does not end"},
+		{"follow", "top", ", as it does not end"},
+		{"follow", "n", ", as it does not end"},
+		{"follow", fills, ", as it does not end"},
+		{"summary", "step", ""},
+		{"summary", "top", ""},
+		{"summary", "n", ""},
+		{"summary", fills, ""},
+		{"where", fills, ", which needs all rows"},
+		{"step", fills, ", which needs single seconds"},
+		{"top", fills, ", which needs single seconds"},
+		{"n", fills, ", which needs all rows"},
+		{"step", "format " + sentinelFormat, ", whose lines are those of the log"},
+		{"top", "format " + sentinelFormat, ", whose lines are those of the log"},
+	} {
+		name, value, _ := strings.Cut(x.other, " ")
+		if given(x.flag) && given(name) && (value == "" || value == format) {
+			wrong(x.flag, fmt.Errorf("not with %s%s", dashed(x.other), x.why))
+		}
+	}
+	if c.IsSet("n") && c.IsSet("top") && !c.IsSet("step") {
+		wrong("n", errors.New("not with --top, which says how many"))
 	}
 	return s, errors.Join(errs...)
 }
 
-// parseRange reads from when to when. Of a time that clocks show twice, the first is the beginning and the last the end.
-func (s *search) parseRange(c *cli.Context, now time.Time) error {
-	var errs []error
-	to, err := parseTime(timeFlag(c, "to", "now"), now, s.zone)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("--to: %w", err))
+// dashed is a flag as it is given.
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
 	}
-	begin := ends{first: to.last.Add(-defaultRange)}
-	if s.following {
-		begin.first = now.Truncate(time.Second)
-	}
-	if c.IsSet("from") {
-		if begin, err = parseTime(c.String("from"), now, s.zone); err != nil {
-			errs = append(errs, fmt.Errorf("--from: %w", err))
-		}
-	}
-	if len(errs) == 0 && begin.first.After(to.last) {
-		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", begin.first.In(s.zone).Format(timeLayout), to.last.In(s.zone).Format(timeLayout)))
-	}
-	s.query.From, s.query.To, s.query.PIDs = begin.first, to.last, s.pids
-	if s.following {
-		s.query.To = time.Time{}
-	}
-	return errors.Join(errs...)
-}
-
-func timeFlag(c *cli.Context, flag, otherwise string) string {
-	if c.IsSet(flag) {
-		return c.String(flag)
-	}
-	return otherwise
+	return "--" + flag
 }
 
 // checkLogs looks whether there is something to search.
@@ -232,35 +269,38 @@ func (s *search) answer(ctx context.Context, stdout io.Writer) error {
 	case s.fill != nil:
 		return s.fillGap(ctx, stdout)
 	case s.following:
-		return s.follow(ctx, s.print(stdout, s.zone, s.several))
+		return s.follow(ctx, s.print(stdout, s.shown))
 	}
-	sums := &summary{zone: s.zone}
-	p := s.print(stdout, s.zone, s.several)
+	p := s.printer(stdout)
 	rows, err := s.Search(s.query)
 	if err != nil {
 		return err
 	}
-	n := 0
-	err = s.pass(ctx, rows, func(row *metriclog.Row) error {
-		n++
-		if s.sum {
-			sums.add(row)
-			return nil
-		}
-		return p.print(row)
-	})
+	found, err := s.pass(ctx, rows, p.print)
 	s.sayMalformed(rows.Malformed())
 	if err := errors.Join(err, rows.Err()); err != nil {
 		_ = p.flush() // what there is; the error is another one
 		return err
 	}
-	if n == 0 {
-		s.sayEmpty()
-	}
-	if s.sum {
-		return sums.write(stdout)
+	if found.printed == 0 {
+		s.sayEmpty(found.all)
 	}
 	return p.flush()
+}
+
+// printer is what the rows go through.
+func (s *search) printer(stdout io.Writer) printer {
+	if s.sum {
+		return &summaryPrinter{summary{zone: s.zone}, stdout}
+	}
+	p := s.print(stdout, s.shown)
+	if s.tail > 0 {
+		p = &lastRows{printer: p, most: s.tail}
+	}
+	if s.peaks {
+		p = &steps{printer: p, zone: s.zone, step: s.step, top: s.top, by: s.by, begin: s.query.From, totals: totals{by: s.by}}
+	}
+	return p
 }
 
 // sayMalformed prints how many lines were left out.
@@ -268,29 +308,4 @@ func (s *search) sayMalformed(n int64) {
 	if n > 0 {
 		fmt.Fprintf(s.stderr, "windowstat: lines that were left out, because they are malformed or out of place: %d\n", n)
 	}
-}
-
-// sayEmpty prints that there was nothing, and when there is something.
-func (s *search) sayEmpty() {
-	what := "no rows"
-	if s.query.Match != nil {
-		what = "no rows of these resources"
-	}
-	show := func(t time.Time) string { return t.In(s.zone).Format(timeLayout) }
-	fmt.Fprintf(s.stderr, "windowstat: %s from %s to %s", what, show(s.query.From), show(s.query.To))
-	for _, q := range []struct {
-		says string
-		from time.Time
-	}{{"the log begins at", time.Time{}}, {"the next row is of", s.query.To.Add(time.Second)}} {
-		rows, err := s.Search(metriclog.Query{From: q.from})
-		if err != nil {
-			continue
-		}
-		for row := range rows.All() {
-			fmt.Fprintf(s.stderr, "; %s %s", q.says, show(row.Start))
-			break
-		}
-		_ = rows.Close()
-	}
-	fmt.Fprintln(s.stderr)
 }

@@ -59,8 +59,11 @@ func TestLog(t *testing.T) {
 		{"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0, "cart\\x7c\\\\1,__total_inbound_traffic__", ""},
 		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""}, // from a quarter of an hour before
 		{"--app=shop", 0, "", "no rows from "},
-		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log begins at 2026-01-02 03:04:05+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
-		{"--app=shop  --resource=nothing" + day, 0, "", "no rows of these resources"},
+		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
+		{"--app=shop  --resource=ch*t  --where=block>0  --where=pass>100" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'ch*t' --where 'block>0' --where 'pass>100'; without --where there are 2; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
+		{"--app=shop  --resource=CHECKOUTS" + day, 0, "", "--resource 'CHECKOUTS'; this time has 3 resources, the nearest are checkout, "},
+		{"--app=till-v2  --from=2026-01-03  --to=+1h", 0, "", "no rows from 2026-01-03 00:00:00+00:00 to 2026-01-03 01:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:05+00:00\n"},
+		{"--app=shop  --resource=nothing" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this time has 3 resources, the nearest are "},
 	} {
 		status, stdout, stderr := loggedRun(t, "--dir="+dir+"  "+tc.args)
 		var names []string
@@ -107,6 +110,25 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--follow: not with --to", "--follow: not with --summary"}},
 		{"--dir=" + dir + "  --follow  --format=openmetrics", []string{"--follow: not with --format openmetrics"}},
 		{"--dir=" + dir + "  --summary  --format=json", []string{"--summary: is a table"}},
+		{
+			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=0  -n=-1  --by=rt_avg  --where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  --format=sentinel",
+			[]string{
+				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s is not whole seconds, from 1s to 24h", "--top: 0 is not", "-n: -1 is not",
+				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`, `--where: "block" is not a column, one of > >= < <= = !=`,
+				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, in_flight_max, rt_avg`,
+				`--where: "block>1.5": block is a whole number, not "1.5"`, `--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`, `--where: "pass==1": pass is a whole number, not "=1"`,
+				"--step: not with --format sentinel", "--top: not with --format sentinel",
+			},
+		},
+		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is counted from --from`}},
+		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is counted from --from, and only in --to`}},
+		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step"}},
+		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
+		{"--dir=" + dir + "  --top=3  -n=2", []string{"-n: not with --top"}},
+		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--follow: not with --step", "--follow: not with --top", "--follow: not with -n"}},
+		{"--dir=" + dir + "  --summary  --step=1m  --top=1  -n=3", []string{"--summary: not with --step", "--summary: not with --top", "--summary: not with -n"}},
+		{"--dir=" + dir + "  --where=block>0  --step=1m  --top=1  -n=3  --format=openmetrics", []string{"--where: not with --format openmetrics", "--step: not with --format openmetrics", "--top: not with --format openmetrics", "-n: not with --format openmetrics"}},
+		{"--dir=" + dir + "  --where=block>0  --remote-write=http://x", []string{"--where: not with --remote-write"}},
 		{
 			"--dir=" + dir + "  --format=openmetrics  --label=job  --label=resource=x  --namespace=1",
 			[]string{`--label: "job" is not NAME=VALUE`, "there is no label instance", `label "resource"`, "--namespace:", "--from: needed", "--app: needed to fill a gap, as there are logs of shop, till-v2"},

@@ -24,7 +24,7 @@ func main() {
 }
 
 func commands() []*cli.Command {
-	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand()}
+	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand(), versionCommand()}
 }
 
 // run is main with everything given; it returns the exit status: 0, 1 if the command failed, 2 if its arguments are
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Commands:                  commands(),
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
-		HideVersion:               true,
+		Version:                   version(),
 		EnableBashCompletion:      true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the status is decided below
 		OnUsageError:              usageError,

@@ -8,7 +8,7 @@ import (
 )
 
 // patternHelp is what a pattern may look like.
-const patternHelp = "NAME, the beginning of names and *, or ~ and a regular expression for the whole name"
+const patternHelp = "NAME, in which * stands for any characters, / too, or ~ and a regular expression for the whole name"
 
 // parsePatterns makes one function of the patterns of --resource, any of which a name may match; nil if there are none. The error names
 // all that are wrong.
@@ -45,8 +45,18 @@ func parsePattern(p string) (func(string) bool, error) {
 		}
 		return regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString, nil
 	}
-	if begin, ok := strings.CutSuffix(p, "*"); ok {
-		return func(name string) bool { return strings.HasPrefix(name, begin) }, nil
+	parts := strings.Split(p, "*")
+	if len(parts) == 1 {
+		return func(name string) bool { return name == p }, nil
 	}
-	return func(name string) bool { return name == p }, nil
+	begin, middle, end := parts[0], parts[1:len(parts)-1], parts[len(parts)-1]
+	return func(name string) bool {
+		rest, ok := strings.CutPrefix(name, begin)
+		for _, part := range middle { // the first place is as good as any
+			if ok {
+				_, rest, ok = strings.Cut(rest, part)
+			}
+		}
+		return ok && strings.HasSuffix(rest, end)
+	}, nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,13 @@ func TestPatterns(t *testing.T) {
 	}{
 		{[]string{"GET /api"}, "GET /api"},
 		{[]string{"GET /api*"}, "GET /api,GET /api/users"},
+		{[]string{"GET*user*"}, "GET /api/users"},
+		{[]string{"*/a*i"}, "GET /api,get /api"},
+		{[]string{"*api/*s"}, "GET /api/users"},
+		{[]string{"*/"}, "/a/"},
+		{[]string{"/a*a/"}, ""}, // nothing stands for two
+		{[]string{"a*x*b", "*\n*"}, "axb,new\nline"},
+		{[]string{"**a**p**i**"}, "GET /api,GET /api/users,get /api"},
 		{[]string{"*"}, strings.Join(names, ",")},
 		{[]string{"~a.b"}, "a.b,axb"},
 		{[]string{"a.b"}, "a.b"},
@@ -42,5 +51,35 @@ func TestPatterns(t *testing.T) {
 	}
 	if _, err := parsePatterns([]string{"", "~(", "ok", "~a)(b"}); err == nil || strings.Count(err.Error(), "--resource: ") != 3 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A pattern with * is a regular expression in which that is .*, on random names.
+func TestPatternsBesideRegexp(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func(letters string, most int) string {
+		b := make([]byte, r.IntN(most+1))
+		for i := range b {
+			b[i] = letters[r.IntN(len(letters))]
+		}
+		return string(b)
+	}
+	matched := 0
+	for range 20_000 {
+		pattern, name := "a"+text("ab*", 6), "a"+text("ab", 8)
+		match, err := parsePattern(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := regexp.MustCompile("^" + strings.ReplaceAll(pattern, "*", ".*") + "$").MatchString(name)
+		if match(name) != want {
+			t.Fatalf("%s matches %s: %v", pattern, name, !want)
+		}
+		if want {
+			matched++
+		}
+	}
+	if matched < 1000 {
+		t.Errorf("only %d matched", matched)
 	}
 }

@@ -13,21 +13,37 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
+// row is what is printed: a row of the log, or the sums of several.
+type row struct {
+	*metriclog.Row
+	line   []byte // as in the log; nil for sums
+	peak   int64  // of sums: the most in a second, and the first one with as much, the zero Time if there was nothing
+	peakAt time.Time
+}
+
 // printer writes rows. What it holds back comes with flush.
 type printer interface {
-	print(*metriclog.Row) error
+	print(*row) error
 	flush() error
 }
 
-// printers are the formats of rows. Whoever looks at a table knows where it is from if there is one log.
-var printers = map[string]func(w io.Writer, zone *time.Location, several bool) printer{
-	"table": newTable,
-	"json":  func(w io.Writer, zone *time.Location, _ bool) printer { return newJSON(w, zone) },
-	"csv":   func(w io.Writer, zone *time.Location, _ bool) printer { return newCSV(w, zone) },
-	"sentinel": func(w io.Writer, zone *time.Location, _ bool) printer {
-		return &sentinelLines{bufio.NewWriter(w), zone, nil}
-	},
+// shown is what printers show besides the columns.
+type shown struct {
+	zone    *time.Location
+	several bool // logs; whoever looks at a table knows where it is from if there is one
+	peaks   bool
 }
+
+// printers are the formats of rows.
+var printers = map[string]func(io.Writer, shown) printer{
+	"table":        newTable,
+	"json":         newJSON,
+	"csv":          newCSV,
+	sentinelFormat: func(w io.Writer, _ shown) printer { return &sentinelLines{bufio.NewWriter(w)} },
+}
+
+// sentinelFormat has no sums.
+const sentinelFormat = "sentinel"
 
 // stamp shows times. Rows of one second come together, and it makes their time once.
 type stamp struct {
@@ -44,17 +60,12 @@ func (s *stamp) of(at time.Time) string {
 	return s.text
 }
 
-// sentinelLines are lines as they stand in a log.
-type sentinelLines struct {
-	*bufio.Writer
-	zone *time.Location
-	line []byte
-}
+// sentinelLines are lines as they stand in a log, byte for byte.
+type sentinelLines struct{ *bufio.Writer }
 
-func (p *sentinelLines) print(r *metriclog.Row) error {
-	p.line = r.AppendLine(p.line[:0], p.zone)
-	_, err := p.Write(p.line)
-	return err
+func (p *sentinelLines) print(r *row) error {
+	_, _ = p.Write(r.line) // WriteByte has the error, too
+	return p.WriteByte('\n')
 }
 
 func (p *sentinelLines) flush() error { return p.Flush() }
@@ -62,16 +73,17 @@ func (p *sentinelLines) flush() error { return p.Flush() }
 // jsonLines are lines of JSON. Counts have the names of the metrics of single seconds.
 type jsonLines struct {
 	*bufio.Writer
+	shown
 	stamp stamp
 	names names
 	line  []byte
 }
 
-func newJSON(w io.Writer, zone *time.Location) *jsonLines {
-	return &jsonLines{bufio.NewWriter(w), stamp{layout: time.RFC3339, zone: zone}, names{shown: quoted}, nil}
+func newJSON(w io.Writer, s shown) printer {
+	return &jsonLines{bufio.NewWriter(w), s, stamp{layout: time.RFC3339, zone: s.zone}, names{shown: quoted}, nil}
 }
 
-func (p *jsonLines) print(r *metriclog.Row) error {
+func (p *jsonLines) print(r *row) error {
 	b := strconv.AppendInt(append(p.line[:0], `{"ts":`...), r.Start.UnixMilli(), 10)
 	b = append(append(append(b, `,"time":"`...), p.stamp.of(r.Start)...), `","app":`...)
 	b = append(b, p.names.of(r.App)...)
@@ -79,20 +91,16 @@ func (p *jsonLines) print(r *metriclog.Row) error {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(r.PID), 10)
 	}
 	b = append(append(b, `,"resource":`...), p.names.of(r.Resource)...)
-	for _, x := range [...]struct {
-		name  string
-		value int64
-	}{
-		{`,"pass":`, r.Pass},
-		{`,"block":`, r.Block},
-		{`,"complete":`, r.Success},
-		{`,"exception":`, r.Exception},
-		{`,"occupied_pass":`, r.OccupiedPass},
-		{`,"in_flight_max":`, r.Concurrency},
-	} {
-		b = strconv.AppendInt(append(b, x.name...), x.value, 10)
+	for i := range columns {
+		c := &columns[i]
+		b = c.append(append(append(append(b, `,"`...), c.key...), `":`...), r.Row)
 	}
-	b = strconv.AppendFloat(append(b, `,"rt_avg_seconds":`...), r.RT.Seconds(), 'f', -1, 64)
+	if p.peaks {
+		b = strconv.AppendInt(append(b, `,"peak":`...), r.peak, 10)
+		if !r.peakAt.IsZero() {
+			b = append(r.peakAt.In(p.zone).AppendFormat(append(b, `,"peak_time":"`...), time.RFC3339), '"')
+		}
+	}
 	p.line = append(b, "}\n"...)
 	_, err := p.Write(p.line)
 	return err
@@ -141,30 +149,45 @@ func (n *names) of(name string) string {
 // Names are shown as [visible] does.
 type csvRows struct {
 	*csv.Writer
+	shown
 	stamp  stamp
 	names  names
 	fields []string
+	number []byte
 }
 
-var csvHeader = []string{
-	"time", "app", "pid", "resource", "pass", "block", "complete", "exception", "occupied_pass", "in_flight_max", "rt_avg_seconds",
-}
-
-func newCSV(w io.Writer, zone *time.Location) *csvRows {
-	p := &csvRows{csv.NewWriter(w), stamp{layout: time.RFC3339, zone: zone}, names{shown: noFormula}, nil}
-	_ = p.Write(csvHeader) // flush has the error
+func newCSV(w io.Writer, s shown) printer {
+	p := &csvRows{csv.NewWriter(w), s, stamp{layout: time.RFC3339, zone: s.zone}, names{shown: noFormula}, nil, nil}
+	_ = p.Write(csvHeader(s.peaks)) // flush has the error
 	return p
 }
 
-func (p *csvRows) print(r *metriclog.Row) error {
+func csvHeader(peaks bool) []string {
+	header := []string{"time", "app", "pid", "resource"}
+	for _, c := range columns {
+		header = append(header, c.key)
+	}
+	if peaks {
+		header = append(header, "peak", "peak_time")
+	}
+	return header
+}
+
+func (p *csvRows) print(r *row) error {
 	p.fields = append(p.fields[:0], p.stamp.of(r.Start), p.names.of(r.App), "", p.names.of(r.Resource))
 	if r.PID != 0 {
 		p.fields[2] = strconv.Itoa(r.PID)
 	}
-	for _, v := range [...]int64{r.Pass, r.Block, r.Success, r.Exception, r.OccupiedPass, r.Concurrency} {
-		p.fields = append(p.fields, strconv.FormatInt(v, 10))
+	for i := range columns {
+		p.number = columns[i].append(p.number[:0], r.Row)
+		p.fields = append(p.fields, string(p.number))
 	}
-	p.fields = append(p.fields, strconv.FormatFloat(r.RT.Seconds(), 'f', -1, 64))
+	if p.peaks {
+		p.fields = append(p.fields, strconv.FormatInt(r.peak, 10), "")
+		if !r.peakAt.IsZero() {
+			p.fields[len(p.fields)-1] = r.peakAt.In(p.zone).Format(time.RFC3339)
+		}
+	}
 	return p.Write(p.fields)
 }
 

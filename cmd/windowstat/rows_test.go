@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"strings"
@@ -31,9 +32,10 @@ func hostileRows() (rows []metriclog.Row) {
 func printed(t *testing.T, format string, several bool, rows []metriclog.Row) string {
 	t.Helper()
 	var b strings.Builder
-	p := printers[format](&b, time.FixedZone("here", 3600), several)
+	p := printers[format](&b, shown{zone: time.FixedZone("here", 3600), several: several})
 	for i := range rows {
-		if err := p.print(&rows[i]); err != nil {
+		r := row{Row: &rows[i], line: bytes.TrimSuffix(rows[i].AppendLine(nil, time.UTC), []byte("\n"))}
+		if err := p.print(&r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,8 +63,8 @@ func TestFormats(t *testing.T) {
 2026-01-03T00:59:59+01:00,shop,,GET /,10,2,9,1,3,4,0.007
 2026-01-03T01:00:00+01:00,till,12,"a ""b""",1234567,0,0,0,0,0,0
 `,
-		"sentinel": `1767398399000|2026-01-03 00:59:59|GET /|10|2|9|1|7|3|4|0
-1767398400000|2026-01-03 01:00:00|a "b"|1234567|0|0|0|0|0|0|0
+		"sentinel": `1767398399000|2026-01-02 23:59:59|GET /|10|2|9|1|7|3|4|0
+1767398400000|2026-01-03 00:00:00|a "b"|1234567|0|0|0|0|0|0|0
 `,
 	} {
 		if got := printed(t, format, true, rows); got != want {
@@ -116,7 +118,7 @@ func TestHostileNames(t *testing.T) {
 				continue
 			case "csv":
 				fields, err := csv.NewReader(strings.NewReader(line)).Read()
-				if err != nil || len(fields) != len(csvHeader) {
+				if err != nil || len(fields) != len(csvHeader(false)) {
 					t.Fatalf("%s: %v", line, err)
 				}
 				name = fields[3]
@@ -141,5 +143,38 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%q and %q look the same", name, other)
 		}
 		seen[visible(name)] = name
+	}
+}
+
+// Sums have the most of a second besides, and when that was.
+func TestFormatsOfSums(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
+	rows := []row{
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond}, peak: 9, peakAt: at.Add(30 * time.Second)},
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}},
+	}
+	for format, want := range map[string]string{
+		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms    peak  at                         resource
+2026-01-02 23:59:00+00:00      10       0         0          0         0          0       7       9  2026-01-02 23:59:30+00:00  a
+2026-01-02 23:59:00+00:00       0       0         0          0         0          0       0       0  -                          b
+`,
+		"json": `{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"a","pass":10,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0.0075,"peak":9,"peak_time":"2026-01-02T23:59:30Z"}
+{"ts":1767398340000,"time":"2026-01-02T23:59:00Z","app":"shop","resource":"b","pass":0,"block":0,"complete":0,"exception":0,"occupied_pass":0,"in_flight_max":0,"rt_avg_seconds":0,"peak":0}
+`,
+		"csv": `time,app,pid,resource,pass,block,complete,exception,occupied_pass,in_flight_max,rt_avg_seconds,peak,peak_time
+2026-01-02T23:59:00Z,shop,,a,10,0,0,0,0,0,0.0075,9,2026-01-02T23:59:30Z
+2026-01-02T23:59:00Z,shop,,b,0,0,0,0,0,0,0,0,
+`,
+	} {
+		var b strings.Builder
+		p := printers[format](&b, shown{zone: time.UTC, peaks: true})
+		for i := range rows {
+			if err := p.print(&rows[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.flush(); err != nil || b.String() != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", format, err, b.String(), want)
+		}
 	}
 }

@@ -1,79 +1,33 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// summary adds rows up, by application and resource; the processes of an application count together. Its memory is that
-// of the names. The zero value is ready, but for zone.
+// summary adds rows up to a table. The zero value is ready, but for zone.
 type summary struct {
 	zone        *time.Location // of what is written; UTC if nil
-	of          map[summaryKey]*sums
-	first, last time.Time // seconds
-	apps        map[string]bool
+	first, last time.Time      // seconds
+	totals
 }
-
-type summaryKey struct{ app, resource string }
-
-// sums are what one resource did.
-type sums struct {
-	summaryKey
-	pass, block, complete, exception int64
-
-	now     time.Time // the second of the last row
-	passing int64     // what passed in it so far
-	peak    int64
-	peakAt  time.Time
-	worst   time.Duration // highest average response time of a second
-	worstAt time.Time
-}
-
-// maxSummed bounds the resources that are kept apart. What comes later counts as [collector.Other].
-const maxSummed = 100_000
 
 // add adds a row. Rows must ascend by second.
 func (s *summary) add(r *metriclog.Row) {
-	if s.of == nil {
-		s.of, s.apps, s.first = map[summaryKey]*sums{}, map[string]bool{}, r.Start
+	if s.first.IsZero() {
+		s.first, s.by = r.Start, &columns[0] // pass
 	}
 	s.last = r.Start
-	key := summaryKey{r.App, r.Resource}
-	x := s.of[key]
-	if x == nil {
-		if len(s.of) >= maxSummed && r.Resource != collector.InboundTotal {
-			key.resource = collector.Other
-			x = s.of[key]
-		}
-		if x == nil {
-			x = &sums{summaryKey: key}
-			s.of[key], s.apps[r.App] = x, true
-		}
-	}
-	x.pass += r.Pass
-	x.block += r.Block
-	x.complete += r.Success
-	x.exception += r.Exception
-	if !r.Start.Equal(x.now) {
-		x.now, x.passing = r.Start, 0
-	}
-	if x.passing += r.Pass; x.passing > x.peak {
-		x.peak, x.peakAt = x.passing, r.Start
-	}
-	if r.RT > x.worst {
-		x.worst, x.worstAt = r.RT, r.Start
-	}
+	s.totals.add(r)
 }
 
-// write writes a table, the resource with the most calls first; all inbound traffic, which is no resource, comes last.
-// Averages are over all seconds from the first with a row to the last.
+// write writes the table, the resource with the most calls first; all inbound traffic comes last. Averages are over all seconds
+// from the first with a row to the last.
 func (s *summary) write(w io.Writer) error {
 	if len(s.of) == 0 {
 		return nil
@@ -82,19 +36,6 @@ func (s *summary) write(w io.Writer) error {
 	if zone == nil {
 		zone = time.UTC
 	}
-	var all []*sums
-	for _, x := range s.of {
-		all = append(all, x)
-	}
-	inbound := func(x *sums) int {
-		if x.resource == collector.InboundTotal {
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(all, func(a, b *sums) int {
-		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(b.pass+b.block, a.pass+a.block), cmp.Compare(a.app, b.app), cmp.Compare(a.resource, b.resource))
-	})
 	seconds := int64(s.last.Sub(s.first)/time.Second) + 1
 	layout := time.TimeOnly
 	if s.first.In(zone).Format("2006-01-02-07:00") != s.last.In(zone).Format("2006-01-02-07:00") {
@@ -111,14 +52,16 @@ func (s *summary) write(w io.Writer) error {
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
+	all := s.sorted(func(r *metriclog.Row) int64 { return r.Pass + r.Block })
+	several := slices.ContainsFunc(all, func(x *sums) bool { return x.App != all[0].App })
 	for _, x := range all {
-		name := visible(x.resource)
-		if len(s.apps) > 1 {
-			name = visible(x.app) + ": " + name
+		name := visible(x.Resource)
+		if several {
+			name = visible(x.App) + ": " + name
 		}
 		fmt.Fprintf(out, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.pass, rate(float64(x.pass)/float64(seconds)), x.peak, at(x.peakAt), x.block, share(x.block, x.pass+x.block),
-			x.complete, x.exception, share(x.exception, x.complete), x.worstRT(), at(x.worstAt), name)
+			x.Pass, rate(float64(x.Pass)/float64(seconds)), x.peak, at(x.peakAt), x.Block, share(x.Block, x.Pass+x.Block),
+			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), at(x.worstAt), name)
 	}
 	return out.Flush()
 }
@@ -149,3 +92,16 @@ func share(part, whole int64) string {
 	}
 	return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(whole))
 }
+
+// summaryPrinter prints a summary in the place of rows.
+type summaryPrinter struct {
+	summary
+	out io.Writer
+}
+
+func (p *summaryPrinter) print(r *row) error {
+	p.add(r.Row)
+	return nil
+}
+
+func (p *summaryPrinter) flush() error { return p.write(p.out) }

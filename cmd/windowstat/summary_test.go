@@ -63,7 +63,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	if n := len(s.of); n != maxSummed+2 {
 		t.Errorf("%d names", n)
 	}
-	if x := s.of[summaryKey{"", collector.Other}]; x == nil || x.pass != 1000 {
+	if x := s.of[sumKey{"", collector.Other}]; x == nil || x.Pass != 1000 {
 		t.Errorf("%+v", x)
 	}
 	if err := new(summary).write(nil); err != nil {

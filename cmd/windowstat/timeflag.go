@@ -10,39 +10,51 @@ import (
 )
 
 // timeHelp is what a time may look like.
-const timeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, or Unix seconds or milliseconds"
+const timeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, " +
+	"Unix seconds or milliseconds, or in --to +5m, which is counted from --from"
 
-// ends are the times that a text can mean: two where a clock was set back and shows a time twice.
+// ends are the first and the last second that a text can mean: those of a day, and where a clock was set back and shows a time twice.
 type ends struct{ first, last time.Time }
 
 var (
-	ago      = regexp.MustCompile(`^-(?:([0-9]{1,6})d)?((?:[0-9].*)?)$`)
+	distance = regexp.MustCompile(`^([-+])(?:([0-9]{1,6})d)?((?:[0-9].*)?)$`)
 	unixTime = regexp.MustCompile(`^[0-9]{9,15}$`)
 )
 
 // Layouts of times: with an offset, in the zone, and in the zone today.
 var (
 	offsetLayouts = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"}
-	zoneLayouts   = []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+	zoneLayouts   = []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04"}
 	todayLayouts  = []string{time.TimeOnly, "15:04"}
 )
 
-// parseTime reads a time, see [timeHelp], to the second.
-func parseTime(s string, now time.Time, zone *time.Location) (ends, error) {
+// parseTime reads a time, see [timeHelp], to the second. What begins with + is counted from a time, if that is not zero.
+func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error) {
 	at := func(t time.Time) (ends, error) {
 		t = t.Truncate(time.Second)
 		return ends{t, t}, nil
 	}
-	if s == "now" {
+	y, month, d := now.In(zone).Date()
+	switch s {
+	case "now":
 		return at(now)
+	case "today":
+		return dayOf(y, month, d, zone), nil
+	case "yesterday":
+		return dayOf(y, month, d-1, zone), nil
 	}
-	if m := ago.FindStringSubmatch(s); m != nil && s != "-" {
-		days, _ := strconv.Atoi(m[1]) // 0 if there are none
-		rest, err := time.ParseDuration("0s" + m[2])
-		if err != nil {
-			return ends{}, fmt.Errorf("%q is not a time ago, such as -90s, -15m or -1d12h", s)
+	if m := distance.FindStringSubmatch(s); m != nil && len(s) > 1 {
+		days, _ := strconv.Atoi(m[2]) // 0 if there are none
+		rest, err := time.ParseDuration("0s" + m[3])
+		switch {
+		case err != nil:
+			return ends{}, fmt.Errorf("%q is not a time away, such as -90s, -15m or -1d12h", s)
+		case m[1] == "-":
+			return at(addDays(now, -days, zone).Add(-rest))
+		case from.IsZero():
+			return ends{}, fmt.Errorf("%q is counted from --from, and only in --to", s)
 		}
-		return at(now.Add(-rest - time.Duration(days)*24*time.Hour))
+		return at(addDays(from, days, zone).Add(rest))
 	}
 	if unixTime.MatchString(s) {
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -62,10 +74,12 @@ func parseTime(s string, now time.Time, zone *time.Location) (ends, error) {
 			return inZone(wall, zone)
 		}
 	}
+	if day, err := time.Parse(time.DateOnly, s); err == nil {
+		return dayOf(day.Year(), day.Month(), day.Day(), zone), nil
+	}
 	for _, layout := range todayLayouts {
 		if wall, err := time.Parse(layout, s); err == nil {
-			y, m, d := now.In(zone).Date()
-			return inZone(time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
+			return inZone(time.Date(y, month, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
 		}
 	}
 	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, timeHelp)
@@ -90,6 +104,29 @@ func inZone(wall time.Time, zone *time.Location) (ends, error) {
 		first, last = last, first
 	}
 	return ends{first.Truncate(time.Second), last.Truncate(time.Second)}, nil
+}
+
+// addDays is the same time of another day on clocks in a zone.
+func addDays(t time.Time, days int, zone *time.Location) time.Time {
+	if days == 0 {
+		return t // AddDate may return the other time that clocks show alike
+	}
+	return t.In(zone).AddDate(0, 0, days)
+}
+
+// dayOf is a day in a zone, whatever clocks did in it.
+func dayOf(y int, m time.Month, d int, zone *time.Location) ends {
+	return ends{dayStart(y, m, d, zone), dayStart(y, m, d+1, zone).Add(-time.Second)}
+}
+
+// dayStart is the first second of a day in a zone: midnight, or where clocks are set forward over it.
+func dayStart(y int, m time.Month, d int, zone *time.Location) time.Time {
+	midnight := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	if e, err := inZone(midnight, zone); err == nil {
+		return e.first
+	}
+	_, offset := midnight.Add(-24 * time.Hour).In(zone).Zone()
+	return midnight.Add(-time.Duration(offset) * time.Second)
 }
 
 // parseZone reads the name of a time zone.

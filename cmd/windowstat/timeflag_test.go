@@ -22,7 +22,7 @@ func TestTimes(t *testing.T) {
 		{"-1d12h", "2026-10-19T10:30:15Z", ""},
 		{"03:04", "2026-10-21T01:04:00Z", ""},
 		{"03:04:05", "2026-10-21T01:04:05Z", ""},
-		{"2026-01-02", "2026-01-01T23:00:00Z", ""},
+		{"2026-01-02", "2026-01-01T23:00:00Z", "2026-01-02T22:59:59Z"},
 		{"2026-01-02 03:04", "2026-01-02T02:04:00Z", ""},
 		{"2026-01-02 03:04:05", "2026-01-02T02:04:05Z", ""},
 		{"2026-07-02T03:04:05", "2026-07-02T01:04:05Z", ""},
@@ -38,7 +38,7 @@ func TestTimes(t *testing.T) {
 		{"2026-03-29 01:59:59", "2026-03-29T00:59:59Z", ""},
 		{"2026-03-29 03:00", "2026-03-29T01:00:00Z", ""},
 	} {
-		got, err := parseTime(tc.text, now, berlin)
+		got, err := parseTime(tc.text, now, time.Time{}, berlin)
 		if err != nil {
 			t.Errorf("%s: %v", tc.text, err)
 			continue
@@ -53,11 +53,11 @@ func TestTimes(t *testing.T) {
 	for text, part := range map[string]string{
 		"2026-03-29 02:30":    "set forward over 2026-03-29 02:30:00",
 		"":                    "is no time",
-		"yesterday":           "is no time",
+		"tomorrow":            "is no time",
 		"-":                   "is no time",
-		"-15":                 "is not a time ago",
+		"-15":                 "is not a time away",
 		"-m":                  "is no time",
-		"+15m":                "is no time",
+		"+15m":                "is counted from --from",
 		"15m":                 "is no time",
 		"1767":                "is no time",
 		"24:00":               "is no time",
@@ -65,7 +65,7 @@ func TestTimes(t *testing.T) {
 		"2026-02-30 00:00:00": "is no time",
 		"17673230450000000":   "is no time",
 	} {
-		if got, err := parseTime(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
+		if got, err := parseTime(text, now, time.Time{}, berlin); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, part)
 		}
 	}
@@ -80,6 +80,84 @@ func TestZones(t *testing.T) {
 	for _, name := range []string{"", "Mars", "../etc/passwd", "+02:00"} {
 		if zone, err := parseZone(name); err == nil {
 			t.Errorf("%q: %v", name, zone)
+		}
+	}
+}
+
+// Days are those of clocks, whatever is done to them, and times away are counted in seconds.
+func TestTimesAroundChangesOfClocks(t *testing.T) {
+	for _, tc := range []struct {
+		zone, now, from, text, first, last string // now, from and what is wanted in UTC; from may be empty, and last, if it is first
+	}{
+		{"America/New_York", "2026-03-09 12:00", "", "today", "2026-03-09 04:00:00", "2026-03-10 03:59:59"},
+		{"America/New_York", "2026-03-09 12:00", "", "yesterday", "2026-03-08 05:00:00", "2026-03-09 03:59:59"}, // 23 hours
+		{"America/New_York", "2026-03-09 03:30", "", "today", "2026-03-08 05:00:00", "2026-03-09 03:59:59"},     // still the 8th
+		{"America/New_York", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"}, // 25 hours
+		{"America/New_York", "2026-03-01 12:00", "", "yesterday", "2026-02-28 05:00:00", "2026-03-01 04:59:59"},
+		{"America/New_York", "2026-11-02 12:00", "", "2026-11-01", "2026-11-01 04:00:00", "2026-11-02 04:59:59"},
+		{"America/New_York", "2026-03-09 12:00", "", "-1d", "2026-03-08 12:00:00", ""},
+		{"America/New_York", "2026-03-08 12:00", "", "-1d", "2026-03-07 13:00:00", ""},   // 08:00 on both
+		{"America/New_York", "2026-11-01 13:00", "", "-1d1h", "2026-10-31 11:00:00", ""}, // 08:00 is an hour before that
+		{"America/New_York", "2026-03-09 06:30", "", "-1d", "2026-03-08 06:30:00", ""},   // 02:30 was not on clocks: 01:30
+		{"Europe/Berlin", "2026-10-25 00:30", "", "-15m", "2026-10-25 00:15:00", ""},     // the first 02:30
+		{"Europe/Berlin", "2026-10-25 01:30", "", "-15m", "2026-10-25 01:15:00", ""},     // the second
+		{"Europe/Berlin", "2026-10-25 01:30", "", "-0d15m", "2026-10-25 01:15:00", ""},
+		{"Europe/Berlin", "2026-10-25 11:00", "", "-1d", "2026-10-24 10:00:00", ""},
+		{"Europe/Berlin", "2026-03-29 12:00", "", "today", "2026-03-28 23:00:00", "2026-03-29 21:59:59"},
+		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-25 00:58", "+5m", "2026-10-25 01:03:00", ""},
+		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+1d", "2026-10-25 11:00:00", ""},
+		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+24h", "2026-10-25 10:00:00", ""},
+		{"Europe/Berlin", "2026-10-25 12:00", "2026-10-24 10:00", "+1d30s", "2026-10-25 11:00:30", ""},
+		{"Africa/Cairo", "2026-04-25 12:00", "", "2026-04-24", "2026-04-23 22:00:00", "2026-04-24 20:59:59"},  // has no midnight
+		{"America/Havana", "2026-11-02 12:00", "", "yesterday", "2026-11-01 04:00:00", "2026-11-02 04:59:59"}, // has two
+		{"UTC", "2026-01-01 00:00", "", "yesterday", "2025-12-31 00:00:00", "2025-12-31 23:59:59"},
+	} {
+		zone, err := time.LoadLocation(tc.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(text string) time.Time {
+			u, _ := time.Parse("2006-01-02 15:04", text) // the zero Time if it is empty
+			return u
+		}
+		got, err := parseTime(tc.text, at(tc.now), at(tc.from), zone)
+		if tc.last == "" {
+			tc.last = tc.first
+		}
+		if first, last := got.first.UTC().Format(time.DateTime), got.last.UTC().Format(time.DateTime); err != nil || first != tc.first || last != tc.last {
+			t.Errorf("%s at %s in %s: %s to %s, want %s to %s: %v", tc.text, tc.now, tc.zone, first, last, tc.first, tc.last, err)
+		}
+	}
+}
+
+// Steps are counted from midnight on clocks, and none goes over the next one.
+func TestSteps(t *testing.T) {
+	for _, tc := range []struct {
+		zone, second string // in UTC
+		step         time.Duration
+		begin, end   string
+	}{
+		{"UTC", "2026-01-02 03:04:05", time.Minute, "2026-01-02 03:04:00", "2026-01-02 03:05:00"},
+		{"UTC", "2026-01-02 03:04:00", time.Second, "2026-01-02 03:04:00", "2026-01-02 03:04:01"},
+		{"UTC", "2026-01-02 23:59:59", 7 * time.Hour, "2026-01-02 21:00:00", "2026-01-03 00:00:00"},
+		{"Asia/Kolkata", "2026-01-02 03:04:05", time.Hour, "2026-01-02 02:30:00", "2026-01-02 03:30:00"},
+		{"Europe/Berlin", "2026-10-25 00:30:00", time.Hour, "2026-10-25 00:00:00", "2026-10-25 01:00:00"}, // the first 02:30
+		{"Europe/Berlin", "2026-10-25 01:30:00", time.Hour, "2026-10-25 01:00:00", "2026-10-25 02:00:00"}, // the second
+		{"Europe/Berlin", "2026-10-25 22:30:00", 24 * time.Hour, "2026-10-24 22:00:00", "2026-10-25 23:00:00"},
+		{"Europe/Berlin", "2026-03-29 21:30:00", 24 * time.Hour, "2026-03-28 23:00:00", "2026-03-29 22:00:00"},
+		{"Europe/Berlin", "2026-03-29 21:30:00", 12 * time.Hour, "2026-03-29 11:00:00", "2026-03-29 22:00:00"},
+	} {
+		zone, err := time.LoadLocation(tc.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := time.Parse(time.DateTime, tc.second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := stepOf(second, tc.step, zone)
+		if b, e := begin.UTC().Format(time.DateTime), end.UTC().Format(time.DateTime); b != tc.begin || e != tc.end {
+			t.Errorf("%s of %s in %s: %s to %s, want %s to %s", tc.step, tc.second, tc.zone, b, e, tc.begin, tc.end)
 		}
 	}
 }

@@ -22,7 +22,8 @@
 // A request is counted with the status that it was answered with: the first one that the handler wrote, informational ones
 // aside, 200 if it wrote none, 101 for a connection that it hijacked. A handler that panicked before it wrote any has no code:
 // net/http closes the connection, and the client gets nothing. One that panicked later has the status that it wrote, though of
-// a short answer that was not flushed net/http sends nothing either. A request that a limit refused is a block, not a
+// a short answer that was not flushed net/http sends nothing either. Behind middleware that recovers panics and answers with a
+// status there is [Recovered]. A request that a limit refused is a block, not a
 // completion, and has no code.
 //
 // A status of 500 or more is an exception, on both sides, unless [Exception] says otherwise, and so is a handler that panicked
@@ -35,47 +36,19 @@
 //
 // The response time is the handler's: it ends when the handler returns, for a hijacked connection, too.
 //
-// # Other routers
+// # Routers and frameworks
 //
-// chi, with a name function, on a router r made by chi.NewRouter:
+// A ServeMux below another one counts with its whole patterns, behind [StripPrefix] instead of http.StripPrefix, too:
 //
-//	httpstat.Handler(c, func(req *http.Request) string {
-//		path := req.URL.RawPath // chi routes by it where it is set
-//		if path == "" {
-//			path = req.URL.Path
-//		}
-//		rctx := chi.NewRouteContext()
-//		if !r.Match(rctx, req.Method, path) {
-//			return httpstat.Unmatched
-//		}
-//		return req.Method + " " + rctx.RoutePattern()
-//	}, r)
+//	mux.Handle("/api/", httpstat.StripPrefix("/api", users)) // GET /api/users/{id}
 //
-// gin and echo route before they run middleware, so a middleware of theirs knows the route. In gin:
-//
-//	engine.Use(func(g *gin.Context) {
-//		name := httpstat.Unmatched // whose methods are anybody's choice
-//		if g.FullPath() != "" {
-//			name = g.Request.Method + " " + g.FullPath()
-//		}
-//		ctx, e, err := c.Enter(g.Request.Context(), name, collector.Inbound(), collector.Entrance("http"))
-//		if err != nil {
-//			g.AbortWithStatus(http.StatusTooManyRequests)
-//			return
-//		}
-//		failed, code := collector.ErrPanicked, collector.Code{}
-//		defer func() { e.ExitCode(failed, code) }()
-//		g.Request = g.Request.WithContext(ctx)
-//		g.Next()
-//		failed, code = nil, collector.HTTPStatus(g.Writer.Status())
-//		if status := g.Writer.Status(); status >= 500 {
-//			failed = httpstat.StatusError(status)
-//		}
-//	})
-//
-// and in echo the same with ec.Path() and ec.Response().Status.
+// For gin, echo and chi there is a middleware with these options in the modules ginstat, echostat, echov5stat and chistat
+// beside this package. What they are made of is [Middleware], for routers that tell the route of a request when they call
+// a middleware.
 //
 // # Caveats
+//
+// A request that passes two of these handlers is counted twice, one below the other.
 //
 // The status is the one that the handler wrote. Middleware outside that answers in its place, as http.TimeoutHandler does, is
 // not seen; it goes inside.

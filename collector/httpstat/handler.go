@@ -19,13 +19,11 @@ type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
-// Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A nil Collector counts
-// nothing. It routes each request twice, because the pattern must be known before the handler runs.
+// Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A ServeMux below it has its own
+// patterns counted, in full if it is behind [StripPrefix]. A nil Collector counts nothing. It routes each request twice,
+// because the pattern must be known before the handler runs.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
-	return Handler(c, func(r *http.Request) string {
-		_, pattern := mux.Handler(r)
-		return pattern
-	}, mux, opts...)
+	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
 }
 
 // Route counts all requests to next for one resource. A nil Collector counts nothing.
@@ -41,47 +39,97 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 	if c == nil {
 		return next
 	}
-	s := apply(opts)
+	m := New(c, opts...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.skips(r) {
+		if m.skips(r) {
 			next.ServeHTTP(w, r)
-			return
+		} else {
+			m.serve(w, r, name(r), next)
 		}
-		resource := name(r)
-		if resource == "" {
-			resource = Unmatched
-		}
-		opts := []collector.Option{collector.Inbound(), collector.Entrance(s.entrance)}
-		if s.origin != nil {
-			opts = append(opts, collector.Origin(s.origin(r)))
-		}
-		trace := ""
-		if s.trace != nil {
-			trace = s.trace(r)
-		}
-		var learn func(status int)
-		if s.names != nil {
-			resource, opts, learn = s.names.decide(c, resource, r, opts)
-		}
-		// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
-		ctx, e, err := c.Enter(r.Context(), resource, opts...)
-		if err != nil {
-			s.refused.ServeHTTP(w, r)
-			return
-		}
-		inner := r.WithContext(ctx)
-		if status := s.serve(e, trace, next, w, inner); learn != nil {
-			learn(status)
-		}
-		r.Pattern = inner.Pattern // for middleware that reads the request afterwards
 	})
 }
 
-// serve calls the handler, and returns the status that the request is counted with; 0 if there is none.
-func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w http.ResponseWriter, r *http.Request) (status int) {
-	seen, wrapped := watch(w)
+// Middleware counts the requests that are told to it one by one: [Handler] for routers that know the route of a request only
+// when they call a middleware of their own, as those of frameworks do. It must be made with [New], and is safe for
+// concurrent use.
+type Middleware struct {
+	*settings
+	c      *collector.Collector
+	always []collector.Option // of every request
+}
+
+// New makes a Middleware. With a nil Collector it counts nothing.
+func New(c *collector.Collector, opts ...Option) *Middleware {
+	s := apply(opts)
+	return &Middleware{settings: s, c: c, always: []collector.Option{collector.Inbound(), collector.Entrance(s.entrance)}}
+}
+
+// Serve counts a request for a resource, [Unmatched] if empty, and has next handle it, once; or it answers it, and reports
+// false, because a limit refuses it. All else is as [Handler] has it.
+func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
+	if m.c == nil || m.skips(r) {
+		next.ServeHTTP(w, r)
+		return true
+	}
+	return m.serve(w, r, resource, next)
+}
+
+// Answerer is a handler for [Middleware.Serve] that knows itself how the request was answered, because its framework keeps
+// the status until it must go out. Answered is asked when ServeHTTP has returned or panicked; 0 is no answer yet.
+type Answerer interface {
+	http.Handler
+	Answered() (status int)
+}
+
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
+	if resource == "" {
+		resource = Unmatched
+	}
+	opts := m.always
+	if m.origin != nil || m.names != nil {
+		opts = append(make([]collector.Option, 0, 4), opts...)
+	}
+	if m.origin != nil {
+		opts = append(opts, collector.Origin(m.origin(r)))
+	}
+	trace := ""
+	if m.trace != nil {
+		trace = m.trace(r)
+	}
+	var learn func(status int)
+	if m.names != nil {
+		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
+	}
+	// All that tells of a request is asked before it enters: a function that panics or blocks has nothing in flight.
+	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
+	if err != nil {
+		m.refused.ServeHTTP(w, r)
+		return false
+	}
+	seen, wrapped := watch(ctx, w, r)
+	m.handle(e, trace, next, seen, wrapped)
+	if learn != nil {
+		learn(seen.status)
+	}
+	r.Pattern = seen.request.Pattern // for middleware that reads the request afterwards
+	return true
+}
+
+// handle calls the handler, and ends the call with the status that the request is counted with.
+func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler, seen *writer, wrapped http.ResponseWriter) {
 	err := collector.ErrPanicked // unless it returns
 	defer func() {
+		if err == collector.ErrPanicked {
+			seen.ask(next)
+		}
+		if seen.status == 0 && m.recovered != 0 {
+			if reason := recover(); reason != nil { // it is nil where the goroutine was ended
+				if reason != http.ErrAbortHandler {
+					seen.status = m.recovered
+				}
+				defer panic(reason)
+			}
+		}
 		var code collector.Code // none if it did not get as far
 		if seen.status != 0 {
 			code = collector.HTTPStatus(seen.status)
@@ -92,10 +140,10 @@ func (s *settings) serve(e *collector.Entry, trace string, next http.Handler, w 
 			e.ExitTrace(err, code, trace)
 		}
 	}()
-	next.ServeHTTP(wrapped, r)
+	next.ServeHTTP(wrapped, &seen.request)
+	seen.ask(next)
 	seen.implied()
-	err = s.failure(seen.status)
-	return seen.status
+	err = m.failure(seen.status)
 }
 
 // tooMany answers a request that was refused. The limit is for a second, so that is when to come again.

@@ -16,6 +16,7 @@ type settings struct {
 	entrance  string
 	refused   http.Handler
 	trace     func(*http.Request) string
+	recovered int // status of a panic; 0 is none
 	exception func(status int) bool
 	skip      []func(*http.Request) bool
 	names     *Names
@@ -92,6 +93,11 @@ func Refused(h http.Handler) Option {
 	}
 	return func(s *settings) { s.refused = h }
 }
+
+// Recovered is for middleware inside of another that recovers panics and answers them with a status, as those of frameworks do
+// with 500: requests whose handler panicked before it wrote a status are counted with this one, but for
+// http.ErrAbortHandler, which they let through. The panic goes on as a second one. 0 is as without the option: no code.
+func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
 // Trace tells the id of the trace that a request is part of, empty for none. It becomes an exemplar of the response time,
 // see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is [TraceParent].

@@ -9,18 +9,19 @@ import (
 // DefaultDepth is how many segments of a path a name keeps by default.
 const DefaultDepth = 4
 
-// PathName returns a name function for services whose routes are not known: the method and the path, without what
-// identifies a single thing. See [CollapsePath]. A method that HTTP does not define is OTHER.
+// PathName returns a name function for services whose routes are not known: the [Method] and the path, without
+// what identifies a single thing. See [CollapsePath].
 //
 // Such names are a guess: a path with words in place of identifiers makes a resource for each word, up to the
 // Collector's limit, and anybody can make up paths. With [Earn] only those do that the service answers with success.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
-		return method(r.Method) + " " + CollapsePath(r.URL.Path, depth)
+		return Method(r.Method) + " " + CollapsePath(r.URL.Path, depth)
 	}
 }
 
-func method(m string) string {
+// Method is a method that HTTP defines, and OTHER for all others, which anybody can make up.
+func Method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:

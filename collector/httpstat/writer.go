@@ -2,16 +2,19 @@ package httpstat
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
 )
 
 // writer passes everything on and remembers the status. It implements no optional interface itself: a handler that
-// asks for one must be told the truth, so the types below add those that the wrapped writer has.
+// asks for one must be told the truth, so the types below add those that the wrapped writer has. The request that goes
+// with the response is beside it, so that both are one allocation.
 type writer struct {
 	http.ResponseWriter
-	status int // of the response; 0 while no header was written
+	status  int // of the response; 0 while no header was written
+	request http.Request
 }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
@@ -37,18 +40,29 @@ func (w *writer) implied() {
 	}
 }
 
-type flusher struct{ *writer }
+// ask asks the handler for the status, if it knows better.
+func (w *writer) ask(next http.Handler) {
+	if x, ok := next.(Answerer); ok {
+		w.status = x.Answered()
+	}
+}
 
-func (w flusher) Flush() { _ = w.FlushError() }
+// The combinations that occur: other middleware's writers, net/http's of HTTP/1, and its of HTTP/2.
+type (
+	flusher  struct{ writer }
+	hijacker struct{ flusher }
+	http1    struct{ hijacker }
+	http2    struct{ flusher }
+)
 
-func (w flusher) FlushError() error {
+func (w *flusher) Flush() { _ = w.FlushError() }
+
+func (w *flusher) FlushError() error {
 	w.implied()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-type hijacker struct{ *writer }
-
-func (w hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err == nil && w.status == 0 {
 		w.status = http.StatusSwitchingProtocols // what is said on the connection is between its two ends
@@ -56,56 +70,38 @@ func (w hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-type readerFrom struct{ *writer }
-
-func (w readerFrom) ReadFrom(r io.Reader) (int64, error) {
+func (w *http1) ReadFrom(r io.Reader) (int64, error) {
 	w.implied()
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-type pusher struct{ *writer }
-
-func (w pusher) Push(target string, o *http.PushOptions) error {
+func (w *http2) Push(target string, o *http.PushOptions) error {
 	return w.ResponseWriter.(http.Pusher).Push(target, o)
 }
 
-// The combinations that occur: net/http's HTTP/1 writer, its HTTP/2 writer, and those of other middleware.
-type (
-	http1 struct {
-		*writer
-		flusher
-		hijacker
-		readerFrom
-	}
-	http2 struct {
-		*writer
-		flusher
-		pusher
-	}
-	hijackable struct {
-		*writer
-		flusher
-		hijacker
-	}
-)
-
-// watch wraps w. What the handler gets has the optional interfaces that w has.
-func watch(w http.ResponseWriter) (*writer, http.ResponseWriter) {
-	seen := &writer{ResponseWriter: w}
+// watch wraps w, and copies r with another context. What the handler gets has the optional interfaces that w has.
+func watch(ctx context.Context, w http.ResponseWriter, r *http.Request) (seen *writer, wrapped http.ResponseWriter) {
 	_, flush := w.(http.Flusher)
 	_, hijack := w.(http.Hijacker)
 	_, read := w.(io.ReaderFrom)
 	_, push := w.(http.Pusher)
 	switch {
 	case flush && hijack && read:
-		return seen, http1{seen, flusher{seen}, hijacker{seen}, readerFrom{seen}}
+		x := new(http1)
+		seen, wrapped = &x.writer, x
 	case flush && hijack:
-		return seen, hijackable{seen, flusher{seen}, hijacker{seen}}
+		x := new(hijacker)
+		seen, wrapped = &x.writer, x
 	case flush && push:
-		return seen, http2{seen, flusher{seen}, pusher{seen}}
+		x := new(http2)
+		seen, wrapped = &x.writer, x
 	case flush:
-		return seen, flusher{seen}
+		x := new(flusher)
+		seen, wrapped = &x.writer, x
 	default:
-		return seen, seen
+		seen = new(writer)
+		wrapped = seen
 	}
+	seen.ResponseWriter, seen.request = w, *r.WithContext(ctx)
+	return seen, wrapped
 }

@@ -142,7 +142,7 @@ func (s state) same(o state) bool {
 // warn logs the limits that match nothing.
 func (w *Watcher) warn() {
 	var names []string
-	resources := w.stats.Seal().Resources
+	resources := w.stats.Resources()
 limits:
 	for _, l := range w.stats.Limits() {
 		for _, r := range resources {

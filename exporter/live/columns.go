@@ -23,21 +23,28 @@ func columnsOf(wanted func(*node.Column) bool, untimed bool) *columns {
 			c.list, c.names = append(c.list, x), append(c.names, x.Name)
 		}
 	}
-	c.names = append(c.names, "rt_avg", "rt_p99")
+	c.names = append(c.names, rtAvg, rtP99)
 	return c
 }
+
+// The columns that are derived from response times.
+const (
+	rtAvg = "rt_avg"
+	rtP99 = "rt_p99"
+)
 
 // inFeed are the columns that each viewer gets of each resource in each second: the main counts, and what else the page
 // shows.
 func inFeed(c *node.Column) bool {
-	return c.Kind == node.Count && !c.Detail || c.Name == "in_flight_max"
+	return c.Kind == node.Count && !c.Detail || c.Kind == node.CallTime || c.Name == "in_flight_max"
 }
 
-// append appends the numbers of a second, each behind a comma. Times are in microseconds, and -1 where there is none.
+// append appends the numbers of a second, each behind a comma. Times are in microseconds, that of all calls in
+// flight together as well, and -1 where there is none.
 func (c *columns) append(b []byte, m *node.MetricNode, p99 time.Duration) []byte {
 	for i := range c.list {
 		x := &c.list[i]
-		if v := *x.At(m); x.Kind == node.Time {
+		if v := *x.At(m); x.Kind == node.Time || x.Kind == node.CallTime {
 			b = c.time(b, time.Duration(v), x.None == nil || !x.None(m))
 		} else {
 			b = strconv.AppendInt(append(b, ','), v, 10)

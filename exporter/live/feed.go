@@ -1,247 +1,147 @@
 package live
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/node"
 )
 
-// keptSeconds is how many seconds a new viewer gets.
-const keptSeconds = 180
-
-// feed encodes each second as an event, once for all viewers. Events have numbers in place of the long names of resources.
+// feed is what viewers are sent. All that is long is made once for all viewers who want the same, by the first of them, and
+// nothing is read under a lock that others need: who wants a part waits for who makes it.
 type feed struct {
 	stats   *collector.Collector
-	rows    int
+	rows    int // on a page of the table
 	columns *columns
 	process int64 // differs between processes
 
-	mu      sync.Mutex // guards what follows
-	epoch   int64      // of the numbering; begins with process
-	numbers map[string]int
-	names   []string // by number
-	events  []event  // ascending, at most keptSeconds
-	next    int64    // index of the second after the last one
-	inbound bool     // the total is of inbound traffic
-	all     piece    // the names, as they were when there were allOf
-	allOf   int
-}
-
-// event is an encoded second.
-type event struct {
-	unix   int64
-	second piece // [time,rows]
-	names  piece // those that were numbered in it
-	known  int   // names, from then on
+	mu        sync.Mutex // guards what follows; nothing is read under it
+	now       *moment
+	inbound   bool // the total is of inbound traffic, and not the sum of the rows
+	total     *series
+	resources map[string]*series // that somebody has open
 }
 
 func newFeed(c *collector.Collector, rows int) *feed {
-	start := time.Now().UnixMilli()
-	return &feed{
+	f := &feed{
 		stats: c, rows: rows, columns: columnsOf(inFeed, c.DurationsUnknown()),
-		process: start, epoch: start, numbers: map[string]int{}, names: []string{""},
+		process: time.Now().UnixMilli(), resources: map[string]*series{},
 	}
+	f.total = f.series(c.Tree().View(), backTotal)
+	return f
 }
 
-// maxNames limits the names. Beyond it, numbering restarts, and viewers reset.
-const maxNames = 100_000
-
-// update is what a viewer has not received yet. Its pieces are those of the feed, for all viewers.
-type update struct {
-	events  []event // ascending
-	names   pieces  // those numbered from first on
-	first   int
-	fresh   bool     // the viewer must reset
-	inbound bool     // the total is of inbound traffic, and not the sum of the rows
-	process int64    // differs between processes; for a viewer that is fresh
-	columns []string // names of columns, for a viewer that is fresh
-	now     position
+// series makes the series of a view, which reads so many seconds of what was before.
+func (f *feed) series(v collector.View, back int64) *series {
+	return &series{line: f.stats.Timeline(), columns: f.columns, view: v, back: back}
 }
 
-// position is the position of a viewer: its last second, and how many names it knows in which numbering.
-type position struct {
-	unix, epoch int64
-	known       int
-}
-
-// after returns the update since a position. A viewer that was away for long, or whose position is made up, gets all names again.
-func (f *feed) after(p position) update {
-	m := f.stats.Seal()
+// present returns the moment of the last sealed second, and the series of the total.
+func (f *feed) present() (m *moment, total *series, inbound bool) {
+	line := f.stats.Timeline()
+	open := line.At(line.Now()).Index
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.make(m)
-	if p.epoch != f.epoch || p.known < 0 || p.known > len(f.names) {
-		p = position{}
-	}
-	i, _ := slices.BinarySearchFunc(f.events, p.unix+1, func(e event, unix int64) int { return cmp.Compare(e.unix, unix) })
-	n := update{events: slices.Clone(f.events[i:]), fresh: p.known == 0, inbound: f.inbound}
-	if n.fresh { // another process may have other columns
-		n.process, n.columns = f.process, f.columns.names
-	}
-	switch {
-	case i > 0 && f.events[i-1].known == p.known:
-		n.first = p.known
-		for _, e := range n.events {
-			if len(e.names.plain) > 0 {
-				n.names = n.names.add(e.names, len(n.names) == 0)
+	if f.now == nil || f.now.open < open {
+		f.now = newMoment(open, f.now)
+		if v := f.stats.Inbound().Node(); !f.inbound && v.Used() {
+			f.inbound, f.total = true, f.series(f.stats.Inbound(), backTotal)
+		}
+		for name, s := range f.resources {
+			if s.used < open-mostCatchedUp {
+				delete(f.resources, name)
 			}
 		}
-	case len(f.events) == 0 && p.known == len(f.names):
-		n.first = p.known
-	default:
-		if f.allOf != len(f.names) {
-			f.all, f.allOf = pieceOfNames(f.names), len(f.names)
-		}
-		n.names = pieces{f.all}
 	}
-	n.now = position{p.unix, f.epoch, len(f.names)}
-	if k := len(n.events); k > 0 {
-		n.now.unix = n.events[k-1].unix
-	}
-	return n
+	return f.now, f.total, f.inbound
 }
 
-// make encodes all seconds before the open one. Holds mu.
-func (f *feed) make(m collector.Moment) {
-	f.inbound = f.inbound || f.stats.Inbound().Node().Used()
-	if from := m.Open - keptSeconds; f.next < from {
-		f.next, f.events = max(from, f.stats.Tree().View().Node().Since()), nil
-	}
-	if len(f.names) > maxNames {
-		f.numbers, f.names, f.events, f.allOf = map[string]int{}, []string{""}, nil, 0
-		f.epoch++
-	}
-	for ; f.next < m.Open; f.next++ {
-		name, ok := f.stats.Timeline().Name(f.next)
-		if !ok {
-			continue
+// resource returns the series of a resource, nil if there is none of this name.
+func (f *feed) resource(m *moment, name string) *series {
+	f.mu.Lock()
+	s := f.resources[name]
+	f.mu.Unlock()
+	if s == nil {
+		r := m.find(name)
+		if r == nil {
+			return nil
 		}
-		e, known := event{unix: name.Unix()}, len(f.names)
-		rows := f.second(f.next, m)
-		e.second = pieceOf(fmt.Appendf(nil, "[%d,%s]", e.unix, rows))
-		if e.known = len(f.names); e.known > known {
-			e.names = pieceOfNames(f.names[known:])
-		}
-		f.events = append(f.events, e)
+		s = f.series(r.View(), backResource)
 	}
-	if n := len(f.events) - keptSeconds; n > 0 {
-		f.events = slices.Delete(f.events, 0, n)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other := f.resources[name]; other != nil {
+		s = other
 	}
+	f.resources[name], s.used = s, m.open
+	return s
 }
 
-// Numbers of rows that are of no resource. While nothing was inbound, a second has a sum of all resources instead; a viewer
-// drops the sums when it hears of the first inbound call.
-const (
-	numberInbound = 0
-	numberSum     = -1
-)
-
-// row is a second of a resource.
-type row struct {
-	number int
-	m      node.MetricNode
-	p99    time.Duration
+// message returns what a viewer lacks, as JSON behind a prefix with its brace, and what it has then. A viewer whose epoch is
+// another one, of another process or of another total, gets everything:
+//
+//	{"process":…,"inbound":…,"fresh":…,"columns":[…],"total":[second,…],"resource":[second,…],
+//	 "at":…,"resources":…,"matches":…,"rows":[[number,columns…],…],"whole":…,"new":[[number,name,[pass,…]],…]}
+//
+// A second is [time,columns…]. columns are only there if fresh, and resource only if the query has one that is there. Of the
+// table there are the second, how many rows there are and how many match the search, and those on the page. What is new on it,
+// or everything if it is whole, has a name and the passes of the last minute.
+func (f *feed) message(q query, p position, prefix func(position) string) (pieces, position) {
+	m, total, inbound := f.present()
+	m.read(f.stats)
+	total.until(m.open)
+	epoch := f.process << 1
+	if inbound {
+		epoch++
+	}
+	fresh := p.epoch != epoch
+	if fresh {
+		p = position{epoch: epoch}
+	}
+	list, drawn := pieces(nil), p.drawn
+	list, p.first, p.last = total.after(p.first, p.last, m.at)
+	p.drawn = m.at
+	b := fmt.Appendf([]byte(prefix(p)), `"process":%d,"inbound":%t,"fresh":%t`, f.process, inbound, fresh)
+	if fresh {
+		names, _ := json.Marshal(f.columns.names) // strings cannot fail
+		b = fmt.Appendf(b, `,"columns":%s`, names)
+	}
+	all := append(pieces{small(append(b, `,"total":[`...))}, list...)
+	if s := f.opened(m, q.resource); s != nil {
+		s.until(m.open)
+		if filled := s.fill(0); filled != nil {
+			<-filled // who has the same open waits for it
+		}
+		seconds, _, _ := s.after(1, drawn, m.at)
+		if drawn == 0 {
+			seconds, _, _ = s.after(0, 0, m.at)
+		}
+		all = append(append(all, resourcePiece), seconds...)
+	}
+	s := m.screen(q.table, f)
+	return append(all, tablePiece, s.all, s.rest(m, q.table, drawn)), p
 }
 
-// sumOf adds up what adds up of the rows: counts, what was in flight, and the response times for their average.
-func sumOf(rows []row) row {
-	sum := row{number: numberSum, p99: none}
-	for _, c := range node.Columns() {
-		switch c.Kind {
-		case node.Count, node.Level:
-			for i := range rows {
-				*c.At(&sum.m) += *c.At(&rows[i].m)
-			}
-		case node.Peak:
-			*c.At(&sum.m) = -1 // unknown: the rows had theirs at different moments
-		}
-	}
-	for i := range rows {
-		sum.m.RTSum += rows[i].m.RTSum
-	}
-	return sum
+// fill has the total's past read, see [series.fill].
+func (f *feed) fill(first int64) <-chan struct{} {
+	m, total, _ := f.present()
+	total.until(m.open)
+	return total.fill(first)
 }
 
-// second makes the rows of a second: the number of the resource, then its columns.
-func (f *feed) second(index int64, m collector.Moment) []byte {
-	var h node.Histogram
-	var rows []row
-	read := func(number func() int, v *node.View) {
-		second, ok := v.Second(index)
-		if !ok || second.Idle() {
-			return
-		}
-		x := row{number: number(), m: second, p99: none}
-		if v.Histogram(index, index+1, &h) && h.Count() > 0 { // or it is gone
-			x.p99 = h.Quantile(0.99)
-		}
-		rows = append(rows, x)
+// opened is the series of the resource that a viewer has open, nil if it has none, or there is none of this name.
+func (f *feed) opened(m *moment, name string) *series {
+	if name == "" {
+		return nil
 	}
-	for _, r := range m.Resources {
-		read(func() int { return f.number(r.Name()) }, r.View().Node())
-	}
-	total := len(rows)
-	if f.inbound {
-		read(func() int { return numberInbound }, f.stats.Inbound().Node())
-	} else if total > 0 {
-		rows = append(rows, sumOf(rows))
-	}
-	rows, totals := rows[:total], rows[total:]
-	if len(rows) > f.rows {
-		slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.m.Total()+b.m.Complete, a.m.Total()+a.m.Complete) })
-		rows = rows[:f.rows]
-	}
-	rows = slices.Concat(totals, rows)
-	b := []byte{'['}
-	for i := range rows {
-		x := &rows[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(append(b, '['), int64(x.number), 10)
-		b = append(f.columns.append(b, &x.m, x.p99), ']')
-	}
-	return append(b, ']')
-}
-
-// number returns the number of a name. Holds mu.
-func (f *feed) number(name string) int {
-	n, ok := f.numbers[name]
-	if !ok {
-		n = len(f.names)
-		f.numbers[name] = n
-		f.names = append(f.names, name)
-	}
-	return n
+	return f.resource(m, name)
 }
 
 // Pieces of all messages.
 var (
-	secondsPiece = small([]byte(`],"seconds":[`))
-	endPiece     = small([]byte("]}"))
-	eventEnd     = small([]byte("\n\n"))
+	resourcePiece = small([]byte(`],"resource":[`))
+	tablePiece    = small([]byte(`],`))
+	eventEnd      = small([]byte("\n\n"))
 )
-
-// encode returns the update as JSON, behind a prefix: {"epoch":…,"first":…,"fresh":…,"inbound":…,"process":…,"columns":[…],"names":[…],
-// "seconds":[[time,rows],…]}. If fresh, there are the process, which is another number for each, and the columns, which name what
-// follows the number in a row.
-func (n *update) encode(prefix string) pieces {
-	b := fmt.Appendf([]byte(prefix), `{"epoch":%d,"first":%d,"fresh":%t,"inbound":%t`, n.now.epoch, n.first, n.fresh, n.inbound)
-	if n.fresh {
-		list, _ := json.Marshal(n.columns) // strings cannot fail
-		b = fmt.Appendf(b, `,"process":%d,"columns":%s`, n.process, list)
-	}
-	all := append(pieces{small(append(b, `,"names":[`...))}, n.names...)
-	all = append(all, secondsPiece)
-	for i, e := range n.events {
-		all = all.add(e.second, i == 0)
-	}
-	return append(all, endPiece)
-}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultMaxViewers = 250
-	DefaultMaxRows    = 500
+	DefaultMaxRows    = 50
 )
 
 // Options configure a [Page]. The zero value is sensible.
@@ -31,7 +32,8 @@ type Options struct {
 	// fewer than another one takes the place of that one's newest; two are left to every host. A host is an address, of IPv6 a
 	// network of 64 bits.
 	MaxViewers int
-	// MaxRows is the most resources in a second, [DefaultMaxRows] if zero: the busiest.
+	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero. A viewer is sent those only, so it
+	// bounds what a second costs on the network.
 	MaxRows int
 }
 
@@ -91,7 +93,7 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
 	var err error
-	p.files, err = load(o.Title)
+	p.files, err = load(o)
 	return p, err
 }
 
@@ -132,7 +134,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // load reads and compresses the files of the page.
-func load(title string) (map[string]file, error) {
+func load(o Options) (map[string]file, error) {
 	entries, err := assets.ReadDir("assets")
 	if err != nil {
 		return nil, err
@@ -146,7 +148,7 @@ func load(title string) (map[string]file, error) {
 		}
 		f := file{contentType: kinds[path.Ext(e.Name())], plain: b}
 		if e.Name() == "index.html" {
-			f.plain = []byte(strings.ReplaceAll(string(b), "{title}", escape(title)))
+			f.plain = []byte(strings.NewReplacer("{title}", escape(o.Title), "{rows}", strconv.Itoa(o.MaxRows)).Replace(string(b)))
 		}
 		var zipped strings.Builder
 		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid

@@ -23,13 +23,22 @@ import (
 
 // message is what a viewer gets.
 type message struct {
-	Epoch   int64
-	First   int
-	Fresh   bool
-	Inbound bool
-	Columns []string
-	Names   []string
-	Seconds [][2]json.RawMessage
+	After                  string
+	Process                int64
+	Inbound, Fresh, Whole  bool
+	Columns                []string
+	Total, Resource        [][]int64
+	At, Resources, Matches int64
+	Rows                   [][]int64
+	New                    [][]any
+}
+
+// names are those of the rows that are new on the page of the table.
+func (m message) names() (list []string) {
+	for _, x := range m.New {
+		list = append(list, x[1].(string))
+	}
+	return list
 }
 
 func newPage(t *testing.T, o live.Options) (*live.Page, *collector.Collector, *time.Time) {
@@ -53,9 +62,9 @@ func get(t *testing.T, p *live.Page, path string) *httptest.ResponseRecorder {
 	return rec
 }
 
-func poll(t *testing.T, p *live.Page, after string) message {
+func poll(t *testing.T, p *live.Page, after string, parameters ...string) message {
 	t.Helper()
-	rec := get(t, p, "/live/seconds?after="+after)
+	rec := get(t, p, "/live/seconds?after="+after+"&"+strings.Join(parameters, "&"))
 	var m message
 	if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil || rec.Code != http.StatusOK {
 		t.Fatalf("%d %s: %v", rec.Code, rec.Body, err)
@@ -110,31 +119,82 @@ func TestSecondsOfViewers(t *testing.T) {
 	c.Resource("a").Block("")
 	*now = now.Add(time.Second)
 	first := poll(t, p, "")
-	const columns = "[pass block complete exception in_flight_max rt_avg rt_p99]"
-	if !first.Fresh || fmt.Sprint(first.Columns) != columns || fmt.Sprint(first.Names) != "[ a]" || len(first.Seconds) != 1 || string(first.Seconds[0][1]) != "[[-1,0,1,0,0,-1,-1,-1],[1,0,1,0,0,0,-1,-1]]" {
-		t.Errorf("%+v %s", first, first.Seconds)
+	const columns = "[pass block complete exception in_flight_avg in_flight_max rt_avg rt_p99]"
+	at := first.At
+	if !first.Fresh || !first.Whole || fmt.Sprint(first.Columns) != columns || fmt.Sprint(first.New) != "[[1 a [0]]]" ||
+		fmt.Sprint(first.Total) != fmt.Sprintf("[[%d 0 1 0 0 0 0 -1 -1]]", at) || fmt.Sprint(first.Rows) != "[[1 0 1 0 0 0 0 -1 -1]]" {
+		t.Errorf("%+v", first)
 	}
 	e := c.Resource(hostile).Enter()
 	*now = now.Add(20 * time.Millisecond)
 	e.Exit(nil)
-	*now = now.Add(2 * time.Second)
-	at := fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch, len(first.Names))
-	second := poll(t, p, at)
-	if second.Fresh || second.Columns != nil || second.First != 2 || len(second.Names) != 1 || second.Names[0] != collector.CleanName(hostile) || len(second.Seconds) != 2 ||
-		string(second.Seconds[0][1]) != "[[-1,1,0,1,0,-1,20000,-1],[2,1,0,1,0,1,20000,20000]]" || string(second.Seconds[1][1]) != "[]" {
-		t.Errorf("%+v %s", second, second.Seconds)
+	*now = now.Add(980 * time.Millisecond)
+	second := poll(t, p, first.After)
+	if second.Fresh || second.Whole || second.Columns != nil || fmt.Sprint(second.Total) != fmt.Sprintf("[[%d 1 0 1 0 20000 1 20000 20000]]", at+1) ||
+		fmt.Sprint(second.Rows) != "[[2 1 0 1 0 20000 1 20000 20000] [1 0 0 0 0 0 0 -1 -1]]" || !slices.Equal(second.names(), []string{collector.CleanName(hostile)}) {
+		t.Errorf("%+v", second)
 	}
-	// Another process numbers otherwise, and may have other columns.
-	if other := poll(t, p, fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch+1, len(first.Names))); !other.Fresh || fmt.Sprint(other.Columns) != columns || len(other.Names) != 3 || len(other.Seconds) != 3 {
+	if again := poll(t, p, second.After); len(again.Total) != 0 || len(again.New) != 0 || len(again.Rows) != 2 || again.At != second.At {
+		t.Errorf("%+v", again)
+	}
+	*now = now.Add(2 * time.Second)
+	third := poll(t, p, second.After) // one second was missed, and with it what was on the page of the table
+	if third.Fresh || !third.Whole || len(third.Total) != 2 || fmt.Sprint(third.New[1]) != "[1 a [0 0 0 0]]" {
+		t.Errorf("%+v", third)
+	}
+	// Another process has other numbers, and may have other columns.
+	var parts [4]int64
+	if _, err := fmt.Sscanf(third.After, "%d-%d-%d-%d", &parts[0], &parts[1], &parts[2], &parts[3]); err != nil {
+		t.Fatal(err)
+	}
+	if other := poll(t, p, fmt.Sprintf("%d-%d-%d-%d", parts[0], parts[1], parts[2]+2, parts[3])); !other.Fresh || !other.Whole || fmt.Sprint(other.Columns) != columns || len(other.Total) != 4 {
 		t.Errorf("%+v", other)
 	}
-	for _, wrong := range []string{"x", "1", "1-2", "1-2-3-4", "1-2-x", strings.Repeat("1", 100), "-1--2--3x"} {
+	for _, wrong := range []string{"x", "1", "1-2", "1-2-3", "1-2-3-4-5", "1-2-3-x", strings.Repeat("1", 100), "-1--2--3--4x"} {
 		if rec := get(t, p, "/live/seconds?after="+wrong); rec.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", wrong, rec.Code)
 		}
 	}
-	if m := poll(t, p, fmt.Sprintf("0-%d--5", first.Epoch)); !m.Fresh {
-		t.Errorf("%+v", m)
+	*now = now.Add(time.Second)
+	if next := poll(t, p, third.After); next.Whole || len(next.Rows) != 2 {
+		t.Errorf("%+v", next)
+	}
+	if late := poll(t, p, second.After); !late.Whole || len(late.New) != 2 { // others had the second that it missed
+		t.Errorf("%+v", late)
+	}
+	for _, madeUp := range []string{"-1--2--3--4", fmt.Sprintf("9223372036854775807-9223372036854775807-%d-9223372036854775807", parts[2]), fmt.Sprintf("-9223372036854775808--9223372036854775808-%d-7", parts[2])} {
+		poll(t, p, madeUp)
+	}
+}
+
+// Who comes gets the last minutes of the total, and all that is kept of a resource that is open; later, only what is new.
+func TestPastOfTheTotalAndOfAResource(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	for i := range 400 {
+		if i >= 100 {
+			c.Resource("b").Block("")
+		}
+		c.Resource("a").Block("")
+		*now = now.Add(time.Second)
+	}
+	m := poll(t, p, "", "resource=b")
+	if len(m.Total) < 170 || len(m.Resource) != 300 || m.Resource[0][2] != 1 || m.Resource[299][0] != m.At || fmt.Sprint(m.Total[len(m.Total)-1][1:4]) != "[0 2 0]" {
+		t.Errorf("%d seconds of the total, %d of b, at %d: %d", len(m.Total), len(m.Resource), m.At, m.Resource)
+	}
+	c.Resource("b").Block("")
+	*now = now.Add(time.Second)
+	if next := poll(t, p, m.After, "resource=b"); len(next.Total) != 1 || fmt.Sprint(next.Resource) != fmt.Sprintf("[[%d 0 1 0 0 0 0 -1 -1]]", next.At) {
+		t.Errorf("%+v", next)
+	}
+	if other := poll(t, p, m.After[:strings.LastIndex(m.After, "-")]+"-0", "resource=a"); len(other.Total) != 1 || len(other.Resource) != 401 {
+		t.Errorf("%d seconds of the total, %d of a", len(other.Total), len(other.Resource))
+	}
+	if none := poll(t, p, m.After, "resource=c"); none.Resource != nil {
+		t.Errorf("%+v", none)
+	}
+	*now = now.Add(30 * time.Second) // nobody looked
+	if late := poll(t, p, m.After, "resource=b"); len(late.Total) < 31 {
+		t.Errorf("%d seconds after the last one that was seen: %+v", len(late.Total), late)
 	}
 }
 
@@ -146,20 +206,22 @@ func TestQuantileOfADroppedHistogram(t *testing.T) {
 	e.Exit(nil)
 	*now = now.Add(100 * time.Second)
 	m := poll(t, p, "")
-	if got, want := string(m.Seconds[0][1]), "[[-1,1,0,1,0,-1,20000,-1],[1,1,0,1,0,1,20000,-1]]"; got != want {
+	if got, want := fmt.Sprint(m.Total[0][1:]), "[1 0 1 0 20000 1 20000 -1]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// The total is of inbound calls, whatever they call in turn, and is there however busy the resources are. A second
-// before the first of them has the sum of its rows, which a viewer then drops: nobody says that the server was started again.
+// The total is of inbound calls, whatever they call in turn. While there are none it is of all outermost calls, and a viewer
+// drops that when there are: nobody says that the server was started again.
 func TestTotal(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 1})
-	c.Resource("warm up").Block("")
+	_ = c.Do(t.Context(), "warm up", func(ctx context.Context) error {
+		return c.Do(ctx, "query", func(context.Context) error { return nil })
+	})
 	*now = now.Add(time.Second)
 	first := poll(t, p, "")
-	if first.Inbound || string(first.Seconds[0][1]) != "[[-1,0,1,0,0,-1,-1,-1],[1,0,1,0,0,0,-1,-1]]" {
-		t.Errorf("before: %+v %s", first, first.Seconds)
+	if first.Inbound || fmt.Sprint(first.Total[0][1:]) != "[1 0 1 0 0 1 0 0]" {
+		t.Errorf("before: %+v", first)
 	}
 	_ = c.Do(t.Context(), "request", func(ctx context.Context) error {
 		for range 5 {
@@ -168,24 +230,56 @@ func TestTotal(t *testing.T) {
 		return nil
 	}, collector.Inbound())
 	*now = now.Add(time.Second)
-	m := poll(t, p, fmt.Sprintf("%s-%d-%d", first.Seconds[0][0], first.Epoch, len(first.Names)))
-	if !m.Inbound || m.Fresh || len(m.Seconds) != 1 || !strings.HasPrefix(string(m.Seconds[0][1]), "[[0,1,0,1,0,1,0,0],[3,5,") {
-		t.Errorf("after: %+v %s", m, m.Seconds)
+	m := poll(t, p, first.After)
+	if !m.Inbound || !m.Fresh || m.Process != first.Process || len(m.Total) != 2 || fmt.Sprint(m.Total[0][1:]) != "[0 0 0 0 0 0 -1 -1]" || fmt.Sprint(m.Total[1][1:]) != "[1 0 1 0 0 1 0 0]" || fmt.Sprint(m.Rows) != "[[2 5 0 5 0 0 1 0 0]]" {
+		t.Errorf("after: %+v", m)
 	}
 }
 
-// Of too many busy resources the busiest are shown.
-func TestBusiestRows(t *testing.T) {
+// Of many resources a viewer gets a page: those before others by what it sorts by, whose names have what it searches.
+func TestPagesOfTheTable(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 3})
 	for i := range 10 {
-		for range i + 1 {
-			c.Resource(fmt.Sprint("r", i)).Block("")
+		for range 11 + i {
+			c.Resource(fmt.Sprint("R", i)).Block("")
+		}
+		e := c.Resource(fmt.Sprint("r-rt", i)).Enter()
+		*now = now.Add(time.Duration(10-i) * time.Millisecond)
+		e.Exit(nil)
+	}
+	*now = now.Add(950 * time.Millisecond)
+	for parameters, want := range map[string]string{
+		"sort=block":                 "[R9 R8 R7] of 20",
+		"sort=block&from=3":          "[R6 R5 R4] of 20",
+		"sort=block&from=19":         "[r-rt9] of 20",
+		"sort=block&from=20":         "[] of 20",
+		"sort=block&up=true":         "[r-rt9 r-rt8 r-rt7] of 20",
+		"sort=name":                  "[r-rt0 r-rt1 r-rt2] of 20",
+		"sort=name&up=true":          "[R9 R8 R7] of 20",
+		"sort=name&search=RT":        "[r-rt0 r-rt1 r-rt2] of 10",
+		"sort=rt_p99&search=r":       "[r-rt0 r-rt1 r-rt2] of 20",
+		"sort=rt_avg&search=nothing": "[] of 0",
+		"sort=peak":                  "[r-rt0 r-rt1 r-rt2] of 20",
+		"sort=block&held=3.1":        "[R1 R0 R9] of 20",
+		"sort=block&held=3.1.99":     "[R1 R0 R9] of 20",
+		"sort=block&held=3.1.5":      "[R1 R0 R2] of 20",
+		"sort=block&search=" + strings.Repeat("R", 900): "[] of 0",
+	} {
+		m := poll(t, p, "", parameters)
+		if got := fmt.Sprint(m.names(), " of ", m.Matches); got != want || m.Resources != 20 {
+			t.Errorf("%.50s: %s, want %s; %d resources", parameters, got, want, m.Resources)
 		}
 	}
-	*now = now.Add(time.Second)
-	m := poll(t, p, "")
-	if got, want := string(m.Seconds[0][1]), "[[-1,0,55,0,0,-1,-1,-1],[10,0,10,0,0,0,-1,-1],[9,0,9,0,0,0,-1,-1],[8,0,8,0,0,0,-1,-1]]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	for _, wrong := range []string{"sort=x", "sort=in_flight", "up=z", "from=-1", "from=x", "from=1000000001", "held=1..2", "held=x", "held=1.2.3.4", "search=" + strings.Repeat("R", 1001)} {
+		if rec := get(t, p, "/live/seconds?"+wrong); rec.Code != http.StatusBadRequest {
+			t.Errorf("%.50s: %d", wrong, rec.Code)
+		}
+		if rec := get(t, p, "/live/stream?"+wrong); rec.Code != http.StatusBadRequest {
+			t.Errorf("stream, %.50s: %d", wrong, rec.Code)
+		}
+	}
+	if rec := get(t, p, "/live/seconds?sort=x&up=z&from=-1&after=q"); strings.Count(rec.Body.String(), "\n") != 4 {
+		t.Errorf("of four mistakes it says %s", rec.Body)
 	}
 }
 
@@ -204,9 +298,12 @@ func TestDetailsOfAResource(t *testing.T) {
 		e.Exit(nil)
 	}
 	c.Block(t.Context(), "b", "because")
+	if err := c.SetLimits([]collector.Limit{{Resource: "b", Grade: collector.Concurrency, Count: 7}}); err != nil {
+		t.Fatal(err)
+	}
 	*now = now.Add(time.Second)
 	rec := get(t, p, "/live/resource?name=b")
-	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"blocks":[{"name":"because","pass":0,"block":1}]}`
+	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"limits":[{"name":"concurrency","pass":7,"block":0}],"blocks":[{"name":"because","pass":0,"block":1},{"name":"concurrency b","pass":0,"block":0}],"codes":[{"name":"","pass":0,"block":0,"complete":3}]}`
 	if !strings.HasSuffix(rec.Body.String(), want) {
 		t.Errorf("%s\nwant %s", rec.Body, want)
 	}
@@ -316,16 +413,16 @@ func testStream(t *testing.T, plain bool) {
 	if resp.Header.Get("Content-Type") != "text/event-stream" || resp.Uncompressed == plain {
 		t.Error(resp.Header)
 	}
-	seen := map[string]bool{}
+	seen := map[int64]bool{}
 	id := ""
 	for range 3 {
 		var m message
 		id, m = next(events)
-		for _, s := range m.Seconds {
-			if seen[string(s[0])] {
-				t.Errorf("%s came twice", s[0])
+		for _, s := range m.Total {
+			if seen[s[0]] {
+				t.Errorf("%d came twice", s[0])
 			}
-			seen[string(s[0])] = true
+			seen[s[0]] = true
 		}
 	}
 	if full, _ := open(""); full.StatusCode != http.StatusServiceUnavailable || full.Header.Get("Retry-After") == "" {
@@ -343,11 +440,11 @@ func testStream(t *testing.T, plain bool) {
 		if m.Fresh {
 			t.Error("what is known is sent again")
 		}
-		for _, s := range m.Seconds {
-			if seen[string(s[0])] {
-				t.Errorf("%s came again", s[0])
+		for _, s := range m.Total {
+			if seen[s[0]] {
+				t.Errorf("%d came again", s[0])
 			}
-			seen[string(s[0])] = true
+			seen[s[0]] = true
 		}
 	}
 	p.Close()
@@ -412,8 +509,8 @@ func TestViewersShare(t *testing.T) {
 					if err := json.Unmarshal([]byte(data), &m); err != nil {
 						t.Error(err)
 					}
-					for _, s := range m.Seconds {
-						seen[i] += fmt.Sprintf("%s:%s ", s[0], s[1])
+					for _, s := range m.Total {
+						seen[i] += fmt.Sprintf("%d:%d ", s[0], s[1:])
 					}
 				}
 			}
@@ -422,7 +519,7 @@ func TestViewersShare(t *testing.T) {
 	all.Wait()
 	longest := slices.MaxFunc(seen, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for i, s := range seen {
-		if !strings.HasPrefix(longest, s) || strings.Count(s, ":") < events-1 {
+		if !strings.HasPrefix(longest, s) || strings.Count(s, ":") < events-2 {
 			t.Errorf("viewer %d got %q; it should be the beginning of %q", i, s, longest)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
-	"encoding/json"
 	"hash/crc32"
 	"io"
 	"sync"
@@ -97,10 +96,4 @@ func (p pieces) end() []byte {
 		sum, size = crc32.Update(sum, crc32.IEEETable, x.plain), size+len(x.plain)
 	}
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte("\x03\x00"), sum), uint32(size))
-}
-
-// pieceOfNames encodes names, a comma between two.
-func pieceOfNames(names []string) piece {
-	quoted, _ := json.Marshal(names) // strings cannot fail
-	return pieceOf(quoted[1 : len(quoted)-1])
 }

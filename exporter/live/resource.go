@@ -14,14 +14,17 @@ type details struct {
 	Name    string  `json:"name"`
 	Origins []share `json:"origins"`
 	Callers []share `json:"callers"`
+	Limits  []share `json:"limits"` // the numbers are what it allows
 	Blocks  []share `json:"blocks"`
+	Codes   []share `json:"codes"`
 }
 
-// share is the part of a resource's calls with one origin, caller or reason.
+// share is the part of a resource's calls with one origin, caller, reason or code.
 type share struct {
-	Name  string `json:"name"`
-	Pass  int64  `json:"pass"`
-	Block int64  `json:"block"`
+	Name     string `json:"name"`
+	Pass     int64  `json:"pass"`
+	Block    int64  `json:"block"`
+	Complete int64  `json:"complete,omitempty"`
 }
 
 // resource serves the details of a resource.
@@ -54,13 +57,23 @@ func (p *Page) details(name string) *details {
 	if i < 0 {
 		return nil
 	}
-	d := &details{Name: name, Origins: []share{}, Callers: []share{}, Blocks: []share{}}
+	d := &details{Name: name, Origins: []share{}, Callers: []share{}, Limits: []share{}, Blocks: []share{}, Codes: []share{}}
 	x := m.Resources[i]
 	for name, v := range x.Origins() {
 		d.Origins = append(d.Origins, shareOf(name, v))
 	}
 	for reason, n := range x.Blocks() {
 		d.Blocks = append(d.Blocks, share{Name: reason, Block: n})
+	}
+	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
+		if n, ok := x.Limit(grade); ok {
+			d.Limits = append(d.Limits, share{Name: grade.String(), Pass: n})
+		}
+	}
+	for code, n := range x.View().Codes() {
+		if n > 0 {
+			d.Codes = append(d.Codes, share{Name: code.String(), Complete: n})
+		}
 	}
 	left := maxNodes
 	p.callers(d, p.stats.Tree(), nil, &left)
@@ -70,7 +83,7 @@ func (p *Page) details(name string) *details {
 // shareOf reads what a view has counted. Not every node of the call tree has counted anything: see [collector.TreeNode].
 func shareOf(name string, v collector.View) share {
 	s := v.Snapshot(nil)
-	return share{name, s.Total.Pass, s.Total.Block}
+	return share{Name: name, Pass: s.Total.Pass, Block: s.Total.Block}
 }
 
 // Limits of the search in the call tree, in which resources may call each other recursively.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -12,29 +13,20 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
-// String returns the position as in event ids and parameters.
-func (p position) String() string { return fmt.Sprintf("%d-%d-%d", p.unix, p.epoch, p.known) }
-
-// positionOf reads the viewer's position: the header Last-Event-ID or the parameter after.
-func positionOf(r *http.Request) (p position, err error) {
-	id := r.Header.Get("Last-Event-ID")
-	if id == "" {
-		id = r.URL.Query().Get("after")
+// asked reads what a viewer asks for, and where it is. It reports false if it has answered that it cannot be read.
+func (p *Page) asked(w http.ResponseWriter, r *http.Request) (q query, at position, ok bool) {
+	q, err := p.feed.queryOf(r)
+	at, err2 := positionOf(r)
+	if err = errors.Join(err, err2); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
-	if id == "" {
-		return p, nil
-	}
-	if _, err := fmt.Sscanf(id, "%d-%d-%d", &p.unix, &p.epoch, &p.known); err != nil || p.String() != id {
-		return p, fmt.Errorf("invalid position %.50q; it must be the id of an event", id)
-	}
-	return p, nil
+	return q, at, err == nil
 }
 
-// poll serves the seconds since the position. Of polls that are read slowly, the slowest makes room.
+// poll serves what is new since the position. Of polls that are read slowly, the slowest makes room.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
-	at, err := positionOf(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	q, at, ok := p.asked(w, r)
+	if !ok {
 		return
 	}
 	give, ok := p.polls.Take(clienthost.Of(r, nil), 1, limiter.Closing(w))
@@ -43,13 +35,16 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
+	if filled := p.feed.fill(0); filled != nil {
+		<-filled
+	}
 	end, err := p.turn(r)
 	if err != nil {
 		full(w)
 		return
 	}
-	n := p.feed.after(at)
-	body, zip := n.encode(""), gzipped.Accepted(r)
+	body, _ := p.feed.message(q, at, func(p position) string { return fmt.Sprintf(`{"after":"%v",`, p) })
+	zip := gzipped.Accepted(r)
 	end(body.size(zip))
 	header(w, "application/json", zip)
 	_ = write(w, func(b *bufio.Writer) { // an error means that the viewer has gone
@@ -80,9 +75,8 @@ func full(w http.ResponseWriter) {
 
 // stream sends each second as an event, when it is sealed.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
-	at, err := positionOf(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	q, at, ok := p.asked(w, r)
+	if !ok {
 		return
 	}
 	if r.Method == http.MethodHead { // it has no body, so it ends at once
@@ -104,7 +98,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		full(w)
 		return
 	}
-	event, at := p.feed.event(at)
+	event, at := p.feed.event(q, at)
 	zip := gzipped.Accepted(r)
 	end(event.size(zip))
 	header(w, "text/event-stream", zip)
@@ -127,10 +121,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		if err != nil || conn.Flush() != nil {
 			return
 		}
+		filled := p.feed.fill(at.first)
 		now := line.Now()
 		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 		select {
 		case <-timer.C:
+		case <-filled:
 		case <-dropped:
 			return
 		case <-r.Context().Done():
@@ -141,14 +137,14 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		head = ""
-		event, at = p.feed.event(at)
+		event, at = p.feed.event(q, at)
 	}
 }
 
 // event returns the next message of a stream, and the position behind it. That is its id, at which an interrupted browser resumes.
-func (f *feed) event(from position) (pieces, position) {
-	n := f.after(from)
-	return append(n.encode("id: "+n.now.String()+"\ndata: "), eventEnd), n.now
+func (f *feed) event(q query, from position) (pieces, position) {
+	all, at := f.message(q, from, func(p position) string { return "id: " + p.String() + "\ndata: {" })
+	return append(all, eventEnd), at
 }
 
 // shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Log is one log: the files that one process writes, identified by their names.
@@ -42,4 +43,30 @@ func (s Searcher) Logs() ([]Log, error) {
 	}
 	slices.SortFunc(logs, func(a, b Log) int { return cmp.Or(strings.Compare(a.App, b.App), a.PID-b.PID) })
 	return logs, nil
+}
+
+// Span returns the first and the last second of the logs of these processes, all if there are none: zero Times if nothing is
+// logged. It reads the ends of files only. Files that cannot be read are left out; the error says that the directory cannot be.
+func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
+	all, err := segments(s.Dir, sentinel.kind, s.wanted(pids))
+	if err != nil {
+		return first, last, fmt.Errorf("metriclog: %w", err)
+	}
+	for _, x := range all {
+		if !x.known {
+			continue
+		}
+		if at := time.Unix(x.first, 0).UTC(); first.IsZero() || at.Before(first) {
+			first = at
+		}
+		open, err := openSegment(s.Dir, x, sentinel)
+		if err != nil {
+			continue
+		}
+		if second, err := open.last(); err == nil && second > 0 && second > last.Unix() {
+			last = time.Unix(second, 0).UTC()
+		}
+		_ = open.Close() // it was only read
+	}
+	return first, last, nil
 }

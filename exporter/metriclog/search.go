@@ -45,14 +45,19 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	if !q.To.IsZero() {
 		to = q.To.Unix()
 	}
+	return search(s.Dir, s.wanted(q.PIDs), from, to, q)
+}
+
+// wanted returns whether a log is searched.
+func (s Searcher) wanted(pids []int) func(log string) bool {
 	app, _ := parseLogName(logName(s.App, sentinel.kind, 0), sentinel.kind)
-	return search(s.Dir, func(log string) bool {
+	return func(log string) bool {
 		of, pid := parseLogName(log, sentinel.kind)
-		if len(q.PIDs) > 0 && !slices.Contains(q.PIDs, pid) {
+		if len(pids) > 0 && !slices.Contains(pids, pid) {
 			return false
 		}
 		return s.App == "" || of == app
-	}, from, to, q)
+	}
 }
 
 // search searches the logs that wanted accepts.
@@ -91,6 +96,7 @@ const (
 // each log that is being read. It is not safe for concurrent use.
 type Rows struct {
 	streams   []*stream
+	line      []byte
 	names     map[string]*name // by escaped name
 	match     func(string) bool
 	after     map[string]position // by log
@@ -113,38 +119,42 @@ const maxNames = 100_000
 // behind the last row. Rows that a slower process logs later are not seen; a later search with a [Rows.Token] returns them.
 func (r *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		for {
-			s := r.first()
-			if s == nil {
+		r.each(func(row *Row) bool { return yield(*row) })
+	}
+}
+
+// each calls yield for the rows until it returns false. The row is valid during the call.
+func (r *Rows) each(yield func(*Row) bool) {
+	for {
+		s := r.first()
+		if s == nil {
+			return
+		}
+		for second := s.second; s.hasRow && s.second == second; s.advance(r) {
+			s.yielded, r.line = s.count, s.line
+			if s.wanted && !yield(&s.row) {
+				s.advance(r)
 				return
-			}
-			for second := s.second; s.hasRow && s.second == second; s.advance(r) {
-				s.yielded = s.count
-				if s.wanted && !yield(s.row) {
-					s.advance(r)
-					return
-				}
 			}
 		}
 	}
 }
 
 // Each calls f for the rows, in the order of [Rows.All], until it returns an error or ctx ends, and returns that error. It
-// looks at ctx once for each second. The row is valid until f returns.
-func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
+// looks at ctx once for each second. The row is valid until f returns, which must not change it.
+func (r *Rows) Each(ctx context.Context, f func(*Row) error) (err error) {
 	var second time.Time
-	for row := range r.All() {
+	r.each(func(row *Row) bool {
 		if !row.Start.Equal(second) {
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if err = ctx.Err(); err != nil {
+				return false
 			}
 			second = row.Start
 		}
-		if err := f(&row); err != nil {
-			return err
-		}
-	}
-	return nil
+		err = f(row)
+		return err == nil
+	})
+	return err
 }
 
 // first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
@@ -191,6 +201,9 @@ func (r *Rows) name(rest []byte, after *name) (n *name, counts []byte) {
 	}
 	return n, counts
 }
+
+// Line returns the last row's line as it stands in the file, without its newline. It is valid until the next row.
+func (r *Rows) Line() []byte { return r.line }
 
 // Close closes the files that are open. It is needed only if not all rows were read.
 func (r *Rows) Close() error {

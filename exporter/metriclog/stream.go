@@ -19,6 +19,7 @@ type stream struct {
 
 	hasRow bool // the parser has the next row
 	parser
+	line    []byte
 	second  int64
 	wanted  bool
 	last    *name    // of the last row
@@ -77,7 +78,7 @@ func (s *stream) advance(r *Rows) {
 			continue
 		}
 		s.parser.row.Resource = n.resource
-		s.hasRow, s.second, s.wanted = true, second, n.wanted
+		s.hasRow, s.line, s.second, s.wanted = true, line, second, n.wanted
 		return
 	}
 }

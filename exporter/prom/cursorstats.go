@@ -11,7 +11,7 @@ type cursorStats struct {
 
 // cursorStats returns those of all cursors.
 func (s *Seconds) cursorStats() []*cursorStats {
-	open := s.stats.Seal().Open
+	open := s.open()
 	type who struct{ client, cursor string }
 	byWho := map[who]*cursorStats{}
 	var all []*cursorStats

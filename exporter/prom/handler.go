@@ -35,8 +35,8 @@ import (
 // as that. The text formats have none: in OpenMetrics they would be series of their own on a server without that option. So it is
 // for a registry with [New], as with all of client_golang.
 //
-// Text and OpenMetrics are appended directly from the statistics to reused buffers; protobuf goes through client_golang. It
-// has a registry of its own.
+// Text and OpenMetrics are kept as the numbers that were read, and become text while they are compressed or sent; protobuf goes
+// through client_golang. It has a registry of its own.
 func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 	h := new(handler)
 	h.out.init("metrics", nil)
@@ -62,7 +62,6 @@ func Handler(c *collector.Collector, o Options) (http.Handler, error) {
 type handler struct {
 	p           *Collector
 	others, all prometheus.Gatherer // all but windowstat's metrics, and all
-	pages       text.Pages
 	families    []*table.Family
 	shared      shared
 	out         sender
@@ -102,18 +101,12 @@ func (h *handler) page(r *http.Request, format expfmt.Format) (*content, error) 
 	if err != nil {
 		return nil, err
 	}
-	page := h.pages.Get(dialect(format), h.families...)
-	defer h.pages.Put(page)
+	var page *text.Page
 	if plain {
+		page = h.out.pages.Get(dialect(format), h.families...)
 		h.p.metrics.Gather(gather.Page{Page: page})
 	}
-	return h.out.render(r, string(format), func(out io.Writer) (int, error) {
-		if _, err := page.WriteTo(out); err != nil {
-			return 0, err
-		}
-		n, err := encode(out, format, families)
-		return page.Samples() + n, err
-	})
+	return h.out.render(r, string(format), page, func(out io.Writer) (int, error) { return encode(out, format, families) })
 }
 
 // dialect returns the text format for our own encoder.

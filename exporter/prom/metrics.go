@@ -60,7 +60,7 @@ func pairs(names, values []string) []*dto.LabelPair {
 // Value implements gather.Sink.
 func (s *metrics) Value(m *gather.Metric, v float64) {
 	d, pairs := s.p.desc(m), s.pairs
-	if m.ByCode != nil && len(pairs) < len(m.Labels) {
+	if m.ByCode && len(pairs) < len(m.Labels) {
 		pairs = append(noCode[:1:1], pairs...)
 	}
 	if d.kind == prometheus.CounterValue {

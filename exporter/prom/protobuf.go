@@ -57,20 +57,16 @@ func (s *protobufPage) add(unix int64, m *dto.Metric) {
 	s.samples++
 }
 
-// Samples returns the number of samples.
-func (s *protobufPage) Samples() int { return s.samples }
-
-// WriteTo implements io.WriterTo.
-func (s *protobufPage) WriteTo(w io.Writer) (int64, error) {
-	out := &countingWriter{Writer: w}
-	enc := expfmt.NewEncoder(out, expfmt.NewFormat(expfmt.TypeProtoDelim))
+// write writes the page, and returns the number of samples.
+func (s *protobufPage) write(w io.Writer) (samples int, err error) {
+	enc := expfmt.NewEncoder(w, expfmt.NewFormat(expfmt.TypeProtoDelim))
 	for _, f := range s.order {
 		if len(f.Metric) == 0 {
 			continue
 		}
 		if err := enc.Encode(f); err != nil {
-			return int64(out.n), err
+			return s.samples, err
 		}
 	}
-	return int64(out.n), nil
+	return s.samples, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -66,7 +65,6 @@ type Seconds struct {
 	conns        conns
 	proxies      proxies
 	logger       *slog.Logger
-	pages        text.Pages
 	out          sender
 
 	saving     sync.Mutex // guards the file of positions
@@ -201,7 +199,7 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 
 // serveCursor serves the seconds that the scraper has not fetched yet.
 func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.sealed()), began)
+	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.open()), began)
 	if x.acquire(r.Context()) != nil {
 		return // the client has disconnected
 	}
@@ -233,7 +231,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	samples, dropped := c.samples, min(s.sealed()-s.history(), to)-from // while the page was made
+	samples, dropped := c.samples, min(s.open()-s.history(), to)-from // while the page was made
 	leave()
 	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
@@ -247,7 +245,13 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 // history returns how many seconds the Collector keeps.
 func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
 
-// sealed returns the second before which all are sealed.
+// open returns the second that is open now, and seals nothing.
+func (s *Seconds) open() int64 {
+	line := s.stats.Timeline()
+	return line.At(line.Now()).Index
+}
+
+// sealed seals all seconds that are over, and returns the one before which all can be sent. A page does so once.
 func (s *Seconds) sealed() int64 {
 	open := s.stats.Seal().Open
 	for _, stream := range s.streams {

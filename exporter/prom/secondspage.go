@@ -11,37 +11,31 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
-// secondsPage is a per-second page that is being made.
-type secondsPage interface {
-	seconds.Sink
-	io.WriterTo
-	Samples() int
-}
-
 // page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
 func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64, err error) {
-	var page secondsPage
-	format := textFormat(r)
-	if q.native {
-		page, format = newProtobufPage(), expfmt.NewFormat(expfmt.TypeProtoDelim)
-	} else {
-		t := s.pages.Get(dialect(format))
-		defer s.pages.Put(t)
-		if s.self != nil {
-			s.self.SelfMetrics(gather.Page{Page: t})
+	emit := func(sink seconds.Sink) {
+		to = open
+		for _, stream := range s.streams {
+			to = stream.Emit(&q.Selection, from, to, limit, sink)
 		}
-		page = t
 	}
-	to = open
-	for _, stream := range s.streams {
-		to = stream.Emit(&q.Selection, from, to, limit, page)
+	if q.native {
+		page := newProtobufPage()
+		emit(page)
+		c, err = s.out.render(r, string(expfmt.NewFormat(expfmt.TypeProtoDelim)), nil, page.write)
+		return c, to, err
 	}
-	c, err = s.out.render(r, string(format), func(out io.Writer) (int, error) {
-		_, err := page.WriteTo(out)
-		if format.FormatType() == expfmt.TypeOpenMetrics && err == nil {
+	format := textFormat(r)
+	page := s.out.pages.Get(dialect(format))
+	if s.self != nil {
+		s.self.SelfMetrics(gather.Page{Page: page})
+	}
+	emit(page)
+	c, err = s.out.render(r, string(format), page, func(out io.Writer) (_ int, err error) {
+		if format.FormatType() == expfmt.TypeOpenMetrics {
 			_, err = io.WriteString(out, text.End)
 		}
-		return page.Samples(), err
+		return 0, err
 	})
 	return c, to, err
 }

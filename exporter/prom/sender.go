@@ -15,6 +15,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
 // sender makes responses of pages. A page is computed and compressed in one of ten places, and written without one: a slow
@@ -25,6 +26,7 @@ type sender struct {
 	unread  limiter.Shares
 	proxies []netip.Prefix
 	zip     gzipped.Writers
+	pages   text.Pages
 	buffers sync.Pool
 	last    scrapeStats
 }
@@ -69,33 +71,46 @@ func busy(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// content is a page as it is written. Several responses may share one; it is reused when all have called done.
+// content is a page as it is written: compressed, or as numbers that become text on the way, and what follows them. Several
+// responses may share one; it is reused when all have called done.
 type content struct {
-	bytes.Buffer
+	page    *text.Page // nil if it is compressed
+	rest    bytes.Buffer
 	header  http.Header
 	samples int
-	size    int // before compression
+	size    int // before compression; without the page
 	users   atomic.Int32
 }
 
-// render makes the content of a page. write writes it and returns the number of samples.
-func (s *sender) render(r *http.Request, contentType string, write func(io.Writer) (samples int, err error)) (*content, error) {
+// render makes the content of a page, and takes the page, which may be nil. write writes what follows it and returns the number
+// of samples.
+func (s *sender) render(r *http.Request, contentType string, page *text.Page, write func(io.Writer) (samples int, err error)) (*content, error) {
 	c, _ := s.buffers.Get().(*content)
 	if c == nil {
 		c = new(content)
 	}
-	c.Reset()
+	c.page, c.samples = page, 0
+	c.rest.Reset()
 	c.users.Store(1)
 	c.header = http.Header{"Content-Type": {contentType}}
-	out, end := io.Writer(c), func() error { return nil }
+	if page != nil {
+		c.samples = page.Samples()
+	}
+	out, end := io.Writer(&c.rest), func() error { return nil }
 	if gzipped.Accepted(r) {
 		c.header.Set("Content-Encoding", "gzip")
-		out, end = s.zip.Start(c)
+		out, end = s.zip.Start(&c.rest)
 	}
 	counted := &countingWriter{Writer: out}
-	samples, err := write(counted)
-	c.samples, c.size = samples, counted.n
-	if err = errors.Join(err, end()); err != nil {
+	var err error
+	if page != nil && gzipped.Accepted(r) {
+		_, err = page.WriteTo(counted)
+		s.pages.Put(page)
+		c.page = nil
+	}
+	samples, more := write(counted)
+	c.samples, c.size = c.samples+samples, counted.n
+	if err = errors.Join(err, more, end()); err != nil {
 		s.done(c)
 		return nil, err
 	}
@@ -104,9 +119,22 @@ func (s *sender) render(r *http.Request, contentType string, write func(io.Write
 
 // done ends the use of a content.
 func (s *sender) done(c *content) {
-	if c.users.Add(-1) == 0 {
-		s.buffers.Put(c)
+	if c.users.Add(-1) > 0 {
+		return
 	}
+	if c.page != nil {
+		s.pages.Put(c.page)
+		c.page = nil
+	}
+	s.buffers.Put(c)
+}
+
+// memory is how many bytes it takes.
+func (c *content) memory() int {
+	if c.page == nil {
+		return c.rest.Cap()
+	}
+	return c.page.Size() + c.rest.Cap()
 }
 
 // errDropped is the error for a response that was not written, because there are too many slow readers.
@@ -116,7 +144,7 @@ var errDropped = errors.New("too many responses are being read slowly")
 func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began time.Time) error {
 	defer s.done(c)
 	stop := limiter.Closing(w)
-	give, ok := s.unread.Take(s.host(r), c.Cap(), func() error {
+	give, ok := s.unread.Take(s.host(r), c.memory(), func() error {
 		err := stop()
 		if err == nil {
 			s.last.drop()
@@ -132,13 +160,20 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	for name, values := range c.header {
 		w.Header()[name] = values
 	}
-	_, err := w.Write(c.Bytes())
+	var page int64
+	var err error
+	if c.page != nil {
+		page, err = c.page.WriteTo(w)
+	}
+	if err == nil {
+		_, err = w.Write(c.rest.Bytes())
+	}
 	if err == nil {
 		err = http.NewResponseController(w).Flush()
 	}
 	if errors.Is(err, http.ErrNotSupported) {
 		err = nil // there is no connection, as in a test
 	}
-	s.last.record(time.Since(began), c.samples, c.size)
+	s.last.record(time.Since(began), c.samples, int(page)+c.size)
 	return err
 }

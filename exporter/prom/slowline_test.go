@@ -91,6 +91,7 @@ type paced struct {
 }
 
 func (p *paced) Read(b []byte) (int, error) {
-	time.Sleep(p.pause)
-	return p.Reader.Read(b[:min(len(b), 4096)])
+	n, err := p.Reader.Read(b[:min(len(b), 4096)])
+	time.Sleep(p.pause * time.Duration(n) / 4096)
+	return n, err
 }

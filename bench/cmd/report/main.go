@@ -65,6 +65,7 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 	p.losses()
 	p.calls()
 	p.limits()
+	p.middleware()
 	p.reads()
 	p.pages()
 	p.storm()

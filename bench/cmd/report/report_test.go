@@ -21,6 +21,8 @@ BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
 BenchmarkBeside/context/handle-2 	 300	 390.0 ns/op	 130.0 other-ns/op	 2.900 ratio
 BenchmarkLimit/windowstat-2 	 1000	 150.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkLimit/rate-and-windowstat-2 	 1000	 225.0 ns/op	 0 B/op	 0 allocs/op
+BenchmarkMiddleware/windowstat-route-2 	 1000	 400.0 ns/op	 416 B/op	 3 allocs/op
+BenchmarkMiddleware/promhttp-2 	 1000	 800.0 ns/op	 912 B/op	 9 allocs/op
 PASS
 BenchmarkCall/windowstat-2 	 1000	 200.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkCall/two-clock-readings-2 	 1000	 120.0 ns/op	 0 B/op	 0 allocs/op
@@ -57,6 +59,7 @@ func TestReport(t *testing.T) {
 		"- targets missed: call, serial: VictoriaMetrics handles kept; call through a context: by handle\n",
 		"- a call with a limit, serial (150 ns/op): nothing\n",
 		"| rate-and-windowstat | 225 ±0% | 1.50 |  |  | 0 | blocks, limits on what is in flight |\n",
+		"| promhttp | 800 ±0% | 2 | 9 | 912 |\n",
 		"take 5,000 bytes for each resource and origin.\n",
 		"| context | 400 ±1% | handle | 130 ±0% | 3.02 ±2% |\n",
 		"| client_golang-classic | 188 ±17% | 1.25 |",

@@ -34,7 +34,7 @@ func (p *Metrics) Gather(to Sink) {
 		for _, s.metric = range p.List {
 			switch {
 			case s.metric.Labelled != nil:
-				s.metric.Labelled(s.resource)(labelled)
+				s.metric.Labelled(s.resource, labelled)
 			case s.metric.Optional != nil:
 				s.optional()
 			}
@@ -132,7 +132,7 @@ func (s *scrape) all(metrics []*Metric, names, values []string, began time.Time)
 		switch {
 		case m.Value != nil:
 			s.to.Value(m, m.Value(&s.reading))
-		case m.ByCode != nil:
+		case m.ByCode:
 			s.byCode(m, names, values, began)
 		}
 	}
@@ -140,13 +140,16 @@ func (s *scrape) all(metrics []*Metric, names, values []string, began time.Time)
 
 // byCode emits a metric for each code: the first series is that of no code, and is always there.
 func (s *scrape) byCode(m *Metric, names, values []string, began time.Time) {
-	for code, n := range m.ByCode(&s.reading) {
-		if code != 0 { // the label's name comes first of those that are sorted
+	coded := false
+	for code, n := range s.reading.Codes.All() {
+		if coded = code != 0; coded { // the label's name comes first of those that are sorted
 			s.to.Labels(append(append(s.coded[0][:0], "code"), names...), append(append(s.coded[1][:0], collector.CodeName(code)), values...), began)
 		}
 		s.to.Value(m, float64(n))
 	}
-	s.to.Labels(names, values, began)
+	if coded {
+		s.to.Labels(names, values, began)
+	}
 }
 
 // histogram emits the histogram of a view.

@@ -116,7 +116,7 @@ func labelled(m table.Metric, by string, histograms bool) table.Metric {
 		m.Labelled = nil
 		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
-	case m.Value != nil || m.ByCode != nil || m.Type == table.Histogram && histograms:
+	case m.Value != nil || m.ByCode || m.Type == table.Histogram && histograms:
 		m.Labels = append(slices.Clone(m.Labels), by)
 	}
 	return m

@@ -24,7 +24,7 @@ func (p *Pusher) metrics() []collector.Metric {
 			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
 			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write or vm.",
 			Read: func(yield func(float64, ...string)) {
-				open := p.stats.Seal().Open
+				open := p.open()
 				p.mu.Lock()
 				next := p.next
 				p.mu.Unlock()

@@ -161,7 +161,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sealed returns the second before which all are sealed.
+// open returns the second that is open now, and seals nothing.
+func (p *Pusher) open() int64 {
+	line := p.stats.Timeline()
+	return line.At(line.Now()).Index
+}
+
+// sealed seals all seconds that are over, and returns the one before which all can be sent.
 func (p *Pusher) sealed() int64 {
 	open := p.stats.Seal().Open
 	for _, stream := range p.streams {
@@ -204,7 +210,7 @@ func (p *Pusher) settle() {
 // expire drops the seconds that are no longer in the history, and returns the first one to send. A batch that was encoded is
 // not dropped.
 func (p *Pusher) expire() int64 {
-	oldest := p.stats.Seal().Open - int64(p.stats.History()/time.Second)
+	oldest := p.open() - int64(p.stats.History()/time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next < oldest {

@@ -20,6 +20,7 @@ type emitter struct {
 	kept    []node.MetricNode // memory for them
 	before  still             // as of before the seconds; not known if it makes no difference
 	rts     distributions
+	name    [1]string // of a resource
 }
 
 // logs are seconds from the log, and those of them that are not still.
@@ -59,7 +60,8 @@ func (e *emitter) forget() { e.seconds, e.told, e.times = nil, nil, false }
 
 // resource emits the logged seconds of a resource and then those that were read.
 func (e *emitter) resource(name string, logged logs) {
-	e.emit(resourceLabel, []string{name}, logged)
+	e.name[0] = name
+	e.emit(resourceLabel, e.name[:], logged)
 }
 
 // emit emits the logged seconds and then those that were read, with these labels.

@@ -93,7 +93,7 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 		return one.whole
 	}
 	one := r.size(s, &r.resources)
-	for _, x := range s.resources(r.stats.Seal().Resources) {
+	for _, x := range s.resources(r.stats.Resources()) {
 		all = all.Add(of(x.View().Node(), one).named(x.Name()))
 	}
 	if v := r.total(s); v != nil {
@@ -183,7 +183,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	}
 	e := r.emitter(s, &r.resources, sink)
 	from = max(from, r.first)
-	for _, x := range s.resources(r.stats.Seal().Resources) {
+	for _, x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), from, reached)
 		e.resource(x.Name(), old.take(x.Name()))
 	}

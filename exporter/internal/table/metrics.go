@@ -1,7 +1,6 @@
 package table
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // Metric is a metric that /metrics shows of each resource, or of all inbound traffic. One of Value, ByCode, Optional and
-// Labelled reads it; the histogram has none of them.
+// Labelled says how to read it; the histogram has none of them.
 type Metric struct {
 	// Name without namespace.
 	Name string
@@ -22,12 +21,13 @@ type Metric struct {
 	Labels []string
 	// Value reads a metric from a snapshot of the resource, or of one of its origins or entrances.
 	Value func(*Reading) float64
-	// ByCode reads a metric that has the label code as well: its values by code, the first of which is without that label.
-	ByCode func(*Reading) iter.Seq2[node.Code, int64]
+	// ByCode marks the metric that has the label code as well: its values are Codes of the Reading, the first of which is without
+	// that label.
+	ByCode bool
 	// Optional reads a metric that not every resource has; ok is false for those that do not.
 	Optional func(*collector.Resource) (v float64, ok bool)
-	// Labelled reads a metric that has another label: its values, with what was counted for each.
-	Labelled func(*collector.Resource) iter.Seq2[string, int64]
+	// Labelled calls yield for each value of another label that the metric has, with what was counted for it.
+	Labelled func(r *collector.Resource, yield func(string, int64) bool)
 }
 
 var resource = []string{"resource"}
@@ -65,11 +65,13 @@ func Metrics() []Metric {
 	}...)
 	at := func(name string) int { return slices.IndexFunc(all, func(m Metric) bool { return m.Name == name }) }
 	block := &all[at(Blocks)]
-	block.Labels, block.Value, block.Labelled = []string{"resource", "reason"}, nil, (*collector.Resource).Blocks
+	block.Labels, block.Value = []string{"resource", "reason"}, nil
+	block.Labelled = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
 	return slices.Insert(all, at("exception_total")+1, Metric{
-		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"}, Labelled: (*collector.Resource).Exceptions,
-		Help: "Calls that ended with an error, by class; none unless classes are configured.",
+		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
+		Help:     "Calls that ended with an error, by class; none unless classes are configured.",
+		Labelled: func(r *collector.Resource, yield func(string, int64) bool) { r.Exceptions()(yield) },
 	})
 }
 
@@ -100,7 +102,7 @@ func ofView(prefix string, labels []string) []Metric {
 			Value: func(r *Reading) float64 { return float64(*c.At(&r.total)) },
 		}
 		if c.Name == complete {
-			m.Labels, m.Value, m.ByCode = append(slices.Clone(labels), "code"), nil, func(r *Reading) iter.Seq2[node.Code, int64] { return r.Codes.All() }
+			m.Labels, m.Value, m.ByCode = append(slices.Clone(labels), "code"), nil, true
 			m.Help = c.Help + ", by HTTP status or gRPC code; those that have none lack that label."
 		}
 		totals = append(totals, m)

@@ -1,13 +1,16 @@
-// Package text encodes Prometheus's text format, OpenMetrics and VictoriaMetrics' dialect by appending to buffers.
+// Package text encodes Prometheus's text format, OpenMetrics and VictoriaMetrics' dialect.
 package text
 
 import (
-	"bytes"
-	"io"
+	"math"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
 )
 
 // Format is a dialect of the text format.
@@ -20,69 +23,156 @@ const (
 	VictoriaMetrics               // Prometheus, with histograms by vmrange
 )
 
-// Page is a page in the making. It has a buffer for each family, because the lines of a family must be consecutive. It
-// implements seconds.Sink. Its memory is reused, see [Pages]. It is not safe for concurrent use.
+// Page is a page in the making. It keeps the samples of each family apart, because the lines of a family must be consecutive,
+// and as numbers, a quarter of what they are as text: that is made while the page is written. It implements seconds.Sink. Its
+// memory is reused, see [Pages]. It is not safe for concurrent use, but can be written several times at once.
 type Page struct {
-	format   Format
-	families map[*table.Family]int
-	buffers  []buffer // in the order of the page
-	used     int      // of them
-
-	pairs   []byte // the labels, without braces
-	current *buffer
-	line    []byte  // start of the lines of the present series
-	bounds  []bound // of the classic buckets
-	counts  []int64 // of them
+	format  Format
+	places  map[*table.Family]int
+	columns []column // in the order of the page
+	used    int      // of them
 	samples int
+
+	labels  []byte   // of all series, one after the other: `{resource="a"} `, or a space
+	last    []string // names and values of the last ones
+	from    int      // where those are in labels
+	current *column
+
+	bounds []bound // of the classic buckets, +Inf last
 }
 
-// buffer has the lines of a family.
-type buffer struct {
+// column is the samples of a family.
+type column struct {
 	family    *table.Family
-	described bool // HELP and TYPE were written
-	bytes.Buffer
+	described bool // HELP and TYPE were written before
+	series    []series
+	samples   []sample
+	counts    []int64 // of the histograms: for each how many there are, and then these
+	exemplars []exemplar
 }
+
+// series is the samples of a column from the end of the series before on.
+type series struct{ labels, labelsEnd, end uint32 }
+
+// sample is a value, or the sum of a histogram.
+type sample struct {
+	unix int64
+	v    float64
+}
+
+// exemplar is one of the histogram with this number.
+type exemplar struct {
+	histogram int
+	collector.Exemplar
+}
+
+// bound is an upper bound of a classic bucket.
+type bound struct {
+	upper time.Duration
+	label []byte // le="…"
+}
+
+// noTime is the timestamp of samples without one.
+const noTime = math.MinInt64
 
 // Pages is a pool of pages. The zero value is ready, and safe for concurrent use.
-type Pages struct{ pool sync.Pool }
+type Pages struct {
+	pool sync.Pool // every garbage collection empties it
+
+	mu    sync.Mutex
+	rooms []room // what the last page needed, so that a new one need not grow
+}
+
+// room is how long the parts of a column are.
+type room struct{ series, samples, counts int }
 
 // Get returns an empty page. The families given come first, in this order; others follow in the order of their first series.
 func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	page, _ := p.pool.Get().(*Page)
 	if page == nil {
-		page = &Page{families: map[*table.Family]int{}}
+		page = p.roomy()
 	}
-	page.reset(f)
+	if page.format != f {
+		page.format, page.bounds = f, nil
+	}
+	clear(page.places)
+	page.used = 0
 	for _, family := range families {
 		page.open(family)
+	}
+	page.forget()
+	return page
+}
+
+// roomy returns a new page that is as large as the last one, and a little larger.
+func (p *Pages) roomy() *Page {
+	page := &Page{places: map[*table.Family]int{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.rooms {
+		page.columns = append(page.columns, column{
+			series: make([]series, 0, n.series+n.series/16), samples: make([]sample, 0, n.samples+n.samples/16), counts: make([]int64, 0, n.counts+n.counts/16),
+		})
 	}
 	return page
 }
 
 // Put returns a page to the pool. It must not be used any more.
-func (p *Pages) Put(page *Page) { p.pool.Put(page) }
-
-func (p *Page) reset(f Format) {
-	if p.format != f {
-		p.format, p.bounds = f, nil
+func (p *Pages) Put(page *Page) {
+	p.mu.Lock()
+	p.rooms = p.rooms[:0]
+	for i := range page.columns[:page.used] {
+		c := &page.columns[i]
+		p.rooms = append(p.rooms, room{len(c.series), len(c.samples), len(c.counts)})
 	}
-	clear(p.families)
-	p.used, p.samples = 0, 0
+	p.mu.Unlock()
+	p.pool.Put(page)
 }
 
-// open returns the buffer of a family.
-func (p *Page) open(f *table.Family) *buffer {
-	i, ok := p.families[f]
+// open returns the column of a family.
+func (p *Page) open(f *table.Family) *column {
+	i, ok := p.places[f]
 	if !ok {
 		i = p.used
-		if p.used++; p.used > len(p.buffers) {
-			p.buffers = append(p.buffers, buffer{})
+		if p.used++; p.used > len(p.columns) {
+			p.columns = append(p.columns, column{})
 		}
-		p.families[f] = i
-		p.buffers[i].family, p.buffers[i].described = f, false
-		p.buffers[i].Reset()
+		p.places[f] = i
+		c := &p.columns[i]
+		c.family, c.described = f, false
+		c.forget()
 	}
-	return &p.buffers[i]
+	return &p.columns[i]
+}
+
+func (c *column) forget() {
+	clear(c.exemplars)
+	c.series, c.samples, c.counts, c.exemplars = c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
+}
+
+// Forget drops what was written, so that a page of one family can be written piece by piece.
+func (p *Page) Forget() {
+	for i := range p.columns[:p.used] {
+		c := &p.columns[i]
+		c.described = c.described || len(c.samples) > 0
+		c.forget()
+	}
+	p.forget()
+}
+
+// forget drops the labels.
+func (p *Page) forget() {
+	p.labels, p.last, p.from, p.samples = append(p.labels[:0], ' '), p.last[:0], 0, 0
+}
+
+// Size returns how many bytes of memory the page takes, about.
+func (p *Page) Size() int {
+	n := cap(p.labels)
+	for i := range p.columns[:p.used] {
+		c := &p.columns[i]
+		n += 12*cap(c.series) + 16*cap(c.samples) + 8*cap(c.counts)
+	}
+	return n
 }
 
 // Samples returns the number of samples.
@@ -90,16 +180,20 @@ func (p *Page) Samples() int { return p.samples }
 
 // Labels sets the labels of the series that follow.
 func (p *Page) Labels(names, values []string) {
-	p.pairs = p.pairs[:0]
-	for i, name := range names {
-		if i > 0 {
-			p.pairs = append(p.pairs, ',')
-		}
-		p.pairs = append(p.pairs, name...)
-		p.pairs = append(p.pairs, `="`...)
-		p.pairs = appendEscaped(p.pairs, values[i])
-		p.pairs = append(p.pairs, '"')
+	n := len(names)
+	if len(p.last) == 2*n && slices.Equal(p.last[:n], names) && slices.Equal(p.last[n:], values) {
+		return
 	}
+	p.last = append(append(p.last[:0], names...), values...)
+	p.from = len(p.labels)
+	for i, name := range names {
+		p.labels = append(append(append(p.labels, "{,"[min(i, 1)]), name...), `="`...)
+		p.labels = append(appendEscaped(p.labels, values[i]), '"')
+	}
+	if n > 0 {
+		p.labels = append(p.labels, '}')
+	}
+	p.labels = append(p.labels, ' ')
 }
 
 // escaper escapes label values; all formats escape the same.
@@ -114,8 +208,10 @@ func appendEscaped(b []byte, v string) []byte {
 
 // Metric starts a series of a family with the present labels.
 func (p *Page) Metric(f *table.Family) {
-	p.current = p.open(f)
-	p.line = p.head(p.line[:0], "", nil)
+	c := p.open(f)
+	n := uint32(len(c.samples))
+	c.series = append(c.series, series{uint32(p.from), uint32(len(p.labels)), n})
+	p.current = c
 }
 
 // Series implements seconds.Sink.
@@ -124,63 +220,56 @@ func (p *Page) Series(f *table.Family, names, values []string) {
 	p.Metric(f)
 }
 
-// head appends the start of a line: the name and the labels, with one more, such as le="1", if more is not empty.
-func (p *Page) head(b []byte, suffix string, more []byte) []byte {
-	b = append(b, p.current.family.Name...)
-	b = append(b, suffix...)
-	if len(p.pairs)+len(more) == 0 {
-		return append(b, ' ')
-	}
-	b = append(b, '{')
-	b = append(b, p.pairs...)
-	if len(p.pairs) > 0 && len(more) > 0 {
-		b = append(b, ',')
-	}
-	b = append(b, more...)
-	return append(b, "} "...)
+// Plain is a sample without a timestamp.
+func (p *Page) Plain(v float64) { p.Value(noTime, v) }
+
+// Value implements seconds.Sink.
+func (p *Page) Value(unix int64, v float64) {
+	c := p.current
+	c.samples = append(c.samples, sample{unix, v})
+	c.series[len(c.series)-1].end++
+	p.samples++
 }
 
-// WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
-func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
-	var room [512]byte
-	for i := range p.buffers[:p.used] {
-		b := &p.buffers[i]
-		if b.Len() == 0 {
-			continue
+// Histogram implements seconds.Sink.
+func (p *Page) Histogram(unix int64, h *node.Histogram) { p.histogram(unix, h, nil) }
+
+// PlainHistogram is a histogram without a timestamp, with exemplars, the fastest first, if the format has them.
+func (p *Page) PlainHistogram(h *node.Histogram, exemplars []collector.Exemplar) {
+	p.histogram(noTime, h, exemplars)
+}
+
+func (p *Page) histogram(unix int64, h *node.Histogram, exemplars []collector.Exemplar) {
+	c, at := p.current, len(p.current.counts)
+	c.counts = append(c.counts, 0)
+	if p.format == VictoriaMetrics {
+		if n := h.Zero(); n > 0 {
+			c.counts = append(c.counts, zeroRange, n)
 		}
-		if !b.described {
-			b.described = true
-			m, err := w.Write(p.appendMetadata(room[:0], b.family))
-			if n += int64(m); err != nil {
-				return n, err
-			}
+		for i, n := range h.Native() {
+			c.counts = append(c.counts, int64(i), n)
 		}
-		m, err := w.Write(b.Bytes())
-		if n += int64(m); err != nil {
-			return n, err
+	} else {
+		for _, n := range h.Classic() {
+			c.counts = append(c.counts, n)
 		}
 	}
-	return n, nil
-}
-
-// appendMetadata appends the HELP and TYPE of a family.
-func (p *Page) appendMetadata(b []byte, f *table.Family) []byte {
-	name := f.Name
-	if p.format == OpenMetrics && f.Type == table.Counter {
-		name = strings.TrimSuffix(name, "_total") // only samples have the suffix
+	c.counts = append(c.counts, h.Count())
+	buckets := len(c.counts) - at - 1
+	c.counts[at] = int64(buckets)
+	switch p.format {
+	case VictoriaMetrics:
+		buckets /= 2
+	case OpenMetrics:
+		for _, x := range exemplars {
+			c.exemplars = append(c.exemplars, exemplar{len(c.samples), x})
+		}
+		fallthrough
+	default:
+		if len(p.bounds) != buckets {
+			p.bounds = p.les(h)
+		}
 	}
-	b = append(append(append(append(b, "# HELP "...), name...), ' '), f.Help...)
-	b = append(append(append(append(b, "\n# TYPE "...), name...), ' '), f.Type...)
-	return append(b, '\n')
+	p.Value(unix, h.Sum().Seconds())
+	p.samples += buckets + 1 // and the count
 }
-
-// Forget drops the lines that were written, so that a page of one family can be written piece by piece.
-func (p *Page) Forget() {
-	for i := range p.buffers[:p.used] {
-		p.buffers[i].Reset()
-	}
-	p.samples = 0
-}
-
-// End ends an OpenMetrics page.
-const End = "# EOF\n"

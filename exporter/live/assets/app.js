@@ -2,9 +2,15 @@
 
 const byId = id => document.getElementById(id);
 const charts = {};
-let subject = ALL, paused = null; // what is shown above, and the seconds of a page that was paused
+// What somebody chose, which is in the address: the order of the table, the search, the page of it, and how many minutes the
+// charts show. subject is what is shown above.
+const view = { sort: PASS, down: true, search: '', page: 0, range: 3 };
+let subject = ALL, paused = null; // the last second that a page shows that was paused, and its table
 
-const shown = () => paused || known.seconds;
+const shownTable = () => paused && paused.table || known.table;
+const shownPast = () => subject === ALL ? known.total : known.resource;
+const lastShown = () => paused ? paused.at : known.total.newest;
+const shown = () => shownPast().list(view.range * 60, lastShown());
 
 function element(name, text, attributes) {
   const e = document.createElement(name);
@@ -14,20 +20,20 @@ function element(name, text, attributes) {
 }
 
 // title names what is shown. The total is the inbound calls of the service, as everywhere; a worker has none.
-const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'Sum of all resources; nested calls count again';
+const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'All outermost calls; none was inbound';
 
 function draw() {
-  const seconds = shown();
   byId('subject').textContent = title(subject);
-  if (!seconds.length) return table();
-  const column = c => line(seconds, subject, c), pass = column(PASS), times = seconds.map(s => s.at);
+  byId('gone').hidden = subject === ALL || known.there;
+  table();
+  const seconds = shown(), column = c => line(seconds, c), pass = column(PASS), times = seconds.map(s => s.at);
   charts.calls.show([times, pass, column(BLOCK), column(EXCEPTION)]);
   charts.times.show([times, column(AVERAGE), column(P99)]);
-  charts.flight.show([times, column(FLIGHT)]);
-  const last = c => value(seconds[seconds.length - 1], subject, c);
+  charts.flight.show([times, column(MOST), column(FLIGHT)]);
+  const last = c => seconds.length ? value(seconds[seconds.length - 1], c) : null;
   const facts = [
     ['Pass', count(last(PASS))], ['Blocked', count(last(BLOCK))], ['Exceptions', count(last(EXCEPTION))],
-    ['Average', duration(last(AVERAGE))], ['p99', duration(last(P99))], ['Most in flight', count(last(FLIGHT))],
+    ['Average', duration(last(AVERAGE))], ['p99', duration(last(P99))], ['In flight, average', calls(last(FLIGHT))], ['Most in flight', count(last(MOST))],
     ['Busiest second', count(Math.max(0, ...pass))],
   ];
   byId('now').replaceChildren(...facts.map(([k, v]) => {
@@ -35,65 +41,138 @@ function draw() {
     box.append(element('dt', k), element('dd', v));
     return box;
   }));
-  table();
+}
+
+// changed shows what somebody asked for.
+function changed() {
+  standing = null;
+  if (paused && !(paused.table && paused.table.rows.length === paused.table.resources)) paused.table = null; // or it can be sorted and searched here
+  save();
+  draw();
+  refollow(150);
 }
 
 // choose shows one resource, or the total.
 async function choose(name) {
+  if (name === subject) return;
   const before = subject;
-  subject = name;
-  byId('subject').textContent = title(name);
-  byId('back').hidden = name === ALL;
-  const room = byId('details').parentElement.style;
-  room.minHeight = name === ALL ? '' : byId('details').parentElement.getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
-  byId('details').hidden = true;
-  draw();
+  open(name);
+  save(true);
   if (name === ALL) {
-    const row = rowsByName.get(before);
-    (row && row.isConnected ? row.querySelector('button') : byId('search')).focus();
+    const row = [...byId('rows').children].find(tr => tr.entry.name === before);
+    (row ? row.querySelector('button') : byId('search')).focus();
     return;
   }
   byId('back').focus({ preventScroll: true });
   byId('subject').scrollIntoView({ block: 'nearest' });
+}
+
+// open has a resource be shown, or the total.
+async function open(name) {
+  const room = byId('details').parentElement.style;
+  room.minHeight = name === ALL ? '' : byId('details').parentElement.getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
+  Object.assign(known, { resource: new Past(), there: true });
+  subject = name;
+  byId('back').hidden = name === ALL;
+  byId('details').hidden = true;
+  draw();
+  refollow(0);
+  if (name === ALL) return;
   const answer = await fetch('resource?name=' + encodeURIComponent(name)).catch(() => null);
   if (!answer || !answer.ok || subject !== name) return;
   const d = await answer.json();
   if (subject !== name) return;
-  byId('details').replaceChildren(shares('Origins, since the start', d.origins), shares('Called by', d.callers), shares('Blocked by reason', d.blocks.filter(s => s.block > 0)));
+  const passed = s => [s.name || '(none)', s.pass ? count(s.pass) + ' passed' : '', s.block ? count(s.block) + ' blocked' : ''];
+  byId('details').replaceChildren(
+    shares('Origins, since the start', d.origins.map(passed)),
+    shares('Called by', d.callers.map(passed)),
+    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass)]), ...d.blocks.filter(s => s.block).map(passed)]),
+    shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
+  );
   byId('details').hidden = false;
   room.minHeight = '';
 }
 
-// shares is who has how much of a resource.
+// shares is who has how much of a resource: a name and what is said of it in each row.
 function shares(title, list) {
-  const figure = element('figure'), t = element('table', undefined, { class: 'table' });
-  for (const s of list) {
+  const figure = element('figure'), t = element('table', undefined, { class: 'shares' });
+  for (const cells of list) {
     const tr = element('tr');
-    tr.append(element('td', s.name || '(none)'), element('td', s.pass ? count(s.pass) + ' passed' : ''), element('td', s.block ? count(s.block) + ' blocked' : ''));
+    tr.append(...cells.map(text => element('td', text)));
     t.append(tr);
   }
   figure.append(element('figcaption', title), list.length ? t : element('p', 'none'));
   return figure;
 }
 
+// save puts what is shown into the address, so that it can be sent to others, and survives a reload.
+function save(step) {
+  const p = new URLSearchParams();
+  if (subject !== ALL) p.set('resource', subject);
+  if (view.sort !== PASS || !view.down) p.set('sort', view.sort + (view.down ? '' : '.up'));
+  if (view.search) p.set('search', view.search);
+  if (view.page) p.set('page', view.page + 1);
+  if (view.range !== 3) p.set('range', view.range);
+  if (paused) p.set('paused', paused.at);
+  const hash = p.size ? '#' + p : location.pathname + location.search;
+  if (step) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
+}
+
+// restore shows what the address says. Anybody may have written it.
+function restore() {
+  const p = new URLSearchParams(location.hash.slice(1)), [sort, up] = (p.get('sort') || PASS).split('.');
+  const whole = (name, otherwise) => /^\d{1,10}$/.test(p.get(name) || '') ? Number(p.get(name)) : otherwise;
+  view.sort = columns.some(c => c.key === sort && c.key !== 'spark') ? sort : PASS;
+  view.down = up !== 'up';
+  view.search = (p.get('search') || '').slice(0, 200);
+  view.page = Math.min(Math.max(whole('page', 1) - 1, 0), 1e6);
+  view.range = [1, 3, 10].includes(whole('range', 3)) ? whole('range', 3) : 3;
+  paused = whole('paused', 0) ? { at: whole('paused', 0), table: null } : null;
+  byId('search').value = view.search;
+  byId('range').value = view.range;
+  byId('pause').textContent = paused ? 'Go on' : 'Pause';
+  head();
+  open(p.get('resource') || ALL);
+}
+
 addEventListener('DOMContentLoaded', () => {
   charts.calls = new Chart('calls', [{ label: 'pass', colour: 'pass', fill: true }, { label: 'blocked', colour: 'block' }, { label: 'exceptions', colour: 'bad' }], count);
   charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow' }], duration);
-  charts.flight = new Chart('flight', [{ label: 'most in flight', colour: 'flight', fill: true }], count);
+  charts.flight = new Chart('flight', [{ label: 'most', colour: 'flight', fill: true }, { label: 'average', colour: 'slow', format: calls }], count);
   byId('pause').addEventListener('click', () => {
-    paused = paused ? null : known.seconds.slice();
+    paused = paused ? null : { at: known.total.newest, table: known.table };
     byId('pause').textContent = paused ? 'Go on' : 'Pause';
     say(paused ? 'paused' : 'live');
-    draw();
+    changed();
   });
   byId('back').addEventListener('click', () => choose(ALL));
   addEventListener('keydown', e => { if (e.key === 'Escape' && subject !== ALL && e.target !== byId('search')) choose(ALL); });
-  byId('search').addEventListener('input', () => table(true));
-  byId('rows').addEventListener('pointerenter', () => { pointed = true; });
-  byId('rows').addEventListener('pointerleave', () => { pointed = false; });
-  head();
+  byId('search').addEventListener('input', () => {
+    Object.assign(view, { search: byId('search').value, page: 0 });
+    changed();
+  });
+  byId('range').addEventListener('change', () => {
+    view.range = Number(byId('range').value);
+    changed();
+  });
+  byId('previous').addEventListener('click', () => turn(-1));
+  byId('next').addEventListener('click', () => turn(1));
+  byId('rows').addEventListener('pointerenter', () => { pointed = true; hold(); });
+  byId('rows').addEventListener('pointerleave', () => { pointed = false; hold(); });
+  byId('rows').addEventListener('focusin', hold);
+  byId('rows').addEventListener('focusout', () => setTimeout(hold)); // when the focus has come to where it goes
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', table);
+  addEventListener('popstate', restore);
+  restore();
   follow(text => {
     say(paused ? 'paused' : text);
-    if (!paused) draw();
+    if (paused && !paused.table && settled()) paused.table = known.table;
+    if (view.page && settled() && view.page * ROWS >= known.table.matches) {
+      view.page = Math.max(0, Math.ceil(known.table.matches / ROWS) - 1);
+      save();
+    }
+    draw();
+    if (settled()) hold();
+    refollow(0);
   });
 });

@@ -11,6 +11,7 @@ function duration(us) {
 }
 
 const count = n => n === null || n === undefined ? '–' : n.toLocaleString('en');
+const calls = n => n === null || n === undefined ? '–' : Number(n.toPrecision(3)).toLocaleString('en');
 
 // wholes are what ticks may be apart: there is no half call.
 const wholes = [...Array(16).keys()].flatMap(k => [1, 2, 5].map(n => n * 10 ** k));
@@ -20,7 +21,7 @@ const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
 // span is how much time a chart shows, to the end of the last second.
 function span(last) {
   const end = (last === null ? Math.floor(Date.now() / 1000) : last) + 1;
-  return [end - KEEP, end];
+  return [end - view.range * 60, end];
 }
 
 // steps draws each second as long as it lasts, so that one that is alone can be seen. Where nothing is known there is
@@ -70,7 +71,7 @@ class Chart {
       axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: wholes, values: (_, ticks) => ticks.map(this.format) }],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map(l => ({
         label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
-        fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => this.format(v),
+        fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => (l.format || this.format)(v),
       }))],
     }, this.data, this.box);
   }
@@ -93,7 +94,7 @@ function spark(canvas, values) {
   const c = canvas.getContext('2d');
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, w, h);
-  const top = Math.max(1, ...values), step = w / SPARK, left = w - values.length * step;
+  const top = Math.max(1, ...values), step = w / MINUTE, left = w - values.length * step;
   c.fillStyle = colour('pass');
   values.forEach((v, i) => {
     const tall = v / top * (h - 2);

@@ -1,49 +1,73 @@
 'use strict';
 
-// What is known: the names of resources by number, the places of columns in a row, and the last seconds, each with the rows
-// of what was called in it, by name, and of totals, by number. A second in which the server was away has no rows. Names come
-// from strangers; they are only ever set as text.
-const KEEP = 180;
-const known = { names: [], places: {}, seconds: [], after: 0, epoch: 0, process: 0, away: 0, inbound: true };
+// What is known: the last seconds of the total and of the resource that is open, and the page of the table. Names come from
+// strangers; they are only ever set as text.
+const KEEP = 600, MINUTE = 60;
+const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_avg', MOST = 'in_flight_max';
 const ALL = null; // in the place of a name: the total
-const INBOUND = 0, SUM = -1; // numbers of totals: inbound calls, and in seconds before the first of them the sum of the rows
-const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_max';
 
-const newest = () => known.seconds[known.seconds.length - 1];
+// Past is the last seconds of something, in the order of time. Older ones may come later, and one may come twice.
+class Past {
+  constructor() { this.seconds = new Map(); this.newest = 0; }
 
-// take adds what the server sent. The stream and an answer may overlap, and a server that was started again numbers anew,
-// and may have other columns; no second is taken twice, and what was known before stays, with the places it came with.
-function take(message) {
-  if (message.fresh) {
-    if (known.process && known.process !== message.process && newest()) known.away = newest().at;
-    const places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the number
-    Object.assign(known, { names: [], places, after: 0, epoch: message.epoch, process: message.process });
-  }
-  if (message.epoch !== known.epoch || message.first > known.names.length) return; // said before the server was away
-  known.inbound = message.inbound;
-  message.names.forEach((name, i) => { known.names[message.first + i] = name; });
-  for (const [at, rows] of message.seconds) {
-    known.after = Math.max(known.after, at);
-    let last = newest() ? newest().at : at - 1;
-    if (Math.abs(at - last) > KEEP) { // the page was asleep, or the clock was set back
-      known.seconds = [];
-      last = at - 1;
+  add(rows, places, inbound) {
+    for (const row of rows) {
+      if (!this.seconds.has(row[0])) this.seconds.set(row[0], { at: row[0], row, places, inbound });
+      this.newest = Math.max(this.newest, row[0]);
     }
-    if (at <= last) continue;
-    while (++last < at) known.seconds.push({ at: last, rows: null });
-    const named = rows.filter(r => r[0] > 0).map(r => [known.names[r[0]], r]), totals = rows.filter(r => r[0] <= 0).map(r => [r[0], r]);
-    known.seconds.push({ at, places: known.places, rows: new Map(named), totals: new Map(totals) });
+    const kept = (at, last) => at > last - KEEP && at <= last;
+    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused.at))) this.seconds.delete(at);
   }
-  known.seconds.splice(0, known.seconds.length - KEEP);
+
+  // list is the last seconds until one. A second of which nothing is known has no row.
+  list(length, until) {
+    const first = Math.max(until - length + 1, Math.min(until + 1, ...this.seconds.keys())), all = [];
+    for (let at = first; at <= until; at++) all.push(this.seconds.get(at) || { at, row: null });
+    return all;
+  }
 }
 
-// value is one column of a name in a second. In an idle second it is 0, and there is no response time; nor is there a p99
-// of a second that was over for long when the page was opened, nor what the server does not send.
-function value(second, name, column) {
-  if (!second.rows || !(column in second.places)) return null;
-  const row = name === ALL ? second.totals.get(known.inbound ? INBOUND : SUM) : second.rows.get(name);
-  const n = row ? row[second.places[column]] : column.startsWith('rt_') ? -1 : 0;
-  return n < 0 ? null : n;
+const known = { process: 0, inbound: true, places: {}, after: '', away: 0, total: new Past(), resource: new Past(), there: true, table: { at: 0, rows: [], resources: 0, matches: 0 }, entries: new Map() };
+
+// take adds what the server sent, for a position after which it goes on. A server that was started again may have other
+// columns; what was known before stays, with the places that it came with.
+function take(message, after) {
+  if (message.fresh) {
+    if (known.process && known.process !== message.process && known.total.newest) known.away = known.total.newest;
+    if (message.inbound) for (const s of known.total.seconds.values()) if (!s.inbound) known.total.seconds.delete(s.at); // they are of another total
+    known.places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
+    known.process = message.process;
+  }
+  const last = message.total[message.total.length - 1];
+  if (last && last[0] < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past() }); // the clock was set back
+  known.after = after;
+  known.inbound = message.inbound;
+  known.total.add(message.total, known.places, message.inbound);
+  known.there = 'resource' in message;
+  if (known.there) known.resource.add(message.resource, known.places);
+  if (message.at) takeTable(message);
 }
 
-const line = (seconds, name, column) => seconds.map(s => value(s, name, column));
+// takeTable takes a page of the table: numbers of all its rows, and of those that were not on it before the name, and the
+// passes of the last minute.
+function takeTable({ at, resources, matches, rows, whole, new: fresh }) {
+  const before = whole ? new Map() : known.entries, entries = new Map();
+  for (const [number, name, past] of fresh) before.set(number, { number, name, past, at });
+  for (const row of rows) {
+    const e = before.get(row[0]);
+    if (!e) continue;
+    const past = at > e.at ? [...e.past, row[known.places[PASS]]].slice(-MINUTE) : e.past;
+    entries.set(e.number, { ...e, past, at, row, places: known.places });
+  }
+  known.entries = entries;
+  known.table = { at, resources, matches, rows: [...entries.values()] };
+}
+
+// value is one column of a second or of a row, times in microseconds; null if there is no response time, or the server does not send it, or nothing
+// is known.
+function value(x, column) {
+  const n = x.row ? x.row[x.places[column]] : undefined;
+  return n === undefined || n < 0 ? null : column === FLIGHT ? n / 1e6 : n;
+}
+
+const line = (seconds, column) => seconds.map(s => value(s, column));

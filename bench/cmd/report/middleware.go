@@ -1,0 +1,19 @@
+package main
+
+// middleware writes what a request through the middleware of net/http costs.
+func (p *page) middleware() {
+	names := p.s.under("Middleware")
+	if len(names) == 0 {
+		return
+	}
+	p.printf("\n## One request through middleware\n\nNanoseconds for each request that a ServeMux routes, in the process; bare is without middleware. " +
+		"× is the time divided by that of httpstat.Route.\n\n")
+	p.header("lrrrr", "", "serial", "×", "allocations", "bytes")
+	for _, name := range names {
+		times := ""
+		if x, ok := p.s.ratio("Middleware/"+name, "Middleware/windowstat-route", "ns/op"); ok && name != "windowstat-route" {
+			times = amount(x)
+		}
+		p.row(name, p.cell("Middleware/"+name, "ns/op"), times, p.plain("Middleware/"+name, "allocs/op"), p.plain("Middleware/"+name, "B/op"))
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// column is a column of numbers, of rows in all formats.
+type column struct {
+	name  string // in --where and --by
+	key   string // in JSON and CSV
+	title string // in a table
+	adds  bool   // up, over seconds
+	time  bool   // in nanoseconds
+	of    func(*metriclog.Row) int64
+}
+
+var columns = []column{
+	{"pass", "pass", "pass", true, false, func(r *metriclog.Row) int64 { return r.Pass }},
+	{"block", "block", "block", true, false, func(r *metriclog.Row) int64 { return r.Block }},
+	{"complete", "complete", "complete", true, false, func(r *metriclog.Row) int64 { return r.Success }},
+	{"exception", "exception", "exception", true, false, func(r *metriclog.Row) int64 { return r.Exception }},
+	{"occupied_pass", "occupied_pass", "occupied", true, false, func(r *metriclog.Row) int64 { return r.OccupiedPass }},
+	{"in_flight_max", "in_flight_max", "in flight", false, false, func(r *metriclog.Row) int64 { return r.Concurrency }},
+	{"rt_avg", "rt_avg_seconds", "rt ms", false, true, func(r *metriclog.Row) int64 { return int64(r.RT) }},
+}
+
+// append appends the column of a row as in JSON and CSV.
+func (c *column) append(b []byte, r *metriclog.Row) []byte {
+	if v := c.of(r); c.time {
+		return strconv.AppendFloat(b, time.Duration(v).Seconds(), 'f', -1, 64)
+	} else {
+		return strconv.AppendInt(b, v, 10)
+	}
+}
+
+// parseColumn finds a column; with adds only one that adds up.
+func parseColumn(name string, adds bool) (*column, error) {
+	for i := range columns {
+		if c := &columns[i]; c.name == name && (c.adds || !adds) {
+			return c, nil
+		}
+	}
+	what := "columns"
+	if adds {
+		what = "columns that add up"
+	}
+	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, columnNames(adds))
+}
+
+// columnNames are the names of columns; with adds only of those that add up.
+func columnNames(adds bool) string {
+	var names []string
+	for _, c := range columns {
+		if c.adds || !adds {
+			names = append(names, c.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// whereHelp is what a condition may look like.
+const whereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
+
+var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
+
+// parseWhere makes one function of the conditions of --where, all of which a row must meet; nil if there are none. The error names all
+// that are wrong.
+func parseWhere(conditions []string) (func(*metriclog.Row) bool, error) {
+	var all []func(*metriclog.Row) bool
+	var errs []error
+	for _, text := range conditions {
+		meets, err := parseCondition(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--where: %w", err))
+		}
+		all = append(all, meets)
+	}
+	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return func(r *metriclog.Row) bool {
+		for _, meets := range all {
+			if !meets(r) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func parseCondition(text string) (func(*metriclog.Row) bool, error) {
+	m := condition.FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("%q is not %s", text, whereHelp)
+	}
+	c, err := parseColumn(m[1], false)
+	if err != nil {
+		return nil, err
+	}
+	var want int64
+	if c.time {
+		d, err := time.ParseDuration(m[3])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %s is a duration, such as 100ms or 1.5s, not %q", text, c.name, m[3])
+		}
+		want = int64(d)
+	} else if want, err = strconv.ParseInt(m[3], 10, 64); err != nil {
+		return nil, fmt.Errorf("%q: %s is a whole number, not %q", text, c.name, m[3])
+	}
+	compare := map[string]func(v int64) bool{
+		">":  func(v int64) bool { return v > want },
+		">=": func(v int64) bool { return v >= want },
+		"<":  func(v int64) bool { return v < want },
+		"<=": func(v int64) bool { return v <= want },
+		"=":  func(v int64) bool { return v == want },
+		"!=": func(v int64) bool { return v != want },
+	}[m[2]]
+	return func(r *metriclog.Row) bool { return compare(c.of(r)) }, nil
+}

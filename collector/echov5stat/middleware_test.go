@@ -1,0 +1,283 @@
+package echov5stat_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v5"
+	"github.com/labstack/echo/v5/middleware"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/echov5stat"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+func newEcho() *echo.Echo {
+	e := echo.New()
+	e.Logger = slog.New(slog.DiscardHandler)
+	return e
+}
+
+func response(ec *echo.Context) *echo.Response {
+	r, err := echo.UnwrapResponse(ec.Response())
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func recoverer() echo.MiddlewareFunc {
+	return middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true})
+}
+
+func TestRoutes(t *testing.T) {
+	c := newCollector(t)
+	e := newEcho()
+	e.Pre(middleware.RemoveTrailingSlash())
+	e.Use(echov5stat.Middleware(c))
+	ok := func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") }
+	e.GET("/users/:id", ok)
+	e.Any("/any", ok)
+	e.Group("/api").Group("/v1").GET("/files/*", ok)
+	e.GET("/away", func(ec *echo.Context) error { return ec.Redirect(http.StatusFound, "/users/7") })
+	admin := e.Group("/admin", func(next echo.HandlerFunc) echo.HandlerFunc { return next })
+	admin.GET("/x", ok)
+	send := serve(t, e)
+	for _, x := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/users/7", 200},
+		{"GET", "/users/8/", 200},
+		{"PUT", "/any", 200},
+		{"HEAD", "/users/7", 405},
+		{"OPTIONS", "/users/7", 204},
+		{"MADEUP", "/users/7", 405},
+		{"MADEUP", "/any", 200},
+		{"GET", "/api/v1/files/a/b", 200},
+		{"GET", "/nobody", 404},
+		{"GET", "/away", 302},
+		{"MADEUP", "/admin/y", 404},
+		{"GET", "/admin/y", 404},
+	} {
+		if got := send(x.method, x.path); got != x.status {
+			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
+		}
+	}
+	e.GET("/late/:id", ok) // while it serves, as some do, though not while it routes
+	send("GET", "/late/7")
+	want(t, c, map[string]string{
+		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1", "GET /late/:id": "200: 1",
+		"OTHER /any": "200: 1", httpstat.Unmatched: "204: 1, 404: 3, 405: 2",
+	})
+}
+
+// HEAD that GET's route answers is GET's, also from a router whose routes come and go.
+func TestRoutesOfAnotherRouter(t *testing.T) {
+	c := newCollector(t)
+	e := echo.NewWithConfig(echo.Config{Router: echo.NewConcurrentRouter(echo.NewRouter(echo.RouterConfig{AutoHandleHEAD: true}))})
+	e.Use(echov5stat.Middleware(c))
+	e.GET("/users/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
+	send := serve(t, e)
+	send("HEAD", "/users/7")
+	send("GET", "/late/7")
+	e.GET("/late/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
+	send("GET", "/late/7")
+	if err := e.Router().Remove("GET", "/late/:id"); err != nil {
+		t.Error(err)
+	}
+	send("GET", "/late/7")
+	want(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
+}
+
+// Echo writes what an error means after all middleware has returned.
+func TestWaysToAnswer(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		handle echo.HandlerFunc
+		status int // that the client gets, and is counted
+	}{
+		{"nothing", func(*echo.Context) error { return nil }, 200},
+		{"a status alone", func(ec *echo.Context) error { return ec.NoContent(http.StatusAccepted) }, 202},
+		{"an error", func(*echo.Context) error { return errors.New("no") }, 500},
+		{"echo's error", func(*echo.Context) error { return echo.NewHTTPError(http.StatusTeapot, "no") }, 418},
+		{"an error that the error handler knows", func(*echo.Context) error { return io.ErrUnexpectedEOF }, 409},
+		{"an error after a body", func(ec *echo.Context) error { return errors.Join(ec.String(http.StatusCreated, "x"), io.EOF) }, 201},
+		{"a status too late", func(ec *echo.Context) error { _ = ec.String(http.StatusOK, "x"); return ec.NoContent(418) }, 200},
+		{"a stream", func(ec *echo.Context) error {
+			for range 3 {
+				fmt.Fprint(ec.Response(), "x")
+				_ = http.NewResponseController(ec.Response()).Flush()
+			}
+			return nil
+		}, 200},
+		{"a deadline", func(ec *echo.Context) error {
+			return http.NewResponseController(ec.Response()).SetWriteDeadline(time.Now().Add(time.Minute))
+		}, 200},
+		{"another protocol", func(ec *echo.Context) error {
+			conn, buf, err := http.NewResponseController(ec.Response()).Hijack()
+			if err == nil {
+				upgrade(conn, buf)
+			}
+			return err
+		}, 101},
+		{"another middleware's writer", func(ec *echo.Context) error {
+			return middleware.Gzip()(func(ec *echo.Context) error { return ec.String(http.StatusCreated, "x") })(ec)
+		}, 201},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newCollector(t)
+			e := newEcho()
+			handled := 0
+			e.HTTPErrorHandler = func(ec *echo.Context, err error) {
+				if response(ec).Committed {
+					return
+				}
+				handled++
+				if errors.Is(err, io.ErrUnexpectedEOF) {
+					_ = ec.NoContent(http.StatusConflict)
+					return
+				}
+				echo.DefaultHTTPErrorHandler(false)(ec, err)
+			}
+			var outside error
+			var status int
+			over := make(chan struct{}) // after a client may have its answer
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(ec *echo.Context) error {
+					defer close(over)
+					outside = next(ec)
+					status = response(ec).Status
+					return outside
+				}
+			}, echov5stat.Middleware(c))
+			e.GET("/", x.handle)
+			if got := serve(t, e)("GET", "/"); got != x.status {
+				t.Errorf("the client got %d, want %d", got, x.status)
+			}
+			<-over
+			counts := fmt.Sprintf("%d: 1", x.status)
+			if x.status == 500 {
+				counts += ", exceptions: 1"
+			}
+			want(t, c, map[string]string{"GET /": counts})
+			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
+				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
+			}
+			if x.status != 101 && status != x.status {
+				t.Errorf("middleware outside saw %d", status)
+			}
+		})
+	}
+}
+
+// A panic is counted once, with the status that the client gets, whether the recoverer is inside or outside.
+func TestPanics(t *testing.T) {
+	for _, x := range []struct {
+		name             string
+		handle           echo.HandlerFunc
+		inside, outside  string
+		status, unheeded int // that the client gets with a recoverer, and without
+	}{
+		{"panic", func(*echo.Context) error { panic("boom") }, "500: 1, exceptions: 1", "500: 1, exceptions: 1", 500, 0},
+		{"after a body", func(ec *echo.Context) error {
+			_ = ec.String(http.StatusAccepted, "x")
+			_ = http.NewResponseController(ec.Response()).Flush()
+			panic("boom")
+		}, "202: 1, exceptions: 1", "202: 1", 202, 202},
+		{"abort", func(*echo.Context) error { panic(http.ErrAbortHandler) }, "-: 1, exceptions: 1", "-: 1, exceptions: 1", 0, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for _, order := range []string{"inside", "outside", "alone"} {
+				c := newCollector(t)
+				opts, counted, status := []httpstat.Option{}, x.inside, x.status
+				e := newEcho()
+				use := []echo.MiddlewareFunc{recoverer(), nil}
+				switch order {
+				case "outside":
+					slices.Reverse(use)
+					counted = x.outside
+				case "alone":
+					use = []echo.MiddlewareFunc{nil}
+					opts, status = append(opts, httpstat.Recovered(0)), x.unheeded
+					counted = strings.Replace(counted, "500: 1", "-: 1", 1)
+				}
+				use[slices.IndexFunc(use, func(h echo.MiddlewareFunc) bool { return h == nil })] = echov5stat.Middleware(c, opts...)
+				e.Use(use...)
+				e.GET("/", x.handle)
+				if got := serve(t, e)("GET", "/"); got != status {
+					t.Errorf("%s: the client got %d, want %d", order, got, status)
+				}
+				want(t, c, map[string]string{"GET /": counted})
+			}
+		})
+	}
+}
+
+// A limit on a route refuses before anything behind runs.
+func TestLimits(t *testing.T) {
+	c := newCollector(t)
+	if err := c.SetLimits([]collector.Limit{{Resource: "GET /users/:id", Count: 0, Origin: "bot"}}); err != nil {
+		t.Fatal(err)
+	}
+	e := newEcho()
+	e.Use(echov5stat.Middleware(c, httpstat.Origin(func(r *http.Request) string { return r.URL.Query().Get("client") }),
+		httpstat.Skip(func(r *http.Request) bool { return r.URL.Path == "/healthz" }),
+		httpstat.Exception(func(status int) bool { return status == http.StatusTeapot })))
+	ran := 0
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(ec *echo.Context) error { ran++; return next(ec) }
+	})
+	e.GET("/users/:id", func(ec *echo.Context) error {
+		_, below, _ := c.Enter(ec.Request().Context(), "below")
+		below.Exit(nil)
+		return ec.NoContent(http.StatusTeapot)
+	})
+	e.GET("/healthz", func(ec *echo.Context) error { return ec.NoContent(http.StatusOK) })
+	send := serve(t, e)
+	for target, status := range map[string]int{"/users/7?client=bot": 429, "/users/7": 418, "/healthz": 200} {
+		if got := send("GET", target); got != status {
+			t.Errorf("%s: %d", target, got)
+		}
+	}
+	if ran != 2 {
+		t.Errorf("%d requests reached the handlers", ran)
+	}
+	want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
+	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
+		t.Error("the tree is not http > GET /users/:id > below")
+	}
+}
+
+func TestNilCollectorIsNotThere(t *testing.T) {
+	e := newEcho()
+	e.Use(echov5stat.Middleware(nil))
+	e.GET("/", func(ec *echo.Context) error { return ec.String(http.StatusTeapot, "x") })
+	if got := serve(t, e)("GET", "/"); got != 418 {
+		t.Error(got)
+	}
+}
+
+func BenchmarkMiddleware(b *testing.B) {
+	for name, use := range map[string][]echo.MiddlewareFunc{"bare": nil, "echov5stat": {echov5stat.Middleware(newCollector(b))}} {
+		e := newEcho()
+		e.Use(use...)
+		e.GET("/users/:id", func(*echo.Context) error { return nil })
+		r := httptest.NewRequest("GET", "/users/7", nil)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			w := httptest.NewRecorder()
+			for b.Loop() {
+				e.ServeHTTP(w, r)
+			}
+		})
+	}
+}

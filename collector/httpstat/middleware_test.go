@@ -1,0 +1,85 @@
+package httpstat_test
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// recoverer answers panics with 500, but for http.ErrAbortHandler, as those of frameworks do.
+func recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch reason := recover(); reason {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(reason)
+			default:
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A request whose handler panicked, which a recoverer further out answered with 500, had no code.
+func TestPanicsThatARecovererAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		handler string
+		do      func(w http.ResponseWriter)
+		code    string
+	}{
+		{"panics", func(http.ResponseWriter) { panic("boom") }, "500"},
+		{"panics with nil", func(http.ResponseWriter) { panic(nil) }, "500"},
+		{"aborts", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, ""},
+		{"panics after 202", func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); panic("boom") }, "202"},
+	} {
+		for _, inside := range []bool{true, false} {
+			c := newCollector(t)
+			h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { tc.do(w) }))
+			if inside {
+				h = recoverer(httpstat.Route(c, "a", h, httpstat.Recovered(http.StatusInternalServerError)))
+			} else {
+				h = httpstat.Route(c, "a", recoverer(h))
+			}
+			rec := httptest.NewRecorder()
+			reason := alone(func() { h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil)) })
+			if (reason == http.ErrAbortHandler) != (tc.handler == "aborts") {
+				t.Errorf("%s, inside %t: the panic that came out is %v", tc.handler, inside, reason)
+			}
+			got := answered(t, c)
+			if want := map[string]int64{tc.code: 1}; !maps.Equal(got, want) {
+				t.Errorf("%s, inside %t: codes %v, want %v", tc.handler, inside, got, want)
+			}
+			// What a recoverer inside has answered with 202 is nobody's failure.
+			exceptions := int64(1)
+			if !inside && tc.code == "202" {
+				exceptions = 0
+			}
+			if s := c.Resource("a").Snapshot(nil); s.Total.Exception != exceptions || s.InFlight != 0 {
+				t.Errorf("%s, inside %t: %+v, %d in flight", tc.handler, inside, s.Total, s.InFlight)
+			}
+		}
+	}
+}
+
+// A handler behind Route took four allocations; one is for the context, one for the request and its writer.
+func TestRouteTakesTwoAllocations(t *testing.T) {
+	c := newCollector(t)
+	h := httpstat.Route(c, "a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, w := range map[string]http.ResponseWriter{"plain": plain{}, "of HTTP/1": struct {
+		plain
+		http.Flusher
+		http.Hijacker
+		io.ReaderFrom
+	}{}} {
+		r := httptest.NewRequest("GET", "/", nil)
+		if n := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }); n > 2 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// TestSIGTERM tells the program of the README's first screen, word for word, to end in the middle of a load: what clients were
+// answered, what the log has, and what Prometheus was sent is the same number of calls.
+func TestSIGTERM(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, "prometheus-3", prometheus3)
+	for name, l := range map[string]clientLoad{
+		"dense":  {clients: 16, call: 5 * time.Millisecond},
+		"sparse": {clients: 2, call: time.Millisecond, pause: 30 * time.Millisecond},
+		"slow":   {clients: 8, call: 1500 * time.Millisecond},
+		"mixed":  {clients: 4, call: 900 * time.Millisecond, pause: 400 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := buildREADME(t, server.addr)
+			p.start(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			var sent atomic.Int64
+			var clients sync.WaitGroup
+			for range l.clients {
+				clients.Go(func() { sent.Add(l.send(ctx, p.addr)) })
+			}
+			time.Sleep(2*time.Second + rand.N(time.Second)) // anywhere in a second
+			said := p.end(t)
+			cancel()
+			clients.Wait()
+			answered, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
+			if err != nil {
+				t.Fatalf("the program said %q: %v", said, err)
+			}
+			rows, err := metriclog.Searcher{Dir: p.dir, App: "shop"}.Search(metriclog.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			var logged struct{ pass, block, complete int64 }
+			for row := range rows.All() {
+				if row.Resource == "GET /users/{id}" {
+					logged.pass, logged.block, logged.complete = logged.pass+row.Pass, logged.block+row.Block, logged.complete+row.Success
+				}
+			}
+			_, port, _ := strings.Cut(p.pages, ":")
+			pushed := func(metric string) int64 {
+				selector := fmt.Sprintf(`windowstat_persecond_%s{instance=~".+:%s",resource="GET /users/{id}"}[5m]`, metric, port)
+				return int64(server.number(t, "sum_over_time("+selector+")"))
+			}
+			t.Logf("clients were answered %d times; the handler ran %d times; the log has %+v; %d, %d and %d were pushed",
+				sent.Load(), answered, logged, pushed("pass"), pushed("block"), pushed("complete"))
+			if logged.pass+logged.block != sent.Load() || logged.pass != answered || logged.complete != answered {
+				t.Error("the log is not what clients were answered")
+			}
+			if pushed("pass") != logged.pass || pushed("block") != logged.block || pushed("complete") != logged.complete {
+				t.Error("what was pushed is not what was logged")
+			}
+			if sent.Load() == 0 {
+				t.Error("nothing was sent")
+			}
+		})
+	}
+}
+
+// A clientLoad is how clients call: each one call after the other, that take up to some time, with pauses of up to some time.
+type clientLoad struct {
+	clients     int
+	call, pause time.Duration
+}
+
+// send calls until nobody answers any more, and returns how often it was answered.
+func (l clientLoad) send(ctx context.Context, addr string) (answered int64) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for ctx.Err() == nil {
+		time.Sleep(rand.N(l.pause + 1))
+		url := fmt.Sprintf("http://%s/users/%d?for=%v", addr, rand.N(100), rand.N(l.call))
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			panic(err)
+		}
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				return answered
+			}
+			continue // a connection that the server closed because it was idle
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if errors.Join(err, resp.Body.Close()) == nil {
+			answered++
+		}
+	}
+	return answered
+}
+
+// A readmeProgram is that of the README's first screen in a process of its own.
+type readmeProgram struct {
+	addr, pages, dir string
+	process          *exec.Cmd
+	said             strings.Builder
+}
+
+// buildREADME builds the program as the README has it, but for its addresses and files. What it has around it is a handler that
+// takes as long as it is told, and at the end says how often it ran.
+func buildREADME(t *testing.T, receiver string) *readmeProgram {
+	t.Helper()
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- program service:")
+	_, rest, _ = strings.Cut(rest, "```go\n")
+	text, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("the README has no program")
+	}
+	dir := t.TempDir()
+	p := &readmeProgram{addr: freeAddress(t), pages: freeAddress(t), dir: filepath.Join(dir, "log")}
+	limits := filepath.Join(dir, "limits.yml")
+	if err := os.WriteFile(limits, []byte("limits: [{resource: 'GET /users/{id}', qps: 1000}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for old, now := range map[string]string{
+		`":8080"`: p.addr, `":9719"`: p.pages, `"limits.yml"`: limits, `"/var/log/shop"`: p.dir,
+		`"http://prometheus:9090/api/v1/write"`: "http://" + receiver + "/api/v1/write",
+	} {
+		if strings.Count(text, old) != 1 {
+			t.Fatalf("the README's program has no %s:\n%s", old, text)
+		}
+		text = strings.ReplaceAll(text, old, strconv.Quote(now))
+	}
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(fmt.Sprintf(around, text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	executable := filepath.Join(dir, "shop")
+	if err := run(t.Context(), ".", "go", "build", "-o", executable, source); err != nil {
+		t.Fatal(err)
+	}
+	p.process = command(t, executable)
+	p.process.Stdout, p.process.Stderr = &p.said, os.Stderr
+	return p
+}
+
+const around = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/remote"
+)
+
+func main() {
+	var answered atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		d, _ := time.ParseDuration(r.FormValue("for"))
+		time.Sleep(d)
+		answered.Add(1)
+		fmt.Fprint(w, "a user")
+	})
+%s
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answered.Load())
+}
+`
+
+// start starts the program, and waits until it serves.
+func (p *readmeProgram) start(t *testing.T) {
+	t.Helper()
+	if err := p.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		if resp, err := http.Get("http://" + p.pages + "/-/ready"); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+	}
+	t.Fatal("the program does not get ready")
+}
+
+// end tells the program to end, and returns what it said.
+func (p *readmeProgram) end(t *testing.T) string {
+	t.Helper()
+	begin := time.Now()
+	if err := errors.Join(p.process.Process.Signal(syscall.SIGTERM), p.process.Wait()); err != nil {
+		t.Errorf("the program does not end well: %v", err)
+	}
+	t.Logf("it has ended after %v", time.Since(begin).Round(time.Millisecond))
+	return p.said.String()
+}

@@ -1,0 +1,209 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// printer makes the text of a page.
+type printer struct {
+	*Page
+	to     io.Writer
+	n      int64
+	err    error
+	line   []byte // the start of a line
+	out    []byte // what was not written yet
+	stamps [64]stamp
+}
+
+// stamp is the end of the lines of a second.
+type stamp struct {
+	unix int64
+	text []byte
+}
+
+// piece is about how many bytes are written at a time.
+const piece = 64 << 10
+
+func (p *printer) write() {
+	if p.err == nil {
+		var n int
+		n, p.err = p.to.Write(p.out)
+		p.n += int64(n)
+	}
+	p.out = p.out[:0]
+}
+
+// WriteTo writes HELP, TYPE and the lines of each family that has lines. OpenMetrics needs [End] after the page.
+func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
+	to := &printer{Page: p, to: w, out: make([]byte, 0, piece+piece/8)}
+	for i := range p.columns[:p.used] {
+		c := &p.columns[i]
+		if len(c.samples) == 0 {
+			continue
+		}
+		if !c.described {
+			to.metadata(c.family)
+		}
+		if c.family.Type == table.Histogram {
+			to.histograms(c)
+		} else {
+			to.values(c)
+		}
+		if to.err != nil {
+			break
+		}
+	}
+	to.write()
+	return to.n, to.err
+}
+
+// values writes the lines of counters or gauges.
+func (p *printer) values(c *column) {
+	at, om := 0, p.format == OpenMetrics
+	out := p.out
+	for _, s := range c.series {
+		p.line = append(append(p.line[:0], c.family.Name...), p.labels[s.labels:s.labelsEnd]...)
+		for ; at < int(s.end); at++ {
+			x := &c.samples[at]
+			out = append(number(append(out, p.line...), x.v, om), p.stamp(x.unix)...)
+			if len(out) >= piece {
+				p.out = out
+				p.write()
+				out = p.out
+			}
+		}
+	}
+	p.out = out
+}
+
+// histograms writes the lines of histograms.
+func (p *printer) histograms(c *column) {
+	at, counts, exemplars := 0, c.counts, c.exemplars
+	for _, s := range c.series {
+		labels := p.labels[s.labels:s.labelsEnd]
+		p.line = append(append(p.line[:0], c.family.Name...), "_bucket"...)
+		if len(labels) > 1 {
+			p.line = append(append(p.line, labels[:len(labels)-2]...), ',')
+		} else {
+			p.line = append(p.line, '{')
+		}
+		for ; at < int(s.end); at++ {
+			x, n := &c.samples[at], int(counts[0])
+			of := exemplars
+			for len(exemplars) > 0 && exemplars[0].histogram == at {
+				exemplars = exemplars[1:]
+			}
+			end := p.stamp(x.unix)
+			if p.format == VictoriaMetrics {
+				p.ranges(counts[1:n], end)
+			} else {
+				p.buckets(counts[1:n+1], end, of[:len(of)-len(exemplars)])
+			}
+			p.out = append(append(append(p.out, c.family.Name...), "_sum"...), labels...)
+			p.out = append(number(p.out, x.v, p.format == OpenMetrics), end...)
+			p.out = append(append(append(p.out, c.family.Name...), "_count"...), labels...)
+			p.out = append(strconv.AppendInt(p.out, counts[n], 10), end...)
+			if counts = counts[n+1:]; len(p.out) >= piece {
+				p.write()
+			}
+		}
+	}
+}
+
+// buckets appends the classic buckets of a histogram, with what exemplars there are.
+func (p *printer) buckets(counts []int64, end []byte, exemplars []exemplar) {
+	out := p.out
+	for i, n := range counts {
+		bound := &p.bounds[i]
+		out = strconv.AppendInt(append(append(out, p.line...), bound.label...), n, 10)
+		if len(exemplars) > 0 && exemplars[0].RT <= bound.upper {
+			out, exemplars = appendExemplar(out, &exemplars[0]), exemplars[1:]
+		}
+		out = append(out, end...)
+	}
+	p.out = out
+}
+
+// ranges appends the non-empty buckets of the native histogram in VictoriaMetrics' format: each with its own count and both
+// bounds. Response times of 0 have a range of their own.
+func (p *printer) ranges(counts []int64, end []byte) {
+	for ; len(counts) > 0; counts = counts[2:] {
+		var low float64
+		if i := int(counts[0]); i > zeroRange {
+			low = node.NativeBound(i - 1)
+		}
+		b := append(append(p.out, p.line...), `vmrange="`...)
+		b = append(strconv.AppendFloat(b, low, 'e', 3, 64), "..."...)
+		b = append(strconv.AppendFloat(b, node.NativeBound(int(counts[0])), 'e', 3, 64), `"} `...)
+		p.out = append(strconv.AppendInt(b, counts[1], 10), end...)
+	}
+}
+
+// zeroRange is the native bucket whose bound ends the range of response times of 0: it is below a nanosecond.
+const zeroRange = -240
+
+// appendExemplar appends an exemplar to a bucket.
+func appendExemplar(b []byte, x *exemplar) []byte {
+	b = append(append(append(b, " # {"...), TraceLabel...), `="`...)
+	b = append(appendEscaped(b, x.TraceID), `"} `...)
+	b = number(b, x.RT.Seconds(), true)
+	return strconv.AppendFloat(append(b, ' '), float64(x.At.UnixNano())/1e9, 'g', -1, 64)
+}
+
+// TraceLabel is the label of an exemplar's trace, as in Grafana.
+const TraceLabel = "trace_id"
+
+// stamp returns the end of a line. It is formatted for the first line of a second, and not again for other series.
+func (p *printer) stamp(unix int64) []byte {
+	s := &p.stamps[uint64(unix)%uint64(len(p.stamps))]
+	if s.unix == unix && s.text != nil {
+		return s.text
+	}
+	s.unix, s.text = unix, s.text[:0]
+	if unix != noTime {
+		s.text = strconv.AppendInt(append(s.text, ' '), unix, 10)
+		if p.format != OpenMetrics {
+			s.text = append(s.text, "000"...) // milliseconds
+		}
+	}
+	s.text = append(s.text, '\n')
+	return s.text
+}
+
+// les returns the bounds of a histogram, +Inf last. They are the same for all histograms of a page.
+func (p *Page) les(h *node.Histogram) (all []bound) {
+	for upper := range h.Classic() {
+		all = append(all, bound{upper, p.le(upper)})
+	}
+	return append(all, bound{math.MaxInt64, []byte(`le="+Inf"} `)})
+}
+
+// le returns the label of a bucket. OpenMetrics requires a decimal point.
+func (p *Page) le(bound time.Duration) []byte {
+	b := strconv.AppendFloat([]byte(`le="`), bound.Seconds(), 'g', -1, 64)
+	if p.format == OpenMetrics && !bytes.ContainsAny(b[4:], ".e") {
+		b = append(b, ".0"...)
+	}
+	return append(b, `"} `...)
+}
+
+// metadata appends the HELP and TYPE of a family.
+func (p *printer) metadata(f *table.Family) {
+	name := f.Name
+	if p.format == OpenMetrics && f.Type == table.Counter {
+		name = strings.TrimSuffix(name, "_total") // only samples have the suffix
+	}
+	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, f.Help, name, f.Type)
+}
+
+// End ends an OpenMetrics page.
+const End = "# EOF\n"

@@ -1,0 +1,138 @@
+package prom_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// The text of a page of seconds, read by client_golang's parser, says what the page says in protobuf: the same samples with the
+// same values to the last bit, whatever happened in which second.
+func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
+	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.9,text/plain;version=0.0.4;q=0.1"
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c, now := service(t, collector.Options{})
+		names := []string{"a", "quo\"te", "back\\slash", "new\nline", ""}
+		for range 1000 {
+			_, e, err := c.Enter(t.Context(), names[random.IntN(len(names))], collector.StartedAt(now.Add(-time.Duration(random.Int64()>>random.IntN(63)))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			*now = now.Add(time.Duration(random.ExpFloat64() * float64(100*ms)))
+			if random.IntN(50) > 0 {
+				e.Exit(nil)
+			}
+		}
+		*now = now.Add(time.Duration(random.IntN(100)) * time.Second)
+		page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func(histogram, accept string) *bytes.Buffer {
+			r := httptest.NewRequest("GET", "/metrics/seconds?window=100s&histogram="+histogram, nil)
+			r.Header.Set("Accept", accept)
+			rec := httptest.NewRecorder()
+			page.ServeHTTP(rec, r)
+			return rec.Body
+		}
+		// Of histograms protobuf has the native buckets and text the classic ones: what both have is the count and the sum.
+		value := func(m *dto.Metric) string {
+			if h := m.GetHistogram(); h != nil {
+				return fmt.Sprint(h.GetSampleCount(), " of ", h.GetSampleSum())
+			}
+			return fmt.Sprint(m.GetGauge().GetValue())
+		}
+		want, got := map[string]string{}, map[string]string{}
+		for name, m := range protobufMetrics(t, get("native", accept)) {
+			want[fmt.Sprint(name, " ", m.GetTimestampMs())] = value(m)
+		}
+		// The parser wants each series once, so it reads the page in parts, a second each.
+		byTime, types := map[string]string{}, ""
+		for line := range strings.Lines(get("classic", "text/plain").String()) {
+			if strings.HasPrefix(line, "#") {
+				types += line
+			} else {
+				byTime[line[strings.LastIndexByte(line, ' '):]] += line
+			}
+		}
+		for _, lines := range byTime {
+			parser := expfmt.NewTextParser(model.LegacyValidation)
+			families, err := parser.TextToMetricFamilies(strings.NewReader(types + lines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range families {
+				var b bytes.Buffer
+				if err := expfmt.NewEncoder(&b, expfmt.NewFormat(expfmt.TypeProtoDelim)).Encode(f); err != nil {
+					t.Fatal(err)
+				}
+				for name, m := range protobufMetrics(t, &b) {
+					got[fmt.Sprint(name, " ", m.GetTimestampMs())] = value(m)
+				}
+			}
+		}
+		if !maps.Equal(got, want) || len(want) < 500 {
+			t.Errorf("%d samples in text, %d in protobuf", len(got), len(want))
+			for k, v := range want {
+				if got[k] != v {
+					t.Fatalf("%s is %s, in text %q", k, v, got[k])
+				}
+			}
+		}
+	}
+}
+
+// What a scrape reads it takes from one sealing: that costs a lock for each leaf. A cursor reads the clock twice more, and seals
+// nothing for it, to know what it is behind before and after the page.
+func TestAScrapeSealsOnce(t *testing.T) {
+	var readings int
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time {
+		readings++
+		return at
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		c.Resource(fmt.Sprint(i)).Block("")
+	}
+	metrics, err := prom.Handler(c, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(10 * time.Second)
+	c.Seal()
+	check := func(h http.Handler, target string, want int) {
+		t.Helper()
+		readings = 0
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest("GET", target, nil))
+		if rec.Code != http.StatusOK || readings != want {
+			t.Errorf("%s: %d, %d readings of the clock, want %d", target, rec.Code, readings, want)
+		}
+	}
+	check(metrics, "/metrics", 1)
+	page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(page, "/metrics/seconds", 1)
+	check(page, "/metrics/seconds?window=5s&histogram=classic", 1)
+	check(page, "/metrics/seconds?cursor=x", 3)
+	check(page, "/metrics/seconds?cursor=x", 3)
+}

@@ -1,0 +1,110 @@
+package node
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// newContended makes a statistic whose clock the test sets.
+func newContended(t *testing.T, now *time.Duration) *Statistic {
+	t.Helper()
+	line := leap.NewTimeline(leap.Clock{
+		Mono: func() time.Duration { return *now },
+		Wall: func() time.Time { return time.Unix(1_000_000, 0).Add(*now) },
+	})
+	shape, err := NewShape(line, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(shape, 0)
+}
+
+// contend makes so many calls in a stripe that find its lock taken, each after so many that do not, and rebalances as they would.
+func contend(st *stripe, meetings, others int) {
+	for range meetings {
+		st.mu.Lock()
+		st.entered.Add(uint64(others))
+		st.exited += uint32(others)
+		st.meet()
+		st.unlock()
+	}
+}
+
+func (s *Statistic) picked() []*stripe { return s.more.Load().list() }
+
+func TestStripesAreAddedWhereManyOfTheCallsMeet(t *testing.T) {
+	for name, test := range map[string]struct {
+		rounds, meetings, others int
+		apart                    time.Duration // between the rounds
+		want                     int
+	}{
+		"one call in five, as of two processors":         {1, minMeetings, 4, 0, 2},
+		"one call in two hundred":                        {1, minMeetings, 200, 0, 2},
+		"one call in a thousand, for ever":               {1, 1000 * minMeetings, 1000, 0, 0},
+		"some at once, and some an hour later":           {100, minMeetings / 2, 0, time.Hour, 0},
+		"in each bucket fewer than it takes, but busily": {50, minMeetings - 1, 4, 500 * time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now time.Duration
+			s := newContended(t, &now)
+			for range test.rounds {
+				contend(&s.first, test.meetings, test.others)
+				now += test.apart
+				s.turn(leap.Reading(now))
+			}
+			if got := len(s.picked()); got != test.want {
+				t.Errorf("%d stripes to pick from, want %d", got, test.want)
+			}
+			if contend(&s.first, 2*minMeetings, 4); len(s.picked()) < 2 {
+				t.Error("no stripes to pick from when two processors share one at last")
+			}
+		})
+	}
+}
+
+func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var now time.Duration
+	s := newContended(t, &now)
+	contend(&s.first, minMeetings, 0)
+	seeds := map[uint64]bool{s.more.Load().seed: true}
+	for i, want := range []int{2, 2, 4, 4, 4, 4, 4} {
+		more := s.more.Load()
+		contend(more.room[0], minMeetings<<more.room[0].rare, 0)
+		if got := len(s.picked()); got != want {
+			t.Fatalf("the %d. time there are %d stripes, want %d", i+1, got, want)
+		}
+		if s.more.Load() == more {
+			t.Fatalf("the %d. time nothing has changed", i+1)
+		}
+		seeds[s.more.Load().seed] = true
+	}
+	if len(seeds) < 5 {
+		t.Errorf("%d seeds", len(seeds))
+	}
+}
+
+func TestAHotResourceOnManyProcessorsStaysSmallAndTurnsFast(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
+	var now time.Duration
+	s := newContended(t, &now)
+	contend(&s.first, minMeetings, 0)
+	for range 100 {
+		for _, st := range s.picked() {
+			contend(st, minMeetings<<st.rare, 0)
+		}
+	}
+	if got := len(s.picked()); got != 16 {
+		t.Errorf("%d stripes to pick from, want 16", got)
+	}
+	// Two goroutines may find that there are too few at the same time.
+	s = newContended(t, &now)
+	s.grow(nil)
+	s.grow(nil)
+	if got := len(s.picked()); got != 2 {
+		t.Errorf("%d stripes to pick from after the same growth twice, want 2", got)
+	}
+}

@@ -1,0 +1,234 @@
+package node
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// bitWriter appends numbers to b, bit by bit, the lowest first. It is a value, so that b can be on the stack.
+type bitWriter struct {
+	b    []byte
+	bits uint64 // those that are not in b yet
+	n    uint   // how many, less than 64
+}
+
+// put writes the n low bits of v, which has no others.
+func (w bitWriter) put(v uint64, n uint) bitWriter {
+	w.bits |= v << w.n
+	if w.n += n; w.n >= 64 {
+		w.b = binary.LittleEndian.AppendUint64(w.b, w.bits)
+		w.n -= 64
+		w.bits = v >> (n - w.n)
+	}
+	return w
+}
+
+// end fills the last byte, and returns all.
+func (w bitWriter) end() []byte {
+	for ready, n := w.bits, int(w.n); n > 0; n -= 8 {
+		w.b = append(w.b, byte(ready))
+		ready >>= 8
+	}
+	return w.b
+}
+
+// spare is how many bytes there should be behind what is read: with them eight bytes can be read at once.
+const spare = 8
+
+// bitReader reads what a bitWriter wrote. What it reads behind the end means nothing.
+type bitReader struct {
+	b  []byte
+	at uint // bits that were read
+}
+
+// readBits reads b, and whatever is behind it in its memory.
+func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
+
+// next is the next 57 bits at least.
+func (r *bitReader) next() uint64 {
+	i := r.at / 8
+	if i+8 <= uint(len(r.b)) {
+		return binary.LittleEndian.Uint64(r.b[i:]) >> (r.at % 8)
+	}
+	return r.nextOfFew()
+}
+
+// nextOfFew is next where there are no eight bytes.
+func (r *bitReader) nextOfFew() uint64 {
+	var last [8]byte
+	if i := r.at / 8; i < uint(len(r.b)) {
+		copy(last[:], r.b[i:])
+	}
+	return binary.LittleEndian.Uint64(last[:]) >> (r.at % 8)
+}
+
+// take reads n bits, up to 64.
+func (r *bitReader) take(n uint) uint64 {
+	if n > 57 {
+		return r.take(32) | r.take(n-32)<<32
+	}
+	v := r.next() & (1<<n - 1)
+	r.at += n
+	return v
+}
+
+// bytes is in how many bytes there was something to read.
+func (r *bitReader) bytes() int { return int(r.at+7) / 8 }
+
+// A number is written as the 1<<k-th part of it, and the k bits that this leaves. The part is as many ones as it is, if that
+// is less than four, and a zero: Rice's code. Of more there are four ones, and one for each time that it doubles, and as many
+// bits; so a number that is far from what was expected does not take long. After as many ones as there can be come 64 bits.
+const (
+	fewOnes  = 4
+	mostOnes = 20
+	mostBits = 16 // k
+)
+
+// code writes a number of which about k bits are at random, at most 16.
+func (w bitWriter) code(v uint64, k uint) bitWriter {
+	part, low := v>>k, v&(1<<k-1)
+	if part < fewOnes {
+		return w.put((1<<part-1)|low<<(part+1), uint(part)+1+k)
+	}
+	part -= fewOnes - 1
+	doubled := uint(bits.Len64(part)) - 1
+	ones := fewOnes + doubled
+	if ones >= mostOnes {
+		return w.put(1<<mostOnes-1, mostOnes).put(v, 64)
+	}
+	return w.put(1<<ones-1, ones+1).put((part-1<<doubled)|low<<doubled, doubled+k)
+}
+
+// code reads a number that was written with the same k.
+func (r *bitReader) code(k uint) uint64 {
+	next := r.next()
+	ones := uint(bits.TrailingZeros64(^next))
+	next >>= (ones + 1) & 63
+	if ones < fewOnes {
+		r.at += ones + 1 + k
+		return uint64(ones)<<(k&63) | next&(1<<(k&63)-1)
+	}
+	return r.much(ones, next, k)
+}
+
+// much is code where there are more than a few ones, behind which is next.
+func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
+	if ones >= mostOnes {
+		r.at += mostOnes
+		return r.take(64)
+	}
+	doubled := ones - fewOnes
+	r.at += ones + 1 + doubled + k
+	part := fewOnes - 1 + 1<<doubled + next&(1<<doubled-1)
+	return part<<k | next>>doubled&(1<<k-1)
+}
+
+// eight reads eight numbers that were written with the same k. It costs less than to read each.
+func (r *bitReader) eight(k uint) (list [8]uint64) {
+	k &= 63
+	at, next, left := r.at, r.next(), uint(57)
+	for i := range list {
+		if left < fewOnes+k {
+			r.at = at
+			next, left = r.next(), 57
+		}
+		ones := uint(bits.TrailingZeros64(^next))
+		rest := next >> ((ones + 1) & 63)
+		used := ones + 1 + k
+		if ones >= fewOnes {
+			r.at = at
+			list[i] = r.code(k) // with all of its bits
+			at, left = r.at, 0
+			continue
+		}
+		list[i] = uint64(ones)<<k | rest&(1<<k-1)
+		next >>= used & 63
+		left -= used
+		at += used
+	}
+	r.at = at
+	return list
+}
+
+// codes writes counts, for addCodes to add: behind a 0 is how many more there are.
+func (w bitWriter) codes(counts []int64, k uint) bitWriter {
+	k &= 63
+	b, ready, n := w.b, w.bits, w.n
+	for i := 0; i < len(counts); i++ {
+		v := uint64(counts[i])
+		part := v >> k
+		if v > 0 && part < fewOnes { // as code does, at once
+			if n >= 32 {
+				b = binary.LittleEndian.AppendUint32(b, uint32(ready))
+				ready, n = ready>>32, n-32
+			}
+			ready |= (1<<part - 1 | v&(1<<k-1)<<(part+1)) << (n & 63)
+			n += uint(part) + 1 + k
+			continue
+		}
+		w = bitWriter{b, ready, n}.code(v, k)
+		if v == 0 {
+			more := i + 1
+			for more < len(counts) && counts[more] == 0 {
+				more++
+			}
+			w = w.code(uint64(more-i-1), k)
+			i = more - 1
+		}
+		b, ready, n = w.b, w.bits, w.n
+	}
+	return bitWriter{b, ready, n}
+}
+
+// addCodes adds numbers that were written with the same k to sums. Behind a 0 is how many more sums to leave out.
+func (r *bitReader) addCodes(sums []int64, k uint) {
+	k &= 63
+	mask := uint64(1)<<k - 1
+	at, next, left := r.at, r.next(), uint(57)
+	for i := 0; i < len(sums); i++ {
+		if left < fewOnes+k {
+			r.at = at
+			next, left = r.next(), 57
+		}
+		ones := uint(bits.TrailingZeros64(^next))
+		rest := next >> ((ones + 1) & 63)
+		n := uint64(ones)<<k | rest&mask
+		used := ones + 1 + k
+		next >>= used & 63
+		left -= used
+		at += used
+		if ones >= fewOnes {
+			r.at = at - used
+			n = r.code(k) // with all of its bits
+			at, left = r.at, 0
+		}
+		if n == 0 {
+			r.at = at
+			i += int(r.code(k))
+			at, left = r.at, 0
+			continue
+		}
+		sums[i] = saturate(sums[i], int64(n))
+	}
+	r.at = at
+}
+
+// putRest writes a number of n bits without the highest.
+func (w bitWriter) putRest(v uint64, n int) bitWriter {
+	if n < 2 {
+		return w
+	}
+	return w.put(v-1<<(n-1), uint(n-1))
+}
+
+// takeRest reads a number of n bits of which the highest is known.
+func (r *bitReader) takeRest(n int) uint64 {
+	if n < 2 {
+		return uint64(n)
+	}
+	return 1<<(n-1) | r.take(uint(n-1))
+}
+
+// fold makes a small number of one that is near 0 on either side; unfold makes it that again.
+func fold(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
+func unfold(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

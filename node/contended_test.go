@@ -1,0 +1,158 @@
+package node_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// callFor makes goroutines call, each its own of the statistics or all the only one, for some time, and returns how long a call
+// took, as time divided by all calls.
+func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
+	var wg sync.WaitGroup
+	calls := make([]int64, goroutines)
+	begin := line.Now()
+	for g := range goroutines {
+		wg.Go(func() {
+			s, n := stats[g%len(stats)], int64(0)
+			for now := begin; now.Sub(begin) < each; n++ {
+				c := s.Enter(line.Now(), 1)
+				now = line.Now()
+				c.Exit(now, false)
+			}
+			calls[g] = n
+		})
+	}
+	wg.Wait()
+	took := line.Now().Sub(begin)
+	var sum int64
+	for _, n := range calls {
+		sum += n
+	}
+	return float64(took.Nanoseconds()) / float64(sum)
+}
+
+// BenchmarkFresh is whole calls of two goroutines to one statistic, each time to a fresh one, because how its goroutines meet
+// decides what it is like for the rest of its life. Beside it is what the same calls take with a statistic for each goroutine:
+// how many processors there are for them changes both alike.
+func BenchmarkFresh(b *testing.B) {
+	const fresh, each = 24, 50 * time.Millisecond
+	var shared, times []float64
+	one := 0
+	for b.Loop() {
+		for range fresh {
+			line, s, _ := newReal(b)
+			_, s1, _ := newReal(b)
+			_, s2, _ := newReal(b)
+			before := callFor(line, each/2, 2, s1, s2)
+			took := callFor(line, each, 2, s)
+			apart := (before + callFor(line, each/2, 2, s1, s2)) / 2
+			shared, times = append(shared, took), append(times, took/apart)
+			if s.Stripes() == 1 {
+				one++
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for _, m := range []struct {
+		unit   string
+		values []float64
+	}{{"ns", shared}, {"times-apart", times}} {
+		slices.Sort(m.values)
+		last := len(m.values) - 1
+		b.ReportMetric(m.values[0], "min-"+m.unit)
+		b.ReportMetric(m.values[last/2], "median-"+m.unit)
+		b.ReportMetric(m.values[last], "max-"+m.unit)
+	}
+	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
+}
+
+// BenchmarkHot is calls of as many goroutines as there are processors, also of more than this machine has, and what the
+// statistic takes in memory then.
+func BenchmarkHot(b *testing.B) {
+	for _, processors := range []int{2, 8, 64} {
+		b.Run(fmt.Sprint(processors), func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			const statistics = 4
+			var bytes, stripes uint64
+			var took float64
+			for b.Loop() {
+				line, _, _ := newReal(b)
+				shape, err := node.NewShape(line, node.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				var list [statistics]*node.Statistic
+				var before uint64
+				for i := range list {
+					if i == 1 { // what the goroutines of the first leave behind is not counted
+						before = heap()
+					}
+					list[i] = node.New(shape, line.Now())
+					took += callFor(line, 1200*time.Millisecond, processors, list[i])
+				}
+				bytes += (heap() - before) / (statistics - 1)
+				for _, s := range list {
+					stripes += uint64(s.Stripes())
+				}
+			}
+			n := statistics * float64(b.N)
+			b.ReportMetric(took/n, "ns/op")
+			b.ReportMetric(float64(bytes)/float64(b.N), "B")
+			b.ReportMetric(float64(stripes)/n, "stripes")
+		})
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkTurn is the turn of a bucket, and every second time of a second, that is, for how long writers wait for it.
+func BenchmarkTurn(b *testing.B) {
+	for _, processors := range []int{1, 2, 8, 64} {
+		b.Run(fmt.Sprint(processors), func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			r := newRig(b, node.Options{})
+			for processors > 1 {
+				before := r.Stripes()
+				if r.Grow(); r.Stripes() == before {
+					break
+				}
+			}
+			stripes := r.Stripes()
+			var took []time.Duration
+			now := time.Duration(0)
+			for b.Loop() {
+				var wg sync.WaitGroup
+				for range 3 * stripes { // nearly all stripes are used
+					wg.Go(func() {
+						c := r.Enter(now, 1)
+						c.Exit(now+ms, false)
+					})
+				}
+				wg.Wait()
+				now += 500 * ms
+				at := r.at(now)
+				begin := time.Now()
+				r.Statistic.Seal(at)
+				took = append(took, time.Since(begin))
+			}
+			slices.Sort(took)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(took[len(took)/4]), "bucket-ns")
+			b.ReportMetric(float64(took[len(took)*3/4]), "second-ns")
+			b.ReportMetric(float64(stripes), "stripes")
+		})
+	}
+}

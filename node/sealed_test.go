@@ -1,0 +1,124 @@
+package node
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// roundTrip packs a record and a histogram, and fails if they do not come back as they were.
+func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells) {
+	t.Helper()
+	s := &Statistic{rings: &rings{}}
+	s.first.shape = &Shape{layout: l}
+	s.first.rt = &ended{cells: *h}
+	want := make([]int64, len(l.upper))
+	h.addTo(want)
+	b := rec.append([]byte("before"), slides)[len("before"):]
+	size := len(b)
+	if rec.Complete > 0 {
+		b = s.takeCells(b, &rec)
+	}
+	for _, behind := range []int{0, spare} {
+		// What is behind a record does not matter.
+		from := append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
+		var got sealed
+		sums, counts := make([]int64, len(slides)), make([]int64, len(l.upper))
+		histogram := got.unpack(from, int64(len(slides)), sums)
+		if got != rec || !slices.Equal(sums, slides) {
+			t.Fatalf("packed %+v with slides %v, unpacked %+v with %v", rec, slides, got, sums)
+		}
+		if len(histogram) != len(b)-size {
+			t.Fatalf("%d bytes follow %+v, want %d", len(histogram), rec, len(b)-size)
+		}
+		l.addCells(counts, &got, histogram)
+		if !slices.Equal(counts, want) {
+			t.Fatalf("cells of %+v are %v, want %v", rec, counts, want)
+		}
+	}
+}
+
+// FuzzRecords packs seconds of calls that took anything, in batches of any size, beside numbers of any size.
+func FuzzRecords(f *testing.F) {
+	l, err := newLayout(DefaultBounds())
+	if err != nil {
+		f.Fatal(err)
+	}
+	extremes := []int64{0, 1, 2, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64}
+	var all []byte
+	for _, v := range extremes {
+		all = binary.LittleEndian.AppendUint64(all, uint64(v))
+	}
+	f.Add(all, 3)
+	f.Add([]byte{}, 1)
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 50 {
+		var b []byte
+		for range random.IntN(80) {
+			v := random.Uint64() >> random.IntN(64)
+			if random.IntN(4) == 0 {
+				v = uint64(extremes[random.IntN(len(extremes))])
+			}
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+		f.Add(b, random.IntN(5))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, perSec int) {
+		number := func() (v int64) {
+			if len(b) >= 8 {
+				v = int64(binary.LittleEndian.Uint64(b) &^ (1 << 63))
+				b = b[8:]
+			}
+			return v
+		}
+		rec := sealed{
+			Counts: Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
+			began:  number(), inFlight: number(), most: number(), sure: number(), spent: time.Duration(number()),
+		}
+		slides := make([]int64, max(perSec&7, 1))
+		for i := range slides {
+			slides[i] = number()
+		}
+		slides[len(slides)-1] = rec.Pass
+		var open tally
+		var h cells
+		for len(b) > 0 {
+			rt, n := time.Duration(number()), max(number(), 1)
+			open.complete(rt, n, false)
+			h.count(l.cell(rt), n)
+			if len(b) < 8 {
+				break
+			}
+		}
+		rec.Complete, rec.RTSum, rec.RTMin, rec.RTMax = open.Complete, open.RTSum, open.RTMin, open.RTMax
+		roundTrip(t, l, rec, slides, &h)
+	})
+}
+
+// Every number comes back alone, whatever was expected of it.
+func TestNumbersComeBack(t *testing.T) {
+	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
+	for n := range 64 {
+		v := uint64(1) << n
+		numbers = append(numbers, v-1, v, v+1)
+	}
+	for k := range uint(mostBits + 1) {
+		w := bitWriter{}
+		for _, v := range numbers {
+			w = w.code(v, k)
+			w = w.putRest(v|1<<63, 64)
+		}
+		r := readBits(w.end())
+		for _, v := range numbers {
+			if got := r.code(k); got != v {
+				t.Fatalf("with %d bits %d comes back as %d", k, v, got)
+			}
+			if got := r.takeRest(64); got != v|1<<63 {
+				t.Fatalf("%d of 64 bits comes back as %d", v, got)
+			}
+		}
+	}
+}

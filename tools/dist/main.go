@@ -1,0 +1,115 @@
+// Command dist writes the archives of a release: the command for each system, and SHA256SUMS. Whoever has the same commit and
+// the same version of Go gets the same bytes.
+//
+//	go run ./dist -version v0.2.0 -out ../dist
+//
+// It is run by make dist, in the directory tools, and builds what is checked out: a clean tree with the tag of the version.
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// systems are those that are built for.
+const systems = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
+
+// beside stands beside the binary in each archive.
+var beside = []string{"LICENSE", "README.md", "CHANGELOG.md", "deploy/completion/windowstat.bash", "deploy/completion/_windowstat"}
+
+func main() {
+	version := flag.String("version", "", "the release that is checked out, such as v0.2.0")
+	out := flag.String("out", "../dist", "the directory of the archives")
+	targets := flag.String("targets", systems, "what to build for")
+	flag.Parse()
+	if err := dist("..", *version, *out, strings.Split(*targets, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+func dist(tree, version, out string, targets []string) error {
+	committed, err := output(tree, nil, "git", "log", "-1", "--format=%ct")
+	if err != nil {
+		return err
+	}
+	seconds, err := strconv.ParseInt(committed, 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp("", "windowstat-dist-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary) //nolint:errcheck // nobody needs it
+	var sums strings.Builder
+	for _, target := range targets {
+		system, arch, _ := strings.Cut(target, "/")
+		binary, err := build(tree, temporary, version, system, arch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		files := []file{{filepath.Base(binary), binary, 0o755}}
+		for _, name := range beside {
+			files = append(files, file{filepath.Base(name), filepath.Join(tree, name), 0o644})
+		}
+		name := fmt.Sprintf("windowstat-%s-%s-%s", version, system, arch)
+		pack, ending := tarball, ".tar.gz"
+		if system == "windows" {
+			pack, ending = zipped, ".zip"
+		}
+		archive, err := pack(name, files, time.Unix(seconds, 0).UTC())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, name+ending), archive, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name+ending)
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
+
+// build builds the command, static and without what depends on the machine. The version in it is git's: it is that of the
+// release only if the tree is clean and has the tag.
+func build(tree, dir, version, system, arch string) (binary string, err error) {
+	binary = filepath.Join(dir, system+"-"+arch, "windowstat")
+	if system == "windows" {
+		binary += ".exe"
+	}
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off"}
+	if _, err := output(tree, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/windowstat"); err != nil {
+		return "", err
+	}
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return "", err
+	}
+	if info.Main.Version != version {
+		return "", fmt.Errorf("what is checked out is %s, not %q; check out its tag, with nothing changed", info.Main.Version, version)
+	}
+	return binary, nil
+}
+
+// output runs a command. The error has what it said.
+func output(dir string, env []string, name string, args ...string) (string, error) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), env...)
+	out, err := c.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}

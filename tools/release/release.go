@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// release checks everything first, and only then changes, commits and tags. test is asked when all else is right.
+func (r repository) release(version string, date time.Time, test func() error) error {
+	if err := r.check(version); err != nil {
+		return err
+	}
+	if err := test(); err != nil {
+		return fmt.Errorf("the tests: %w", err)
+	}
+	dirs, err := r.nested()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := pin(r.path(dir, "go.mod"), version); err != nil {
+			return err
+		}
+	}
+	if err := r.closeChangelog(version, date); err != nil {
+		return err
+	}
+	if _, err := r.git("commit", "--all", "--message", "Release "+version); err != nil {
+		return err
+	}
+	tags, err := r.tags(version)
+	for _, tag := range tags {
+		if err == nil {
+			_, err = r.git("tag", "--annotate", "--message", tag, tag)
+		}
+	}
+	return err
+}
+
+// check says everything that stands in the way of a version.
+func (r repository) check(version string) error {
+	if semver.Canonical(version) != version || semver.Major(version) > "v1" {
+		return fmt.Errorf("%q is not a version such as v0.2.0 or v1.0.0-rc.1; from v2 on the module needs another path", version)
+	}
+	status, err := r.git("status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if status != "" {
+		errs = append(errs, fmt.Errorf("the tree is not clean:\n%s", status))
+	}
+	tags, err := r.tags(version)
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		if _, err := r.git("rev-parse", "--verify", "--quiet", "refs/tags/"+tag); err == nil {
+			errs = append(errs, fmt.Errorf("there is a tag %s", tag))
+		}
+	}
+	_, err = r.readChangelog()
+	errs = append(errs, err)
+	change, err := r.api(io.Discard)
+	if err == nil && change.last != "" && semver.Compare(version, change.next()) < 0 {
+		err = fmt.Errorf("%s is too low: after %s, and what make api shows, it is at least %s", version, change.last, change.next())
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// pin lets a module require the version of the root that it is released with. Its replace directive stays: whoever works in
+// the tree builds against the tree, and whoever imports the module gets the version, because Go follows replace directives of
+// the main module only.
+func pin(file, version string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	m, err := modfile.Parse(path.Base(file), text, nil)
+	if err != nil {
+		return err
+	}
+	if err := m.AddRequire(root, version); err != nil {
+		return err
+	}
+	if text, err = m.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
