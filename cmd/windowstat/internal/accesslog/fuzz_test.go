@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"regexp"
 	"strings"
@@ -240,9 +241,30 @@ func FuzzDetect(f *testing.F) {
 	for _, line := range benchLines {
 		f.Add([]byte(line + "\n" + line))
 	}
+	for _, c := range samples {
+		f.Add([]byte(c.line))
+		f.Add([]byte("2026-11-22T10:00:02.5Z stdout F " + c.line))
+		f.Add(fmt.Appendf(nil, `{"log":%q}`, c.line))
+	}
+	for _, tail := range []string{` rt=0.123 urt="0.1"`, ` "-" 0.123 0.120`, ` [a] x:y`} {
+		f.Add([]byte(combinedSample + tail))
+	}
 	f.Fuzz(func(t *testing.T, sample []byte) {
-		if f, err := Detect(bytes.Split(sample, []byte("\n"))); err == nil && f == nil {
+		lines := bytes.Split(sample, []byte("\n"))
+		f, err := Detect(lines)
+		if err == nil && f == nil {
 			t.Fatal("neither a format nor an error")
+		}
+		if err != nil {
+			return
+		}
+		p := f.NewParser(nil)
+		var r Record
+		for _, line := range lines {
+			_ = f.Unread(line)
+			if p.Parse(line, &r) == nil && (r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Status < 0 || r.Status > 999) {
+				t.Fatalf("%q: %s", line, show(&r))
+			}
 		}
 	})
 }

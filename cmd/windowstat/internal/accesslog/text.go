@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"errors"
+	"math"
 )
 
 var errEmpty = errors.New("an empty line")
@@ -95,8 +96,9 @@ func (s *step) keep(field []byte, r *Record) (ok bool) {
 		r.Duration, r.HasDuration, ok = parseDuration(field, s.unit)
 		return ok
 	case more:
-		d, _, ok := parseDuration(field, s.unit)
-		r.Duration += d
+		d, has, ok := parseDuration(field, s.unit)
+		r.HasDuration = r.HasDuration || has
+		r.Duration += min(d, math.MaxInt64-r.Duration)
 		return ok
 	}
 	return true

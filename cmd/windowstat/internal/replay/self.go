@@ -10,17 +10,18 @@ func (f *Follower) Metrics() []collector.Metric {
 			yield(float64(of(&r)))
 		}}
 	}
-	return []collector.Metric{{
-		Name: "replay_lines_total", Labels: []string{"result"},
-		Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
-		Read: func(yield func(float64, ...string)) {
-			r := f.Report()
-			yield(float64(r.Lines-r.Uncounted()), "counted")
-			yield(float64(r.Malformed), "malformed")
-			yield(float64(r.Late), "late")
-			yield(float64(r.Future), "future")
+	return []collector.Metric{
+		{
+			Name: "replay_lines_total", Labels: []string{"result"},
+			Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
+			Read: func(yield func(float64, ...string)) {
+				r := f.Report()
+				yield(float64(r.Lines-r.Uncounted()), "counted")
+				yield(float64(r.Malformed), "malformed")
+				yield(float64(r.Late), "late")
+				yield(float64(r.Future), "future")
+			},
 		},
-	},
 		count("replay_truncations_total", "How often an access log that is followed was truncated. What is written between the copy and the truncation may be lost.",
 			func(r *Report) int64 { return r.Truncated }),
 		count("replay_cut_bytes_total", "Bytes of an access log that were seen, and cut off before they were read: their lines are not counted.",
