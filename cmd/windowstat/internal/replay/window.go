@@ -13,6 +13,8 @@ type window struct {
 	from    int64    // Unix time of the first second that accepts calls
 	to      int64    // of the second after the last one with calls
 	held    int      // calls
+	order   []place
+	sorted  []call // of the second that ends
 }
 
 // newWindow makes a window for lines that are at most tolerance seconds out of order.
@@ -78,10 +80,9 @@ func (w *window) end(before int64, f func(second int64, calls []call) error) err
 			continue
 		}
 		calls := *slot
-		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 		w.held -= len(calls)
 		*slot = nil
-		err := f(w.from, calls)
+		err := f(w.from, w.inOrder(calls))
 		if cap(calls) <= crowd { // a busy second needs more than others
 			w.free = append(w.free, calls[:0])
 		}
@@ -92,6 +93,29 @@ func (w *window) end(before int64, f func(second int64, calls []call) error) err
 	}
 	w.from = max(w.from, before)
 	return nil
+}
+
+// inOrder sorts calls by the times when they began, and those of one time as they came. The slice is valid until the next call.
+func (w *window) inOrder(calls []call) []call {
+	byTime := func(a, b call) int { return cmp.Compare(a.at, b.at) }
+	if slices.IsSortedFunc(calls, byTime) {
+		return calls
+	}
+	w.order, w.sorted = w.order[:0], w.sorted[:0]
+	for i := range calls {
+		w.order = append(w.order, place{calls[i].at, i})
+	}
+	slices.SortFunc(w.order, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	for _, p := range w.order {
+		w.sorted = append(w.sorted, calls[p.index])
+	}
+	return w.sorted
+}
+
+// place is where a call is among those of its second: much less to move than the call.
+type place struct {
+	at    int64
+	index int
 }
 
 // floorDiv returns the second of a time.
