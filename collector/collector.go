@@ -47,7 +47,7 @@ type Collector struct {
 	setting  sync.Mutex // held by who sets limits
 	sweeping sweeper
 
-	mu        sync.Mutex  // guards what follows, and registration
+	mu        portionLock // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
 	watched   []*node.Watched                 // the leaves that are looked at

@@ -19,7 +19,7 @@ type ended struct {
 type cells struct {
 	first int // number of the first page
 	page  []page
-	spill []spill
+	spill *spill // a list
 }
 
 type page [pageCells]uint32
@@ -29,6 +29,7 @@ type page [pageCells]uint32
 type spill struct {
 	cell int
 	n    int64
+	next *spill
 }
 
 func (p *cells) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
@@ -40,13 +41,13 @@ func (p *cells) countIn(q *page, cell int, n int64) {
 		*at = uint32(sum)
 		return
 	}
-	for i := range p.spill {
-		if s := &p.spill[i]; s.cell == cell {
+	for s := p.spill; s != nil; s = s.next {
+		if s.cell == cell {
 			s.n = saturate(s.n, n)
 			return
 		}
 	}
-	p.spill = append(p.spill, spill{cell, n})
+	p.spill = &spill{cell, n, p.spill}
 }
 
 // open returns a page, and makes it if need be, and those between it and others. It is valid until another one is made.
@@ -107,7 +108,7 @@ func (p *cells) addPage(no int, sum *[pageCells]int64) {
 	for c, n := range q {
 		sum[c] = saturate(sum[c], int64(n))
 	}
-	for _, s := range p.spill {
+	for s := p.spill; s != nil; s = s.next {
 		if s.cell/pageCells == no {
 			sum[s.cell%pageCells] = saturate(sum[s.cell%pageCells], s.n)
 		}
@@ -134,7 +135,7 @@ func (p *cells) each(f func(cell int, n int64)) {
 			}
 		}
 	}
-	for _, s := range p.spill {
+	for s := p.spill; s != nil; s = s.next {
 		f(s.cell, s.n)
 	}
 }
