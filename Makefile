@@ -103,7 +103,7 @@ lint: ## gofumpt, go vet, staticcheck, go mod tidy
 fmt: ## format the code
 	$(TOOL) gofumpt -w .
 
-bench: ## the engine beside its rivals, some forty minutes; the result goes to bench/RESULTS.md
+bench: ## the engine beside its rivals, ten times over; the result goes to bench/RESULTS.md
 	$(MAKE) -C bench results stat
 
 quick: ## the engine's own benchmarks
