@@ -16,6 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/chistat"
 	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/collector/internal/servicetest"
 )
 
 // recoverer is chi's, with a log that keeps quiet.
@@ -80,11 +81,11 @@ var requests = []request{
 func check(t *testing.T, handler func(c *collector.Collector) http.Handler, requests []request) {
 	t.Helper()
 	for _, x := range requests {
-		c := newCollector(t)
-		if got := serve(t, handler(c))(x.method, x.path); got != x.status {
+		c := servicetest.NewCollector(t)
+		if got := servicetest.Serve(t, handler(c))(x.method, x.path); got != x.status {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
-		if got := counted(t, c); len(got) != 1 || got[x.want] != fmt.Sprintf("%d: 1", x.status) {
+		if got := servicetest.Counted(t, c); len(got) != 1 || got[x.want] != fmt.Sprintf("%d: 1", x.status) {
 			t.Errorf("%s %s: counted %v, want it for %s", x.method, x.path, got, x.want)
 		}
 	}
@@ -163,13 +164,13 @@ func TestRoutesThatMiddlewareChanges(t *testing.T) {
 
 // A route that is added while the service runs, as some do, is found.
 func TestRoutesThatAreAddedLate(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	r := all(func(r chi.Router) { r.Use(chistat.Middleware(c)) })
-	send := serve(t, r)
+	send := servicetest.Serve(t, r)
 	send("GET", "/late/7")
 	r.Get("/late/{id}", ok)
 	send("GET", "/late/7")
-	want(t, c, map[string]string{"GET /late/{id}": "200: 1", httpstat.Unmatched: "404: 1"})
+	servicetest.Want(t, c, map[string]string{"GET /late/{id}": "200: 1", httpstat.Unmatched: "404: 1"})
 }
 
 func TestWaysToAnswer(t *testing.T) {
@@ -197,7 +198,7 @@ func TestWaysToAnswer(t *testing.T) {
 				w.WriteHeader(http.StatusNotImplemented)
 				return
 			}
-			upgrade(conn, buf)
+			servicetest.Upgrade(conn, buf)
 		}, 101},
 		{"another middleware's writer", func(w http.ResponseWriter, r *http.Request) {
 			middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -207,14 +208,14 @@ func TestWaysToAnswer(t *testing.T) {
 		}, 201},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := newCollector(t)
+			c := servicetest.NewCollector(t)
 			r := chi.NewRouter()
 			r.Use(chistat.Middleware(c))
 			r.Get("/", x.handle)
-			if got := serve(t, r)("GET", "/"); got != x.status {
+			if got := servicetest.Serve(t, r)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
-			want(t, c, map[string]string{"GET /": fmt.Sprintf("%d: 1", x.status)})
+			servicetest.Want(t, c, map[string]string{"GET /": fmt.Sprintf("%d: 1", x.status)})
 		})
 	}
 }
@@ -237,7 +238,7 @@ func TestPanics(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, order := range []string{"inside", "outside", "alone"} {
-				c := newCollector(t)
+				c := servicetest.NewCollector(t)
 				opts, counted, status := []httpstat.Option{}, x.inside, x.status
 				r := chi.NewRouter()
 				use := []func(http.Handler) http.Handler{recoverer, nil}
@@ -253,10 +254,10 @@ func TestPanics(t *testing.T) {
 				use[slices.IndexFunc(use, func(h func(http.Handler) http.Handler) bool { return h == nil })] = chistat.Middleware(c, opts...)
 				r.Use(use...)
 				r.Get("/", x.handle)
-				if got := serve(t, r)("GET", "/"); got != status {
+				if got := servicetest.Serve(t, r)("GET", "/"); got != status {
 					t.Errorf("%s: the client got %d, want %d", order, got, status)
 				}
-				want(t, c, map[string]string{"GET /": counted})
+				servicetest.Want(t, c, map[string]string{"GET /": counted})
 			}
 		})
 	}
@@ -264,7 +265,7 @@ func TestPanics(t *testing.T) {
 
 // A limit on a route refuses before anything behind runs.
 func TestLimits(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET /api/users/{id}", Count: 0, Origin: "bot"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestLimits(t *testing.T) {
 		})
 	})
 	r.Get("/healthz", ok)
-	send := serve(t, r)
+	send := servicetest.Serve(t, r)
 	for target, status := range map[string]int{"/api/users/7?client=bot": 429, "/api/users/7": 418, "/healthz": 200} {
 		if got := send("GET", target); got != status {
 			t.Errorf("%s: %d", target, got)
@@ -293,7 +294,7 @@ func TestLimits(t *testing.T) {
 	if ran != 2 {
 		t.Errorf("%d requests reached the handlers", ran)
 	}
-	want(t, c, map[string]string{"GET /api/users/{id}": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
+	servicetest.Want(t, c, map[string]string{"GET /api/users/{id}": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
 	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
 		t.Error("the tree is not http > GET /api/users/{id} > below")
 	}
@@ -303,13 +304,13 @@ func TestNilCollectorIsNotThere(t *testing.T) {
 	r := chi.NewRouter()
 	r.Use(chistat.Middleware(nil))
 	r.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	if got := serve(t, r)("GET", "/"); got != 418 {
+	if got := servicetest.Serve(t, r)("GET", "/"); got != 418 {
 		t.Error(got)
 	}
 }
 
 func BenchmarkMiddleware(b *testing.B) {
-	for name, use := range map[string]chi.Middlewares{"bare": nil, "chistat": {chistat.Middleware(newCollector(b))}} {
+	for name, use := range map[string]chi.Middlewares{"bare": nil, "chistat": {chistat.Middleware(servicetest.NewCollector(b))}} {
 		e := chi.NewRouter()
 		e.Use(use...)
 		e.Get("/users/{id}", func(http.ResponseWriter, *http.Request) {})

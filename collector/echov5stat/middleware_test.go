@@ -18,6 +18,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/echov5stat"
 	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/collector/internal/servicetest"
 )
 
 func newEcho() *echo.Echo {
@@ -39,7 +40,7 @@ func recoverer() echo.MiddlewareFunc {
 }
 
 func TestRoutes(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	e := newEcho()
 	e.Pre(middleware.RemoveTrailingSlash())
 	e.Use(echov5stat.Middleware(c))
@@ -50,7 +51,7 @@ func TestRoutes(t *testing.T) {
 	e.GET("/away", func(ec *echo.Context) error { return ec.Redirect(http.StatusFound, "/users/7") })
 	admin := e.Group("/admin", func(next echo.HandlerFunc) echo.HandlerFunc { return next })
 	admin.GET("/x", ok)
-	send := serve(t, e)
+	send := servicetest.Serve(t, e)
 	for _, x := range []struct {
 		method, path string
 		status       int
@@ -74,7 +75,7 @@ func TestRoutes(t *testing.T) {
 	}
 	e.GET("/late/:id", ok) // while it serves, as some do, though not while it routes
 	send("GET", "/late/7")
-	want(t, c, map[string]string{
+	servicetest.Want(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1", "GET /late/:id": "200: 1",
 		"OTHER /any": "200: 1", httpstat.Unmatched: "204: 1, 404: 3, 405: 2",
 	})
@@ -82,11 +83,11 @@ func TestRoutes(t *testing.T) {
 
 // HEAD that GET's route answers is GET's, also from a router whose routes come and go.
 func TestRoutesOfAnotherRouter(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	e := echo.NewWithConfig(echo.Config{Router: echo.NewConcurrentRouter(echo.NewRouter(echo.RouterConfig{AutoHandleHEAD: true}))})
 	e.Use(echov5stat.Middleware(c))
 	e.GET("/users/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
-	send := serve(t, e)
+	send := servicetest.Serve(t, e)
 	send("HEAD", "/users/7")
 	send("GET", "/late/7")
 	e.GET("/late/:id", func(ec *echo.Context) error { return ec.String(http.StatusOK, "ok") })
@@ -95,7 +96,7 @@ func TestRoutesOfAnotherRouter(t *testing.T) {
 		t.Error(err)
 	}
 	send("GET", "/late/7")
-	want(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
+	servicetest.Want(t, c, map[string]string{"GET /users/:id": "200: 1", "GET /late/:id": "200: 1", httpstat.Unmatched: "404: 2"})
 }
 
 // Echo writes what an error means after all middleware has returned.
@@ -125,7 +126,7 @@ func TestWaysToAnswer(t *testing.T) {
 		{"another protocol", func(ec *echo.Context) error {
 			conn, buf, err := http.NewResponseController(ec.Response()).Hijack()
 			if err == nil {
-				upgrade(conn, buf)
+				servicetest.Upgrade(conn, buf)
 			}
 			return err
 		}, 101},
@@ -134,7 +135,7 @@ func TestWaysToAnswer(t *testing.T) {
 		}, 201},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := newCollector(t)
+			c := servicetest.NewCollector(t)
 			e := newEcho()
 			handled := 0
 			e.HTTPErrorHandler = func(ec *echo.Context, err error) {
@@ -160,7 +161,7 @@ func TestWaysToAnswer(t *testing.T) {
 				}
 			}, echov5stat.Middleware(c))
 			e.GET("/", x.handle)
-			if got := serve(t, e)("GET", "/"); got != x.status {
+			if got := servicetest.Serve(t, e)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
 			<-over
@@ -168,7 +169,7 @@ func TestWaysToAnswer(t *testing.T) {
 			if x.status == 500 {
 				counts += ", exceptions: 1"
 			}
-			want(t, c, map[string]string{"GET /": counts})
+			servicetest.Want(t, c, map[string]string{"GET /": counts})
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
 				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
 			}
@@ -197,7 +198,7 @@ func TestPanics(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, order := range []string{"inside", "outside", "alone"} {
-				c := newCollector(t)
+				c := servicetest.NewCollector(t)
 				opts, counted, status := []httpstat.Option{}, x.inside, x.status
 				e := newEcho()
 				use := []echo.MiddlewareFunc{recoverer(), nil}
@@ -213,10 +214,10 @@ func TestPanics(t *testing.T) {
 				use[slices.IndexFunc(use, func(h echo.MiddlewareFunc) bool { return h == nil })] = echov5stat.Middleware(c, opts...)
 				e.Use(use...)
 				e.GET("/", x.handle)
-				if got := serve(t, e)("GET", "/"); got != status {
+				if got := servicetest.Serve(t, e)("GET", "/"); got != status {
 					t.Errorf("%s: the client got %d, want %d", order, got, status)
 				}
-				want(t, c, map[string]string{"GET /": counted})
+				servicetest.Want(t, c, map[string]string{"GET /": counted})
 			}
 		})
 	}
@@ -224,7 +225,7 @@ func TestPanics(t *testing.T) {
 
 // A limit on a route refuses before anything behind runs.
 func TestLimits(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET /users/:id", Count: 0, Origin: "bot"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestLimits(t *testing.T) {
 		return ec.NoContent(http.StatusTeapot)
 	})
 	e.GET("/healthz", func(ec *echo.Context) error { return ec.NoContent(http.StatusOK) })
-	send := serve(t, e)
+	send := servicetest.Serve(t, e)
 	for target, status := range map[string]int{"/users/7?client=bot": 429, "/users/7": 418, "/healthz": 200} {
 		if got := send("GET", target); got != status {
 			t.Errorf("%s: %d", target, got)
@@ -251,7 +252,7 @@ func TestLimits(t *testing.T) {
 	if ran != 2 {
 		t.Errorf("%d requests reached the handlers", ran)
 	}
-	want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
+	servicetest.Want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
 	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
 		t.Error("the tree is not http > GET /users/:id > below")
 	}
@@ -261,13 +262,13 @@ func TestNilCollectorIsNotThere(t *testing.T) {
 	e := newEcho()
 	e.Use(echov5stat.Middleware(nil))
 	e.GET("/", func(ec *echo.Context) error { return ec.String(http.StatusTeapot, "x") })
-	if got := serve(t, e)("GET", "/"); got != 418 {
+	if got := servicetest.Serve(t, e)("GET", "/"); got != 418 {
 		t.Error(got)
 	}
 }
 
 func BenchmarkMiddleware(b *testing.B) {
-	for name, use := range map[string][]echo.MiddlewareFunc{"bare": nil, "echov5stat": {echov5stat.Middleware(newCollector(b))}} {
+	for name, use := range map[string][]echo.MiddlewareFunc{"bare": nil, "echov5stat": {echov5stat.Middleware(servicetest.NewCollector(b))}} {
 		e := newEcho()
 		e.Use(use...)
 		e.GET("/users/:id", func(*echo.Context) error { return nil })

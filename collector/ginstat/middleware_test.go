@@ -15,6 +15,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/ginstat"
 	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/collector/internal/servicetest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRoutes(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.Use(ginstat.Middleware(c))
@@ -33,7 +34,7 @@ func TestRoutes(t *testing.T) {
 	e.Handle("PURGE", "/users/:id", ok)
 	e.Group("/api").Group("/v1").GET("/files/*path", ok)
 	e.GET("/away", func(g *gin.Context) { g.Redirect(http.StatusFound, "/users/7") })
-	send := serve(t, e)
+	send := servicetest.Serve(t, e)
 	for _, x := range []struct {
 		method, path string
 		status       int
@@ -56,7 +57,7 @@ func TestRoutes(t *testing.T) {
 	// While it serves, as some do, though not while it routes.
 	e.GET("/late/:id", ok)
 	send("GET", "/late/7")
-	want(t, c, map[string]string{
+	servicetest.Want(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PURGE /users/:id": "200: 1", "GET /api/v1/files/*path": "200: 1", "GET /away": "302: 1",
 		"GET /late/:id": "200: 1", httpstat.Unmatched: "404: 1, 405: 3",
 	})
@@ -95,7 +96,7 @@ func TestWaysToAnswer(t *testing.T) {
 				g.Status(http.StatusNotImplemented)
 				return
 			}
-			upgrade(conn, buf)
+			servicetest.Upgrade(conn, buf)
 		}, 101},
 		{"another middleware's writer", func(g *gin.Context) {
 			g.Writer = struct{ gin.ResponseWriter }{g.Writer}
@@ -103,14 +104,14 @@ func TestWaysToAnswer(t *testing.T) {
 		}, 201},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := newCollector(t)
+			c := servicetest.NewCollector(t)
 			e := gin.New()
 			e.Use(ginstat.Middleware(c))
 			e.GET("/", x.handle)
-			if got := serve(t, e)("GET", "/"); got != x.status {
+			if got := servicetest.Serve(t, e)("GET", "/"); got != x.status {
 				t.Errorf("the client got %d, want %d", got, x.status)
 			}
-			want(t, c, map[string]string{"GET /": fmt.Sprintf("%d: 1", x.status)})
+			servicetest.Want(t, c, map[string]string{"GET /": fmt.Sprintf("%d: 1", x.status)})
 		})
 	}
 }
@@ -130,7 +131,7 @@ func TestPanics(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, order := range []string{"inside", "outside", "alone"} {
-				c := newCollector(t)
+				c := servicetest.NewCollector(t)
 				opts, counted, status := []httpstat.Option{}, x.inside, x.status
 				e := gin.New()
 				use := []gin.HandlerFunc{gin.Recovery(), nil}
@@ -146,10 +147,10 @@ func TestPanics(t *testing.T) {
 				use[slices.IndexFunc(use, func(h gin.HandlerFunc) bool { return h == nil })] = ginstat.Middleware(c, opts...)
 				e.Use(use...)
 				e.GET("/", x.handle)
-				if got := serve(t, e)("GET", "/"); got != status {
+				if got := servicetest.Serve(t, e)("GET", "/"); got != status {
 					t.Errorf("%s: the client got %d, want %d", order, got, status)
 				}
-				want(t, c, map[string]string{"GET /": counted})
+				servicetest.Want(t, c, map[string]string{"GET /": counted})
 			}
 		})
 	}
@@ -157,7 +158,7 @@ func TestPanics(t *testing.T) {
 
 // A limit on a route refuses before anything behind runs.
 func TestLimits(t *testing.T) {
-	c := newCollector(t)
+	c := servicetest.NewCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET /users/:id", Count: 0, Origin: "bot"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestLimits(t *testing.T) {
 		g.Status(http.StatusTeapot)
 	})
 	e.GET("/healthz", func(*gin.Context) {})
-	send := serve(t, e)
+	send := servicetest.Serve(t, e)
 	for target, status := range map[string]int{"/users/7?client=bot": 429, "/users/7": 418, "/healthz": 200} {
 		if got := send("GET", target); got != status {
 			t.Errorf("%s: %d", target, got)
@@ -182,7 +183,7 @@ func TestLimits(t *testing.T) {
 	if ran != 2 {
 		t.Errorf("%d requests reached the handlers", ran)
 	}
-	want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
+	servicetest.Want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
 	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
 		t.Error("the tree is not http > GET /users/:id > below")
 	}
@@ -192,13 +193,13 @@ func TestNilCollectorIsNotThere(t *testing.T) {
 	e := gin.New()
 	e.Use(ginstat.Middleware(nil))
 	e.GET("/", func(g *gin.Context) { g.String(http.StatusTeapot, "x") })
-	if got := serve(t, e)("GET", "/"); got != 418 {
+	if got := servicetest.Serve(t, e)("GET", "/"); got != 418 {
 		t.Error(got)
 	}
 }
 
 func BenchmarkMiddleware(b *testing.B) {
-	for name, use := range map[string][]gin.HandlerFunc{"bare": nil, "ginstat": {ginstat.Middleware(newCollector(b))}} {
+	for name, use := range map[string][]gin.HandlerFunc{"bare": nil, "ginstat": {ginstat.Middleware(servicetest.NewCollector(b))}} {
 		e := gin.New()
 		e.Use(use...)
 		e.GET("/users/:id", func(*gin.Context) {})

@@ -1,4 +1,5 @@
-package ginstat_test
+// Package servicetest has what the tests of adapters for HTTP frameworks share: a real server, and how its requests were counted.
+package servicetest
 
 import (
 	"bufio"
@@ -16,7 +17,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-func newCollector(t testing.TB) *collector.Collector {
+// NewCollector makes a Collector without options.
+func NewCollector(t testing.TB) *collector.Collector {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
 	if err != nil {
@@ -25,8 +27,8 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counted says how the requests of each resource were answered, when all have ended: "200: 2, none: 1, blocked: 1, 1 exception".
-func counted(t testing.TB, c *collector.Collector) map[string]string {
+// Counted says how the requests of each resource were answered, when all have ended: "200: 2, none: 1, blocked: 1, 1 exception".
+func Counted(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
@@ -53,15 +55,16 @@ func counted(t testing.TB, c *collector.Collector) map[string]string {
 	return got
 }
 
-func want(t testing.TB, c *collector.Collector, want map[string]string) {
+// Want compares what Counted says.
+func Want(t testing.TB, c *collector.Collector, want map[string]string) {
 	t.Helper()
-	if got := counted(t, c); !maps.Equal(got, want) {
+	if got := Counted(t, c); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 }
 
-// serve starts a server and returns what sends a request, and says how it was answered; 0 is not at all.
-func serve(t testing.TB, h http.Handler) func(method, path string) int {
+// Serve starts a server and returns what sends a request, and says how it was answered; 0 is not at all.
+func Serve(t testing.TB, h http.Handler) func(method, path string) int {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -86,8 +89,8 @@ func serve(t testing.TB, h http.Handler) func(method, path string) int {
 	}
 }
 
-// upgrade is what a WebSocket's server says on a connection that it took over.
-func upgrade(conn net.Conn, buf *bufio.ReadWriter) {
+// Upgrade is what a WebSocket's server says on a connection that it took over.
+func Upgrade(conn net.Conn, buf *bufio.ReadWriter) {
 	defer conn.Close()
 	fmt.Fprint(buf, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	_ = buf.Flush()
