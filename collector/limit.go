@@ -264,7 +264,7 @@ func (c *Collector) SetLimits(limits []Limit) error {
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
-		c.mu.letOthers()
+		c.mu.yield()
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// portionLock is a lock for long work that is done in portions. Between two of them, [portionLock.letOthers] runs those who wait:
+// portionLock is a lock for long work that is done in portions. Between two of them, [portionLock.yield] runs those who wait:
 // a mutex alone would only make them runnable, and where all processors are busy, they would find it taken again each time that they
 // get one.
 type portionLock struct {
@@ -24,8 +24,8 @@ func (l *portionLock) Lock() {
 	l.waiting.Add(-1)
 }
 
-// letOthers lets those go on who wait for the lock, which the caller does not hold.
-func (l *portionLock) letOthers() {
+// yield runs those who wait for the lock, which the caller does not hold.
+func (l *portionLock) yield() {
 	if l.waiting.Load() > 0 {
 		runtime.Gosched()
 	}

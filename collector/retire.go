@@ -71,14 +71,14 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 			c.mu.Lock()
 			t.retire(some, now, since)
 			c.mu.Unlock()
-			c.mu.letOthers()
+			c.mu.yield()
 		}
 	}
 	c.mu.Lock()
 	r.retire(since)
 	many := c.gone.leaves > len(c.leaves)/8
 	c.mu.Unlock()
-	c.mu.letOthers()
+	c.mu.yield()
 	if many {
 		c.all()
 	}
