@@ -36,34 +36,17 @@ func TestLoggedMetricsSurviveTheLog(t *testing.T) {
 	}
 }
 
-// Numbers are written as encoding/json does.
-func TestNumbersOfJSONLines(t *testing.T) {
-	for _, v := range []float64{0, 1, 0.008, 1e-6, 9.99e-7, 1e-9, 3e-9, 123456.789, 292 * 365 * 86400, 1.0 / 3, math.Nextafter(1e-6, 0)} {
-		want, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := appendFloat(nil, v); string(got) != string(want) {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
-
-// Times are written as encoding/json writes their seconds, however many digits those have.
+// Times are written in seconds with all their decimals, and none at the end that are 0.
 func TestTimesOfJSONLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
-	times := []time.Duration{0, 1, 999, 1000, 1001, 999_999_999, 1e9, 1_100_000_000, 1e15 - 1, 1e15, 1e15 + 1, math.MaxInt64, -1, -8 * time.Millisecond}
+	times := []time.Duration{0, 1, 999, 1000, 1001, 999_999_999, 1e9, 1_100_000_000, 1e15 - 1, 1e15, 1e15 + 1, math.MaxInt64}
 	for range 200_000 {
 		d := time.Duration(random.Int64() >> random.IntN(63))
 		times = append(times, d, d.Truncate(time.Millisecond), d.Truncate(time.Second)+1)
 	}
 	for _, d := range times {
-		want, err := json.Marshal(d.Seconds())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := appendSeconds([]byte("x"), d); string(got) != "x"+string(want) {
-			t.Fatalf("%d: %s, want %s", d, got, want)
+		if got := appendSeconds([]byte("x"), d); string(got) != "x"+SecondsOf(d) {
+			t.Fatalf("%d: %s, want %s", d, got, SecondsOf(d))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package metriclog
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -87,8 +86,16 @@ func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.Vi
 		}
 		l.end(begin)
 		begin = len(l.buf)
+		entrances := 0
+		for range r.Entrances() {
+			entrances++
+		}
 		for name, view := range r.Entrances() {
-			l.part(begin, `,"entrances":{`, name, view.Node(), index, v, m)
+			part := view.Node()
+			if entrances == 1 {
+				part = v
+			}
+			l.part(begin, `,"entrances":{`, name, part, index, v, m)
 		}
 		l.end(begin)
 	}
@@ -97,7 +104,7 @@ func (l *jsonLines) add(b []byte, name string, r *collector.Resource, v *node.Vi
 }
 
 // part adds a part of a resource's calls that did anything in the second, to an object that begins with a key. The record of
-// the whole resource is that of its only origin, too.
+// the whole resource is that of its only origin or entrance, too.
 func (l *jsonLines) part(begin int, key, name string, part *node.View, index int64, whole *node.View, m *node.MetricNode) {
 	if part != whole {
 		var ok bool
@@ -177,38 +184,25 @@ func appendColumns(b []byte, columns []jsonColumn, m *node.MetricNode) []byte {
 	return b
 }
 
-// appendSeconds appends the seconds of a time that is not negative as encoding/json writes a float64.
+// appendSeconds appends a time that is not negative in seconds, exactly: with as many decimals as it has, nine at most.
 func appendSeconds(b []byte, d time.Duration) []byte {
-	const digits = 1e15 // a float64 has as many, so there is no shorter number that is the same
-	seconds, nanos := d/time.Second, d%time.Second
-	if d != 0 && d < time.Microsecond || d >= digits || float64(d)/1e9 != d.Seconds() {
-		return appendFloat(b, d.Seconds())
-	}
-	b = strconv.AppendInt(b, int64(seconds), 10)
-	if nanos == 0 {
+	b = strconv.AppendInt(b, int64(d/time.Second), 10)
+	rest := uint32(d % time.Second)
+	if rest == 0 {
 		return b
 	}
-	var decimals [10]byte
-	last := 0
-	for i := 9; i > 0; i-- {
-		decimals[i] = byte('0' + nanos%10)
-		nanos /= 10
-		if last == 0 && decimals[i] != '0' {
-			last = i
-		}
+	last := len(b) + 9
+	for rest%1000 == 0 {
+		rest /= 1000
+		last -= 3
 	}
-	decimals[0] = '.'
-	return append(b, decimals[:last+1]...)
-}
-
-// appendFloat appends a number as encoding/json writes it: without an exponent unless it is very small.
-func appendFloat(b []byte, v float64) []byte {
-	if v != 0 && math.Abs(v) < 1e-6 {
-		b = strconv.AppendFloat(b, v, 'e', -1, 64)
-		if n := len(b); b[n-2] == '0' && b[n-3] == '-' { // e-09 is e-9
-			b = append(b[:n-2], b[n-1])
-		}
-		return b
+	b = append(b, ".000000000"...)
+	for i := last; rest > 0; i-- {
+		b[i] += byte(rest % 10)
+		rest /= 10
 	}
-	return strconv.AppendFloat(b, v, 'f', -1, 64)
+	for b[last] == '0' {
+		last--
+	}
+	return b[:last+1]
 }

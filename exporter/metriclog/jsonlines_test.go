@@ -156,9 +156,9 @@ func naiveJSON(t *testing.T, name string, r *collector.Resource, v *node.View, i
 	for _, c := range node.Columns() {
 		switch n := *c.At(&m); c.Kind {
 		case node.Time:
-			times = append(times, text(strings.TrimPrefix(c.Name, "rt_")+"_seconds")+":"+text(time.Duration(n).Seconds()))
+			times = append(times, text(strings.TrimPrefix(c.Name, "rt_")+"_seconds")+":"+metriclog.SecondsOf(time.Duration(n)))
 		case node.CallTime:
-			fields = append(fields, text(c.Name)+":"+text(time.Duration(n).Seconds()))
+			fields = append(fields, text(c.Name)+":"+metriclog.SecondsOf(time.Duration(n)))
 		default:
 			fields = append(fields, text(c.Name)+":"+text(n))
 		}
@@ -167,7 +167,7 @@ func naiveJSON(t *testing.T, name string, r *collector.Resource, v *node.View, i
 	if v.Histogram(index, index+1, &h) {
 		for _, q := range []string{"50", "90", "99", "999"} {
 			share, _ := strconv.ParseFloat("0."+q, 64)
-			times = append(times, fmt.Sprintf(`"p%s_seconds":%s`, q, text(h.Quantile(share).Seconds())))
+			times = append(times, fmt.Sprintf(`"p%s_seconds":%s`, q, metriclog.SecondsOf(h.Quantile(share))))
 		}
 	}
 	if m.Complete > 0 {
