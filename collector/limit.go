@@ -208,7 +208,7 @@ func (c *Collector) Limits() []Limit {
 	if c == nil {
 		return nil
 	}
-	return append([]Limit(nil), c.limits.Load().list...)
+	return slices.Clone(c.limits.Load().list)
 }
 
 // Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins aside; ok
