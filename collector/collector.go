@@ -70,13 +70,12 @@ func New(o Options) (*Collector, error) {
 
 // newOn is New on a timeline.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
-	o.defaults()
-	var errs []error
+	invalid := o.defaults()
 	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("collector: Windows: %w", err))
+		err = fmt.Errorf("collector: Windows: %w", err)
 	}
-	if err := errors.Join(append(errs, o.check())...); err != nil {
+	if err := errors.Join(err, invalid); err != nil {
 		return nil, err
 	}
 	c := &Collector{line: line, shape: shape, opts: o, bounds: slices.Clone(o.Windows.Bounds)}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/windowstat/windowstat/node"
 )
@@ -11,11 +12,14 @@ import (
 // The tree nodes of a resource, one in each context, and its origins. They are few, and looked up without a lock.
 
 // treeNodes are the nodes of the resource in the call tree, sorted by entrance.
-func (r *Resource) treeNodes() []*TreeNode {
-	if list := r.contexts.Load(); list != nil {
-		return *list
+func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
+
+// loaded is what a pointer points to, the zero value for nil.
+func loaded[T any](p *atomic.Pointer[T]) (x T) {
+	if v := p.Load(); v != nil {
+		x = *v
 	}
-	return nil
+	return x
 }
 
 // treeNode is the node in the context of an entrance, nil if there is none.
@@ -72,8 +76,8 @@ func (r *Resource) Origin(name string) View {
 
 // origin is an origin of this resource, also if that was retired; nil if there is none.
 func (r *Resource) origin(name string) *life {
-	if all := r.origins.Load(); all != nil {
-		return (*all)[name]
+	if all := loaded(&r.origins); all != nil {
+		return all[name]
 	}
 	if name == "" {
 		return &r.sole
@@ -86,13 +90,11 @@ func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
 	}
-	n := 0
-	if all := r.origins.Load(); all != nil {
-		n = len(*all)
-		for _, free := range [...]string{"", Other} {
-			if _, ok := (*all)[free]; ok {
-				n--
-			}
+	all := loaded(&r.origins)
+	n := len(all)
+	for _, free := range [...]string{"", Other} {
+		if _, ok := all[free]; ok {
+			n--
 		}
 	}
 	return n < r.c.opts.MaxOrigins || r.c.limits.Load().origins[name]
@@ -128,22 +130,17 @@ func (r *Resource) addOrigin(name string) {
 
 // dropOrigins removes the views of origins without leaves. Holds the collector's mu.
 func (r *Resource) dropOrigins() {
-	old := r.origins.Load()
-	if old == nil {
-		return
-	}
-	var gone []string
-	for name, o := range *old {
+	old := loaded(&r.origins)
+	all := old
+	for name, o := range old {
 		if o.view.Empty() {
-			gone = append(gone, name)
-			o.dead.Store(true)
-		}
-	}
-	if len(gone) > 0 {
-		all := maps.Clone(*old)
-		for _, name := range gone {
+			if o.dead.Store(true); len(all) == len(old) {
+				all = maps.Clone(old)
+			}
 			delete(all, name)
 		}
+	}
+	if len(all) < len(old) {
 		r.origins.Store(&all)
 	}
 }

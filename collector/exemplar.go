@@ -64,14 +64,9 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 
 // exemplars are those of the buckets, nil if there are none and none are wanted.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
-	all := r.traced.Load()
-	if all == nil && wanted {
+	if wanted && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.bounds)+1)
 		r.traced.CompareAndSwap(nil, &list)
-		all = r.traced.Load()
 	}
-	if all == nil {
-		return nil
-	}
-	return *all
+	return loaded(&r.traced)
 }

@@ -208,7 +208,7 @@ func (c *Collector) Limits() []Limit {
 	if c == nil {
 		return nil
 	}
-	return append([]Limit(nil), c.limits.Load().list...)
+	return slices.Clone(c.limits.Load().list)
 }
 
 // Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins aside; ok
@@ -283,11 +283,7 @@ func (c *Collector) Escapes(name, as string) bool {
 // limits for the same thing.
 func CheckLimits(limits []Limit) error {
 	var errs []error
-	type subject struct {
-		resource, origin string
-		grade            Grade
-	}
-	seen := map[subject]int{}
+	seen := map[Limit]int{} // without what it allows
 	for i, l := range limits {
 		wrong := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("limit %d: "+format, append([]any{i + 1}, args...)...))
@@ -312,7 +308,7 @@ func CheckLimits(limits []Limit) error {
 		if l.Strict && l.Grade != QPS {
 			wrong("strict is for qps; %v is exact anyway", l.Grade)
 		}
-		s := subject{l.Resource, l.Origin, l.Grade}
+		s := Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade}
 		if before, ok := seen[s]; ok {
 			wrong("%q is limited by limit %d already, to %d", l, before+1, limits[before].Count)
 		} else {

@@ -175,10 +175,8 @@ func (m *limiter) count(origin string, f func(*node.Quota)) {
 	if q := m.all.passes; q != nil {
 		f(q)
 	}
-	if len(m.origins) > 0 {
-		if x := m.origins[origin]; x != nil && x.passes != nil {
-			f(x.passes)
-		}
+	if x := m.origins[origin]; x != nil && x.passes != nil {
+		f(x.passes)
 	}
 }
 

@@ -1,9 +1,11 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/node"
@@ -69,45 +71,30 @@ type Options struct {
 	Now func() time.Time
 }
 
-func (o *Options) defaults() {
-	set := func(v *int, to int) {
-		if *v == 0 {
-			*v = to
+// defaults sets what is not given, and returns an error that names every field that is out of range.
+func (o *Options) defaults() error {
+	var errs []error
+	for _, limit := range []struct {
+		name string
+		v    *int
+		def  int
+	}{
+		{"MaxResources", &o.MaxResources, DefaultMaxResources},
+		{"MaxOrigins", &o.MaxOrigins, DefaultMaxOrigins},
+		{"MaxEntrances", &o.MaxEntrances, DefaultMaxEntrances},
+		{"MaxLeaves", &o.MaxLeaves, DefaultMaxLeaves},
+		{"MaxDepth", &o.MaxDepth, DefaultMaxDepth},
+	} {
+		if *limit.v = cmp.Or(*limit.v, limit.def); *limit.v < 1 {
+			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, *limit.v))
 		}
-	}
-	set(&o.MaxResources, DefaultMaxResources)
-	set(&o.MaxOrigins, DefaultMaxOrigins)
-	set(&o.MaxEntrances, DefaultMaxEntrances)
-	set(&o.MaxLeaves, DefaultMaxLeaves)
-	set(&o.MaxDepth, DefaultMaxDepth)
-	if o.Windows.History == 0 {
-		o.Windows.History = max(o.Windows.Minute, DefaultHistory)
-	}
-	if o.RetireAfter == 0 {
-		o.RetireAfter = max(DefaultRetireAfter, o.Windows.History+2*time.Second)
 	}
 	if o.Exception == nil {
 		o.Exception = IsException
 	}
-}
-
-func (o *Options) check() error {
-	var errs []error
-	for _, limit := range []struct {
-		name string
-		v    int
-	}{
-		{"MaxResources", o.MaxResources},
-		{"MaxOrigins", o.MaxOrigins},
-		{"MaxEntrances", o.MaxEntrances},
-		{"MaxLeaves", o.MaxLeaves},
-		{"MaxDepth", o.MaxDepth},
-	} {
-		if limit.v < 1 {
-			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, limit.v))
-		}
-	}
-	if least := o.Windows.History + 2*time.Second; o.RetireAfter >= 0 && o.RetireAfter < least {
+	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
+	least := o.Windows.History + 2*time.Second
+	if o.RetireAfter = cmp.Or(o.RetireAfter, max(DefaultRetireAfter, least)); o.RetireAfter >= 0 && o.RetireAfter < least {
 		errs = append(errs, fmt.Errorf("collector: RetireAfter is %v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History))
 	}
 	return errors.Join(errs...)
@@ -120,19 +107,13 @@ func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
 // Ignore returns an [Options].Exception for which all errors are exceptions but those that match one of the targets,
 // in the sense of errors.Is.
 func Ignore(targets ...error) func(error) bool {
-	return func(err error) bool { return !isAny(err, targets) }
+	is := Only(targets...)
+	return func(err error) bool { return !is(err) }
 }
 
 // Only returns an [Options].Exception for which only errors that match one of the targets are exceptions.
 func Only(targets ...error) func(error) bool {
-	return func(err error) bool { return isAny(err, targets) }
-}
-
-func isAny(err error, targets []error) bool {
-	for _, target := range targets {
-		if errors.Is(err, target) {
-			return true
-		}
+	return func(err error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
-	return false
 }

@@ -57,18 +57,14 @@ func (c *Collector) record(e *Ended, o *options, failed bool) *Resource {
 		if shared {
 			c.share(l.resource)
 		}
-		done := false
-		if g := l.resource.gate.Load(); g != nil {
-			done = g.record(l, o, e, failed)
-		} else {
-			done = l.Record(c.line.Now(), e.RT, o.n, failed, e.Code.n, func(time.Duration) {})
+		g := l.resource.gate.Load()
+		if g != nil && g.record(l, o, e, failed) ||
+			g == nil && l.Record(c.line.Now(), e.RT, o.n, failed, e.Code.n, func(time.Duration) {}) {
+			c.countUnearned(shared, o.n)
+			l.resource.keepExemplar(e.TraceID, e.RT)
+			return l.resource
 		}
-		if !done {
-			continue // it was retired in this moment
-		}
-		c.countUnearned(shared, o.n)
-		l.resource.keepExemplar(e.TraceID, e.RT)
-		return l.resource
+		// It was retired in this moment.
 	}
 }
 
@@ -78,11 +74,10 @@ func (g *gate) record(l *leaf, o *options, e *Ended, failed bool) bool {
 	var p *permit
 	if g.names != nil {
 		var ok bool
-		if p, ok = g.names.acquire(CleanName(o.name), l); !ok {
-			return false
-		}
-		if p != nil {
+		if p, ok = g.names.acquire(CleanName(o.name), l); p != nil {
 			defer p.release() // so that the name is known to have been used
+		} else if !ok {
+			return false
 		}
 	}
 	list := g.lock(p)

@@ -176,12 +176,7 @@ func (t *TreeNode) setLeaves(list []*leaf) {
 }
 
 // listLeaves is all leaves.
-func (t *TreeNode) listLeaves() []*leaf {
-	if all := t.leaves.Load(); all != nil {
-		return all.list
-	}
-	return nil
-}
+func (t *TreeNode) listLeaves() []*leaf { return loaded(&t.leaves).list }
 
 // addLeaf adds a leaf. Holds the collector's mu.
 func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }

@@ -20,29 +20,17 @@ type View struct{ life *life }
 
 // Window reads the second window: the bucket that is open and those before it, a second by default.
 func (v View) Window() node.Window {
-	n, now := v.read()
-	if n == nil {
-		return node.Window{}
-	}
-	return n.Window(now)
+	return read(v, (*node.View).Window)
 }
 
 // Minute reads the minute window, which ends with the second that is open.
 func (v View) Minute() node.Window {
-	n, now := v.read()
-	if n == nil {
-		return node.Window{}
-	}
-	return n.Minute(now)
+	return read(v, (*node.View).Minute)
 }
 
 // PassQPS is how many calls passed in the second window, per second. It costs less than Window, and allocates nothing.
 func (v View) PassQPS() float64 {
-	n, now := v.read()
-	if n == nil {
-		return 0
-	}
-	return n.PassQPS(now)
+	return read(v, (*node.View).PassQPS)
 }
 
 // InFlight is how many calls are in flight.
@@ -71,23 +59,19 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 // They begin where the history does, see [Collector.History], or where the view does. Seconds that the wall clock skipped
 // do not exist, and a name that it repeated is there once, see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
-	n, now := v.read()
-	if n == nil {
-		return nil
-	}
-	line := v.life.c.line
-	return n.AppendSeconds(nil, line.IndexFrom(from), min(line.IndexFrom(to), line.At(now).Index))
+	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
+		line := v.life.c.line
+		return n.AppendSeconds(nil, line.IndexFrom(from), min(line.IndexFrom(to), line.At(now).Index))
+	})
 }
 
 // Last is the records of the last n sealed seconds, ascending, idle ones included; fewer where the history or the view is
 // shorter, or the wall clock repeated a name.
 func (v View) Last(n int) []node.MetricNode {
-	x, now := v.read()
-	if x == nil {
-		return nil
-	}
-	open := v.life.c.line.At(now).Index
-	return x.AppendSeconds(nil, open-int64(max(n, 0)), open)
+	return read(v, func(x *node.View, now leap.Reading) []node.MetricNode {
+		open := v.life.c.line.At(now).Index
+		return x.AppendSeconds(nil, open-int64(max(n, 0)), open)
+	})
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds that start in [from, to) by the wall clock.
@@ -111,6 +95,14 @@ func (v View) Node() *node.View {
 		return l.view
 	}
 	return nil
+}
+
+// read reads what f does of the view, or nothing if it is idle.
+func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
+	if n, now := v.read(); n != nil {
+		x = f(n, now)
+	}
+	return x
 }
 
 // read returns the view to read, nil for one that is idle, and the present reading of the clock.

@@ -69,36 +69,31 @@ func boundFlags() []cli.Flag {
 
 // parseBounds reads the flags. The files are how many may be open.
 func parseBounds(c *cli.Context, files int) (b bounds, err error) {
-	var errs []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
+	var errs flagErrors
 	positive := func(flag string) time.Duration {
 		d := c.Duration(flag)
 		if d <= 0 {
-			wrong(flag, fmt.Errorf("%v is not positive", d))
+			errs.add(flag, fmt.Errorf("%v is not positive", d))
 		}
 		return d
 	}
 	b.header, b.Stall, b.idle = positive("proxy.header-timeout"), positive("proxy.stall-timeout"), positive("proxy.idle-timeout")
 	b.Proxies, err = parseNetworks(c.StringSlice("proxy.trusted-proxies"))
-	wrong("proxy.trusted-proxies", err)
+	errs.add("proxy.trusted-proxies", err)
 
 	room := proxyConnections(files)
 	b.Conns, b.ConnsPerHost = c.Int("proxy.max-connections"), c.Int("proxy.max-connections-per-host")
 	switch {
 	case b.Conns < 0:
-		wrong("proxy.max-connections", fmt.Errorf("%d is negative", b.Conns))
+		errs.add("proxy.max-connections", fmt.Errorf("%d is negative", b.Conns))
 	case b.Conns > room || room == 0:
-		wrong("proxy.max-connections", fmt.Errorf("%d is more than %d, for which %d open files suffice (ulimit -n)", b.Conns, room, files))
+		errs.add("proxy.max-connections", fmt.Errorf("%d is more than %d, for which %d open files suffice (ulimit -n)", b.Conns, room, files))
 	case b.Conns == 0:
 		b.Conns = min(room, maxConnections)
 	}
 	switch {
 	case b.ConnsPerHost < 0:
-		wrong("proxy.max-connections-per-host", fmt.Errorf("%d is negative", b.ConnsPerHost))
+		errs.add("proxy.max-connections-per-host", fmt.Errorf("%d is negative", b.ConnsPerHost))
 	case b.ConnsPerHost == 0:
 		b.ConnsPerHost = max(1, b.Conns/2)
 	}

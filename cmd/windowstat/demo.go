@@ -131,11 +131,7 @@ func (d demo) run(c *cli.Context) (err error) {
 	if b.scraped, err = d.scrape(tele); err != nil {
 		return err
 	}
-	files, err := tele.Log.Files()
-	if err != nil {
-		return err
-	}
-	if b.logged, err = logged(files, from); err != nil {
+	if b.logged, err = logged(d.Log.Dir, d.App, from); err != nil {
 		return err
 	}
 	if l.unanswered > 0 {

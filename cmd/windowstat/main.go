@@ -80,6 +80,16 @@ func usage(err error) error {
 
 func usageError(_ *cli.Context, err error, _ bool) error { return usage(err) }
 
+// flagErrors collects what is wrong with flags.
+type flagErrors []error
+
+// add adds the mistake in a flag, if it is one.
+func (e *flagErrors) add(flag string, err error) {
+	if err != nil {
+		*e = append(*e, fmt.Errorf("--%s: %w", flag, err))
+	}
+}
+
 // noArguments is the error for arguments after the flags of a command that takes none.
 func noArguments(c *cli.Context) error {
 	if c.Args().Present() {

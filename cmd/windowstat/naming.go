@@ -34,13 +34,8 @@ type naming struct {
 // parseNaming reads the flags; depth is the one with the depth of paths.
 func parseNaming(c *cli.Context, depth string) (n naming, err error) {
 	n = naming{routes: newRoutes(), only: c.Bool("routes-only"), paths: httpstat.PathName(c.Int(depth))}
-	var errs []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
-	wrong(depth, checkDepth(c.Int(depth)))
+	var errs flagErrors
+	errs.add(depth, checkDepth(c.Int(depth)))
 	for _, path := range c.StringSlice("routes") {
 		n.routes.read(path)
 	}
@@ -49,17 +44,17 @@ func parseNaming(c *cli.Context, depth string) (n naming, err error) {
 	}
 	errs = append(errs, n.routes.err())
 	if n.only && len(n.routes.patterns)+len(n.routes.errs) == 0 {
-		wrong("routes-only", errors.New("needs --routes or --route, and a route there"))
+		errs.add("routes-only", errors.New("needs --routes or --route, and a route there"))
 	}
 	for _, flag := range []string{depth, "max-path-values"} {
 		if n.only && c.IsSet(flag) {
-			wrong(flag, errors.New("is about paths, which have no names with --routes-only"))
+			errs.add(flag, errors.New("is about paths, which have no names with --routes-only"))
 		}
 	}
 	const mostValues = 1000
 	values := c.Int("max-path-values")
 	if values < 1 || values > mostValues {
-		wrong("max-path-values", fmt.Errorf("%d is not between 1 and %d", values, mostValues))
+		errs.add("max-path-values", fmt.Errorf("%d is not between 1 and %d", values, mostValues))
 	}
 	n.earn = httpstat.NamesOptions{Given: n.routes.patterns, MaxNames: c.Int("max-resources"), MaxValues: values}
 	return n, errors.Join(errs...)
@@ -110,6 +105,7 @@ func keepNames(t *telemetry, names *httpstat.Names) (stop func()) {
 	done := make(chan struct{})
 	var saving sync.WaitGroup
 	saving.Go(func() {
+		defer save()
 		every := time.NewTicker(saveNamesEvery)
 		defer every.Stop()
 		for {
@@ -117,7 +113,6 @@ func keepNames(t *telemetry, names *httpstat.Names) (stop func()) {
 			case <-every.C:
 				save()
 			case <-done:
-				save()
 				return
 			}
 		}

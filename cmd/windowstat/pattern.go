@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // patternHelp is what a pattern may look like.
@@ -26,12 +29,7 @@ func parsePatterns(patterns []string) (func(name string) bool, error) {
 		return nil, err
 	}
 	return func(name string) bool {
-		for _, match := range all {
-			if match(name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(all, func(match func(string) bool) bool { return match(name) })
 	}, nil
 }
 
@@ -45,18 +43,5 @@ func parsePattern(p string) (func(string) bool, error) {
 		}
 		return regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString, nil
 	}
-	parts := strings.Split(p, "*")
-	if len(parts) == 1 {
-		return func(name string) bool { return name == p }, nil
-	}
-	begin, middle, end := parts[0], parts[1:len(parts)-1], parts[len(parts)-1]
-	return func(name string) bool {
-		rest, ok := strings.CutPrefix(name, begin)
-		for _, part := range middle { // the first place is as good as any
-			if ok {
-				_, rest, ok = strings.Cut(rest, part)
-			}
-		}
-		return ok && strings.HasSuffix(rest, end)
-	}, nil
+	return collector.Limit{Resource: p}.Matches, nil // limits have the same patterns
 }

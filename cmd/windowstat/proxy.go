@@ -73,32 +73,27 @@ func newProxy(c *cli.Context) (proxy, error) {
 		settings: s, clients: c.String("proxy.listen-address"),
 		timeout: c.Duration("proxy.upstream-timeout"), origin: c.String("proxy.origin-header"),
 	}
-	errs := []error{noArguments(c), err}
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
+	errs := flagErrors{noArguments(c), err}
 	p.bounds, err = parseBounds(c, openFiles())
 	errs = append(errs, err)
 	p.upstream, err = parseUpstream(c.String("upstream"))
-	wrong("upstream", err)
-	wrong("proxy.listen-address", checkAddress(p.clients))
+	errs.add("upstream", err)
+	errs.add("proxy.listen-address", checkAddress(p.clients))
 	if p.timeout <= 0 {
-		wrong("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.timeout))
+		errs.add("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.timeout))
 	}
 	p.naming, err = parseNaming(c, "proxy.path-depth")
 	errs = append(errs, err)
 	if p.origin != "" && !validHeader.MatchString(p.origin) {
-		wrong("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
+		errs.add("proxy.origin-header", fmt.Errorf("%q is not a header's name, such as X-Client", p.origin))
 	}
 	if p.origin == "" && c.IsSet("max-origins") {
-		wrong("max-origins", errors.New("needs --proxy.origin-header"))
+		errs.add("max-origins", errors.New("needs --proxy.origin-header"))
 	}
 	p.exceptions, err = replay.ParseStatuses(c.String("exception-status"))
-	wrong("exception-status", err)
+	errs.add("exception-status", err)
 	p.skip, err = parseSkips(c.StringSlice("skip"))
-	wrong("skip", err)
+	errs.add("skip", err)
 	p.Collector = collector.Options{
 		Given: p.given(), MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -72,40 +69,25 @@ func scraped(url string) (map[string]counts, error) {
 	return all, nil
 }
 
-// logged sums the rows of the metric log's files from a second on.
-func logged(files []string, from time.Time) (map[string]counts, error) {
-	all := map[string]counts{}
-	for _, path := range files {
-		if err := sum(all, path, from); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-func sum(all map[string]counts, path string, from time.Time) (err error) {
-	f, err := os.Open(path)
+// logged sums the rows of an application's metric log from a second on.
+func logged(dir, app string, from time.Time) (map[string]counts, error) {
+	const own = 0 // its name has no process id
+	rows, err := metriclog.Searcher{Dir: dir, App: app}.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		row, err := metriclog.Parse(lines.Text())
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	defer rows.Close() //nolint:errcheck // they were only read
+	all := map[string]counts{}
+	for row := range rows.All() {
+		if row.Resource != collector.InboundTotal { // which has been counted already
+			t := all[row.Resource]
+			all[row.Resource] = counts{t.pass + row.Pass, t.block + row.Block, t.complete + row.Success, t.exception + row.Exception}
 		}
-		if row.Start.Before(from) || row.Resource == collector.InboundTotal { // which has been counted already
-			continue
-		}
-		t := all[row.Resource]
-		t.pass += row.Pass
-		t.block += row.Block
-		t.complete += row.Success
-		t.exception += row.Exception
-		all[row.Resource] = t
 	}
-	return lines.Err()
+	if n := rows.Malformed(); n > 0 {
+		return nil, fmt.Errorf("the metric log in %s has %d malformed lines", dir, n)
+	}
+	return all, rows.Err()
 }
 
 // print shows all counts, and reports whether the observers agree.

@@ -45,14 +45,22 @@ func (r *routes) add(from, pattern string) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %q is in %s already", from, pattern, first))
 		return
 	}
+	if err := register(r.mux, pattern); err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%s: %s", from, r.reason(pattern, err.Error())))
+		return
+	}
+	r.patterns, r.from[pattern] = append(r.patterns, pattern), from
+}
+
+// register adds a pattern to a mux, which panics if it cannot have that.
+func register(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.errs = append(r.errs, fmt.Errorf("%s: %s", from, r.reason(pattern, fmt.Sprint(v))))
-			return
+			err = fmt.Errorf("%v", v)
 		}
-		r.patterns, r.from[pattern] = append(r.patterns, pattern), from
 	}()
-	r.mux.Handle(pattern, http.NotFoundHandler())
+	mux.Handle(pattern, http.NotFoundHandler())
+	return nil
 }
 
 // conflict finds the other pattern in what a ServeMux says of a conflict, and why.

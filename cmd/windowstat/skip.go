@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // skips are requests that are not counted: a http.ServeMux for each pattern, because some that may stand side by side here, such
@@ -14,8 +15,8 @@ type skips []*http.ServeMux
 func parseSkips(patterns []string) (all skips, err error) {
 	var errs []error
 	for _, p := range patterns {
-		mux, err := muxOf(p)
-		if err != nil {
+		mux := http.NewServeMux()
+		if err := register(mux, p); err != nil {
 			errs = append(errs, fmt.Errorf("%q is not a pattern, such as /healthz, /static/ or OPTIONS /: %w", p, err))
 			continue
 		}
@@ -24,24 +25,7 @@ func parseSkips(patterns []string) (all skips, err error) {
 	return all, errors.Join(errs...)
 }
 
-// muxOf makes a mux with one pattern, which panics if that is none.
-func muxOf(pattern string) (mux *http.ServeMux, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v)
-		}
-	}()
-	mux = http.NewServeMux()
-	mux.Handle(pattern, http.NotFoundHandler())
-	return mux, nil
-}
-
 // match reports whether a request is one of them.
 func (s skips) match(r *http.Request) bool {
-	for _, mux := range s {
-		if match(mux, r) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(mux *http.ServeMux) bool { return match(mux, r) != "" })
 }

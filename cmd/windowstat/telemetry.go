@@ -50,29 +50,24 @@ type settings struct {
 // parseSettings reads the flags. What is wrong with the Options shows in [settings.check].
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	s := settings{listen: c.String("web.listen-address"), webConfig: c.String("web.config.file"), pprof: c.Bool("web.enable-pprof")}
-	var errs []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
+	var errs flagErrors
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
-		wrong("log.level", fmt.Errorf("%q is not one of %s", c.String("log.level"), strings.Join(promslog.LevelFlagOptions, ", ")))
+		errs.add("log.level", fmt.Errorf("%q is not one of %s", c.String("log.level"), strings.Join(promslog.LevelFlagOptions, ", ")))
 	}
 	if err := format.Set(c.String("log.format")); err != nil {
-		wrong("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
+		errs.add("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
 	}
 	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
-	wrong("web.listen-address", checkAddress(s.listen))
+	errs.add("web.listen-address", checkAddress(s.listen))
 	if s.webConfig != "" {
-		wrong("web.config.file", web.Validate(s.webConfig))
+		errs.add("web.config.file", web.Validate(s.webConfig))
 	}
 	s.App, s.Logger, s.MetricsPath, s.LimitsFile = c.Command.Name, s.logger, c.String("web.telemetry-path"), c.String("limits.file")
 	s.Metrics.By, s.Metrics.HistogramsBy = c.String("metrics.by"), c.Bool("metrics.histograms-by")
 	var err error
 	s.Seconds.Proxies, err = parseNetworks(c.StringSlice("web.proxies"))
-	wrong("web.proxies", err)
+	errs.add("web.proxies", err)
 	s.Log, err = parseLog(c)
 	errs = append(errs, err, s.parsePushes(c), empty(c))
 	return s, errors.Join(errs...)
@@ -163,18 +158,12 @@ func withProfiles(pages http.Handler) http.Handler {
 func reloadOnHangup(x *exporter.Exporter) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	ended := make(chan struct{})
 	go func() {
-		for {
-			select {
-			case <-hangup:
-				_ = x.Limits.Reload() // it has been logged
-			case <-ended:
-				return
-			}
+		for range hangup {
+			_ = x.Limits.Reload() // it has been logged
 		}
 	}()
-	return func() { signal.Stop(hangup); close(ended) }
+	return func() { signal.Stop(hangup); close(hangup) }
 }
 
 // url is where the metrics page is.

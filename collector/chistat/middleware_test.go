@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -173,154 +172,41 @@ func TestRoutesThatAreAddedLate(t *testing.T) {
 	servicetest.Want(t, c, map[string]string{"GET /late/{id}": "200: 1", httpstat.Unmatched: "404: 1"})
 }
 
-func TestWaysToAnswer(t *testing.T) {
-	for _, x := range []struct {
-		name   string
-		handle http.HandlerFunc
-		status int // that the client gets, and is counted
-	}{
-		{"nothing", func(http.ResponseWriter, *http.Request) {}, 200},
-		{"a status alone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, 202},
-		{"a stream", func(w http.ResponseWriter, _ *http.Request) {
-			for range 3 {
-				fmt.Fprint(w, "x")
-				w.(http.Flusher).Flush()
-			}
-		}, 200},
-		{"a deadline", func(w http.ResponseWriter, _ *http.Request) {
-			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
-				w.WriteHeader(http.StatusNotImplemented)
-			}
-		}, 200},
-		{"another protocol", func(w http.ResponseWriter, _ *http.Request) {
-			conn, buf, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				w.WriteHeader(http.StatusNotImplemented)
-				return
-			}
-			servicetest.Upgrade(conn, buf)
-		}, 101},
-		{"another middleware's writer", func(w http.ResponseWriter, r *http.Request) {
-			middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(http.StatusCreated)
-				_, _ = io.WriteString(w, "x")
-			})).ServeHTTP(w, r)
-		}, 201},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			c := servicetest.NewCollector(t)
-			r := chi.NewRouter()
-			r.Use(chistat.Middleware(c))
-			r.Get("/", x.handle)
-			if got := servicetest.Serve(t, r)("GET", "/"); got != x.status {
-				t.Errorf("the client got %d, want %d", got, x.status)
-			}
-			servicetest.Want(t, c, map[string]string{"GET /": fmt.Sprintf("%d: 1", x.status)})
-		})
-	}
-}
-
-// A panic is counted once, with the status that the client gets, whether the recoverer is inside or outside.
-func TestPanics(t *testing.T) {
-	for _, x := range []struct {
-		name             string
-		handle           http.HandlerFunc
-		inside, outside  string
-		status, unheeded int // that the client gets with a recoverer, and without
-	}{
-		{"panic", func(http.ResponseWriter, *http.Request) { panic("boom") }, "500: 1, exceptions: 1", "500: 1, exceptions: 1", 500, 0},
-		{"after a body", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusAccepted)
-			w.(http.Flusher).Flush()
-			panic("boom")
-		}, "202: 1, exceptions: 1", "202: 1", 202, 202},
-		{"abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "-: 1, exceptions: 1", "-: 1, exceptions: 1", 0, 0},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			for _, order := range []string{"inside", "outside", "alone"} {
-				c := servicetest.NewCollector(t)
-				opts, counted, status := []httpstat.Option{}, x.inside, x.status
-				r := chi.NewRouter()
-				use := []func(http.Handler) http.Handler{recoverer, nil}
-				switch order {
-				case "outside":
-					slices.Reverse(use)
-					counted = x.outside
-				case "alone":
-					use = use[1:]
-					opts, status = append(opts, httpstat.Recovered(0)), x.unheeded
-					counted = strings.Replace(counted, "500: 1", "-: 1", 1)
-				}
-				use[slices.IndexFunc(use, func(h func(http.Handler) http.Handler) bool { return h == nil })] = chistat.Middleware(c, opts...)
-				r.Use(use...)
-				r.Get("/", x.handle)
-				if got := servicetest.Serve(t, r)("GET", "/"); got != status {
-					t.Errorf("%s: the client got %d, want %d", order, got, status)
-				}
-				servicetest.Want(t, c, map[string]string{"GET /": counted})
-			}
-		})
-	}
-}
-
-// A limit on a route refuses before anything behind runs.
-func TestLimits(t *testing.T) {
-	c := servicetest.NewCollector(t)
-	if err := c.SetLimits([]collector.Limit{{Resource: "GET /api/users/{id}", Count: 0, Origin: "bot"}}); err != nil {
-		t.Fatal(err)
-	}
-	r := chi.NewRouter()
-	r.Use(chistat.Middleware(c, httpstat.Origin(func(r *http.Request) string { return r.URL.Query().Get("client") }),
-		httpstat.Skip(func(r *http.Request) bool { return r.URL.Path == "/healthz" }),
-		httpstat.Exception(func(status int) bool { return status == http.StatusTeapot })))
-	ran := 0
-	r.Use(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ran++; next.ServeHTTP(w, r) })
-	})
-	r.Route("/api", func(r chi.Router) {
-		r.Get("/users/{id}", func(w http.ResponseWriter, r *http.Request) {
-			_, below, _ := c.Enter(r.Context(), "below")
-			below.Exit(nil)
-			w.WriteHeader(http.StatusTeapot)
-		})
-	})
-	r.Get("/healthz", ok)
-	send := servicetest.Serve(t, r)
-	for target, status := range map[string]int{"/api/users/7?client=bot": 429, "/api/users/7": 418, "/healthz": 200} {
-		if got := send("GET", target); got != status {
-			t.Errorf("%s: %d", target, got)
+var framework = servicetest.Framework[func(http.Handler) http.Handler, http.HandlerFunc]{
+	Middleware: chistat.Middleware,
+	Recoverer:  recoverer,
+	Before: func(f func()) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(); next.ServeHTTP(w, r) })
 		}
-	}
-	if ran != 2 {
-		t.Errorf("%d requests reached the handlers", ran)
-	}
-	servicetest.Want(t, c, map[string]string{"GET /api/users/{id}": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
-	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
-		t.Error("the tree is not http > GET /api/users/{id} > below")
-	}
+	},
+	Handler: handler,
+	Service: func(use []func(http.Handler) http.Handler, path string, handle http.HandlerFunc) http.Handler {
+		r := chi.NewRouter()
+		r.Use(use...)
+		if below, ok := strings.CutPrefix(path, "/api"); ok {
+			r.Route("/api", func(r chi.Router) { r.Get(below, handle) })
+		} else {
+			r.Get(path, handle)
+		}
+		return r
+	},
+	Param:  "{id}",
+	Panics: []servicetest.Panic[http.HandlerFunc]{servicetest.Aborts(handler)},
 }
 
-func TestNilCollectorIsNotThere(t *testing.T) {
-	r := chi.NewRouter()
-	r.Use(chistat.Middleware(nil))
-	r.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	if got := servicetest.Serve(t, r)("GET", "/"); got != 418 {
-		t.Error(got)
-	}
+func handler(h http.HandlerFunc) http.HandlerFunc { return h }
+
+func TestWaysToAnswer(t *testing.T) {
+	framework.Answers(t, servicetest.Answer[http.HandlerFunc]{Name: "another middleware's writer", Status: 201, Handle: func(w http.ResponseWriter, r *http.Request) {
+		middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, "x")
+		})).ServeHTTP(w, r)
+	}})
 }
 
-func BenchmarkMiddleware(b *testing.B) {
-	for name, use := range map[string]chi.Middlewares{"bare": nil, "chistat": {chistat.Middleware(servicetest.NewCollector(b))}} {
-		e := chi.NewRouter()
-		e.Use(use...)
-		e.Get("/users/{id}", func(http.ResponseWriter, *http.Request) {})
-		r := httptest.NewRequest("GET", "/users/7", nil)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			w := httptest.NewRecorder()
-			for b.Loop() {
-				e.ServeHTTP(w, r)
-			}
-		})
-	}
-}
+func TestPanics(t *testing.T)          { framework.TestPanics(t) }
+func TestLimits(t *testing.T)          { framework.TestLimits(t) }
+func TestNilCollector(t *testing.T)    { framework.TestNilCollector(t) }
+func BenchmarkMiddleware(b *testing.B) { framework.Benchmark(b) }

@@ -6,16 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/labstack/echo/v5"
 	"github.com/labstack/echo/v5/middleware"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/echov5stat"
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/collector/internal/servicetest"
@@ -33,10 +29,6 @@ func response(ec *echo.Context) *echo.Response {
 		panic(err)
 	}
 	return r
-}
-
-func recoverer() echo.MiddlewareFunc {
-	return middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true})
 }
 
 func TestRoutes(t *testing.T) {
@@ -100,7 +92,7 @@ func TestRoutesOfAnotherRouter(t *testing.T) {
 }
 
 // Echo writes what an error means after all middleware has returned.
-func TestWaysToAnswer(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		handle echo.HandlerFunc
@@ -120,16 +112,6 @@ func TestWaysToAnswer(t *testing.T) {
 			}
 			return nil
 		}, 200},
-		{"a deadline", func(ec *echo.Context) error {
-			return http.NewResponseController(ec.Response()).SetWriteDeadline(time.Now().Add(time.Minute))
-		}, 200},
-		{"another protocol", func(ec *echo.Context) error {
-			conn, buf, err := http.NewResponseController(ec.Response()).Hijack()
-			if err == nil {
-				servicetest.Upgrade(conn, buf)
-			}
-			return err
-		}, 101},
 		{"another middleware's writer", func(ec *echo.Context) error {
 			return middleware.Gzip()(func(ec *echo.Context) error { return ec.String(http.StatusCreated, "x") })(ec)
 		}, 201},
@@ -173,112 +155,36 @@ func TestWaysToAnswer(t *testing.T) {
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
 				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
 			}
-			if x.status != 101 && status != x.status {
+			if status != x.status {
 				t.Errorf("middleware outside saw %d", status)
 			}
 		})
 	}
 }
 
-// A panic is counted once, with the status that the client gets, whether the recoverer is inside or outside.
-func TestPanics(t *testing.T) {
-	for _, x := range []struct {
-		name             string
-		handle           echo.HandlerFunc
-		inside, outside  string
-		status, unheeded int // that the client gets with a recoverer, and without
-	}{
-		{"panic", func(*echo.Context) error { panic("boom") }, "500: 1, exceptions: 1", "500: 1, exceptions: 1", 500, 0},
-		{"after a body", func(ec *echo.Context) error {
-			_ = ec.String(http.StatusAccepted, "x")
-			_ = http.NewResponseController(ec.Response()).Flush()
-			panic("boom")
-		}, "202: 1, exceptions: 1", "202: 1", 202, 202},
-		{"abort", func(*echo.Context) error { panic(http.ErrAbortHandler) }, "-: 1, exceptions: 1", "-: 1, exceptions: 1", 0, 0},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			for _, order := range []string{"inside", "outside", "alone"} {
-				c := servicetest.NewCollector(t)
-				opts, counted, status := []httpstat.Option{}, x.inside, x.status
-				e := newEcho()
-				use := []echo.MiddlewareFunc{recoverer(), nil}
-				switch order {
-				case "outside":
-					slices.Reverse(use)
-					counted = x.outside
-				case "alone":
-					use = []echo.MiddlewareFunc{nil}
-					opts, status = append(opts, httpstat.Recovered(0)), x.unheeded
-					counted = strings.Replace(counted, "500: 1", "-: 1", 1)
-				}
-				use[slices.IndexFunc(use, func(h echo.MiddlewareFunc) bool { return h == nil })] = echov5stat.Middleware(c, opts...)
-				e.Use(use...)
-				e.GET("/", x.handle)
-				if got := servicetest.Serve(t, e)("GET", "/"); got != status {
-					t.Errorf("%s: the client got %d, want %d", order, got, status)
-				}
-				servicetest.Want(t, c, map[string]string{"GET /": counted})
-			}
-		})
-	}
-}
-
-// A limit on a route refuses before anything behind runs.
-func TestLimits(t *testing.T) {
-	c := servicetest.NewCollector(t)
-	if err := c.SetLimits([]collector.Limit{{Resource: "GET /users/:id", Count: 0, Origin: "bot"}}); err != nil {
-		t.Fatal(err)
-	}
-	e := newEcho()
-	e.Use(echov5stat.Middleware(c, httpstat.Origin(func(r *http.Request) string { return r.URL.Query().Get("client") }),
-		httpstat.Skip(func(r *http.Request) bool { return r.URL.Path == "/healthz" }),
-		httpstat.Exception(func(status int) bool { return status == http.StatusTeapot })))
-	ran := 0
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(ec *echo.Context) error { ran++; return next(ec) }
-	})
-	e.GET("/users/:id", func(ec *echo.Context) error {
-		_, below, _ := c.Enter(ec.Request().Context(), "below")
-		below.Exit(nil)
-		return ec.NoContent(http.StatusTeapot)
-	})
-	e.GET("/healthz", func(ec *echo.Context) error { return ec.NoContent(http.StatusOK) })
-	send := servicetest.Serve(t, e)
-	for target, status := range map[string]int{"/users/7?client=bot": 429, "/users/7": 418, "/healthz": 200} {
-		if got := send("GET", target); got != status {
-			t.Errorf("%s: %d", target, got)
+var framework = servicetest.Framework[echo.MiddlewareFunc, echo.HandlerFunc]{
+	Middleware: echov5stat.Middleware,
+	Recoverer:  middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
+	Before: func(f func()) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(ec *echo.Context) error { f(); return next(ec) }
 		}
-	}
-	if ran != 2 {
-		t.Errorf("%d requests reached the handlers", ran)
-	}
-	servicetest.Want(t, c, map[string]string{"GET /users/:id": "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
-	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 || len(node.Children()[0].Children()) != 1 {
-		t.Error("the tree is not http > GET /users/:id > below")
-	}
-}
-
-func TestNilCollectorIsNotThere(t *testing.T) {
-	e := newEcho()
-	e.Use(echov5stat.Middleware(nil))
-	e.GET("/", func(ec *echo.Context) error { return ec.String(http.StatusTeapot, "x") })
-	if got := servicetest.Serve(t, e)("GET", "/"); got != 418 {
-		t.Error(got)
-	}
-}
-
-func BenchmarkMiddleware(b *testing.B) {
-	for name, use := range map[string][]echo.MiddlewareFunc{"bare": nil, "echov5stat": {echov5stat.Middleware(servicetest.NewCollector(b))}} {
+	},
+	Handler: handler,
+	Service: func(use []echo.MiddlewareFunc, path string, handle echo.HandlerFunc) http.Handler {
 		e := newEcho()
 		e.Use(use...)
-		e.GET("/users/:id", func(*echo.Context) error { return nil })
-		r := httptest.NewRequest("GET", "/users/7", nil)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			w := httptest.NewRecorder()
-			for b.Loop() {
-				e.ServeHTTP(w, r)
-			}
-		})
-	}
+		e.GET(path, handle)
+		return e
+	},
+	Param:  ":id",
+	Panics: []servicetest.Panic[echo.HandlerFunc]{servicetest.Aborts(handler)},
 }
+
+func handler(h http.HandlerFunc) echo.HandlerFunc { return echo.WrapHandler(h) }
+
+func TestWaysToAnswer(t *testing.T)    { framework.Answers(t) }
+func TestPanics(t *testing.T)          { framework.TestPanics(t) }
+func TestLimits(t *testing.T)          { framework.TestLimits(t) }
+func TestNilCollector(t *testing.T)    { framework.TestNilCollector(t) }
+func BenchmarkMiddleware(b *testing.B) { framework.Benchmark(b) }

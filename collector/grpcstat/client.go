@@ -20,14 +20,7 @@ import (
 // An interceptor is safe for concurrent use, and one will do for any number of clients. It costs what
 // [collector.Collector.Enter] does.
 func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterceptor {
-	if c == nil {
-		return func(
-			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
-		) error {
-			return invoker(ctx, method, req, reply, cc, opts...)
-		}
-	}
-	o := apply(opts, clientFailed)
+	o := apply(c, opts, clientFailed)
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) (err error) {
@@ -51,14 +44,7 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 //
 // It costs what [UnaryClient] does, and a few allocations to watch all that.
 func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
-	if c == nil {
-		return func(
-			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
-		) (grpc.ClientStream, error) {
-			return streamer(ctx, desc, cc, method, opts...)
-		}
-	}
-	o := apply(opts, clientFailed)
+	o := apply(c, opts, clientFailed)
 	return func(
 		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (_ grpc.ClientStream, err error) {

@@ -2,22 +2,26 @@ package grpcstat
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // Option changes how calls are counted. A client takes [Exception] and [Skip]; who calls is a server's to know.
 type Option func(*options)
 
 type options struct {
+	c         *collector.Collector
 	origin    func(context.Context) string // nil without the option
 	exception func(codes.Code) bool
 	skip      []func(ctx context.Context, method string) bool
 }
 
 // apply applies the options, to those of a side that has its own rule for exceptions.
-func apply(opts []Option, exception func(codes.Code) bool) *options {
-	o := &options{exception: exception}
+func apply(c *collector.Collector, opts []Option, exception func(codes.Code) bool) *options {
+	o := &options{c: c, exception: exception}
 	for _, set := range opts {
 		set(o)
 	}
@@ -43,11 +47,9 @@ func Skip(which func(ctx context.Context, method string) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
 
+// skips reports whether a call is not counted. A nil Collector counts none.
 func (o *options) skips(ctx context.Context, method string) bool {
-	for _, which := range o.skip {
-		if which != nil && which(ctx, method) {
-			return true
-		}
-	}
-	return false
+	return o.c == nil || slices.ContainsFunc(o.skip, func(which func(context.Context, string) bool) bool {
+		return which != nil && which(ctx, method)
+	})
 }

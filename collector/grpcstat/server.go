@@ -24,17 +24,12 @@ const (
 // [collector.Collector.Enter] does, and what it takes to know the origin. Interceptors further out in the chain are not
 // timed, and run for calls that are refused, too.
 func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterceptor {
-	if c == nil {
-		return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-			return handler(ctx, req)
-		}
-	}
-	o := apply(opts, serverFailed)
+	o := apply(c, opts, serverFailed)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 		if o.skips(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
-		ctx, entry, err := o.enter(ctx, c, info.FullMethod)
+		ctx, entry, err := o.enter(ctx, info.FullMethod)
 		if err != nil {
 			return nil, refusal{err}
 		}
@@ -47,12 +42,7 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 // StreamServer counts the streams that a server takes: each is one call, which lasts until the handler returns. All else
 // is as [UnaryServer] has it. A nil Collector counts nothing.
 func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInterceptor {
-	if c == nil {
-		return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-			return handler(srv, stream)
-		}
-	}
-	o := apply(opts, serverFailed)
+	o := apply(c, opts, serverFailed)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 		if o.skips(stream.Context(), info.FullMethod) {
 			return handler(srv, stream)
@@ -61,7 +51,7 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 		if srv == nil {
 			method = Unmatched
 		}
-		ctx, entry, err := o.enter(stream.Context(), c, method)
+		ctx, entry, err := o.enter(stream.Context(), method)
 		if err != nil {
 			return refusal{err}
 		}
@@ -72,14 +62,14 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 }
 
 // enter lets a call enter that came in.
-func (o *options) enter(ctx context.Context, c *collector.Collector, method string) (context.Context, *collector.Entry, error) {
+func (o *options) enter(ctx context.Context, method string) (context.Context, *collector.Entry, error) {
 	with := []collector.Option{collector.Inbound(), collector.Entrance(Entrance)}
 	if o.origin != nil {
 		if name := o.origin(ctx); name != "" {
 			with = append(with, collector.Origin(name))
 		}
 	}
-	return c.Enter(ctx, method, with...)
+	return o.c.Enter(ctx, method, with...)
 }
 
 // serverStream is a stream whose handler stands below its entry.

@@ -3,7 +3,6 @@ package httpstat
 import (
 	"cmp"
 	"container/list"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -135,12 +134,4 @@ func (e *earnedNames) sortIdle() {
 	for _, x := range all {
 		e.byName[x.name] = e.idle.PushBack(x)
 	}
-}
-
-// all are all names, sorted by name.
-func (e *earnedNames) all() (all []*earnedName) {
-	for _, name := range slices.Sorted(maps.Keys(e.byName)) {
-		all = append(all, e.byName[name].Value.(*earnedName))
-	}
-	return all
 }

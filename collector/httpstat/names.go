@@ -1,10 +1,10 @@
 package httpstat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -79,16 +79,8 @@ type Names struct {
 
 // NewNames makes Names. The error names every option that is out of range.
 func NewNames(o NamesOptions) (*Names, error) {
-	set := func(v *int, to int) {
-		if *v == 0 {
-			*v = to
-		}
-	}
-	set(&o.MaxNames, DefaultMaxNames)
-	set(&o.MaxValues, DefaultMaxValues)
-	if o.History == 0 {
-		o.History = collector.DefaultHistory
-	}
+	o.MaxNames, o.MaxValues = cmp.Or(o.MaxNames, DefaultMaxNames), cmp.Or(o.MaxValues, DefaultMaxValues)
+	o.History = cmp.Or(o.History, collector.DefaultHistory)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -198,12 +190,4 @@ func (n *Names) Metrics() []collector.Metric {
 		Name: "refused_names_total", Help: "Calls answered with success whose name was not earned, because too many were, or too many by their host.",
 		Value: read(func(e *earnedNames) int64 { return e.refused }),
 	}}
-}
-
-// segments cuts a plain name into what stands before its path, and the segments of that.
-func segments(plain string) (head string, path string) {
-	if i := strings.IndexByte(plain, '/'); i >= 0 {
-		return plain[:i], plain[i+1:]
-	}
-	return plain, ""
 }

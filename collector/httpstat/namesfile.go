@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -31,7 +32,8 @@ func (n *Names) Save(path string) error {
 	defer n.saving.Unlock()
 	n.mu.Lock()
 	var list []savedName
-	for _, x := range n.earned.all() {
+	for _, name := range slices.Sorted(maps.Keys(n.earned.byName)) {
+		x := n.earned.byName[name].Value.(*earnedName)
 		list = append(list, savedName{x.name, x.calls, x.last})
 	}
 	n.mu.Unlock()

@@ -2,6 +2,7 @@ package httpstat
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -59,12 +60,7 @@ func Skip(which func(*http.Request) bool) Option {
 }
 
 func (s *settings) skips(r *http.Request) bool {
-	for _, which := range s.skip {
-		if which != nil && which(r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.skip, func(which func(*http.Request) bool) bool { return which != nil && which(r) })
 }
 
 // Origin tells who sends a request: the name of a client, of the service that calls, of a tenant. Whatever it gives is

@@ -3,7 +3,6 @@ package httpstat
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -49,10 +48,9 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 	if !cut || !cutRaw && r.URL.RawPath != "" {
 		return nil
 	}
-	below := *r
-	below.URL = new(url.URL)
-	*below.URL = *r.URL
-	below.URL.Path, below.URL.RawPath = path, raw
+	below, at := *r, *r.URL
+	at.Path, at.RawPath = path, raw
+	below.URL = &at
 	return &below
 }
 

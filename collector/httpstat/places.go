@@ -50,7 +50,7 @@ func fixedValue(s string) bool { return s == "*" || s == ":id" }
 // name is the plain name with "*" for values that are not kept apart. A value that may be is its own name, before it is. The
 // function visit, if not nil, is asked at each place instead what to do with a value.
 func (p *places) name(plain string, visit func(at *place, before, value string) string) string {
-	head, path := segments(plain)
+	head, path, _ := strings.Cut(plain, "/")
 	if path == "" {
 		return plain
 	}

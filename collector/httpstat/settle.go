@@ -17,7 +17,7 @@ func (n *Names) Settle(successes map[string]int64, most int) {
 	n.places = newPlaces(n.opts.MaxValues)
 	var rows []pathCalls
 	for _, plain := range slices.Sorted(maps.Keys(successes)) {
-		if _, path := segments(plain); path != "" {
+		if _, path, _ := strings.Cut(plain, "/"); path != "" {
 			rows = append(rows, pathCalls{path, successes[plain]})
 		}
 	}

@@ -1,6 +1,7 @@
 package httpstat
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -35,10 +36,7 @@ func Transport(c *collector.Collector, name func(*http.Request) string, next htt
 }
 
 func methodAndHost(r *http.Request) string {
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
+	method := cmp.Or(r.Method, http.MethodGet)
 	if r.URL == nil { // which is for next to complain of
 		return method
 	}

@@ -108,9 +108,12 @@ func (p *parser) entry(n *yaml.Node) {
 	p.fields(n, "a limit", func(key string, value *yaml.Node) bool {
 		switch key {
 		case "resource":
-			l.Resource = p.text(key, value)
+			l.Resource = p.text(key, value, true, "a name is needed")
 		case "origin":
-			l.Origin = p.origin(key, value)
+			// To a Collector the empty origin is all together, and a * is a * like any other; who writes either into a file means
+			// something else.
+			one := value.Value != "" && !strings.Contains(value.Value, "*")
+			l.Origin = p.text(key, value, one, "one name is needed, no pattern; without the field the limit is for all origins together")
 		case "qps":
 			counts[collector.QPS] = p.count(key, value)
 		case "concurrency":
@@ -179,20 +182,11 @@ func (p *parser) fields(n *yaml.Node, what string, set func(string, *yaml.Node) 
 	}
 }
 
-func (p *parser) text(key string, n *yaml.Node) string {
-	if !name(n) {
-		p.wrong(n, "%s is %s; a name is needed", key, kind(n))
+// text reads a name, if that is ok.
+func (p *parser) text(key string, n *yaml.Node, ok bool, needed string) string {
+	if !name(n) || !ok {
+		p.wrong(n, "%s is %s; %s", key, kind(n), needed)
 		return "?" // one mistake is enough
-	}
-	return n.Value
-}
-
-// origin reads the name of an origin. To a Collector the empty one is all origins together, and a * is a * like any
-// other; who writes either into a file means something else.
-func (p *parser) origin(key string, n *yaml.Node) string {
-	if !name(n) || n.Value == "" || strings.Contains(n.Value, "*") {
-		p.wrong(n, "%s is %s; one name is needed, no pattern; without the field the limit is for all origins together", key, kind(n))
-		return "?"
 	}
 	return n.Value
 }

@@ -1,11 +1,13 @@
 package limitfile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -21,10 +23,9 @@ type Watcher struct {
 	reloaded chan struct{} // has one after Reload
 	withdraw func()        // takes the metrics away
 
-	mu       sync.Mutex // guards what follows
-	read     state      // of the file before it was last read
-	loaded   time.Time  // when limits were last taken from the file
-	failures int64
+	read     atomic.Pointer[os.FileInfo] // of the file before it was last read
+	loaded   atomic.Int64                // Unix time at which limits were last taken from the file
+	failures atomic.Int64
 }
 
 const (
@@ -35,55 +36,45 @@ const (
 // Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
 // error, and nothing is set. Then [Watcher.Run] follows the file.
 func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, error) {
-	if logger == nil {
-		logger = slog.Default()
-	}
-	w := &Watcher{stats: c, path: path, logger: logger, reloaded: make(chan struct{}, 1)}
-	w.read = w.state()
-	limits, err := Read(path)
-	if err == nil {
-		err = w.set(limits)
-	}
+	w := &Watcher{stats: c, path: path, logger: cmp.Or(logger, slog.Default()), reloaded: make(chan struct{}, 1)}
+	n, err := w.load()
 	if err != nil {
 		return nil, err
 	}
 	w.withdraw = c.Publish(w.metrics()...)
-	logger.Info("limits were read", "file", path, "limits", len(limits))
+	w.logger.Info("limits were read", "file", path, "limits", n)
 	return w, nil
 }
 
 // Reload reads the file and sets the limits; on an error they stay as they were. The error is logged, too.
 func (w *Watcher) Reload() error {
-	w.mu.Lock()
-	w.read = w.state()
-	w.mu.Unlock()
 	select {
 	case w.reloaded <- struct{}{}:
 	default:
 	}
-	limits, err := Read(w.path)
-	if err == nil {
-		err = w.set(limits)
-	}
+	n, err := w.load()
 	if err != nil {
-		w.mu.Lock()
-		w.failures++
-		w.mu.Unlock()
+		w.failures.Add(1)
 		w.logger.Error("limits were not read again; the old ones stay", "file", w.path, "err", err)
 		return err
 	}
-	w.logger.Info("limits were read again", "file", w.path, "limits", len(limits))
+	w.logger.Info("limits were read again", "file", w.path, "limits", n)
 	return nil
 }
 
-func (w *Watcher) set(limits []collector.Limit) error {
-	if err := w.stats.SetLimits(limits); err != nil {
-		return fmt.Errorf("%s: %w", w.path, err)
+// load sets the limits from the file, and returns how many there are.
+func (w *Watcher) load() (int, error) {
+	before := w.state()
+	w.read.Store(&before)
+	limits, err := Read(w.path)
+	if err != nil {
+		return 0, err
 	}
-	w.mu.Lock()
-	w.loaded = time.Now()
-	w.mu.Unlock()
-	return nil
+	if err := w.stats.SetLimits(limits); err != nil {
+		return 0, fmt.Errorf("%s: %w", w.path, err)
+	}
+	w.loaded.Store(time.Now().Unix())
+	return len(limits), nil
 }
 
 // Run reads the file again whenever it has changed, until ctx ends. A change counts when the file has been the same for a
@@ -93,9 +84,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer w.withdraw()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	w.mu.Lock()
-	before := w.read
-	w.mu.Unlock()
+	before := *w.read.Load()
 	unmatched := time.NewTimer(warnAfter)
 	defer unmatched.Stop()
 	for {
@@ -106,13 +95,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 			unmatched.Reset(warnAfter)
 		case <-ticker.C:
 			now := w.state()
-			w.mu.Lock()
-			read := w.read
-			w.mu.Unlock()
 			switch {
-			case now.info == nil && before.info != nil:
+			case now == nil && before != nil:
 				w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
-			case now.info != nil && !now.same(read) && now.same(before):
+			case now != nil && !same(now, *w.read.Load()) && same(now, before):
 				_ = w.Reload() // it has been logged
 			}
 			before = now
@@ -122,35 +108,25 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// state is what a file looks like from outside. The zero value is one that is not there.
-type state struct{ info os.FileInfo }
-
-func (w *Watcher) state() state {
-	info, err := os.Stat(w.path)
-	if err != nil {
-		return state{}
-	}
-	return state{info}
+// state is what the file looks like from outside, nil if it is not there.
+func (w *Watcher) state() os.FileInfo {
+	info, _ := os.Stat(w.path)
+	return info
 }
 
-// same reports whether it is the same file, as far as can be seen without reading it.
-func (s state) same(o state) bool {
-	return s.info != nil && o.info != nil && os.SameFile(s.info, o.info) &&
-		s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
+// same reports whether two are the same file, as far as can be seen without reading it.
+func same(a, b os.FileInfo) bool {
+	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // warn logs the limits that match nothing.
 func (w *Watcher) warn() {
 	var names []string
 	resources := w.stats.Resources()
-limits:
 	for _, l := range w.stats.Limits() {
-		for _, r := range resources {
-			if l.Matches(r.Name()) {
-				continue limits
-			}
+		if !slices.ContainsFunc(resources, func(r *collector.Resource) bool { return l.Matches(r.Name()) }) {
+			names = append(names, l.String())
 		}
-		names = append(names, l.String())
 	}
 	if len(names) > 0 {
 		w.logger.Warn("limits match no resource so far", "file", w.path, "limits", names)
@@ -159,21 +135,14 @@ limits:
 
 // metrics are those that a Watcher publishes about its file.
 func (w *Watcher) metrics() []collector.Metric {
-	read := func(f func() float64) func() float64 {
-		return func() float64 {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return f()
-		}
-	}
 	return []collector.Metric{
 		{
 			Name: "limits_last_reload_timestamp_seconds", Unit: "seconds", Help: "Unix time at which limits were last taken from the file.",
-			Value: read(func() float64 { return float64(w.loaded.Unix()) }),
+			Value: func() float64 { return float64(w.loaded.Load()) },
 		},
 		{
 			Name: "limits_reload_failures_total", Help: "Reloads of the file of limits that failed, because it could not be read or had a mistake; the old limits stayed.",
-			Value: read(func() float64 { return float64(w.failures) }),
+			Value: func() float64 { return float64(w.failures.Load()) },
 		},
 	}
 }

@@ -1,6 +1,10 @@
 package otelstat
 
-import sdktrace "go.opentelemetry.io/otel/sdk/trace"
+import (
+	"slices"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
 
 // Option changes how spans are counted. Its function is called when a span ends, must be safe for concurrent use, and must not
 // keep the span; if it panics, that goes on to who ends the span, and the call is not counted.
@@ -28,10 +32,5 @@ func Skip(which func(sdktrace.ReadOnlySpan) bool) Option {
 }
 
 func (o *options) skips(span sdktrace.ReadOnlySpan) bool {
-	for _, which := range o.skip {
-		if which != nil && which(span) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.skip, func(which func(sdktrace.ReadOnlySpan) bool) bool { return which != nil && which(span) })
 }

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,15 +86,7 @@ type Sampler struct {
 
 // New makes a Sampler on the timeline of a Collector. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Sampler, error) {
-	if o.Prefix == "" {
-		o.Prefix = "persecond_"
-	}
-	if o.MaxSeries == 0 {
-		o.MaxSeries = DefaultMaxSeries
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Prefix, o.MaxSeries, o.Logger = cmp.Or(o.Prefix, "persecond_"), cmp.Or(o.MaxSeries, DefaultMaxSeries), cmp.Or(o.Logger, slog.Default())
 	var errs []error
 	if c == nil {
 		errs = append(errs, errors.New("sampler: no Collector"))

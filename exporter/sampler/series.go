@@ -83,10 +83,7 @@ func created(m *dto.Metric) time.Time {
 
 // count returns the number of observations of a histogram.
 func count(h *dto.Histogram) float64 {
-	if h.GetSampleCountFloat() > 0 {
-		return h.GetSampleCountFloat()
-	}
-	return float64(h.GetSampleCount())
+	return cmp.Or(h.GetSampleCountFloat(), float64(h.GetSampleCount()))
 }
 
 var (
@@ -99,12 +96,7 @@ func (s *Sampler) valid(f *dto.MetricFamily, m *dto.Metric) bool {
 	if !validName(f.GetName()) {
 		return false
 	}
-	for _, l := range m.Label {
-		if !validName(l.GetName()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return !validName(l.GetName()) })
 }
 
 // find returns the series of a metric, and makes it if needed. It is nil if there are too many series, or the series was
@@ -147,12 +139,11 @@ func (s *Sampler) add(g gathered, name string, total float64, reset *bool) bool 
 	if reset != nil {
 		isReset = *reset
 	}
-	increase := total - x.total
 	if isReset {
-		increase = total
+		x.total = 0
 	}
 	if x.gathered == g.second-1 {
-		s.put(x, g.second, increase)
+		s.put(x, g.second, total-x.total)
 	}
 	x.total, x.gathered = total, g.second
 	return isReset
@@ -172,12 +163,11 @@ func (s *Sampler) open(name, key string, f *dto.MetricFamily, m *dto.Metric, cou
 	}
 	family := s.families[name]
 	if family == nil {
-		help := strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(f.GetHelp())
+		help := "At the end of this second: "
 		if counter {
-			help = "Added in this second: " + help
-		} else {
-			help = "At the end of this second: " + help
+			help = "Added in this second: "
 		}
+		help += strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(f.GetHelp())
 		family = &table.Family{Name: name, Type: table.Gauge, Help: help}
 		s.families[name] = family
 	}

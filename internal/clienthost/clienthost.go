@@ -11,10 +11,7 @@ import (
 // Of returns the host of a request's client, see [OfAddress]. A proxy in the networks given is believed whom it asks for, by
 // X-Forwarded-For; without that header it is one host.
 func Of(r *http.Request, proxies []netip.Prefix) string {
-	from := parse(r.RemoteAddr)
-	if !from.IsValid() {
-		return r.RemoteAddr // a Unix socket
-	}
+	from := parse(r.RemoteAddr) // none of a Unix socket
 	chain := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for i := len(chain) - 1; i >= 0 && has(proxies, from); i-- { // each proxy adds whom it saw
 		before := parse(strings.TrimSpace(chain[i]))
@@ -23,16 +20,22 @@ func Of(r *http.Request, proxies []netip.Prefix) string {
 		}
 		from = before
 	}
-	return network(from)
+	return name(from, r.RemoteAddr)
 }
 
 // OfAddress returns the host of an address, which may have a port: the address, or of IPv6 the network of 64 bits, which who has
 // one address of it has as a whole. What is no address is itself.
-func OfAddress(address string) string {
-	if a := parse(address); a.IsValid() {
-		return network(a)
+func OfAddress(address string) string { return name(parse(address), address) }
+
+// name is the host of an address as text, other for none.
+func name(a netip.Addr, other string) string {
+	switch {
+	case a.Is6():
+		return Network(a).String()
+	case a.Is4():
+		return a.String()
 	}
-	return address
+	return other
 }
 
 // In reports whether an address, which may have a port, is in one of the networks.
@@ -52,11 +55,10 @@ func parse(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-func network(a netip.Addr) string {
-	if a.Is6() {
-		const bits = 64 // what one customer gets
-		p, _ := a.Prefix(bits)
-		return p.String()
-	}
-	return a.String()
+// Network returns the host of an address: its 32 bits of IPv4, or 64 of IPv6, which one customer gets; the zero Prefix for no
+// address.
+func Network(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	host, _ := a.Prefix(min(a.BitLen(), 64))
+	return host
 }

@@ -16,7 +16,7 @@ type Logger struct {
 	To *slog.Logger
 
 	mu   sync.Mutex
-	told map[string]*told // by message
+	told map[string]told // by message
 }
 
 type told struct {
@@ -29,25 +29,21 @@ const tellEvery = time.Minute
 // Log logs a message, unless it was within the last minute.
 func (t *Logger) Log(level slog.Level, message string, args ...any) {
 	t.mu.Lock()
-	m := t.told[message]
-	if m == nil {
-		if t.told == nil {
-			t.told = map[string]*told{}
-		}
-		m = &told{}
-		t.told[message] = m
+	if t.told == nil {
+		t.told = map[string]told{}
 	}
-	if now := time.Now(); m.at.IsZero() || now.Sub(m.at) >= tellEvery {
-		if m.more > 0 {
-			args = append(args, "more_since", m.at.UTC().Format(time.RFC3339), "more", m.more)
-		}
-		*m = told{at: now}
-		t.mu.Unlock()
-		t.To.Log(context.Background(), level, message, args...)
-		return
+	last, now := t.told[message], time.Now()
+	next, tell := told{at: now}, now.Sub(last.at) >= tellEvery
+	if !tell {
+		next = told{last.at, last.more + 1}
+	} else if last.more > 0 {
+		args = append(args, "more_since", last.at.UTC().Format(time.RFC3339), "more", last.more)
 	}
-	m.more++
+	t.told[message] = next
 	t.mu.Unlock()
+	if tell {
+		t.To.Log(context.Background(), level, message, args...)
+	}
 }
 
 // Server is the ErrorLog of a http.Server: for what that reports, which has no levels: what an operator must know is told, and what any

@@ -99,10 +99,8 @@ func (c *conn) arm() {
 
 func (c *conn) set() error {
 	t := c.deadline
-	if c.stall > 0 {
-		if stalled := time.Now().Add(c.stall); t.IsZero() || stalled.Before(t) {
-			t = stalled
-		}
+	if stalled := time.Now().Add(c.stall); c.stall > 0 && (t.IsZero() || stalled.Before(t)) {
+		t = stalled
 	}
 	return c.Conn.SetWriteDeadline(t)
 }

@@ -4,20 +4,16 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // hostOf is the host of an address; what is no IP address has the zero Prefix.
 func hostOf(a net.Addr) netip.Prefix {
-	from, ok := a.(interface{ AddrPort() netip.AddrPort }) // a TCPAddr
-	if !ok {
-		return netip.Prefix{}
+	if from, ok := a.(interface{ AddrPort() netip.AddrPort }); ok { // a TCPAddr
+		return clienthost.Network(from.AddrPort().Addr())
 	}
-	ip, bits := from.AddrPort().Addr().Unmap().WithZone(""), 64
-	if ip.Is4() {
-		bits = 32
-	}
-	host, _ := ip.Prefix(bits) // the zero Prefix for no address
-	return host
+	return netip.Prefix{}
 }
 
 // places are the open connections, by their hosts.
@@ -32,7 +28,7 @@ type places struct {
 // host is one that has connections.
 type host struct {
 	many  bool // clients come through it
-	conns map[*conn]struct{}
+	conns map[*conn]bool
 }
 
 // take gives a connection a place. If that is another's, it returns that one, which has none any more.
@@ -50,10 +46,10 @@ func (p *places) take(c *conn) (out *conn) {
 		p.remove(out)
 	}
 	if h = p.hosts[c.host]; h == nil {
-		h = &host{many: p.bounds.has(c.host), conns: map[*conn]struct{}{}}
+		h = &host{many: p.bounds.has(c.host), conns: map[*conn]bool{}}
 		p.hosts[c.host] = h
 	}
-	h.conns[c] = struct{}{}
+	h.conns[c] = true
 	p.n++
 	return out
 }
@@ -67,10 +63,7 @@ func (p *places) leave(c *conn) {
 
 func (p *places) remove(c *conn) {
 	h := p.hosts[c.host]
-	if h == nil {
-		return
-	}
-	if _, has := h.conns[c]; !has {
+	if h == nil || !h.conns[c] {
 		return
 	}
 	delete(h.conns, c)

@@ -2,6 +2,7 @@
 package gather
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -56,7 +57,7 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
-		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
+		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
 	}
 	return nil
 }
@@ -65,18 +66,15 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		errs = append(errs, fmt.Errorf("%s is %q; %q, %q or nothing is allowed", "By", o.By, byOrigin, byEntrance))
+		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, fmt.Errorf("%s needs By", "HistogramsBy"))
+		errs = append(errs, errors.New("HistogramsBy needs By"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if o.Namespace == "" {
-		o.Namespace = table.Namespace
-	}
-	p := &Metrics{stats: c, namespace: o.Namespace, by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
+	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
 	for _, m := range table.Metrics() {
 		if m.Name == table.RT && c.DurationsUnknown() {
 			continue
@@ -95,9 +93,8 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 }
 
 func (p *Metrics) metric(m table.Metric, no int) *Metric {
-	x := &Metric{Metric: m, Family: table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}, No: no}
-	x.sorted = slices.Sorted(slices.Values(m.Labels))
-	return x
+	family := table.Family{Name: p.namespace + "_" + m.Name, Type: m.Type, Help: m.Help}
+	return &Metric{Metric: m, Family: family, No: no, sorted: slices.Sorted(slices.Values(m.Labels))}
 }
 
 // Families returns the families of the metrics of resources and of all inbound traffic.
