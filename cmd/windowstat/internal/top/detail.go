@@ -49,7 +49,7 @@ func (d *detail) read(ctx context.Context, e *Endpoint, seconds *url.URL, resour
 	}
 	namespace := ""
 	for name := range metrics {
-		if before, ok := strings.CutSuffix(name, overflow); ok {
+		if before, ok := strings.CutSuffix(name, overflow); ok && (namespace == "" || len(before) < len(namespace)) {
 			namespace = before
 		}
 	}
@@ -71,7 +71,7 @@ func (d *detail) read(ctx context.Context, e *Endpoint, seconds *url.URL, resour
 	return nil
 }
 
-// overflow is a metric that every page of windowstat about itself has.
+// overflow is a metric that every page of windowstat about itself has. Others whose names end so have more before it.
 const overflow = "overflow_events_total"
 
 // lines tell it.

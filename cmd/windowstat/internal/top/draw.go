@@ -199,7 +199,7 @@ func (u *ui) drawHeading(c *canvas, y int, first string) {
 // drawTable draws the totals and all resources.
 func (u *ui) drawTable(c *canvas, y, bottom int) {
 	list := u.lines()
-	widest := 0
+	widest := len(kindInbound)
 	for i := range list {
 		widest = max(widest, uniseg.StringWidth(list[i].shown))
 	}

@@ -116,12 +116,9 @@ func (p page) seconds() (list []sample, err error) {
 	return list, nil
 }
 
-// valueOf returns the value of a gauge, even if a proxy dropped its type.
+// valueOf returns the value of a gauge or a counter, even if a proxy dropped its type: the other two are 0.
 func valueOf(x *dto.Metric) float64 {
-	if u := x.GetUntyped(); u != nil {
-		return u.GetValue()
-	}
-	return x.GetGauge().GetValue()
+	return x.GetUntyped().GetValue() + x.GetGauge().GetValue() + x.GetCounter().GetValue()
 }
 
 // resourceOf returns the resource label of a series, empty if it has none.

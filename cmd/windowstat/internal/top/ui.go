@@ -247,7 +247,7 @@ func (u *ui) status(now time.Time) (text string, bad bool) {
 		} else if is != "" {
 			wrong = append(wrong, is+of(t))
 		}
-		if u.past > 0 && !t.has(u.past) {
+		if u.past > 0 && t.newest > 0 && !t.has(u.past) {
 			wrong = append(wrong, "NOT KNOWN OF THIS SECOND"+of(t))
 		}
 		if other != "" {
