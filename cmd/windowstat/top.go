@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/prometheus/common/config"
@@ -14,44 +15,45 @@ import (
 )
 
 // topEndpoint is where the serving commands have their pages by default.
-const topEndpoint = "http://127.0.0.1:9719"
+const topEndpoint = "127.0.0.1:9719"
 
 func topCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "top",
 		Usage:     "watch the resources of an endpoint in the terminal, second by second",
-		ArgsUsage: "[URL]",
-		Description: "URL is where the pages of a service are, " + topEndpoint + " by default: http://host:port or https://host:port,\n" +
-			"with the path of its per-second page if that is not /metrics/seconds. It is read without a cursor, so nothing is taken\n" +
-			"from the servers that scrape it. The first line is the total of the service, its inbound calls. Where nothing is inbound it\n" +
-			"is called sum, of all resources: a call below another one counts again there. With --once the last second is written as\n" +
-			"text, columns between tabs; column kind is inbound or sum for the first line, which has no resource, and resource for the\n" +
-			"others. The exit status is 1 if it cannot be read. NO_COLOR in the environment leaves out colours.",
+		ArgsUsage: "[ADDRESS...]",
+		Description: "ADDRESS is where the pages of a service are, " + topEndpoint + " by default: host:port, or http:// or https:// before it,\n" +
+			"with the path of its per-second page if that is not /metrics/seconds. Several services are added up; t shows them apart.\n" +
+			"Pages are read without a cursor, so nothing is taken from the servers that scrape them. The first line is the total of the\n" +
+			"service, its inbound calls; where nothing is inbound there is none. ? explains keys and columns. With --once the last second\n" +
+			"is written as text, columns between tabs; column kind is inbound for the total, which has no resource, and resource for the\n" +
+			"others; several services are not added up, and have a column target. The exit status is 1 if one cannot be read. NO_COLOR in\n" +
+			"the environment leaves out colours.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "once", Usage: "write one table as text and end; for scripts and pipes"},
-			&cli.StringFlag{Name: "sort", Value: "pass", Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight or peak"},
+			&cli.StringFlag{Name: "sort", Value: "pass", Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak"},
 			&cli.StringFlag{Name: "filter", Usage: "`TEXT` that is in the names of the resources that are shown, in upper or lower case"},
 			&cli.StringFlag{Name: "http.config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
 		},
 		Action: func(c *cli.Context) error {
-			endpoint, options, err := parseTop(c)
+			endpoints, options, err := parseTop(c)
 			if err != nil {
 				return usage(err)
 			}
 			if c.Bool("once") {
-				return top.Once(c.Context, c.App.Writer, endpoint, options)
+				return top.Once(c.Context, c.App.Writer, endpoints, options)
 			}
 			screen, err := terminal(c.App.Writer)
 			if err != nil {
 				return err
 			}
-			return top.Run(c.Context, screen, endpoint, options)
+			return top.Run(c.Context, screen, endpoints, options)
 		},
 	}
 }
 
 // parseTop reads the arguments. The error names everything that is wrong with them.
-func parseTop(c *cli.Context) (*top.Endpoint, top.Options, error) {
+func parseTop(c *cli.Context) ([]*top.Endpoint, top.Options, error) {
 	var errs []error
 	wrong := func(flag string, err error) {
 		if err != nil {
@@ -73,17 +75,29 @@ func parseTop(c *cli.Context) (*top.Endpoint, top.Options, error) {
 	} else if c.IsSet("http.config.file") {
 		wrong("http.config.file", errors.New("is empty; leave it out for none"))
 	}
-	url := topEndpoint
-	switch c.NArg() {
-	case 0:
-	case 1:
-		url = c.Args().First()
-	default:
-		errs = append(errs, fmt.Errorf("top takes one URL, after the flags, got %q", c.Args().Slice()))
-		return nil, options, errors.Join(errs...)
+	addresses := c.Args().Slice()
+	if len(addresses) == 0 {
+		addresses = []string{topEndpoint}
 	}
-	endpoint, err := top.NewEndpoint(url, client)
-	return endpoint, options, errors.Join(append(errs, err)...)
+	var endpoints []*top.Endpoint
+	given := map[string]bool{}
+	for _, address := range addresses {
+		if strings.HasPrefix(address, "-") {
+			errs = append(errs, fmt.Errorf("flags stand before addresses, got %q", addresses))
+			break
+		}
+		endpoint, err := top.NewEndpoint(address, client)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case given[endpoint.Name()]:
+			errs = append(errs, fmt.Errorf("%s is given twice, and would be added up twice", endpoint.Name()))
+		default:
+			given[endpoint.Name()] = true
+			endpoints = append(endpoints, endpoint)
+		}
+	}
+	return endpoints, options, errors.Join(errs...)
 }
 
 // terminal is the screen that the output goes to.

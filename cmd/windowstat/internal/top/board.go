@@ -4,42 +4,53 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 )
 
-// minute is how many seconds are kept.
-const minute = 60
+const (
+	// minute is how many seconds a peak is about.
+	minute = 60
+	// maxKept is how many seconds are kept, which is what a service keeps by default, and maxSeconds how many of all resources
+	// together; but a minute of each.
+	maxKept    = 600
+	maxSeconds = 300_000
+)
+
+// keep returns how many seconds are kept of so many resources.
+func keep(resources int) int64 {
+	return int64(min(max(maxSeconds/max(resources, 1), minute), maxKept))
+}
 
 // maxResources is how many resources are kept: twice the default of a Collector.
 const maxResources = 20_000
 
-// board is the last minute of all resources.
+// board is the last seconds of all resources of a service.
 type board struct {
 	rows    map[string]*row
-	inbound *row  // all inbound traffic; nil if there was none
-	newest  int64 // the last finished second, 0 while there is none
-	left    int   // values of the last answer that did not fit
+	inbound *row               // all inbound traffic; nil if there was none
+	newest  int64              // the last finished second, 0 while there is none
+	known   map[int64]struct{} // the seconds of which something is known
+	left    int                // values of the last answer that did not fit
 }
 
-// row is the last minute of a resource, or of a total.
+// row is the last seconds of a resource, or of the total.
 type row struct {
 	name    string
 	shown   string // the name, cleaned
-	last    int64  // its newest second
-	seconds [minute]second
+	seconds []second
 }
 
-func newBoard() *board { return &board{rows: map[string]*row{}} }
+func newBoard() *board { return &board{rows: map[string]*row{}, known: map[int64]struct{}{}} }
 
-// add adds the samples of an answer up to the second newest, and drops what is older than a minute.
+// add adds the samples of an answer up to the second newest, and drops what is too old.
 func (b *board) add(samples []sample, newest int64) {
+	kept := keep(len(b.rows))
 	if newest < b.newest-minute { // the clock of the endpoint was set back
-		clear(b.rows)
-		b.inbound, b.newest = nil, 0
+		*b = *newBoard()
 	}
 	b.newest, b.left = max(b.newest, newest), 0
+	b.known[newest] = struct{}{}
 	for _, s := range samples {
-		if s.unix > b.newest || s.unix <= b.newest-minute {
+		if s.unix > b.newest || s.unix <= b.newest-kept {
 			continue
 		}
 		r := b.row(s.resource)
@@ -47,21 +58,28 @@ func (b *board) add(samples []sample, newest int64) {
 			b.left++
 			continue
 		}
-		r.last = max(r.last, s.unix)
-		x := &r.seconds[s.unix%minute]
-		if x.unix != s.unix {
-			*x = unknown(s.unix)
+		b.known[s.unix] = struct{}{}
+		r.second(s.unix).values[s.metric] = s.value
+	}
+	for unix := range b.known {
+		if unix <= b.newest-kept {
+			delete(b.known, unix)
 		}
-		x.values[s.metric] = s.value
 	}
 	for name, r := range b.rows {
-		if r.last <= b.newest-minute {
+		if r.forget(b.newest, kept) {
 			delete(b.rows, name)
 		}
 	}
-	if b.inbound != nil && b.inbound.last <= b.newest-minute {
+	if b.inbound != nil && b.inbound.forget(b.newest, kept) {
 		b.inbound = nil
 	}
+}
+
+// has reports whether anything is known of a second.
+func (b *board) has(unix int64) bool {
+	_, ok := b.known[unix]
+	return ok
 }
 
 // row returns the row of a resource or of all inbound traffic, a new one if there is none, nil if there is no room for it.
@@ -80,123 +98,65 @@ func (b *board) row(resource string) *row {
 	return r
 }
 
+// find returns where a second is, or belongs.
+func (r *row) find(unix int64) (i int, there bool) {
+	if n := len(r.seconds); n == 0 || r.seconds[n-1].unix < unix {
+		return n, false
+	}
+	return slices.BinarySearchFunc(r.seconds, unix, func(s second, unix int64) int { return cmp.Compare(s.unix, unix) })
+}
+
+// second returns a second to write to.
+func (r *row) second(unix int64) *second {
+	i, there := r.find(unix)
+	if !there {
+		r.seconds = slices.Insert(r.seconds, i, unknown(unix))
+	}
+	return &r.seconds[i]
+}
+
+// forget drops what is too old, and reports whether nothing is left.
+func (r *row) forget(newest, kept int64) bool {
+	if i, _ := r.find(newest - kept + 1); i > 0 {
+		r.seconds = slices.Delete(r.seconds, 0, i)
+	}
+	return len(r.seconds) == 0
+}
+
+// recent reports whether there is anything of the minute that ends with a second.
+func (r *row) recent(unix int64) bool {
+	i, _ := r.find(unix + 1)
+	return i > 0 && r.seconds[i-1].unix > unix-minute
+}
+
 // at returns a second of the row; all its values are unknown if there is none.
-func (r *row) at(unix int64) second {
-	if x := r.seconds[((unix%minute)+minute)%minute]; x.unix == unix {
-		return x.told()
+func (r *row) at(unix int64) (s second, there bool) {
+	if i, there := r.find(unix); there {
+		return r.seconds[i].told(), true
 	}
-	return unknown(unix)
+	return unknown(unix), false
 }
 
-// now returns the last second of the row, with the highest peak of its last minute.
-func (r *row) now() second {
-	now := r.at(r.last)
-	for i := range r.seconds {
-		if s := &r.seconds[i]; s.unix > r.last-minute && !(s.values[peak] <= now.values[peak]) && !math.IsNaN(s.values[peak]) {
-			now.values[peak] = s.values[peak]
+// before returns the last second up to one.
+func (r *row) before(unix int64) second {
+	i, there := r.find(unix)
+	if there {
+		i++
+	}
+	if i == 0 {
+		return unknown(unix)
+	}
+	return r.seconds[i-1].told()
+}
+
+// peak returns the highest peak of the minute that ends with a second, NaN if none is known.
+func (r *row) peak(unix int64) float64 {
+	highest := math.NaN()
+	first, _ := r.find(unix - minute + 1)
+	for i := first; i < len(r.seconds) && r.seconds[i].unix <= unix; i++ {
+		if v := r.seconds[i].values[peak]; !(v <= highest) && !math.IsNaN(v) {
+			highest = v
 		}
 	}
-	return now
-}
-
-// history returns the n seconds up to until, oldest first.
-func (r *row) history(until int64, n int) []second {
-	list := make([]second, n)
-	for i := range list {
-		list[i] = r.at(until - int64(n-1-i))
-	}
-	return list
-}
-
-// total returns the total of the service: all inbound traffic, or else the sum of the resources.
-func (b *board) total() line {
-	if b.inbound != nil {
-		return b.line(b.inbound)
-	}
-	return b.line(b.sum())
-}
-
-// sum returns the sum of the resources. A call below another one counts again, so it is no total; where nothing is inbound
-// there is none.
-func (b *board) sum() *row {
-	all := &row{shown: kindSum, last: b.newest}
-	for _, r := range b.rows {
-		for i := range r.seconds {
-			s := &r.seconds[i]
-			if s.unix <= b.newest-minute {
-				continue
-			}
-			x := &all.seconds[s.unix%minute]
-			if x.unix != s.unix {
-				*x = unknown(s.unix)
-			}
-			told := s.told()
-			x.add(&told)
-		}
-	}
-	return all
-}
-
-// The kinds of lines. The total is one of the first two, and shown by that name.
-const (
-	kindInbound  = "inbound"
-	kindSum      = "sum"
-	kindResource = "resource"
-)
-
-// line is the last second of a row.
-type line struct {
-	row    *row
-	second second
-	stale  bool // there is a newer second without it
-}
-
-func (b *board) line(r *row) line { return line{row: r, second: r.now(), stale: r.last < b.newest} }
-
-// order is how a table is sorted.
-type order struct {
-	column  int // of columns
-	reverse bool
-}
-
-// table returns the resources whose names contain the filter, ignoring case, in order: the highest numbers first, names
-// from a to z. Resources without a value, or without the newest second, come last.
-func (b *board) table(o order, filter string) []line {
-	filter = strings.ToLower(filter)
-	list := make([]line, 0, len(b.rows))
-	for _, r := range b.rows {
-		if strings.Contains(strings.ToLower(r.shown), filter) {
-			list = append(list, b.line(r))
-		}
-	}
-	sign := 1
-	if o.reverse {
-		sign = -1
-	}
-	value := columns[o.column].value
-	slices.SortFunc(list, func(x, y line) int {
-		byName := cmp.Compare(x.row.name, y.row.name)
-		if value == nil {
-			return sign * byName
-		}
-		v, w := value(&x.second), value(&y.second)
-		return cmp.Or(
-			compare(x.stale, y.stale),
-			compare(math.IsNaN(v), math.IsNaN(w)),
-			sign*cmp.Compare(w, v),
-			byName,
-		)
-	})
-	return list
-}
-
-// compare orders booleans, false first.
-func compare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
+	return highest
 }

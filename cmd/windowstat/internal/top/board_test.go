@@ -18,13 +18,14 @@ func counted(unix int64, passes map[string]float64) (list []sample) {
 func titles(lines []line) string {
 	var list []string
 	for _, l := range lines {
-		list = append(list, l.row.shown)
+		list = append(list, l.shown)
 	}
 	return strings.Join(list, " ")
 }
 
 func TestTable(t *testing.T) {
-	b := newBoard()
+	x := &target{board: newBoard()}
+	b := x.board
 	b.add(counted(99, map[string]float64{"gone": 1000}), 99)
 	b.add([]sample{
 		{"GET /a", 100, pass, 5},
@@ -65,14 +66,16 @@ func TestTable(t *testing.T) {
 		{"pass", false, "st /", "POST /c"},
 		{"pass", false, "none", ""},
 	} {
-		if got := titles(b.table(order{column(tc.column), tc.reverse}, tc.filter)); got != tc.want {
+		if got := titles(table([]*target{x}, 100, false, order{column(tc.column), tc.reverse}, tc.filter)); got != tc.want {
 			t.Errorf("%+v: got %s", tc, got)
 		}
 	}
 }
 
-func TestMinute(t *testing.T) {
-	b := newBoard()
+// What is kept: a second that was missed is not known, the open one is none, and what is too old is gone.
+func TestKept(t *testing.T) {
+	x := &target{board: newBoard()}
+	b := x.board
 	for unix := int64(1000); unix < 1100; unix++ {
 		if unix%10 == 3 {
 			continue // it was missed
@@ -84,39 +87,50 @@ func TestMinute(t *testing.T) {
 		}
 		b.add(list, unix)
 	}
-	if b.newest != 1099 || len(b.rows) != 2 {
+	if b.newest != 1099 || len(b.rows) != 2 || b.has(1093) || !b.has(1094) {
 		t.Fatalf("newest %d, %d rows", b.newest, len(b.rows))
 	}
-	var got []string
-	for _, s := range b.rows["a"].history(1099, 62) {
-		got = append(got, fmt.Sprint(s.values[pass]))
-	}
-	if s := strings.Join(got, " "); !strings.HasPrefix(s, "NaN NaN 1040 1041 1042 NaN 1044 ") || !strings.HasSuffix(s, " 1092 NaN 1094 1095 1096 1097 1098 1099") {
+	a := of(1099, false, part{x, b.rows["a"]})
+	if s := fmt.Sprint(a.passes(1012, 15)); s != "[NaN NaN 1000 1001 1002 NaN 1004 1005 1006 1007 1008 1009 1010 1011 1012]" {
 		t.Error(s)
 	}
-	if now := b.rows["a"].now(); now.unix != 1099 || now.values[peak] != 960 || now.values[pass] != 1099 {
-		t.Errorf("%+v", now)
+	if a.stale || a.second.unix != 1099 || a.second.values[peak] != 960 || a.second.values[pass] != 1099 {
+		t.Errorf("%+v", a)
 	}
-	if all := b.total().row; all.at(1050).values[pass] != 1051 || all.at(1099).values[pass] != 1099 || !math.IsNaN(all.at(1099).values[peak]) || !math.IsNaN(all.at(1093).values[pass]) {
-		t.Errorf("%+v", all)
+	// In the past the highest peak is that of the minute before.
+	if then := of(1062, false, part{x, b.rows["a"]}); then.second.values[peak] != 996 || then.second.values[pass] != 1062 {
+		t.Errorf("%+v", then)
 	}
-	// A minute later there is nothing left of it.
-	b.add(counted(1150, map[string]float64{"a": 1}), 1150)
-	if len(b.rows) != 1 || b.rows["b"] != nil {
+	for at, want := range map[int64]string{1049: "a b", 1099: "a b", 1109: "a b", 1110: "a", 999: "b", 989: ""} {
+		if got := titles(table([]*target{x}, at, false, order{}, "")); got != want {
+			t.Errorf("at %d there are %q, want %q", at, got, want)
+		}
+	}
+	b.add(counted(1650, map[string]float64{"a": 1}), 1650)
+	if len(b.rows) != 1 || b.has(1050) || !b.has(1099) {
 		t.Errorf("%d rows", len(b.rows))
 	}
-	b.add(nil, 1300)
+	b.add(nil, 2300)
 	if len(b.rows) != 0 {
 		t.Errorf("%d rows", len(b.rows))
 	}
 	// A clock that is set back a lot is followed, one that is set back a little is waited for.
-	b.add(counted(1290, map[string]float64{"a": 1}), 1290)
-	if b.newest != 1300 {
+	b.add(counted(2290, map[string]float64{"a": 1}), 2290)
+	if b.newest != 2300 {
 		t.Errorf("newest %d", b.newest)
 	}
 	b.add(counted(1000, map[string]float64{"a": 1}), 1000)
-	if b.newest != 1000 || b.rows["a"].last != 1000 {
+	if b.newest != 1000 || b.rows["a"].seconds[0].unix != 1000 || b.has(2300) {
 		t.Errorf("newest %d", b.newest)
+	}
+}
+
+// Of very many resources there is a minute.
+func TestKeptOfMany(t *testing.T) {
+	for n, want := range map[int]int64{0: 600, 500: 600, 1000: 300, 5000: 60, maxResources: 60} {
+		if got := keep(n); got != want {
+			t.Errorf("of %d resources %d seconds are kept, want %d", n, got, want)
+		}
 	}
 }
 
@@ -148,13 +162,7 @@ func TestGraph(t *testing.T) {
 		{[]float64{math.Inf(1)}, "█"},
 		{[]float64{1e308, 1e-308}, "█▂"},
 	} {
-		var seconds []second
-		for _, v := range tc.passes {
-			s := unknown(1)
-			s.values[pass] = v
-			seconds = append(seconds, s)
-		}
-		if got := string(graph(seconds, bars)); got != tc.want {
+		if got := string(graph(tc.passes, bars)); got != tc.want {
 			t.Errorf("%v: got %q, want %q", tc.passes, got, tc.want)
 		}
 	}

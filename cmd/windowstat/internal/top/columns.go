@@ -25,7 +25,7 @@ const (
 // shown are the columns of a second that are read for the table; their metrics are found by them.
 var shown = [metrics]string{
 	pass: "pass", peak: "pass_peak", block: "block", exception: "exception", complete: "complete", rtSum: "rt_sum", rtP99: "rt_p99",
-	inFlight: "in_flight",
+	inFlight: "in_flight_avg",
 }
 
 // column is a column of the table.
@@ -34,34 +34,27 @@ type column struct {
 	title string // on the screen
 	width int    // there, with a space before it
 	value func(*second) float64
-	time  bool // the value is one, in seconds
+	show  func(float64) string // for the screen
+	about string               // what it means
 }
 
 // columns are all columns except the graph; the first is the resource.
 var columns = []column{
-	{name: "resource", title: "RESOURCE"},
-	{name: "pass", title: "PASS/s", width: 7, value: read(pass)},
-	{name: "block", title: "BLOCK/s", width: 8, value: read(block)},
-	{name: "exception", title: "EXC/s", width: 7, value: read(exception)},
-	{name: "mean", title: "RT", width: 7, value: (*second).mean, time: true},
-	{name: "p99", title: "P99", width: 7, value: read(rtP99), time: true},
-	{name: "in_flight", title: "FLIGHT", width: 7, value: read(inFlight)},
-	{name: "peak", title: "PEAK", width: 7, value: read(peak)},
+	{name: "resource", title: "RESOURCE", about: "the name; inbound is the total of the service, its inbound calls"},
+	{name: "pass", title: "PASS/s", width: 7, value: read(pass), show: number, about: "calls admitted in the second"},
+	{name: "block", title: "BLOCK/s", width: 8, value: read(block), show: number, about: "calls refused in the second"},
+	{name: "exception", title: "EXC/s", width: 7, value: read(exception), show: number, about: "calls that ended with an error in the second"},
+	{name: "mean", title: "RT", width: 7, value: (*second).mean, show: duration, about: "average response time of the calls that ended in the second"},
+	{name: "p99", title: "P99", width: 7, value: read(rtP99), show: duration, about: "99% of them took no longer; known of the last minute"},
+	{name: "in_flight_avg", title: "FLIGHT", width: 7, value: read(inFlight), show: calls, about: "calls in flight on average: the time spent in calls, per second"},
+	{name: "peak", title: "PEAK", width: 7, value: read(peak), show: number, about: "most calls in any sliding second of the minute before"},
 }
 
 func read(m metric) func(*second) float64 { return func(s *second) float64 { return s.values[m] } }
 
-// show formats the value for the screen.
-func (c *column) show(s *second) string {
-	if c.time {
-		return duration(c.value(s))
-	}
-	return number(c.value(s))
-}
-
 // heading is the name of the column in text, and write its value there. Times are in milliseconds.
 func (c *column) heading() string {
-	if c.time {
+	if c.time() {
 		return "rt_" + c.name + "_ms"
 	}
 	return c.name
@@ -69,11 +62,14 @@ func (c *column) heading() string {
 
 func (c *column) write(s *second) string {
 	v := c.value(s)
-	if c.time {
+	if c.time() {
 		v *= 1000
 	}
 	return exactly(v)
 }
+
+// time reports whether the value is one, in seconds.
+func (c *column) time() bool { return c.name == "mean" || c.name == "p99" }
 
 // columnNames lists the values of --sort.
 func columnNames() string {
@@ -99,6 +95,14 @@ func number(v float64) string {
 	default: // beyond any real count
 		return "huge"
 	}
+}
+
+// calls formats an average number of calls.
+func calls(v float64) string {
+	if v > 0 && v < 999.5 {
+		return three(v)
+	}
+	return number(v)
 }
 
 // scaled formats a number from a thousand on with three digits and a letter.
@@ -147,16 +151,16 @@ var bars = []rune(" ▁▂▃▄▅▆▇█")
 var plainBars = []rune(" _.:-=+*#")
 
 // graph returns a bar for each second, in proportion to the busiest.
-func graph(seconds []second, steps []rune) []rune {
+func graph(passes []float64, steps []rune) []rune {
 	most := 0.0
-	for i := range seconds {
-		if v := seconds[i].values[pass]; v > most && !math.IsInf(v, 0) {
+	for _, v := range passes {
+		if v > most && !math.IsInf(v, 0) {
 			most = v
 		}
 	}
-	out := make([]rune, len(seconds))
-	for i := range seconds {
-		switch v := seconds[i].values[pass]; {
+	out := make([]rune, len(passes))
+	for i, v := range passes {
+		switch {
 		case math.IsNaN(v):
 			out[i] = steps[0]
 		case v <= 0:

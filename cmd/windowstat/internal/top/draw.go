@@ -1,7 +1,9 @@
 package top
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,14 +51,14 @@ func newCanvas(s tcell.Screen) *canvas {
 	return c
 }
 
-// divide divides the width, for names of a width.
-func (c *canvas) divide(names int) {
+// divide divides the width, for names of a width; whole ones take the place of the graph.
+func (c *canvas) divide(names int, whole bool) {
 	rest := c.width - columns[1].width
 	for c.numbers = 1; c.numbers+1 < len(columns) && rest-columns[c.numbers+1].width >= leastName; c.numbers++ {
 		rest -= columns[c.numbers+1].width
 	}
 	c.name, c.graph = max(min(names, rest), leastName), 0
-	if rest > 2*leastName+leastGraph { // long names give way to the graph
+	if !whole && rest > 2*leastName+leastGraph { // long names give way to the graph
 		c.name = min(c.name, rest-1-leastGraph)
 		c.graph = min(rest-c.name-1, minute)
 	} else if c.graph = rest - c.name - 1; c.graph < leastGraph {
@@ -96,14 +98,27 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 	bottom := c.height
 	if c.height >= 5 {
 		bottom--
-		u.drawHelp(c, bottom)
+		u.drawKeys(c, bottom)
 	}
-	if r := u.board.rows[u.opened]; r != nil {
-		u.drawSeconds(c, y, bottom, r)
+	if l, there := u.current(); u.help {
+		c.lines(y, bottom, plain, helpLines()...)
+	} else if there && u.opened {
+		u.drawSeconds(c, y, bottom, &l)
 	} else {
 		u.drawTable(c, y, bottom)
 	}
 	s.Show()
+}
+
+// lines writes lines, and returns the next line.
+func (c *canvas) lines(y, bottom int, style tcell.Style, list ...string) int {
+	for _, s := range list {
+		if y < bottom {
+			c.text(0, y, c.width, s, style)
+			y++
+		}
+	}
+	return y
 }
 
 // drawTitle draws the first lines, and returns the next line.
@@ -119,36 +134,47 @@ func (u *ui) drawTitle(c *canvas, now time.Time) int {
 			return y
 		}
 	}
-	x := c.text(0, y, c.width, u.endpoint, bold)
-	if u.board.newest > 0 {
-		x = c.text(x, y, c.width, "  "+time.Unix(u.board.newest, 0).Format(time.TimeOnly), plain)
+	name := u.targets[0].reader.endpoint.String()
+	if n := len(u.targets); n > 1 {
+		name = fmt.Sprintf("%d targets, %s", n, map[bool]string{false: "added up", true: "apart"}[u.apart])
 	}
-	n := len(u.board.rows)
+	x := c.text(0, y, c.width, name, bold)
+	if at := u.now(); u.past > 0 {
+		x = c.text(x, y, c.width, fmt.Sprintf("  PAST %s, %d s ago, End: now", clock(at), now.Unix()-at), notice)
+	} else if at > 0 {
+		x = c.text(x, y, c.width, "  "+clock(at), plain)
+	}
+	n := len(table(u.targets, u.now(), u.apart, order{}, ""))
 	count := fmt.Sprintf("  %d resources", n)
 	if n == 1 {
 		count = "  1 resource"
 	}
 	if u.filter != "" {
-		count += fmt.Sprintf(", %d with %q", len(u.board.table(u.order, u.filter)), clean(u.filter))
+		count += fmt.Sprintf(", %d with %q", len(u.lines()), clean(u.filter))
 	}
 	x = c.text(x, y, c.width, count, plain)
-	if n > 0 && u.board.inbound == nil {
-		c.text(x, y, c.width, "  sum: nested calls count again", notice)
+	if n > 0 && len(totals(u.targets, u.now(), false)) == 0 {
+		x = c.text(x, y, c.width, "  nothing is inbound", notice)
+	}
+	if len(u.targets) > 1 && !u.apart {
+		c.text(x, y, c.width, "  P99, PEAK: the highest", plain)
 	}
 	return y + 1
 }
 
-const help = "q quit  / filter  ←→ sort  r reverse  ↑↓ select  enter seconds  space pause"
+func clock(unix int64) string { return time.Unix(unix, 0).Format(time.TimeOnly) }
 
-func (u *ui) drawHelp(c *canvas, y int) {
+func (u *ui) drawKeys(c *canvas, y int) {
 	switch {
+	case u.help:
+		c.text(0, y, c.width, "any key: back", faint)
 	case u.typing:
 		x := c.text(0, y, c.width-1, "filter: "+clean(u.filter), bold)
 		c.ShowCursor(x, y)
-	case u.opened != "":
-		c.text(0, y, c.width, "q quit  esc back  ↑↓ other resource  space pause", faint)
+	case u.opened:
+		c.text(0, y, c.width, "q quit  ? help  esc back  ↑↓ other resource  [ ] past  space stay", faint)
 	default:
-		c.text(0, y, c.width, help, faint)
+		c.text(0, y, c.width, "q quit  ? help  / filter  ←→ sort  ↑↓ select  enter seconds  [ ] past", faint)
 	}
 }
 
@@ -156,7 +182,7 @@ func (u *ui) drawHelp(c *canvas, y int) {
 func (u *ui) drawHeading(c *canvas, y int, first string) {
 	c.text(0, y, c.width, fmt.Sprintf("%*s", c.width, ""), heading)
 	style := func(column int) tcell.Style {
-		if u.order.column == column && u.opened == "" {
+		if u.order.column == column && !u.opened {
 			return sorted
 		}
 		return heading
@@ -170,83 +196,139 @@ func (u *ui) drawHeading(c *canvas, y int, first string) {
 	}
 }
 
-// drawTable draws the total and all resources.
+// drawTable draws the totals and all resources.
 func (u *ui) drawTable(c *canvas, y, bottom int) {
-	table := u.board.table(u.order, u.filter)
-	widest := 0
-	for i := range table {
-		widest = max(widest, uniseg.StringWidth(table[i].row.shown))
+	list := u.lines()
+	widest := len(kindInbound)
+	for i := range list {
+		widest = max(widest, uniseg.StringWidth(list[i].shown))
 	}
-	c.divide(widest)
+	if u.apart {
+		widest += 1 + u.widestTarget()
+	}
+	c.divide(widest, u.apart)
 	if bottom-y > 2 {
 		u.drawHeading(c, y, columns[0].title)
 		y++
 	}
-	if bottom-y > 3 && u.board.newest > 0 {
-		l := u.board.total()
-		stale := l.stale || u.state.err != nil
-		u.drawLine(c, y, l.row.shown, &l.second, bold, stale)
-		u.drawGraph(c, y, l.row, stale)
-		y++
+	for _, l := range totals(u.targets, u.now(), u.apart) {
+		if bottom-y > 2 {
+			u.drawLine(c, y, &l, bold)
+			y++
+		}
 	}
 	u.height = max(bottom-y, 0)
-	if at := u.position(table); at >= 0 {
+	if at := u.position(list); at >= 0 {
 		u.offset = min(max(u.offset, at-u.height+1), at)
 	} else {
 		u.offset = 0
 	}
-	u.offset = max(min(u.offset, len(table)-u.height), 0)
-	for i := u.offset; i < len(table) && y < bottom; i, y = i+1, y+1 {
-		l := &table[i]
-		style, stale := plain, l.stale || u.state.err != nil
-		if l.row.name == u.selected {
+	u.offset = max(min(u.offset, len(list)-u.height), 0)
+	for i := u.offset; i < len(list) && y < bottom; i, y = i+1, y+1 {
+		style := plain
+		if list[i].key() == u.selected {
 			style = style.Reverse(true)
 		}
-		u.drawLine(c, y, l.row.shown, &l.second, style, stale)
-		u.drawGraph(c, y, l.row, stale)
+		u.drawLine(c, y, &list[i], style)
 	}
-	if len(table) == 0 {
-		for _, s := range strings.Split(u.nothing(), "\n") {
-			if y < bottom {
-				c.text(0, y, c.width, s, faint)
-				y++
-			}
-		}
+	if len(list) == 0 {
+		c.lines(y, bottom, faint, wrapped(u.nothing(), c.width)...)
 	}
+}
+
+// label is the name of a line on the screen, in some width: that of a target is whole.
+func (u *ui) label(l *line, width int) string {
+	if !u.apart {
+		return l.shown
+	}
+	width -= u.widestTarget() + 1
+	name := fit(l.shown, width)
+	return name + strings.Repeat(" ", max(width-uniseg.StringWidth(name), 0)+1) + l.target
+}
+
+func (u *ui) widestTarget() (width int) {
+	for _, t := range u.targets {
+		width = max(width, uniseg.StringWidth(t.name))
+	}
+	return width
 }
 
 // nothing returns why there are no lines.
 func (u *ui) nothing() string {
-	switch {
-	case u.filter != "" && len(u.board.rows) > 0:
-		return "no resource has this in its name; esc shows all"
-	case u.board.newest > 0:
-		return "nothing was counted in the last minute"
-	case u.state.err == nil:
-		return "waiting for the first answer"
+	var errs []error
+	rows, answered := 0, false
+	for _, t := range u.targets {
+		errs, rows, answered = append(errs, t.state.err), rows+len(t.rows), answered || t.newest > 0
 	}
-	return u.state.err.Error() // the first line of the screen may have no room for all of it
+	switch err := errors.Join(errs...); {
+	case u.filter != "" && rows > 0:
+		return "no resource has this in its name; esc shows all"
+	case answered:
+		return "nothing was counted in the minute before"
+	case err == nil:
+		return "waiting for the first answer"
+	default:
+		return err.Error() // the first line of the screen may have no room for all of it
+	}
 }
 
-// drawSeconds draws the seconds of one resource, the newest first.
-func (u *ui) drawSeconds(c *canvas, y, bottom int, r *row) {
-	c.text(0, y, c.width, r.shown, bold)
-	y++
-	c.divide(leastName)
+// wrapped divides a cleaned text into lines of a width.
+func wrapped(s string, width int) (list []string) {
+	for part := range strings.SplitSeq(s, "\n") {
+		now := ""
+		for word := range strings.FieldsSeq(part) {
+			if now != "" && uniseg.StringWidth(now)+1+uniseg.StringWidth(word) > width {
+				list, now = append(list, now), ""
+			}
+			now = strings.TrimLeft(now+" "+word, " ")
+		}
+		list = append(list, now)
+	}
+	return list
+}
+
+// drawSeconds draws the seconds of a resource up to the one that is shown, the newest first.
+func (u *ui) drawSeconds(c *canvas, y, bottom int, l *line) {
+	y = c.lines(y, bottom, bold, strings.TrimSpace(l.shown+"  "+l.target))
+	if u.detail.of == l.key() && bottom-y > 5 {
+		y = c.lines(y, bottom, plain, u.detail.lines()...)
+	}
+	c.divide(leastName, false)
 	c.graph = 0
 	if bottom-y > 2 {
 		u.drawHeading(c, y, "SECOND")
 		y++
 	}
-	stale := u.state.err != nil || r.last < u.board.newest
-	for unix := u.board.newest; unix > u.board.newest-minute && y < bottom; unix, y = unix-1, y+1 {
-		s := r.at(unix)
-		u.drawLine(c, y, time.Unix(unix, 0).Format(time.TimeOnly), &s, plain, stale)
+	for unix := u.now(); y < bottom && unix > u.now()-maxKept; unix, y = unix-1, y+1 {
+		s, stale := l.at(unix)
+		u.drawNumbers(c, y, clock(unix), &s, plain, stale || u.old(l))
 	}
 }
 
-// drawLine draws a name and the numbers of a second.
-func (u *ui) drawLine(c *canvas, y int, name string, s *second, style tcell.Style, stale bool) {
+// old reports whether no target of a line answers any more.
+func (u *ui) old(l *line) bool {
+	return u.past == 0 && !slices.ContainsFunc(l.parts, func(p part) bool { return p.away.IsZero() })
+}
+
+// drawLine draws a line of the table.
+func (u *ui) drawLine(c *canvas, y int, l *line, style tcell.Style) {
+	stale := l.stale || u.old(l)
+	u.drawNumbers(c, y, u.label(l, c.name), &l.second, style, stale)
+	if c.graph == 0 {
+		return
+	}
+	style = measured
+	if stale {
+		style = faint
+	}
+	x := c.ends[c.numbers] + 1
+	for i, step := range graph(l.passes(u.now(), c.graph), c.steps) {
+		c.Put(x+i, y, string(step), style)
+	}
+}
+
+// drawNumbers draws a name and the numbers of a second.
+func (u *ui) drawNumbers(c *canvas, y int, name string, s *second, style tcell.Style, stale bool) {
 	if stale {
 		style = style.Dim(true)
 	}
@@ -262,21 +344,6 @@ func (u *ui) drawLine(c *canvas, y int, name string, s *second, style tcell.Styl
 		case columns[i].name == "exception":
 			style = failed
 		}
-		c.right(i, y, columns[i].show(s), style)
-	}
-}
-
-// drawGraph draws the passes of the last seconds.
-func (u *ui) drawGraph(c *canvas, y int, r *row, stale bool) {
-	if c.graph == 0 {
-		return
-	}
-	style := measured
-	if stale {
-		style = faint
-	}
-	x := c.ends[c.numbers] + 1
-	for i, step := range graph(r.history(u.board.newest, c.graph), c.steps) {
-		c.Put(x+i, y, string(step), style)
+		c.right(i, y, columns[i].show(v), style)
 	}
 }

@@ -27,15 +27,12 @@ type Endpoint struct {
 	client *http.Client
 }
 
-// The pages of a URL without a path.
-const (
-	secondsPath = "/metrics/seconds"
-	metricsPath = "/metrics"
-)
+// secondsPath is the page of a URL without a path.
+const secondsPath = "/metrics/seconds"
 
-// NewEndpoint makes an endpoint of a URL: http or https, a host, optionally a port and the path of the per-second page
-// or of the metrics page above it. TLS, credentials and headers come from the configuration. It sends nothing. The error joins what is
-// wrong with either.
+// NewEndpoint makes an endpoint of host:port, where the host may be left out for this machine, or of a URL, http or https; both
+// may have the path of the per-second page or of the metrics page above it. TLS, credentials and headers come from the
+// configuration. It sends nothing. The error joins what is wrong with either.
 func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	base, err := parseURL(raw)
 	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+exporter.Version()))
@@ -46,20 +43,26 @@ func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 }
 
 func parseURL(raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
+	whole, short := raw, !strings.Contains(raw, "://")
+	if short {
+		if whole = "http://" + raw; strings.HasPrefix(raw, ":") {
+			whole = "http://127.0.0.1" + raw
+		}
+	}
+	u, err := url.Parse(whole)
 	raw = bare.URL(raw) // in messages
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", raw, err)
+		return nil, fmt.Errorf("%q is not host:port or a URL: %w", raw, err)
 	}
 	switch {
 	case u.User != nil:
-		return nil, fmt.Errorf("the URL of %q has a user name in it, which others on this machine can see; put it into the file of --http.config.file", u.Host)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with the path of a page at most", raw)
+		return nil, fmt.Errorf("the URL of %q has a user name, which others on this machine can see;\nput it into the file of --http.config.file", u.Host)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || short && u.Port() == "":
+		return nil, fmt.Errorf("%q is not host:port, http://host:port or https://host:port,\nwith the path of a page at most", raw)
 	}
 	if port := u.Port(); port != "" {
 		if _, err := net.LookupPort("tcp", port); err != nil {
@@ -72,17 +75,21 @@ func parseURL(raw string) (*url.URL, error) {
 // String returns the URL, cleaned.
 func (e *Endpoint) String() string { return clean(e.base.String()) }
 
+// Name returns the host and port, cleaned, and the path if there is one.
+func (e *Endpoint) Name() string { return clean(e.base.Host + strings.TrimRight(e.base.Path, "/")) }
+
 // pages returns where the per-second page may be, the likeliest first.
 func (e *Endpoint) pages() []*url.URL {
-	at := func(p string) *url.URL {
-		u := *e.base
-		u.Path, u.RawPath = p, ""
-		return &u
-	}
 	if strings.Trim(e.base.Path, "/") == "" {
-		return []*url.URL{at(secondsPath), at(metricsPath)}
+		return []*url.URL{e.at(secondsPath)}
 	}
-	return []*url.URL{e.base, at(path.Join(e.base.Path, "seconds"))}
+	return []*url.URL{e.base, e.at(path.Join(e.base.Path, "seconds"))}
+}
+
+func (e *Endpoint) at(p string) *url.URL {
+	u := *e.base
+	u.Path, u.RawPath = p, ""
+	return &u
 }
 
 // header is what came with a page.
@@ -153,6 +160,9 @@ func refusal(u *url.URL, resp *http.Response) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	first, _, _ := strings.Cut(string(b), "\n")
+	if resp.StatusCode == http.StatusNotFound {
+		first = "" // it says the same again
+	}
 	if kind := resp.Header.Get("Content-Type"); resp.Header.Get("Content-Encoding") != "" || kind != "" && !strings.HasPrefix(kind, "text/plain") {
 		first = ""
 	}
@@ -167,6 +177,10 @@ func reason(err error) error {
 			return fmt.Errorf("no answer in %v", requestTimeout)
 		}
 		err = u.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		err = op.Err
 	}
 	return errors.New(clean(err.Error()))
 }

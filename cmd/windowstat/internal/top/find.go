@@ -6,35 +6,30 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 )
 
 // errNoSeconds ends the error of an endpoint without a per-second page.
-var errNoSeconds = errors.New("serve " + secondsPath + " (package exporter, prom.NewSeconds), or give its path")
+var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + secondsPath + " (package exporter), or the URL of that page")
 
 // find finds the per-second page. Its error says what there is instead.
 func (r *reader) find(ctx context.Context) error {
-	var found, failed []error
+	var all []error
 	absent := false
 	for _, u := range r.endpoint.pages() {
 		p, known, err := r.probe(ctx, u)
 		switch {
-		case err != nil && statusOf(err) == 0:
-			return err // the other page would fail alike
-		case err != nil:
-			failed = append(failed, err)
-			absent = absent || statusOf(err) == http.StatusNotFound
-		case p.kind() == secondsPage:
+		case err == nil && p.hasSeconds():
 			r.page, r.names = u, known
 			return nil
-		case p.kind() == metricsPage:
-			found = append(found, fmt.Errorf("%s has metrics of windowstat, but no seconds", clean(u.Redacted())))
-		default:
-			found = append(found, fmt.Errorf("%s has metrics, but none of windowstat", clean(u.Redacted())))
+		case err == nil:
+			err = fmt.Errorf("%s has metrics, but no seconds", clean(u.Redacted()))
+			absent = true
+		case statusOf(err) == 0:
+			return err // the other page would fail alike
 		}
+		all, absent = append(all, err), absent || statusOf(err) == http.StatusNotFound
 	}
-	all := slices.Concat(found, failed)
-	if absent || len(found) > 0 {
+	if absent {
 		all = append(all, errNoSeconds)
 	}
 	return errors.Join(all...)

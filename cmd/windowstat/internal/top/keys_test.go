@@ -37,8 +37,8 @@ func TestKeys(t *testing.T) {
 		{"/ b", "filter: b", "GET /a "},
 		{"/ b enter", `1 with "b"`, "filter: b"},
 		{"/ bx back enter", `1 with "b"`, "GET /a "},
-		{"/ b esc", "3 resources  sum:", "filter:"},
-		{"/ b enter esc", "3 resources  sum:", "filter:"},
+		{"/ b esc", "3 resources  nothing", "filter:"},
+		{"/ b enter esc", "3 resources  nothing", "filter:"},
 		{"/ q enter", "no resource has this in its name", "GET"},
 		{"/ bbb ctrl-u a", `1 with "a"`, "GET /b"},
 		{"enter", "\nGET /c\nSECOND ", "RESOURCE"},
@@ -47,8 +47,10 @@ func TestKeys(t *testing.T) {
 		{"end enter up", "\nGET /b\nSECOND ", "RESOURCE"},
 		{"end enter esc", "RESOURCE", "SECOND "},
 		{"end enter enter", "RESOURCE", "SECOND "},
-		{"space", "PAUSED", ""},
-		{"space space", "RESOURCE", "PAUSED"},
+		{"space", "  PAST ", ""},
+		{"space space", "RESOURCE", "PAST"},
+		{"?", "\n[ ]  { }     back and forth in time", "GET /a"},
+		{"? x", "\nRESOURCE  ", "back and forth in time"},
 		{"r", "\nGET /a", ""},
 		{"1 enter", "\nGET /a\nSECOND", ""},
 		{"left home enter", "\nGET /a\nSECOND", ""},
@@ -76,8 +78,8 @@ func TestKeys(t *testing.T) {
 	// A resource that is looked at and goes leaves the table, and keys are those of the table. Values of no resource are none.
 	u := busy("GET /a", "GET /b")
 	press(u, "enter")
-	at := u.board.newest + 2*minute
-	u.take(answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
+	at := u.targets[0].newest + 2*minute
+	u.take(u.targets[0], answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
 	press(u, "down")
 	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") {
 		t.Errorf("it is shown as\n%s", got)
@@ -90,11 +92,11 @@ func TestKeys(t *testing.T) {
 	u = busy(many...)
 	drawn(t, u, 100, 12)
 	press(u, "down pgdn pgdn") // the first, and two screens down
-	if got := drawn(t, u, 100, 12); u.selected != "r83" || !strings.HasPrefix(got[10], "r83") {
-		t.Errorf("%s\n%s", u.selected, strings.Join(got, "\n"))
+	if got := drawn(t, u, 100, 12); u.selected.name != "r81" || !strings.HasPrefix(got[10], "r81") {
+		t.Errorf("%s\n%s", u.selected.name, strings.Join(got, "\n"))
 	}
 	press(u, "r")
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nr83") {
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nr81") {
 		t.Error(got)
 	}
 }

@@ -92,27 +92,9 @@ func (p page) find(name string) *dto.MetricFamily {
 	return nil
 }
 
-// kind is what a page is.
-type kind int
-
-const (
-	foreign     kind = iota // not of windowstat
-	secondsPage             // the per-second page
-	metricsPage             // of windowstat, without seconds of resources
-)
-
-// overflow is a metric that every page of windowstat about itself has.
-const overflow = "overflow_events_total"
-
-// kind tells pages apart by their metrics. The per-second page is empty while nothing was counted.
-func (p page) kind() kind {
-	switch {
-	case len(p) == 0 || slices.ContainsFunc(onPage[:], func(n names) bool { return p.find(n.resources) != nil || p.find(n.inbound) != nil }):
-		return secondsPage
-	case p.find(overflow) != nil:
-		return metricsPage
-	}
-	return foreign
+// hasSeconds tells the per-second page from others by its metrics. It is empty while nothing was counted.
+func (p page) hasSeconds() bool {
+	return len(p) == 0 || slices.ContainsFunc(onPage[:], func(n names) bool { return p.find(n.resources) != nil || p.find(n.inbound) != nil })
 }
 
 // seconds returns the samples of the per-second page.
@@ -134,12 +116,9 @@ func (p page) seconds() (list []sample, err error) {
 	return list, nil
 }
 
-// valueOf returns the value of a gauge, even if a proxy dropped its type.
+// valueOf returns the value of a gauge or a counter, even if a proxy dropped its type: the other two are 0.
 func valueOf(x *dto.Metric) float64 {
-	if u := x.GetUntyped(); u != nil {
-		return u.GetValue()
-	}
-	return x.GetGauge().GetValue()
+	return x.GetUntyped().GetValue() + x.GetGauge().GetValue() + x.GetCounter().GetValue()
 }
 
 // resourceOf returns the resource label of a series, empty if it has none.

@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 )
@@ -10,7 +11,8 @@ import (
 // reader polls an endpoint for new seconds. One goroutine at a time may use it.
 type reader struct {
 	endpoint *Endpoint
-	minute   []metric          // those whose last minute is still to be read, one each time
+	past     []metric          // those whose past is still to be read, one each time
+	window   int64             // how many seconds of it; 0 if not known yet
 	page     *url.URL          // nil until it is found
 	names    [metrics][]string // of each metric, those that the page knows
 	last     int64             // the newest second read
@@ -23,14 +25,15 @@ type reader struct {
 type answer struct {
 	samples   []sample
 	newest    int64
-	restarted bool // another process than the last one answered
+	restarted bool     // another process than the last one answered
+	page      *url.URL // where the seconds are
 	err       error
 }
 
-// read requests the seconds since the last time, or at first the last minute.
+// read requests the seconds since the last time, or at first all that are kept.
 func (r *reader) read(ctx context.Context) answer {
 	a, err := r.try(ctx)
-	if a.err = err; err != nil {
+	if a.err, a.page = err, r.page; err != nil {
 		if statusOf(err) != 0 {
 			r.page = nil // it may have moved
 		}
@@ -59,7 +62,7 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if p.kind() != secondsPage {
+	if !p.hasSeconds() {
 		err := fmt.Errorf("%s is not the per-second page any more", clean(r.page.Redacted()))
 		r.page = nil
 		return a, err
@@ -77,7 +80,7 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 		a.restarted = r.restarted(ctx, until)
 	}
 	r.fresh = false
-	missed, err := r.missed(ctx, until)
+	missed, err := r.missed(ctx, until, len(a.samples)/int(metrics))
 	for _, s := range missed {
 		if s.unix < until { // a second that ended since is not complete
 			a.samples = append(a.samples, s)
@@ -89,28 +92,35 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 	return a, err
 }
 
-// few is how many missed seconds are requested at once. After more, the whole minute is requested, one metric at a time, so
-// that no response is very large and the first comes soon.
+// few is how many missed seconds are requested at once. After more, they are requested one metric at a time, so that no
+// response is very large and the first comes soon.
 const few = 5
 
-// missed returns what is missing before the second until.
-func (r *reader) missed(ctx context.Context, until int64) ([]sample, error) {
-	window, list := int64(minute), every
-	if gap := until - r.last - 1; r.last > 0 && gap > 0 {
-		if window = gap + 2; gap > few { // a second may end meanwhile
-			r.minute = every
-		}
+// missed returns what is missing before the second until, of which there are so many rows.
+func (r *reader) missed(ctx context.Context, until int64, rows int) ([]sample, error) {
+	window, list := int64(0), every
+	switch gap := until - r.last - 1; {
+	case r.last == 0 && r.window == 0:
+		r.window = keep(rows)
+	case r.last > 0 && gap > few:
+		r.past, r.window = every, min(gap+int64(len(every))+2, keep(rows))
+	case r.last > 0 && gap > 0:
+		window = gap + 2 // a second may end meanwhile
 	}
-	if window > few+2 {
-		for len(r.minute) > 0 && len(r.names[r.minute[0]]) == 0 {
-			r.minute = r.minute[1:]
+	if window == 0 {
+		for len(r.past) > 0 && len(r.names[r.past[0]]) == 0 {
+			r.past = r.past[1:]
 		}
-		if len(r.minute) == 0 {
+		if len(r.past) == 0 {
 			return nil, nil
 		}
-		window, list, r.minute = minute, r.minute[:1], r.minute[1:]
+		window, list, r.past = r.window, r.past[:1], r.past[1:]
 	}
 	p, _, err := r.ask(ctx, window, list...)
+	if statusOf(err) == http.StatusBadRequest && window > minute { // it keeps less, or sends less at a time
+		r.window = minute
+		p, _, err = r.ask(ctx, 0, list...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +134,13 @@ func (r *reader) get(ctx context.Context, u *url.URL, q url.Values) (page, time.
 	return p, a.at, err
 }
 
-// ask requests the last seconds of some metrics. For a whole minute the endpoint may send fewer.
+// ask requests the last seconds of some metrics. Of a minute or 0 the endpoint may send fewer.
 func (r *reader) ask(ctx context.Context, window int64, list ...metric) (page, time.Time, error) {
 	q := url.Values{}
 	for _, m := range list {
 		q["metric"] = append(q["metric"], r.names[m]...)
 	}
-	if window < minute {
+	if window > 0 && window != minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
 	return r.get(ctx, r.page, q)

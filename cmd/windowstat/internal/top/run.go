@@ -10,9 +10,9 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Run shows the endpoint on a screen, which must not be initialized yet, until the user quits or ctx ends. Then it restores
-// the terminal, and leaves no goroutine. A failing endpoint is no error: Run keeps polling.
-func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error {
+// Run shows endpoints, of which there is one at least, on a screen, which must not be initialized yet, until the user quits or ctx
+// ends. Then it restores the terminal, and leaves no goroutine. A failing endpoint is no error: Run keeps polling.
+func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
 		return err
@@ -28,10 +28,13 @@ func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error
 	events := make(chan tcell.Event, 100)
 	all.Go(func() { screen.ChannelEvents(events, ctx.Done()) })
 
-	u := &ui{endpoint: e.String(), board: newBoard(), order: by, filter: o.Filter}
-	r := &reader{endpoint: e, minute: every}
-	answers := make(chan answer, 1)
-	asking := false
+	u := &ui{order: by, filter: o.Filter}
+	for _, e := range endpoints {
+		u.targets = append(u.targets, newTarget(e))
+	}
+	answers := make(chan func(), len(endpoints)+1)
+	var detailed time.Time // when the detail was asked for
+	asking := key{}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -52,22 +55,43 @@ func Run(ctx context.Context, screen tcell.Screen, e *Endpoint, o Options) error
 			}
 		case <-timer.C:
 			timer.Reset(untilNext(time.Now()))
-			if !u.paused && !asking {
-				asking = true
-				all.Go(func() { answers <- r.guarded(ctx) })
+			for _, t := range u.targets {
+				if t.asking {
+					continue
+				}
+				t.asking = true
+				all.Go(func() {
+					answers <- guarded(func() func() {
+						a := t.reader.read(ctx)
+						return func() {
+							t.asking = false
+							u.take(t, a, time.Now())
+						}
+					})
+				})
 			}
-		case a := <-answers:
-			asking = false
-			if p, bad := a.err.(*panicked); bad { //nolint:errorlint // it is never wrapped
-				panic(p.Error())
-			}
-			u.take(a, time.Now())
+		case take := <-answers:
+			take()
+		}
+		if l, there := u.current(); u.opened && there && asking == (key{}) && (u.detail.of != l.key() || time.Since(detailed) > detailAge) {
+			asking, detailed = l.key(), time.Now()
+			read := readDetail(ctx, l)
+			all.Go(func() {
+				answers <- guarded(func() func() {
+					d := read()
+					return func() { asking, u.detail = key{}, d }
+				})
+			})
 		}
 		if len(events) == 0 {
 			u.draw(screen, time.Now())
 		}
 	}
 }
+
+// detailAge is how long the limits and refusals of what is opened are shown until they are read again: the page that has them may be
+// large.
+const detailAge = 10 * time.Second
 
 // late is how long after its end a second is requested, if the clocks agree. Otherwise it shows up later, by less than a
 // second.
@@ -78,20 +102,14 @@ func untilNext(now time.Time) time.Duration {
 	return now.Truncate(time.Second).Add(time.Second + late).Sub(now)
 }
 
-// panicked is a panic of another goroutine; the one that can restore the terminal panics with it.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
-
-// guarded calls read, and returns a panic as an error.
-func (r *reader) guarded(ctx context.Context) (a answer) {
+// guarded calls read, which returns what is to be done with what it has read. If it panics, that is to be done by the goroutine
+// that can restore the terminal.
+func guarded(read func() func()) (take func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			a = answer{err: &panicked{v, debug.Stack()}}
+			text := fmt.Sprintf("%v\n%s", v, debug.Stack())
+			take = func() { panic(text) }
 		}
 	}()
-	return r.read(ctx)
+	return read()
 }

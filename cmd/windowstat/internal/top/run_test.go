@@ -49,7 +49,7 @@ func within(t *testing.T, h func(*collector.Collector) http.Handler, do func(s t
 					done <- func() { want(v, nil) }
 				}
 			}()
-			err := Run(ctx, s, e, Options{})
+			err := Run(ctx, s, []*Endpoint{e}, Options{})
 			done <- func() { want(nil, err) }
 		}()
 		synctest.Wait()
@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 			s.SetSize(40, 10)
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
-			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "PAUSED") || !strings.Contains(strings.Join(got, "\n"), "4") {
+			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 4 s ago,") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
 				t.Errorf("%q", got)
 			}
 			s.InjectKey(tcell.KeyRune, ' ', 0)
@@ -149,10 +149,10 @@ func TestRunGivesBackTheTerminal(t *testing.T) {
 // A terminal that cannot be used is an error, and nothing is left running.
 func TestRunWithoutATerminal(t *testing.T) {
 	s := tcell.NewSimulationScreen("nonsense")
-	if err := Run(t.Context(), s, newEndpoint(t, "http://x"), Options{}); err == nil || !strings.Contains(err.Error(), "terminal cannot be used") {
+	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{}); err == nil || !strings.Contains(err.Error(), "terminal cannot be used") {
 		t.Error(err)
 	}
-	if err := Run(t.Context(), s, newEndpoint(t, "http://x"), Options{Sort: "x"}); err == nil {
+	if err := Run(t.Context(), s, []*Endpoint{newEndpoint(t, "http://x")}, Options{Sort: "x"}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/gdamore/tcell/v2"
+	"github.com/prometheus/common/config"
 	"github.com/rivo/uniseg"
 )
 
@@ -52,7 +53,8 @@ func lines(t *testing.T, s tcell.SimulationScreen) []string {
 
 // busy is a view of some resources, a minute old.
 func busy(resources ...string) *ui {
-	u := &ui{endpoint: "http://127.0.0.1:9719", board: newBoard(), order: order{column: 1}}
+	e, _ := NewEndpoint("127.0.0.1:9719", config.DefaultHTTPClientConfig)
+	u := &ui{targets: []*target{newTarget(e)}, order: order{column: 1}}
 	for unix := int64(1000); unix < 1070; unix++ {
 		a := answer{newest: unix}
 		for i, name := range resources {
@@ -62,7 +64,7 @@ func busy(resources ...string) *ui {
 				a.samples = append(a.samples, sample{name, unix, metric(m), v})
 			}
 		}
-		u.take(a, time.Unix(unix, 0))
+		u.take(u.targets[0], a, time.Unix(unix, 0))
 	}
 	return u
 }
@@ -79,14 +81,14 @@ func TestScreen(t *testing.T) {
 	defer func() { time.Local = local }()
 	time.Local = time.UTC
 	got := strings.Join(drawn(t, busy("GET /a", "GET /b"), 80, 8), "\n")
-	const want = `http://127.0.0.1:9719  00:17:49  2 resources  sum: nested calls count again
+	const want = `http://127.0.0.1:9719  00:17:49  2 resources  nothing is inbound
 RESOURCE   PASS/s BLOCK/s  EXC/s     RT    P99 FLIGHT   PEAK LAST 19 s
-sum           118       0      1 50.0ms      -      6      - █████████▇█████████
-GET /b        109       0      1 50.0ms  200ms      3      7 ███████████████████
-GET /a          9       0      0 50.0ms  200ms      3      7 ▂▃▄▅▅▆▇██▁▂▃▄▅▅▆▇██
+GET /b        109       0      1 50.0ms  200ms   3.00      7 ███████████████████
+GET /a          9       0      0 50.0ms  200ms   3.00      7 ▂▃▄▅▅▆▇██▁▂▃▄▅▅▆▇██
 
 
-q quit  / filter  ←→ sort  r reverse  ↑↓ select  enter seconds  space pause`
+
+q quit  ? help  / filter  ←→ sort  ↑↓ select  enter seconds  [ ] past`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -108,10 +110,10 @@ func TestScreenSizes(t *testing.T) {
 		s := newScreen(t, size[0], size[1])
 		for _, names := range [][]string{nil, {"a"}, hostile, ordinary} {
 			u := busy(names...)
-			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "/ 日本\u202e nothing", "esc"} {
+			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "?", "[ {", "enter", "esc end", "t", "/ 日本\u202e nothing", "esc"} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
-					u.take(answer{err: err, newest: u.board.newest, restarted: err == nil}, time.Unix(1069, 0))
+					u.take(u.targets[0], answer{err: err, newest: u.targets[0].newest, restarted: err == nil}, time.Unix(1069, 0))
 					u.draw(s, time.Unix(1070, 0))
 					got := lines(t, s)
 					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") {
@@ -120,17 +122,17 @@ func TestScreenSizes(t *testing.T) {
 				}
 			}
 		}
-		drawn(t, &ui{endpoint: "http://x", board: newBoard()}, size[0], size[1])
+		drawn(t, newUI(t, "http://x"), size[0], size[1])
 	}
-	if long := drawn(t, busy(strings.Repeat("x", 200)), 80, 24); !strings.HasSuffix(long[1], " LAST 8 s") || !strings.HasPrefix(long[3], strings.Repeat("x", 20)+"…") {
+	if long := drawn(t, busy(strings.Repeat("x", 200)), 80, 24); !strings.HasSuffix(long[1], " LAST 8 s") || !strings.HasPrefix(long[2], strings.Repeat("x", 20)+"…") {
 		t.Errorf("%q", long)
 	}
 	small := drawn(t, busy("GET /a", "GET /b"), 20, 5)
-	if want := []string{"http://127.0.0.1:97…", "RESOURCE      PASS/s", "GET /b           109", "GET /a             9", "q quit  / filter  ←…"}; fmt.Sprint(small) != fmt.Sprint(want) {
+	if want := []string{"http://127.0.0.1:97…", "RESOURCE      PASS/s", "GET /b           109", "GET /a             9", "q quit  ? help  / f…"}; fmt.Sprint(small) != fmt.Sprint(want) {
 		t.Errorf("%q", small)
 	}
 	large := drawn(t, busy(ordinary...), 300, 80)
-	if !strings.HasPrefix(large[1], "RESOURCE") || !strings.HasSuffix(large[1], "LAST 60 s") || !strings.HasPrefix(large[78], "GET /resource/44") || large[79] == "" {
+	if !strings.HasPrefix(large[1], "RESOURCE") || !strings.HasSuffix(large[1], "LAST 60 s") || !strings.HasPrefix(large[78], "GET /resource/43") || large[79] == "" {
 		t.Errorf("%q\n%q\n%q", large[1], large[78], large[79])
 	}
 }
@@ -165,15 +167,15 @@ func TestAway(t *testing.T) {
 	if n := greyed(); n != 0 {
 		t.Errorf("%d lines are grey", n)
 	}
-	u.take(answer{err: errors.New("x")}, time.Unix(1070, 0))
-	u.take(answer{err: errors.New("x")}, time.Unix(1072, 0))
-	if n := greyed(); n != 3 {
+	u.take(u.targets[0], answer{err: errors.New("x")}, time.Unix(1070, 0))
+	u.take(u.targets[0], answer{err: errors.New("x")}, time.Unix(1072, 0))
+	if n := greyed(); n != 2 {
 		t.Errorf("%d lines are grey", n)
 	}
 	if s, bad := u.status(time.Unix(1075, 0)); s != "AWAY 5s: x" || !bad {
 		t.Error(s)
 	}
-	u.take(answer{newest: 1075, restarted: true, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
+	u.take(u.targets[0], answer{newest: 1075, restarted: true, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
 	if n := greyed(); n != 1 { // b is not there any more
 		t.Errorf("%d lines are grey", n)
 	}
@@ -183,8 +185,8 @@ func TestAway(t *testing.T) {
 	if s, _ := u.status(time.Unix(1175, 0)); s != "" {
 		t.Error(s)
 	}
-	u = &ui{board: newBoard()}
-	u.take(answer{err: errors.New("x\ny")}, time.Unix(1070, 0))
+	u = newUI(t, "http://x")
+	u.take(u.targets[0], answer{err: errors.New("x\ny")}, time.Unix(1070, 0))
 	if s, _ := u.status(time.Unix(1075, 0)); s != "NO SECONDS: x; y" {
 		t.Error(s)
 	}

@@ -44,7 +44,7 @@ var every = func() (list []metric) {
 	return list
 }()
 
-// adds tells which metrics add up over resources: neither peaks and extremes nor quantiles do.
+// adds tells which metrics add up over processes: neither peaks and extremes nor quantiles do.
 var adds = func() (list [metrics]bool) {
 	for _, c := range node.Columns() {
 		if m := slices.Index(shown[:], c.Name); m >= 0 {
@@ -92,15 +92,15 @@ func (s *second) mean() float64 {
 	return s.values[rtSum] / s.values[complete]
 }
 
-// add adds another resource's second to a sum.
+// add adds the same second of another process. What is unknown of one is unknown of both. Peaks and quantiles do not add up: the
+// highest of them is kept.
 func (s *second) add(other *second) {
 	for m, v := range other.values {
-		switch {
-		case !adds[m] || math.IsNaN(v):
-		case math.IsNaN(s.values[m]):
-			s.values[m] = v
-		default:
-			s.values[m] += v
+		switch x := &s.values[m]; {
+		case adds[m]:
+			*x += v
+		case !(v <= *x) && !math.IsNaN(v):
+			*x = v
 		}
 	}
 }

@@ -70,5 +70,23 @@ func newEndpoint(t testing.TB, url string) *Endpoint {
 
 func newReader(t testing.TB, url string) *reader {
 	t.Helper()
-	return &reader{endpoint: newEndpoint(t, url), minute: every}
+	return newTarget(newEndpoint(t, url)).reader
+}
+
+// newUI is a view of the service at a URL.
+func newUI(t testing.TB, url string) *ui {
+	t.Helper()
+	return &ui{targets: []*target{newTarget(newEndpoint(t, url))}, order: order{column: 1}}
+}
+
+// read has it read as often as it takes to have the past, too.
+func (u *ui) read(t testing.TB, now time.Time) {
+	t.Helper()
+	for range metrics + 1 {
+		for _, x := range u.targets {
+			if u.take(x, x.reader.read(t.Context()), now); x.state.err != nil {
+				t.Fatal(x.state.err)
+			}
+		}
+	}
 }

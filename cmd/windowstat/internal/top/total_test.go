@@ -63,14 +63,14 @@ func cut(text string) (list []string) {
 func TestTotalIsInbound(t *testing.T) {
 	s := newService(t)
 	base := s.serve(t)
-	for _, name := range []string{kindInbound, kindSum, "all", collector.InboundTotal} {
+	for _, name := range []string{kindInbound, "sum", "all", collector.InboundTotal} {
 		s.Resource(name).Block("")
 	}
 	s.inboundCalls(t, "GET /a", 9, time.Millisecond)
 	s.inboundCalls(t, kindInbound, 4, 50*time.Millisecond)
 	want := []string{
-		"5 1 1 50 50 2 10 inbound ",
-		"5 1 1 50 50 1 5 resource inbound",
+		"5 1 1 50 50 2.2 10 inbound ",
+		"5 1 1 50 50 1.2 5 resource inbound",
 		"4 0 0 0 0 0 9 resource db",
 		"1 0 0 0 0 0 1 resource job",
 		"0 0 0 - - 1 10 resource GET /a",
@@ -90,15 +90,13 @@ func TestTotalIsInbound(t *testing.T) {
 		}
 	}
 	// The screen has the same, and both seconds of it.
-	r, u := newReader(t, base), &ui{endpoint: base, board: newBoard(), order: order{column: 1}}
-	for range metrics + 1 {
-		u.take(r.read(t.Context()), s.now)
-	}
+	u := newUI(t, base)
+	u.read(t, s.now)
 	got := strings.Join(drawn(t, u, 100, 14), "\n")
-	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2 10 █▅" || strings.Contains(got, "nested") || !strings.Contains(got, "  7 resources\n") {
+	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" || strings.Contains(got, "nothing is") || !strings.Contains(got, "  7 resources\n") {
 		t.Errorf("the screen is\n%s", got)
 	}
-	if first := u.board.total().row.at(s.now.Unix() - 2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || first.values[inFlight] != 1 {
+	if first, _ := u.targets[0].inbound.at(s.now.Unix() - 2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || math.Abs(first.values[inFlight]-1.009) > 1e-9 {
 		t.Errorf("the first second is %+v", first)
 	}
 	// A service without new calls has a total of 0. A minute without a word of it, and there is none.
@@ -106,14 +104,13 @@ func TestTotalIsInbound(t *testing.T) {
 	if got := cut(once(t, base, Options{Filter: "none"})); fmt.Sprint(got) != "[0 0 0 - - 2 10 inbound ]" {
 		t.Errorf("%q", got)
 	}
-	if u.board.add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); u.board.total().row.shown != kindSum {
+	if u.targets[0].add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); len(totals(u.targets, u.now(), false)) != 0 {
 		t.Error("the total is as old as it is")
 	}
 }
 
-// Where nothing is inbound, or the page cannot say, the first row is the sum of the others, and is called so: with what adds
-// up, and without peaks and quantiles. The screen says what it is.
-func TestSumWithoutATotal(t *testing.T) {
+// Where nothing is inbound, or the page cannot say, there is no total: calls below others would count again in a sum.
+func TestNothingIsInbound(t *testing.T) {
 	older := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.RawQuery, "inbound") {
@@ -131,27 +128,17 @@ func TestSumWithoutATotal(t *testing.T) {
 			s.mux.Handle("/metrics/seconds", older(s.seconds))
 		} else {
 			s.calls("a", 3, time.Millisecond)
-			s.Resource("db").Enter()
-			_ = s.Resource("a").Do(func() error { return errors.New("x") })
-			s.end()
 		}
 		base := s.serve(t)
-		want := map[bool]string{false: "2 0 1 0 - 1 - sum ", true: "6 1 1 0.4 - 1 - sum "}[inbound]
-		if got := cut(once(t, base, Options{})); got[0] != want {
-			t.Errorf("the total is %q, want %q", got[0], want)
-		}
-		r, u := newReader(t, base), &ui{endpoint: "http://x", board: newBoard(), order: order{column: 1}}
-		for range metrics + 1 {
-			a := r.read(t.Context())
-			if u.take(a, s.now); a.err != nil {
-				t.Fatal(a.err)
+		for _, l := range cut(once(t, base, Options{})) {
+			if !strings.Contains(l, " resource ") {
+				t.Errorf("there is %q", l)
 			}
 		}
-		if got := strings.Join(drawn(t, u, 80, 10), "\n"); !strings.Contains(got, "resources  sum: nested calls count again\n") || !strings.Contains(got, "\nsum ") {
+		u := newUI(t, base)
+		u.read(t, s.now)
+		if got := strings.Join(drawn(t, u, 80, 10), "\n"); !strings.Contains(got, "  nothing is inbound\nRESOURCE ") || !strings.Contains(got, "\na ") || strings.Contains(got, "\ninbound") {
 			t.Errorf("the screen is\n%s", got)
-		}
-		if now := u.board.total().second; !math.IsNaN(now.values[peak]) || !math.IsNaN(now.values[rtP99]) {
-			t.Errorf("%+v", now)
 		}
 	}
 }
@@ -164,7 +151,7 @@ func TestRefusals(t *testing.T) {
 		http.Error(w, "what?", http.StatusBadRequest)
 	}))
 	defer server.Close()
-	if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics: 400 Bad Request: what?") || requests != 4 {
+	if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") || requests != 2 {
 		t.Errorf("after %d requests: %v", requests, a.err)
 	}
 }
@@ -183,18 +170,12 @@ func TestUntimed(t *testing.T) {
 	s.inboundCalls(t, "a", 2, 0)
 	s.calls("b", 9, 0)
 	base := s.serve(t)
-	if got := cut(once(t, base, Options{}))[0]; got != "0 0 0 - - 1 3 inbound " {
+	if got := cut(once(t, base, Options{}))[0]; got != "0 0 0 - - - 3 inbound " {
 		t.Errorf("the total is %q", got)
 	}
-	r := newReader(t, base)
-	b := newBoard()
-	for range metrics + 1 {
-		a := r.read(t.Context())
-		if b.add(a.samples, a.newest); a.err != nil {
-			t.Fatal(a.err)
-		}
-	}
-	if x := b.total().row.at(s.now.Unix() - 2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
+	u := newUI(t, base)
+	u.read(t, s.now)
+	if x, _ := u.targets[0].inbound.at(s.now.Unix() - 2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
 		t.Errorf("%+v", x)
 	}
 }
@@ -210,7 +191,7 @@ windowstat_persecond_inbound_pass{resource="a"} 100 1767323045000
 `)
 	}))
 	defer server.Close()
-	if got := cut(once(t, server.URL, Options{})); fmt.Sprint(got) != "[7 - - - - - - sum  7 - - - - - - resource a]" {
+	if got := cut(once(t, server.URL, Options{})); fmt.Sprint(got) != "[7 - - - - - - resource a]" {
 		t.Errorf("%q", got)
 	}
 }

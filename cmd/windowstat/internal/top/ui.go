@@ -1,6 +1,7 @@
 package top
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -9,38 +10,72 @@ import (
 
 // ui is what the user sees and has chosen. One goroutine uses it.
 type ui struct {
-	endpoint string
-	board    *board
+	targets  []*target
+	apart    bool // a line for each target, and not added up
 	order    order
 	filter   string
 	typing   bool
-	selected string // name of a resource; empty if none
-	opened   string // name of the resource whose seconds are shown; empty if it is the table
-	paused   bool
+	help     bool
+	selected key
+	opened   bool  // the seconds of what is selected are shown, and not the table
+	past     int64 // the second that is shown; 0 if it is the last one
 
-	state     answer    // the last answer, without its samples
-	away      time.Time // since when requests fail; zero if they succeed
-	restarted time.Time // when a restart was seen
-	offset    int       // the first line of the table on the screen
-	height    int       // how many lines there were, the last time
+	detail detail // of what is opened
+	offset int    // the first line of the table on the screen
+	height int    // how many lines there were, the last time
+}
+
+// key is what is selected: a resource, of a target if they are apart. The zero value is nothing.
+type key struct{ name, target string }
+
+func (l *line) key() key { return key{l.name, l.target} }
+
+// now returns the second that is shown, 0 if there is none.
+func (u *ui) now() int64 {
+	now, _ := latest(u.targets)
+	if u.past > 0 {
+		return u.past
+	}
+	return now
 }
 
 // take shows an answer.
-func (u *ui) take(a answer, now time.Time) {
-	switch {
-	case a.err == nil:
-		u.away = time.Time{}
-		if u.board.add(a.samples, a.newest); u.board.rows[u.opened] == nil {
-			u.opened = "" // it is gone
+func (u *ui) take(t *target, a answer, now time.Time) {
+	t.take(a, now)
+	if _, there := u.current(); !there {
+		u.opened = false // it is gone
+	}
+}
+
+// step moves by some seconds through what is kept.
+func (u *ui) step(seconds int64) {
+	last, _ := latest(u.targets)
+	first := last
+	for _, t := range u.targets {
+		for unix := range t.known {
+			first = min(first, unix)
 		}
-	case u.away.IsZero():
-		u.away = now
 	}
-	if a.restarted {
-		u.restarted = now
+	if u.past = max(u.now()+seconds, first); u.past >= last {
+		u.past = 0
 	}
-	a.samples = nil
-	u.state = a
+}
+
+// lines returns the table.
+func (u *ui) lines() []line { return table(u.targets, u.now(), u.apart, u.order, u.filter) }
+
+// current returns the line that is selected, of all that there are.
+func (u *ui) current() (line, bool) {
+	var parts []part
+	for _, t := range u.targets {
+		if r := t.rows[u.selected.name]; r != nil && r.recent(u.now()) && (!u.apart || t.name == u.selected.target) {
+			parts = append(parts, part{t, r})
+		}
+	}
+	if len(parts) == 0 {
+		return line{}, false
+	}
+	return of(u.now(), u.apart, parts...), true
 }
 
 // maxFilter is how long a filter may be.
@@ -48,32 +83,31 @@ const maxFilter = 100
 
 // key handles a key, and reports whether it quits.
 func (u *ui) key(k *tcell.EventKey) (quit bool) {
-	if k.Key() == tcell.KeyCtrlC {
+	switch {
+	case k.Key() == tcell.KeyCtrlC:
 		return true
-	}
-	if u.typing {
+	case u.help:
+		u.help = false
+		return k.Key() == tcell.KeyRune && k.Rune() == 'q'
+	case u.typing:
 		u.typed(k)
 		return false
 	}
 	switch k.Key() {
 	case tcell.KeyEscape:
 		switch {
-		case u.opened != "":
-			u.opened = ""
-		case u.selected != "":
-			u.selected = ""
+		case u.opened:
+			u.opened = false
+		case u.selected != key{}:
+			u.selected = key{}
 		default:
 			u.filter = ""
 		}
 	case tcell.KeyEnter:
-		if u.opened != "" {
-			u.opened = ""
-		} else {
-			if u.selected == "" {
-				u.move(0)
-			}
-			u.opened = u.selected
+		if !u.opened && u.selected == (key{}) {
+			u.move(0)
 		}
+		u.opened = !u.opened && u.selected != key{}
 	case tcell.KeyUp:
 		u.move(-1)
 	case tcell.KeyDown:
@@ -85,7 +119,11 @@ func (u *ui) key(k *tcell.EventKey) (quit bool) {
 	case tcell.KeyHome:
 		u.move(-maxResources)
 	case tcell.KeyEnd:
-		u.move(maxResources)
+		if u.past > 0 {
+			u.past = 0
+		} else {
+			u.move(maxResources * len(u.targets))
+		}
 	case tcell.KeyLeft:
 		u.sortBy((u.order.column + len(columns) - 1) % len(columns))
 	case tcell.KeyRight:
@@ -101,10 +139,24 @@ func (u *ui) letter(r rune) (quit bool) {
 	switch {
 	case r == 'q':
 		return true
+	case r == '?':
+		u.help = true
 	case r == '/':
-		u.typing, u.opened = true, ""
+		u.typing, u.opened = true, false
+	case r == '[':
+		u.step(-1)
+	case r == ']':
+		u.step(1)
+	case r == '{':
+		u.step(-10)
+	case r == '}':
+		u.step(10)
+	case r == ' ' && u.past > 0:
+		u.past = 0
 	case r == ' ':
-		u.paused = !u.paused
+		u.past = u.now()
+	case r == 't':
+		u.separate()
 	case r == 'r':
 		u.order.reverse = !u.order.reverse
 	case r == 'j':
@@ -115,6 +167,20 @@ func (u *ui) letter(r rune) (quit bool) {
 		u.sortBy(int(r - '1'))
 	}
 	return false
+}
+
+// separate has targets be shown apart, or added up.
+func (u *ui) separate() {
+	if len(u.targets) == 1 {
+		return
+	}
+	u.apart, u.selected.target = !u.apart, ""
+	for _, t := range u.targets {
+		if r := t.rows[u.selected.name]; u.apart && r != nil && r.recent(u.now()) {
+			u.selected.target = t.name
+			break
+		}
+	}
 }
 
 // sortBy sorts by a column, or reverses the order if that is the column already.
@@ -147,47 +213,46 @@ func (u *ui) typed(k *tcell.EventKey) {
 }
 
 // move moves the selection by some lines; without a selection it starts above the first line.
-func (u *ui) move(lines int) {
-	table := u.board.table(u.order, u.filter)
-	if len(table) == 0 {
+func (u *ui) move(by int) {
+	list := u.lines()
+	if len(list) == 0 {
 		return
 	}
-	at := min(max(u.position(table)+lines, 0), len(table)-1)
-	u.selected = table[at].row.name
-	if u.opened != "" {
-		u.opened = u.selected
-	}
+	at := min(max(u.position(list)+by, 0), len(list)-1)
+	u.selected = list[at].key()
 }
 
-// position returns the line of the selected resource, -1 if there is none.
-func (u *ui) position(table []line) int {
-	for i := range table {
-		if u.selected != "" && table[i].row.name == u.selected {
-			return i
-		}
+// position returns the line that is selected, -1 if there is none.
+func (u *ui) position(list []line) int {
+	if u.selected == (key{}) {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(list, func(l line) bool { return l.key() == u.selected })
 }
 
 // status returns what the user should know, and whether it is an error.
 func (u *ui) status(now time.Time) (text string, bad bool) {
-	since := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() }
-	var parts []string
-	if u.state.err != nil {
-		text := "AWAY " + since(u.away)
-		if u.board.newest == 0 {
-			text = "NO SECONDS"
+	var wrong, others []string
+	of := func(t *target) string {
+		if len(u.targets) == 1 {
+			return ""
 		}
-		parts, bad = append(parts, text+": "+strings.ReplaceAll(u.state.err.Error(), "\n", "; ")), true
+		return " " + t.name
 	}
-	if u.paused {
-		parts = append(parts, "PAUSED")
+	_, last := latest(u.targets)
+	for _, t := range u.targets {
+		is, other := t.trouble(last, now)
+		if is != "" && t.state.err != nil {
+			wrong = append(wrong, is+of(t)+": "+strings.ReplaceAll(t.state.err.Error(), "\n", "; "))
+		} else if is != "" {
+			wrong = append(wrong, is+of(t))
+		}
+		if u.past > 0 && t.newest > 0 && !t.has(u.past) {
+			wrong = append(wrong, "NOT KNOWN OF THIS SECOND"+of(t))
+		}
+		if other != "" {
+			others = append(others, strings.TrimSpace(other)+of(t))
+		}
 	}
-	if !u.restarted.IsZero() && now.Sub(u.restarted) < time.Minute {
-		parts = append(parts, "RESTARTED "+since(u.restarted)+" ago")
-	}
-	if u.board.left > 0 {
-		parts = append(parts, "TOO MANY RESOURCES: some are left out")
-	}
-	return strings.Join(parts, "  "), bad
+	return strings.Join(append(wrong, others...), "  "), len(wrong) > 0
 }

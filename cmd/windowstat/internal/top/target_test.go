@@ -1,0 +1,252 @@
+package top
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// fleet is a view of services that have counted the seconds up to 1069, a with twice as many calls as b.
+func fleet(t *testing.T) (u *ui, a, b *target) {
+	t.Helper()
+	u = &ui{order: order{column: 1}}
+	for _, name := range []string{"a:1", "b:1"} {
+		e, err := NewEndpoint(name, config.DefaultHTTPClientConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.targets = append(u.targets, newTarget(e))
+	}
+	a, b = u.targets[0], u.targets[1]
+	for unix := int64(1000); unix < 1070; unix++ {
+		u.tell(a, unix, 20)
+		u.tell(b, unix, 10)
+	}
+	return u, a, b
+}
+
+// tell has a target tell a second with so many calls, that of the resource "GET /x" inbound.
+func (u *ui) tell(x *target, unix int64, calls float64) {
+	a := answer{newest: unix}
+	for _, name := range []string{"GET /x", inbound} {
+		values := [metrics]float64{pass: calls, peak: calls + 5, block: 1, exception: 2, complete: calls, rtSum: calls * calls / 1000, rtP99: calls, inFlight: calls / 10}
+		for m, v := range values {
+			a.samples = append(a.samples, sample{name, unix, metric(m), v})
+		}
+	}
+	u.take(x, a, time.Unix(unix+1, 0))
+}
+
+// numbersOf are the lines of the table without their graphs.
+func numbersOf(t *testing.T, u *ui, width int) []string {
+	t.Helper()
+	var list []string
+	for _, s := range drawn(t, u, width, 12)[:11] {
+		if s = strings.TrimRight(s, string(bars)); s != "" && !strings.HasPrefix(s, "RESOURCE") {
+			list = append(list, strings.Join(strings.Fields(s), " "))
+		}
+	}
+	return list
+}
+
+// What adds up is added up: calls, and the time spent in them, so that the average response time is that of all calls. Peaks and
+// quantiles do not, and are the highest, as the screen says. Apart, each target has lines of its own.
+func TestAddedUpAndApart(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	time.Local = time.UTC
+	u, _, b := fleet(t)
+	for m, v := range [metrics]float64{pass: 7} {
+		u.targets[1].add([]sample{{"GET /y", 1069, metric(m), v}}, 1069)
+	}
+	if got, want := numbersOf(t, u, 100), []string{
+		"2 targets, added up 00:17:49 2 resources P99, PEAK: the highest",
+		"inbound 30 2 4 16.7ms 20.0s 3.00 25",
+		"GET /x 30 2 4 16.7ms 20.0s 3.00 25",
+		"GET /y 7 0 0 - 0ns 0 0",
+	}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("added up there are %q, want %q", got, want)
+	}
+	press(u, "t")
+	if got, want := numbersOf(t, u, 100), []string{
+		"2 targets, apart 00:17:49 3 resources",
+		"inbound a:1 20 1 2 20.0ms 20.0s 2.00 25",
+		"inbound b:1 10 1 2 10.0ms 10.0s 1.00 15",
+		"GET /x a:1 20 1 2 20.0ms 20.0s 2.00 25",
+		"GET /x b:1 10 1 2 10.0ms 10.0s 1.00 15",
+		"GET /y b:1 7 0 0 - 0ns 0 0",
+	}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("apart there are %q, want %q", got, want)
+	}
+	press(u, "down down enter")
+	if got := numbersOf(t, u, 100); got[1] != "GET /x b:1" || got[3] != "00:17:49 10 1 2 10.0ms 10.0s 1.00 15" {
+		t.Errorf("of one target there are %q", got)
+	}
+	press(u, "t")
+	if got := numbersOf(t, u, 100); got[1] != "GET /x" || got[3] != "00:17:49 30 2 4 16.7ms 20.0s 3.00 25" {
+		t.Errorf("of both there are %q", got)
+	}
+	// What one of them does not know of its calls is not known of all.
+	if b.rows["GET /x"].second(1069).values[rtSum] = unknown(0).values[rtSum]; numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3.00 25" {
+		t.Errorf("there are %q", numbersOf(t, u, 100))
+	}
+}
+
+// A second is shown when all targets that answer have it, and one of them is waited for only so long. One that is away is said, and
+// its seconds are not taken for 0.
+func TestSecondsOfSeveral(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	time.Local = time.UTC
+	u, a, b := fleet(t)
+	refused := answer{err: errors.New("connection refused")}
+	for _, step := range []struct {
+		do   func()
+		want []string
+	}{
+		{func() { u.tell(a, 1070, 40) }, []string{"2 targets, added up 00:17:49 1 resource P99, PEAK: the highest", "inbound 30 "}},
+		{func() { u.tell(b, 1070, 30) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
+		{func() { u.tell(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}}, // b is waited for
+		{func() { u.tell(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
+		{func() { u.tell(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
+		{func() { u.tell(a, 1075, 60); u.take(b, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
+		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, -4 s ago, End: now 1 ", "inbound 52 "}},
+		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
+		{func() { u.take(a, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
+		{func() { u.tell(b, 1076, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:17:56 1 ", "inbound 3 "}},
+		{func() { press(u, "[") }, []string{"AWAY 0s a:1: connection refused NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, -5 s ago, End: now 1 ", "inbound 60 "}},
+	} {
+		step.do()
+		got := numbersOf(t, u, 100)
+		for i, want := range step.want {
+			if i >= len(got) || !strings.HasPrefix(got[i], want) {
+				t.Errorf("there is %q, want %q", got, step.want)
+				break
+			}
+		}
+	}
+}
+
+// Keys go back to the oldest second that is kept, and forth to now; meanwhile the seconds go on.
+func TestPast(t *testing.T) {
+	u, a, _ := fleet(t)
+	for _, step := range []struct {
+		keys string
+		want int64
+	}{
+		{"[", 1068}, {"[", 1067}, {"]", 1068}, {"{", 1058}, {"}", 1068}, {"}", 1069}, {"]", 1069}, {"space", 1069}, {"[", 1068}, {"space", 1069},
+		{"{{{{{{{", 1000}, {"[", 1000}, {"enter", 1000}, {"esc end", 1069},
+	} {
+		if press(u, step.keys); u.now() != step.want {
+			t.Errorf("%s shows %d, want %d", step.keys, u.now(), step.want)
+		}
+	}
+	press(u, "space")
+	for _, x := range u.targets {
+		u.tell(x, 1080, 1)
+	}
+	if u.now() != 1069 || a.newest != 1080 {
+		t.Errorf("%d is shown of %d", u.now(), a.newest)
+	}
+	if press(u, "end"); u.now() != 1080 {
+		t.Errorf("%d is shown", u.now())
+	}
+}
+
+// Text has the lines of each target, and of those that can be read if one cannot.
+func TestOnceOfSeveral(t *testing.T) {
+	var endpoints []*Endpoint
+	for n := range 2 {
+		s := newService(t)
+		s.inboundCalls(t, "GET /x", n+2, time.Millisecond)
+		endpoints = append(endpoints, newEndpoint(t, s.serve(t)))
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	var b bytes.Buffer
+	err := Once(t.Context(), &b, append(endpoints, newEndpoint(t, closed.URL)), Options{})
+	if err == nil || !strings.Contains(err.Error(), closed.URL+" cannot be read:\nconnect: connection refused") {
+		t.Error(err)
+	}
+	first, second := endpoints[0].Name(), endpoints[1].Name()
+	if got, want := strings.Join(cut(b.String()), "\n"), strings.NewReplacer("A", first, "B", second).Replace(
+		"3 1 1 1 1 1.002 3 inbound A \n4 1 1 1 1 1.003 4 inbound B \n"+
+			"4 1 1 1 1 1.003 4 resource B GET /x\n3 1 1 1 1 1.002 3 resource A GET /x\n3 0 0 0 0 0 3 resource B db\n2 0 0 0 0 0 2 resource A db\n"+
+			"1 0 0 0 0 0 1 resource A job\n1 0 0 0 0 0 1 resource B job"); !sameLines(got, want) || !strings.Contains(b.String(), "\tkind\ttarget\tresource\n") {
+		t.Errorf("there is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// sameLines compares texts whose lines may be in another order where two addresses are equal.
+func sameLines(a, b string) bool {
+	return len(a) == len(b) && fmt.Sprint(sortedLines(a)) == fmt.Sprint(sortedLines(b))
+}
+
+func sortedLines(s string) map[string]int {
+	all := map[string]int{}
+	for line := range strings.SplitSeq(s, "\n") {
+		all[line]++
+	}
+	return all
+}
+
+// The limits in force and refusals by reason come from the metrics page, of all targets.
+func TestDetail(t *testing.T) {
+	u := &ui{order: order{column: 1}}
+	for n := range 2 {
+		s := newService(t)
+		page, err := prom.Handler(s.Collector, prom.Options{Namespace: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mux.Handle("/metrics", page)
+		if err := s.SetLimits([]collector.Limit{{Resource: "a", Grade: collector.QPS, Count: int64(2 + n)}, {Resource: "b", Grade: collector.Concurrency, Count: 7}}); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			_ = s.Do(t.Context(), "a", func(context.Context) error { return nil })
+		}
+		s.Block(t.Context(), "a", "full\x1b[2J", collector.Inbound())
+		_ = s.Do(t.Context(), "b", func(context.Context) error { return nil })
+		s.end()
+		u.targets = append(u.targets, newUI(t, s.serve(t)).targets...)
+	}
+	u.read(t, time.Now())
+	for _, step := range [][2]string{
+		{"1 home enter", "limits: 2 to 3 calls/s in each of 2\nrefused since the start: qps a 5, full\\x1b[2J 2\n"},
+		{"t", "limits: 2 calls/s\nrefused since the start: qps a 3, full\\x1b[2J 1\n"},
+		{"t down", "limits: 7 in flight in each of 2\nrefused since the start: none\n"},
+	} {
+		press(u, step[0])
+		l, there := u.current()
+		if !there || !u.opened {
+			t.Fatalf("%s opens nothing", step[0])
+		}
+		u.detail = readDetail(t.Context(), l)()
+		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, step[1]) {
+			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
+		}
+	}
+	// Without that page it is said.
+	s := newService(t)
+	s.calls("a", 1, time.Millisecond)
+	u = newUI(t, s.serve(t))
+	u.read(t, s.now)
+	press(u, "enter")
+	l, _ := u.current()
+	u.detail = readDetail(t.Context(), l)()
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/metrics: 404 Not Found") {
+		t.Errorf("without the page there is\n%s", got)
+	}
+}
