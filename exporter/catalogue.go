@@ -20,7 +20,7 @@ func Version() string { return version.String() }
 // Metric is a metric that windowstat has: a row of the catalogue, for documents, dashboards and their tests.
 type Metric struct {
 	Name    string // without namespace
-	Type    string // counter, gauge or histogram
+	Type    string // counter, gauge, histogram or gaugehistogram
 	Unit    string // the base unit that the name ends with, before _total; empty for plain numbers
 	Help    string
 	Labels  []string
@@ -42,16 +42,17 @@ func Catalogue() []Metric {
 			all = append(all, Metric{Name: m.Name, Type: string(table.TypeOf(m.Name)), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 		}
 	}
-	perSecond := func(metrics []table.Second, histogram table.Family, labels []string) {
+	perSecond := func(metrics []table.Second, histograms table.Histograms, labels []string) {
 		for _, m := range metrics {
 			all = append(all, Metric{
 				Name: m.Name, Type: string(table.Gauge), Unit: m.Unit, Help: m.Help, Labels: labels, Seconds: true, Logged: m.Logged,
 			})
 		}
-		all = append(all, Metric{
-			Name: strings.TrimPrefix(histogram.Name, Namespace+"_"), Type: string(histogram.Type), Unit: "seconds", Help: histogram.Help, Labels: labels,
-			Seconds: true,
-		})
+		for _, f := range []table.Family{histograms.Cumulative, histograms.Single} {
+			all = append(all, Metric{
+				Name: strings.TrimPrefix(f.Name, Namespace+"_"), Type: string(f.Type), Unit: "seconds", Help: f.Help, Labels: labels, Seconds: true,
+			})
+		}
 	}
 	resources, inbound := table.SecondsHistograms(Namespace)
 	perSecond(table.Seconds(), resources, []string{"resource"})

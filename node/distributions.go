@@ -44,7 +44,7 @@ func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram)
 }
 
 // HistogramBefore sets h to the histogram of all response times before the second with this index, which must be
-// sealed, or open. It reports false if that is not known any more, because the second is from before the minute window.
+// sealed, or open. It reports false if that is not known any more, because histograms from so long ago are not kept.
 // The shortest and the longest response time are not in h.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	open := v.shape.opened()
@@ -106,7 +106,7 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 	return index >= s.oldestHistogram()
 }
 
-// eachHistogram calls f for the records of the seconds from from to before to that are in the minute window.
+// eachHistogram calls f for the records of the seconds from from to before to that have a histogram.
 func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec sealed, cells []byte)) {
 	if s.rings == nil {
 		return

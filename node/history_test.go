@@ -3,6 +3,7 @@ package node_test
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,6 +91,55 @@ func TestHistoryIsSmall(t *testing.T) {
 		t.Errorf("%.1f bytes for each second", each)
 	} else {
 		t.Logf("%.1f bytes for each second", each)
+	}
+}
+
+// What is read is the same however long histograms are kept: all but they, and they as long as they are.
+func TestHistogramsAreKeptAsLongAsTheyShouldBe(t *testing.T) {
+	const kept = 150
+	random := rand.New(rand.NewPCG(3, 1))
+	short := newRig(t, node.Options{History: 5 * time.Minute})
+	long := newRig(t, node.Options{History: 5 * time.Minute, Histograms: kept * time.Second})
+	rts := map[int64][]time.Duration{} // by second
+	for i := range int64(700) {
+		at := time.Duration(i) * time.Second
+		for range random.IntN(4) {
+			rt := time.Duration(random.IntN(900)) * ms
+			rts[i] = append(rts[i], rt)
+			at += ms
+			short.call(at, rt, false)
+			long.call(at, rt, false)
+		}
+		now := time.Duration(i+1) * time.Second
+		short.Seal(now)
+		long.Seal(now)
+		if a, b := short.view.Minute(short.at(now)), long.view.Minute(long.at(now)); a != b {
+			t.Fatalf("at %d: the minute is %+v and %+v", i, a, b)
+		}
+		if a, b := short.view.Snapshot(short.at(now), nil), long.view.Snapshot(long.at(now), nil); a != b {
+			t.Fatalf("at %d: the snapshot is %+v and %+v", i, a, b)
+		}
+		if i%10 != 0 {
+			continue
+		}
+		a := short.view.AppendSeconds(nil, short.zero, short.zero+i+1)
+		if b := long.view.AppendSeconds(nil, long.zero, long.zero+i+1); !slices.Equal(a, b) {
+			t.Fatalf("at %d: %d seconds and %d, or others", i, len(a), len(b))
+		}
+		from := max(i+1-kept, 0)
+		hs := make([]node.Histogram, i+1-from)
+		if known := long.view.Histograms(long.zero+from, hs); known > long.zero+from {
+			t.Fatalf("at %d: histograms are known from %d on", i, known-long.zero)
+		}
+		for k := range hs {
+			if second := from + int64(k); hs[k].Count() != int64(len(rts[second])) {
+				t.Fatalf("at %d: second %d has %d, want %d", i, second, hs[k].Count(), len(rts[second]))
+			}
+		}
+		var h node.Histogram
+		if gone := from - 3; gone >= 0 && long.view.Histogram(long.zero+gone, long.zero+gone+1, &h) {
+			t.Fatalf("at %d: second %d has a histogram", i, gone)
+		}
 	}
 }
 

@@ -20,14 +20,17 @@ type Options struct {
 	SampleCount int
 	// Interval is the span of the second window; one second if zero.
 	Interval time.Duration
-	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. It is also how long the histograms
-	// of sealed seconds can be read. Its buckets are one second each; one takes some 20 bytes, and three or four bits more
-	// for each bucket of the histogram that is not empty in it.
+	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. Its buckets are one second each; one
+	// takes some 20 bytes, and its histogram what Histograms says.
 	Minute time.Duration
 	// History is how long sealed seconds can be read, in whole seconds up to an hour, and not less than Minute; ten
 	// minutes if zero, or Minute if that is longer. A second beyond the minute takes some 20 bytes if something happened
 	// in it, and nothing otherwise.
 	History time.Duration
+	// Histograms is how long the histograms of sealed seconds can be read, in whole seconds, not less than Minute and not more
+	// than History; Minute if zero. A histogram takes three or four bits for each bucket that is not empty in its second: of a
+	// hundred calls around 20 ms some 13 bytes.
+	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
 }
@@ -40,9 +43,13 @@ type Shape struct {
 	perSec  int64              // second-window buckets in one second
 	span    time.Duration
 	horizon time.Duration
+	kept    time.Duration // histograms
 	history time.Duration
 	layout  *layout
 }
+
+// Histograms is how long the histograms of sealed seconds can be read.
+func (s *Shape) Histograms() time.Duration { return s.kept }
 
 // NewShape checks the options, for statistics that run on line. The error names everything that is wrong with them.
 func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
@@ -61,7 +68,10 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.Bounds == nil {
 		o.Bounds = DefaultBounds()
 	}
-	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, history: o.History}
+	if o.Histograms == 0 {
+		o.Histograms = o.Minute
+	}
+	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, kept: o.Histograms, history: o.History}
 	s.looker.next.Store(math.MaxInt64) // until there are leaves to look at
 	var errs []error
 
@@ -87,6 +97,9 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	}
 	if o.Minute <= leap.MaxSpan && (o.History%time.Second != 0 || o.History < o.Minute || o.History > leap.MaxSpan) {
 		errs = append(errs, fmt.Errorf("node: history: %v is not a whole number of seconds from the minute window's %v to %v", o.History, o.Minute, leap.MaxSpan))
+	}
+	if o.Histograms != o.Minute && (o.Histograms%time.Second != 0 || o.Histograms < o.Minute || o.Histograms > o.History) {
+		errs = append(errs, fmt.Errorf("node: histograms: %v is not a whole number of seconds from the minute window's %v to the history's %v", o.Histograms, o.Minute, o.History))
 	}
 	s.layout, err = newLayout(o.Bounds)
 	errs = append(errs, err)

@@ -86,9 +86,9 @@ func (s *Statistic) addSeconds(from int64, open leap.Reading, ms []MetricNode, t
 	return s.rings.history.dropped + 1
 }
 
-// oldest is the first second of the minute window before the open second, or in which the statistic began.
+// oldest is the first second before the open one whose histogram is kept, or in which the statistic began.
 func (s *Statistic) oldest() int64 {
-	return max(s.since, s.index-int64(s.first.shape.horizon/time.Second))
+	return max(s.since, s.index-int64(s.first.shape.kept/time.Second))
 }
 
 // known reports whether the record of a second, if there was one, was not dropped.
@@ -103,7 +103,7 @@ func (s *Statistic) record(index int64) (record []byte) {
 }
 
 // eachRecord calls f for the records of the seconds from from to before to, ascending: of those in the history, which
-// have no histogram, and then of those in the minute window.
+// have no histogram, and then of those that have one.
 func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte)) {
 	r := s.rings
 	if r == nil {

@@ -93,8 +93,8 @@ type rings struct {
 
 	peak    peak    // of the minute window
 	active  int64   // the last second in which something happened of those whose records were dropped
-	minute  records // with histograms; the newest is always here
-	history records // that have left the minute window, without
+	minute  records // with histograms, at least those of the minute window; the newest is always here
+	history records // older ones, without
 }
 
 // New makes a statistic that begins in the second of the reading now.

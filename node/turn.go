@@ -158,11 +158,11 @@ func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	s.rings.peak.add(secondOf(start), slides)
 }
 
-// age moves the records that leave the minute window, when the second that starts at start comes into it, to the
+// age moves the records whose histograms are kept no longer, when the second that starts at start is kept, without them to the
 // history. So every record is in the one or in the other, until the history drops it.
 func (s *Statistic) age(start time.Duration) {
 	r, shape := s.rings, s.first.shape
-	left := secondOf(start-shape.horizon) + 1
+	left := secondOf(start-shape.kept) + 1
 	r.minute.each(r.minute.first, left, func(i int64, b []byte) bool {
 		var rec sealed
 		histogram := rec.unpack(b, shape.perSec, nil)

@@ -90,7 +90,7 @@ func (v *View) sawFrom(from int64, most []int64) {
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
-// It reports false if one of them is not sealed, or is from before the minute window; h then has the others.
+// It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
 func (v *View) Histogram(from, to int64, h *Histogram) bool {
 	_, whole := v.histogram(from, to, h)
 	return whole

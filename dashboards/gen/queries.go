@@ -79,13 +79,6 @@ func (v view) added(buckets string) string {
 	return v.sum("last_over_time(" + b + "[$__interval]) - min_over_time(" + b + "[${__interval}1ms])")
 }
 
-// addedNative is added for a native histogram, of which there is no lowest. If it was idle at the beginning of the step, it
-// had the value that it had last. A resource that is idle for longer has ended.
-func (v view) addedNative(histogram string) string {
-	h := v.second(histogram)
-	return v.sum("last_over_time(" + h + "[$__interval]) - (last_over_time(" + h + "[999ms] offset $__interval) or last_over_time(" + h + "[1h] offset $__interval))")
-}
-
 // peak is the highest second within a time, $__interval or $__range, of all targets together. It looks at every second,
 // however long the time, so a burst is as tall at a day as at five minutes. Prometheus before 3.0 includes both ends of the time,
 // and may show one in two points: Grafana has no variable for an interval less a millisecond.

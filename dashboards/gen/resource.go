@@ -106,7 +106,7 @@ func (b *board) resourceNative() {
 	b.add(
 		width, 9,
 		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; of single seconds if the per-second endpoint is scraped with histogram=native. Empty if the server keeps classic ones."},
-			false, v.addedNative("rt_seconds")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
+			false, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 	)
 }
 

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/encoding/protodelim"
 
@@ -38,7 +42,7 @@ func TestHistogramOfSeconds(t *testing.T) {
 		}
 		*now = start.Add(max(now.Sub(start).Truncate(time.Second), 0) + time.Second)
 	}
-	const want = `# HELP windowstat_persecond_rt_p99_seconds Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the second was over a minute ago.
+	const want = `# HELP windowstat_persecond_rt_p99_seconds Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the histogram is not kept any more.
 # TYPE windowstat_persecond_rt_p99_seconds gauge
 windowstat_persecond_rt_p99_seconds{resource="a"} 0.006 1767323045000
 windowstat_persecond_rt_p99_seconds{resource="a"} 2 1767323049000
@@ -67,68 +71,146 @@ windowstat_persecond_rt_seconds_count{resource="a"} %d %s
 	}
 }
 
-// Whatever the window, each point of the native histogram is what all seconds before it add up to.
+// askNative asks for a page in protobuf, and returns what the families have of resources and seconds; "" is the total.
+func askNative(t *testing.T, page http.Handler, query string) map[string]map[string]map[int64]*dto.Metric {
+	t.Helper()
+	r := httptest.NewRequest("GET", "/?histogram=native&"+query, nil)
+	r.Header.Set("Accept", wantsProtobuf)
+	rec := httptest.NewRecorder()
+	page.ServeHTTP(rec, r)
+	if rec.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", query, rec.Code, rec.Body)
+	}
+	all := map[string]map[string]map[int64]*dto.Metric{}
+	for body := bufio.NewReader(rec.Body); ; {
+		var f dto.MetricFamily
+		if err := protodelim.UnmarshalFrom(body, &f); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		want := dto.MetricType_GAUGE
+		if strings.HasSuffix(f.GetName(), "rt_distribution_seconds") {
+			want = dto.MetricType_GAUGE_HISTOGRAM
+		}
+		if f.GetType() != want {
+			t.Fatalf("%s is a %v", f.GetName(), f.GetType())
+		}
+		of := map[string]map[int64]*dto.Metric{}
+		for _, m := range f.Metric {
+			resource := ""
+			for _, l := range m.Label {
+				resource = l.GetValue()
+			}
+			if of[resource] == nil {
+				of[resource] = map[int64]*dto.Metric{}
+			}
+			of[resource][m.GetTimestampMs()/1000] = m
+		}
+		all[f.GetName()] = of
+	}
+}
+
+// buckets are what a native histogram has in each bucket that is not empty, by index.
+func buckets(h *dto.Histogram) map[int]int64 {
+	all := map[int]int64{}
+	index, n, deltas := 0, int64(0), h.PositiveDelta
+	for _, span := range h.PositiveSpan {
+		index += int(span.GetOffset())
+		for range span.GetLength() {
+			if n += deltas[0]; n != 0 {
+				all[index] = n
+			}
+			deltas = deltas[1:]
+			index++
+		}
+	}
+	return all
+}
+
+// observed is what client_golang makes of response times.
+func observed(t *testing.T, rts []time.Duration) *dto.Histogram {
+	t.Helper()
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1})
+	for _, rt := range rts {
+		h.Observe(rt.Seconds())
+	}
+	var m dto.Metric
+	if err := h.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.Histogram
+}
+
+// Whatever the window, the native histogram of a second is what client_golang makes of the response times of that second: of each
+// resource over all its callers, and of all inbound traffic. It agrees with the other metrics of the second. A histogram that is
+// not kept any more is absent.
 func TestNativeHistogramOfSeconds(t *testing.T) {
-	c, now := service(t, collector.Options{})
+	const kept = 90
+	c, now := service(t, collector.Options{Windows: node.Options{Histograms: kept * time.Second}})
 	random := rand.New(rand.NewPCG(1, 2))
-	truth := map[int64]uint64{} // by Unix time of the second's end
-	total := uint64(0)
-	for range 100 {
-		for range random.IntN(5) {
-			_, e, err := c.Enter(t.Context(), "a", collector.Origin(fmt.Sprint(random.IntN(3)))) // several leaves
+	truth := map[string]map[int64][]time.Duration{"a": {}, "b": {}, "": {}}
+	began := now.Unix()
+	for range 150 {
+		second, spent := now.Unix(), time.Duration(0)
+		for range random.IntN(7) {
+			name := []string{"a", "b"}[random.IntN(2)]
+			_, e, err := c.Enter(t.Context(), name, collector.Origin(fmt.Sprint(random.IntN(3))), collector.Inbound()) // several leaves
 			if err != nil {
 				t.Fatal(err)
 			}
-			*now = now.Add(time.Duration(random.IntN(int(100 * ms))))
+			rt := time.Duration(math.Exp(random.Float64()*18) - 1) // from nothing to 65 ms
+			if spent += rt; spent >= time.Second {
+				t.Fatal("the second is over")
+			}
+			*now = now.Add(rt)
 			e.Exit(nil)
-			total++
+			truth[name][second] = append(truth[name][second], rt)
+			truth[""][second] = append(truth[""][second], rt)
 		}
-		*now = now.Truncate(time.Second).Add(time.Second)
-		truth[now.Unix()] = total
+		*now = time.Unix(second+1, 0).UTC()
 	}
-	read := newScraper(t, c, prom.SecondsOptions{})
-	ask := func(query, accept string) *httptest.ResponseRecorder {
+	end := now.Unix()
+	page := newScraper(t, c, prom.SecondsOptions{}).page
+	for query, points := range map[string]int{"window=5s": 5, "window=1m": 60, "window=2m": kept, "cursor=x": kept} {
+		all := askNative(t, page, query)
+		for name, seconds := range truth {
+			prefix := "windowstat_persecond_"
+			if name == "" {
+				prefix += "inbound_"
+			}
+			got := all[prefix+"rt_distribution_seconds"][name]
+			if len(got) != points {
+				t.Errorf("%s: %q has %d histograms, want %d", query, name, len(got), points)
+			}
+			for unix, m := range got {
+				h, want := m.GetHistogram(), observed(t, seconds[unix])
+				if unix < end-int64(points) || !maps.Equal(buckets(h), buckets(want)) || h.GetZeroCount() != want.GetZeroCount() ||
+					h.GetSampleCount() != want.GetSampleCount() || h.GetSchema() != want.GetSchema() || h.GetZeroThreshold() != want.GetZeroThreshold() ||
+					math.Abs(h.GetSampleSum()-want.GetSampleSum()) > 1e-9 {
+					t.Fatalf("%s: %q in second %d: %v, want %v", query, name, unix-began, h, want)
+				}
+				complete, sum := all[prefix+"complete"][name][unix].GetGauge(), all[prefix+"rt_sum_seconds"][name][unix].GetGauge()
+				if complete.GetValue() != float64(h.GetSampleCount()) || sum.GetValue() != h.GetSampleSum() {
+					t.Fatalf("%s: %q in second %d: %v, but there are %v calls of %v s", query, name, unix-began, h, complete, sum)
+				}
+			}
+		}
+	}
+	if got := askNative(t, page, "window=5s&metric=persecond_pass"); len(got) != 3 {
+		t.Errorf("%d families, want the passes, and the histograms of resources and of the total", len(got))
+	}
+	read := func(query, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/?"+query, nil)
 		r.Header.Set("Accept", accept)
 		rec := httptest.NewRecorder()
-		read.page.ServeHTTP(rec, r)
+		page.ServeHTTP(rec, r)
 		return rec
 	}
-	for query, points := range map[string]int{"window=5s": 5, "window=1m": 60, "window=90s": 60, "cursor=x": 60} {
-		rec := ask(query+"&histogram=native&metric=persecond_pass", wantsProtobuf)
-		body := bufio.NewReader(rec.Body)
-		n := 0
-		for {
-			var f dto.MetricFamily
-			if err := protodelim.UnmarshalFrom(body, &f); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			if f.GetName() != "windowstat_persecond_rt_seconds" {
-				continue
-			}
-			for _, m := range f.Metric {
-				h := m.GetHistogram()
-				var sum, last int64
-				for _, d := range h.PositiveDelta {
-					last += d
-					sum += last
-				}
-				if want := truth[m.GetTimestampMs()/1000]; h.GetSampleCount() != want || uint64(sum)+h.GetZeroCount() != want {
-					t.Errorf("%s: %d at %d, in buckets %d, want %d", query, h.GetSampleCount(), m.GetTimestampMs(), sum, want)
-				}
-				n++
-			}
-		}
-		if n != points {
-			t.Errorf("%s: %d points, want %d", query, n, points)
-		}
-	}
-	if rec := ask("histogram=native", "text/plain"); rec.Code != http.StatusNotAcceptable {
+	if rec := read("histogram=native", "text/plain"); rec.Code != http.StatusNotAcceptable {
 		t.Errorf("for a client without protobuf: %d %s", rec.Code, rec.Body)
 	}
-	if rec := ask("histogram=x", ""); rec.Code != http.StatusBadRequest {
+	if rec := read("histogram=x", ""); rec.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 }

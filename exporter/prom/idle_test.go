@@ -1,20 +1,14 @@
 package prom_test
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/encoding/protodelim"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -237,7 +231,7 @@ func TestIdleResourcesDoNotMakeResponsesSmaller(t *testing.T) {
 	}
 }
 
-// The native histogram of an idle resource stops as the classic one does, and begins again a second before its next call ends.
+// The native histogram of an idle resource is empty for a minute, and then absent until its next call.
 func TestNativeHistogramOfAnIdleResource(t *testing.T) {
 	c, now := service(t, collector.Options{})
 	began := now.Unix()
@@ -246,26 +240,20 @@ func TestNativeHistogramOfAnIdleResource(t *testing.T) {
 	*now = time.Unix(began+100, 0)
 	call()
 	*now = time.Unix(began+102, 0)
-	r := httptest.NewRequest("GET", "/?histogram=native&window=60s", nil)
-	r.Header.Set("Accept", wantsProtobuf)
-	rec := httptest.NewRecorder()
-	newScraper(t, c, prom.SecondsOptions{}).page.ServeHTTP(rec, r)
-	got := ""
-	for body := bufio.NewReader(rec.Body); ; {
-		var f dto.MetricFamily
-		if err := protodelim.UnmarshalFrom(body, &f); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
+	all := askNative(t, newScraper(t, c, prom.SecondsOptions{}).page, "window=60s")["windowstat_persecond_rt_distribution_seconds"]["a"]
+	got := map[int64]uint64{}
+	for unix, m := range all {
+		if h := m.GetHistogram(); h.GetSampleCount() == 0 && len(h.PositiveSpan) != 1 {
+			t.Errorf("the empty one of second %d is not native: %v", unix-began, h)
 		}
-		for _, m := range f.Metric {
-			if h := m.GetHistogram(); h != nil {
-				got += fmt.Sprintf(" %d:%d", m.GetTimestampMs()/1000-began, h.GetSampleCount())
-			}
-		}
+		got[unix-began] = m.GetHistogram().GetSampleCount()
 	}
-	if want := " 43:1 44:1 45:1 46:1 47:1 48:1 49:1 50:1 51:1 52:1 53:1 54:1 55:1 56:1 57:1 58:1 59:1 60:1 61:1 100:1 101:2 102:2"; got != want {
-		t.Errorf("got%s, want%s", got, want)
+	want := map[int64]uint64{100: 1, 101: 0}
+	for second := int64(42); second <= 60; second++ {
+		want[second] = 0
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
@@ -139,9 +140,6 @@ func (d *distribution) Write(out *dto.Metric) error {
 	return nil
 }
 
-// zeroThreshold is client_golang's default. The zero bucket holds response times of 0 alone.
-const zeroThreshold = prometheus.DefNativeHistogramZeroThreshold
-
 // Histogram implements gather.Sink.
 func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []collector.Exemplar) {
 	if s.bounds == nil {
@@ -150,7 +148,7 @@ func (s *metrics) Histogram(m *gather.Metric, h *node.Histogram, exemplars []col
 		}
 		s.bounds = append(s.bounds, math.Inf(1))
 	}
-	out := native(h)
+	out := native.Histogram(h)
 	out.CreatedTimestamp = s.created
 	out.Bucket = make([]*dto.Bucket, 0, len(s.bounds))
 	buckets := make([]struct {
@@ -186,47 +184,3 @@ func exemplar(x collector.Exemplar) *dto.Exemplar {
 		Label: pairs([]string{text.TraceLabel}, []string{x.TraceID}), Value: proto.Float64(x.RT.Seconds()), Timestamp: timestamppb.New(x.At),
 	}
 }
-
-// native makes a native histogram.
-func native(h *node.Histogram) *dto.Histogram {
-	x := &struct {
-		out            dto.Histogram
-		count, zero    uint64
-		sum, threshold float64
-		schema         int32
-	}{count: uint64(h.Count()), zero: uint64(h.Zero()), sum: h.Sum().Seconds(), threshold: zeroThreshold, schema: node.NativeSchema}
-	out := &x.out
-	out.SampleCount, out.SampleSum, out.Schema, out.ZeroThreshold, out.ZeroCount = &x.count, &x.sum, &x.schema, &x.threshold, &x.zero
-	spans(out, h)
-	return out
-}
-
-// spans sets the native buckets: spans of consecutive buckets, with the counts as deltas.
-func spans(out *dto.Histogram, h *node.Histogram) {
-	var next int
-	var last int64
-	out.PositiveDelta = make([]int64, 0, 24) // of one or two decades
-	for i, n := range h.Native() {
-		if gap := i - next; len(out.PositiveSpan) == 0 || gap > maxGap {
-			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: proto.Int32(int32(gap)), Length: proto.Uint32(0)})
-			next = i
-		}
-		span := out.PositiveSpan[len(out.PositiveSpan)-1]
-		for ; next < i; next++ { // a small gap is cheaper as empty buckets
-			out.PositiveDelta = append(out.PositiveDelta, -last)
-			last = 0
-			*span.Length++
-		}
-		out.PositiveDelta = append(out.PositiveDelta, n-last)
-		last = n
-		*span.Length++
-		next++
-	}
-	if len(out.PositiveSpan) == 0 && h.Zero() == 0 {
-		// An empty span marks a histogram without observations as native.
-		out.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}}
-	}
-}
-
-// maxGap is the longest run of empty buckets within a span, as in client_golang.
-const maxGap = 2

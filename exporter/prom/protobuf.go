@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windowstat/windowstat/exporter/internal/native"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -29,7 +30,7 @@ func (s *protobufPage) Series(f *table.Family, names, values []string) {
 	s.pairs = pairs(names, values)
 	if s.current = s.families[f]; s.current == nil {
 		kinds := map[table.Type]dto.MetricType{
-			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.Histogram: dto.MetricType_HISTOGRAM,
+			table.Counter: dto.MetricType_COUNTER, table.Gauge: dto.MetricType_GAUGE, table.GaugeHistogram: dto.MetricType_GAUGE_HISTOGRAM,
 		}
 		s.current = &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: kinds[f.Type].Enum()}
 		s.families[f] = s.current
@@ -48,7 +49,7 @@ func (s *protobufPage) Value(unix int64, v float64) {
 
 // Histogram implements seconds.Sink.
 func (s *protobufPage) Histogram(unix int64, h *node.Histogram) {
-	s.add(unix, &dto.Metric{Histogram: native(h)})
+	s.add(unix, &dto.Metric{Histogram: native.Histogram(h)})
 }
 
 func (s *protobufPage) add(unix int64, m *dto.Metric) {

@@ -27,9 +27,12 @@ import (
 //     from, and what it asks for; give each server its own name. A new scraper gets the whole history.
 //   - window=DURATION: the last seconds, such as 30s, without a position.
 //   - metric=NAME, resource=NAME: only these; may be repeated.
-//   - histogram=classic or native: adds the histogram of response times. It is cumulative, so its samples have the timestamp
-//     of the end of their second. The native one needs a client that accepts protobuf. It is kept for a minute. After an idle
-//     time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
+//   - histogram=native: adds the histogram of the response times of each second alone, a gauge histogram. It needs a client that
+//     accepts protobuf.
+//   - histogram=classic: adds the histogram of all response times up to the end of each second, with the timestamp of that. After
+//     an idle time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
+//
+// Histograms are kept for a minute, or for Options.Windows.Histograms of the Collector; older seconds have none.
 //
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
@@ -159,7 +162,7 @@ func (s *Seconds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
-	case q.native && !acceptsProtobuf(r):
+	case q.native() && !acceptsProtobuf(r):
 		http.Error(w, "the native histogram needs a client that accepts protobuf, such as Prometheus with scrape_native_histograms",
 			http.StatusNotAcceptable)
 	case q.cursor != "":
@@ -269,16 +272,13 @@ func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Dura
 	for _, stream := range s.streams {
 		second = second.Add(stream.Size(&q.Selection, from))
 	}
-	if q.native { // one sample, but larger than all others together
-		second.Bytes *= 2
-	}
 	most := s.max
 	if strings.HasPrefix(r.UserAgent(), "vm_promscrape") {
 		most.Bytes = s.vmMaxBytes
 	}
 	most.Samples = max(int(float64(most.Samples)*min(timeout.Seconds()/defaultScrapeTimeout.Seconds(), 1)), 1)
 	fit := most.Fit(second)
-	if q.Histogram {
+	if q.Histogram == seconds.Cumulative {
 		fit--
 	}
 	return seconds.Limit{Seconds: max(fit, 1), Size: most}

@@ -19,7 +19,7 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 			to = stream.Emit(&q.Selection, from, to, limit, sink)
 		}
 	}
-	if q.native {
+	if q.native() {
 		page := newProtobufPage()
 		emit(page)
 		c, err = s.out.render(r, string(expfmt.NewFormat(expfmt.TypeProtoDelim)), nil, page.write)

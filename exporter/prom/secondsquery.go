@@ -20,7 +20,6 @@ type query struct {
 	cursor    string
 	window    int64 // seconds
 	hasWindow bool
-	native    bool // native histogram
 }
 
 const (
@@ -69,9 +68,9 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	}
 	switch histogram, ok := once("histogram"); {
 	case histogram == "classic":
-		q.Histogram = true
+		q.Histogram = seconds.Cumulative
 	case histogram == "native":
-		q.Histogram, q.native = true, true
+		q.Histogram = seconds.Single
 	case ok:
 		wrong("histogram is %.70q; classic and native are allowed", histogram)
 	}
@@ -126,12 +125,15 @@ func (s *Seconds) fullName(name string) string {
 	return ""
 }
 
+// native reports whether the page must be protobuf.
+func (q *query) native() bool { return q.Histogram == seconds.Single }
+
 // filter is a short hash of what a request selects, empty for everything: requests that differ in it have different cursors.
 func (q *query) filter() string {
-	if len(q.Metrics)+len(q.Resources) == 0 && !q.Histogram {
+	if len(q.Metrics)+len(q.Resources) == 0 && q.Histogram == seconds.None {
 		return ""
 	}
-	all := fmt.Sprintf("%q %q %t %t", q.Metrics, q.Resources, q.Histogram, q.native)
+	all := fmt.Sprintf("%q %q %d", q.Metrics, q.Resources, q.Histogram)
 	sum := sha256.Sum256([]byte(all))
 	return hex.EncodeToString(sum[:8])
 }

@@ -10,7 +10,7 @@
 //	defer stop() // sends what is left, the open second included
 //
 // It is for processes that cannot be scraped: short jobs, services behind a firewall. Metrics and values are those of the
-// per-second endpoint of package prom, without the histogram of response times.
+// per-second endpoint of package prom, with [Options.Histogram] also the native histogram of the response times of each second.
 //
 // Each second is sent once and in order. A request whose result is unknown (5xx, a timeout, a broken connection) is sent again
 // unchanged, until the server accepts or rejects it. While a server is away, seconds wait in the Collector's history, ten

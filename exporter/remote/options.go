@@ -31,6 +31,9 @@ type Options struct {
 	// Metrics are full names, such as windowstat_persecond_pass, and Resources names of resources: only these are sent.
 	// Everything is if empty.
 	Metrics, Resources []string
+	// Histogram adds the histogram of the response times of each second, windowstat_persecond_rt_distribution_seconds, as a native
+	// histogram. The server must take those: one that does not rejects whole requests.
+	Histogram bool
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
@@ -54,6 +57,9 @@ func (o *Options) push() push.Options {
 		URL: o.URL, Labels: o.Labels, Namespace: o.Namespace, Client: o.Client, Interval: o.Interval, Timeout: o.Timeout,
 		MaxSamples: o.MaxSamples, Drain: o.Drain, Logger: o.Logger,
 		Selection: seconds.Selection{Metrics: o.Metrics, Resources: o.Resources},
+	}
+	if o.Histogram {
+		p.Selection.Histogram = seconds.Single
 	}
 	if o.Sampler != nil {
 		p.Streams = []seconds.Stream{o.Sampler.Stream()}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -17,12 +18,15 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/config"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/node"
 )
 
 // field is one of a protobuf message.
@@ -81,6 +85,10 @@ func decode(t testing.TB, body []byte) (lines []string) {
 				} else {
 					labels = append(labels, fmt.Sprintf("%s=%q", key, value))
 				}
+				continue
+			}
+			if f.no == 4 {
+				lines = append(lines, fmt.Sprintf("%s{%s} histogram", name, strings.Join(labels, ",")))
 				continue
 			}
 			lines = append(lines, fmt.Sprintf("%s{%s} %v %d", name, strings.Join(labels, ","), math.Float64frombits(x[0].v), x[1].v))
@@ -227,5 +235,134 @@ func writeCertificate(t *testing.T, s *httptest.Server, path string) {
 	b := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The histogram of a second is a native one of a gauge, with what client_golang has of the same response times.
+func FuzzHistogram(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 1, 255})
+	f.Add([]byte("some response times, far apart and close together\xff\xfe\x00"))
+	f.Fuzz(func(t *testing.T, powers []byte) {
+		now := time.Unix(1_700_000_000, 0)
+		c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, open := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", NativeHistogramBucketFactor: 1.1}), c.Seal().Open
+		r := c.Resource("a")
+		for _, x := range powers {
+			rt := time.Duration(math.Exp2(float64(x)/8)) - 1 // up to 4 s
+			_, e, err := c.Enter(t.Context(), "a", collector.StartedAt(now.Add(-rt)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Exit(nil)
+			want.Observe(rt.Seconds())
+		}
+		now = now.Add(time.Second)
+		var h node.Histogram
+		c.Seal()
+		r.View().Node().Histogram(open, open+1, &h)
+		enc := remote.NewEncoder()
+		enc.Series(&table.Family{Name: "m"}, []string{"a"}, []string{"b"})
+		enc.Histogram(1_700_000_000, &h)
+		body, err := enc.Body()
+		if err != nil || enc.Samples() != 1 {
+			t.Fatal(err, enc.Samples())
+		}
+		raw, err := snappy.Decode(nil, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m dto.Metric
+		if err := want.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		series := message(t, message(t, raw)[0].text)
+		got := message(t, series[len(series)-1].text)
+		if no := series[len(series)-1].no; no != 4 {
+			t.Fatalf("it is field %d of the series", no)
+		}
+		checkHistogram(t, got, m.Histogram)
+	})
+}
+
+// checkHistogram compares a message of remote write with a histogram of client_golang.
+func checkHistogram(t *testing.T, got []field, want *dto.Histogram) {
+	t.Helper()
+	numbers := map[protowire.Number]uint64{}
+	var buckets, wanted []int64 // index and count of those that are not empty
+	var spans []field
+	for _, f := range got {
+		switch f.no {
+		case 11:
+			spans = append(spans, f)
+		case 12:
+			deltas, index, n := f.text, int64(0), int64(0)
+			for _, s := range spans {
+				span := message(t, s.text)
+				index += protowire.DecodeZigZag(span[0].v)
+				for range span[1].v {
+					v, size := protowire.ConsumeVarint(deltas)
+					deltas = deltas[size:]
+					if n += protowire.DecodeZigZag(v); n > 0 {
+						buckets = append(buckets, index, n)
+					}
+					index++
+				}
+			}
+			if len(deltas) > 0 {
+				t.Fatalf("%d bytes of buckets too many", len(deltas))
+			}
+		default:
+			numbers[f.no] = f.v
+		}
+	}
+	index, n, deltas := int64(0), int64(0), want.PositiveDelta
+	for _, s := range want.PositiveSpan {
+		index += int64(s.GetOffset())
+		for range s.GetLength() {
+			if n += deltas[0]; n > 0 {
+				wanted = append(wanted, index, n)
+			}
+			deltas = deltas[1:]
+			index++
+		}
+	}
+	sum := math.Float64frombits(numbers[3])
+	delete(numbers, 3)
+	if math.Abs(sum-want.GetSampleSum()) > 1e-9 || !slices.Equal(buckets, wanted) || len(spans) == 0 && want.GetZeroCount() == 0 || !maps.Equal(numbers, map[protowire.Number]uint64{
+		1: want.GetSampleCount(), 4: protowire.EncodeZigZag(3), 5: math.Float64bits(want.GetZeroThreshold()), 6: want.GetZeroCount(),
+		14: 3, 15: 1_700_000_000_000, // a gauge
+	}) {
+		t.Errorf("got %v with sum %v in buckets %v, want %v", numbers, sum, buckets, want)
+	}
+}
+
+// A pusher sends histograms if it is told to, and not otherwise.
+func TestHistogramsAreAskedFor(t *testing.T) {
+	for _, histogram := range []bool{false, true} {
+		e := newEndpoint(t, (*httptest.Server).Start)
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := remote.New(c, remote.Options{
+			URL: e.URL, Labels: map[string]string{"job": "a", "instance": "b"}, Histogram: histogram, Metrics: []string{"windowstat_persecond_pass"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := w.Start()
+		call := c.Resource("a").Enter()
+		call.Exit(nil)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		n := strings.Count(strings.Join(e.lines, "\n"), "windowstat_persecond_rt_distribution_seconds{")
+		if (n > 0) != histogram {
+			t.Errorf("%d histograms: %q", n, e.lines)
+		}
 	}
 }

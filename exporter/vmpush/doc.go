@@ -9,7 +9,7 @@
 //	defer stop() // sends what is left, the open second included
 //
 // Metrics and values are those of the per-second endpoint of package prom, with [Options.Histogram] also the histogram of
-// response times. While the server is away, seconds wait in the Collector's history, ten minutes by default. Older ones are
+// the response times of each second. While the server is away, seconds wait in the Collector's history, ten minutes by default. Older ones are
 // dropped and counted; the metric log still has them.
 //
 // # Caveats

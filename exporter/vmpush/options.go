@@ -31,7 +31,8 @@ type Options struct {
 	// Metrics are full names, such as windowstat_persecond_pass, and Resources names of resources: only these are sent.
 	// Everything is if empty.
 	Metrics, Resources []string
-	// Histogram adds the histogram of response times, by vmrange.
+	// Histogram adds the histogram of the response times of each second, windowstat_persecond_rt_distribution_seconds, by vmrange:
+	// a sample for each bucket that is not empty, and two more.
 	Histogram bool
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
@@ -55,7 +56,10 @@ func (o *Options) push() push.Options {
 	p := push.Options{
 		URL: o.URL, Labels: o.Labels, Namespace: o.Namespace, Client: o.Client, Interval: o.Interval, Timeout: o.Timeout,
 		MaxSamples: o.MaxSamples, Drain: o.Drain, Logger: o.Logger,
-		Selection: seconds.Selection{Metrics: o.Metrics, Resources: o.Resources, Histogram: o.Histogram},
+		Selection: seconds.Selection{Metrics: o.Metrics, Resources: o.Resources},
+	}
+	if o.Histogram {
+		p.Selection.Histogram = seconds.Single
 	}
 	if o.Sampler != nil {
 		p.Streams = []seconds.Stream{o.Sampler.Stream()}

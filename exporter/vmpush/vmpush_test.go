@@ -59,7 +59,7 @@ func TestPush(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	passed, last := 0, 0
+	passed, ended := 0, 0
 	for _, line := range lines {
 		var v, at int
 		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_pass{instance="a:1",job="nightly",resource="a"} `); ok {
@@ -68,14 +68,15 @@ func TestPush(t *testing.T) {
 			}
 			passed += v
 		}
-		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_rt_seconds_count{instance="a:1",job="nightly",resource="a"} `); ok {
-			if _, err := fmt.Sscan(rest, &last, &at); err != nil {
+		if rest, ok := strings.CutPrefix(line, `windowstat_persecond_rt_distribution_seconds_count{instance="a:1",job="nightly",resource="a"} `); ok {
+			if _, err := fmt.Sscan(rest, &v, &at); err != nil {
 				t.Fatal(err)
 			}
+			ended += v
 		}
 	}
-	if passed != calls || last != calls {
-		t.Errorf("%d calls passed, and %d are in the last histogram; want %d", passed, last, calls)
+	if passed != calls || ended != calls {
+		t.Errorf("%d calls passed, and %d are in the histograms; want %d", passed, ended, calls)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/push"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // Format is remote write 1.0.
@@ -26,14 +25,15 @@ var Format = push.Format{
 
 // The fields of the messages of remote write 1.0 (prompb/remote.proto and types.proto).
 const (
-	requestSeries = 1
-	seriesLabels  = 1
-	seriesSamples = 2
-	labelName     = 1
-	labelValue    = 2
-	sampleValue   = 1
-	sampleMillis  = 2
-	metricName    = "__name__"
+	requestSeries    = 1
+	seriesLabels     = 1
+	seriesSamples    = 2
+	seriesHistograms = 4
+	labelName        = 1
+	labelValue       = 2
+	sampleValue      = 1
+	sampleMillis     = 2
+	metricName       = "__name__"
 )
 
 // encoder encodes a WriteRequest: series by series, each with its length before it.
@@ -42,6 +42,7 @@ type encoder struct {
 	series  []byte // present series, without its length
 	empty   int    // length of the present series without samples
 	samples int
+	message []byte // a histogram
 	packed  []byte
 }
 
@@ -90,9 +91,6 @@ func (e *encoder) Value(unix int64, v float64) {
 	e.series = protowire.AppendVarint(b, ms)
 	e.samples++
 }
-
-// Histogram implements seconds.Sink. It does nothing: remote write never selects histograms.
-func (e *encoder) Histogram(int64, *node.Histogram) {}
 
 // flush ends the series; one without samples is dropped.
 func (e *encoder) flush() {

@@ -9,11 +9,12 @@ import (
 
 // emitter emits the samples of resources, one resource after the other, or of all inbound traffic.
 type emitter struct {
-	sink      Sink
-	metrics   []*family
-	histogram *table.Family // nil if not selected
-	timed     bool          // rts is needed
-	times     bool          // rts was read
+	sink       Sink
+	metrics    []*family
+	histogram  *table.Family // nil if not selected
+	cumulative bool          // it is
+	timed      bool          // rts is needed
+	times      bool          // rts was read
 
 	seconds []node.MetricNode // that were read
 	told    []node.MetricNode // those that are not still
@@ -32,8 +33,8 @@ var resourceLabel = []string{"resource"}
 func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
 	e := &emitter{sink: sink, metrics: f.selected(s)}
 	e.timed = slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
-	if r.histograms(s) {
-		e.histogram, e.timed = &f.histogram, true
+	if e.histogram = r.histogram(s, f); e.histogram != nil {
+		e.timed, e.cumulative = true, e.histogram.Type == table.Histogram
 	}
 	return e
 }
@@ -42,7 +43,7 @@ func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
 	e.before = unknown
-	if len(e.seconds) > 0 && (e.seconds[0].Idle() || e.histogram != nil) {
+	if len(e.seconds) > 0 && (e.seconds[0].Idle() || e.cumulative) {
 		first, _ := r.stats.Timeline().Index(e.seconds[0].Start)
 		e.before = stillBefore(r.stats, v, first)
 	}
@@ -51,7 +52,7 @@ func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 		e.kept = e.told
 	}
 	if e.times = e.timed && len(e.told) > 0; e.times {
-		e.rts.read(r, v, from, to, e.histogram != nil)
+		e.rts.read(r, v, from, to, e.cumulative)
 	}
 }
 
@@ -86,7 +87,11 @@ func (e *emitter) emit(labels, values []string, logged logs) {
 	}
 	if e.histogram != nil && e.times {
 		e.sink.Series(e.histogram, labels, values)
-		e.rts.points(e.sink, e.before, e.seconds)
+		if e.cumulative {
+			e.rts.points(e.sink, e.before, e.seconds)
+		} else {
+			e.rts.singles(e.sink, e.told)
+		}
 	}
 }
 
@@ -110,7 +115,7 @@ type distributions struct {
 
 // read reads the histograms that are kept of the seconds in [from, to), and with before also the sum of all earlier ones.
 func (d *distributions) read(r *Resources, v *node.View, from, to int64, before bool) {
-	from = max(from, to-r.minute, v.Since())
+	from = max(from, to-r.kept, v.Since())
 	n := int(max(to-from, 0))
 	for len(d.hs) < n {
 		d.hs = append(d.hs[:cap(d.hs)], node.Histogram{})
@@ -133,6 +138,18 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	for i := range d.hs {
 		if h := &d.hs[i]; d.unix[i] != 0 && h.Count() > 0 {
 			sink.Value(d.unix[i], value(h))
+		}
+	}
+}
+
+// singles emits the histogram of each of the seconds told, empty if no call ended in it.
+func (d *distributions) singles(sink Sink, told []node.MetricNode) {
+	for i := d.missing; i < len(d.hs); i++ {
+		for len(told) > 0 && told[0].Start.Unix() < d.unix[i] {
+			told = told[1:]
+		}
+		if len(told) > 0 && told[0].Start.Unix() == d.unix[i] {
+			sink.Histogram(d.unix[i], &d.hs[i])
 		}
 	}
 }

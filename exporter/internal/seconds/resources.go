@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and the histogram, with the
+// Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and a histogram, with the
 // label resource; and the same of all inbound traffic without a label, once there was any. It must be made with
 // [NewResources], and is safe for concurrent use.
 type Resources struct {
@@ -20,14 +20,14 @@ type Resources struct {
 	resources families
 	inbound   families
 	first     int64 // index of the first second of this process
-	minute    int64 // seconds for which response times are kept
+	kept      int64 // seconds for which histograms are kept
 	bounds    int   // of the classic histogram
 }
 
 // families are the metrics of single seconds, of resources or of all inbound traffic.
 type families struct {
-	metrics   []family
-	histogram table.Family
+	metrics    []family
+	histograms table.Histograms
 }
 
 // family is a row of [table.Seconds] with its full name.
@@ -53,20 +53,28 @@ func newFamilies(c *collector.Collector, namespace string, metrics []table.Secon
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
-	now := c.Timeline().Now()
-	r := &Resources{stats: c, log: log, first: whole.Since(), minute: int64(whole.Minute(now).Span / time.Second)}
+	r := &Resources{stats: c, log: log, first: whole.Since(), kept: int64(c.Histograms() / time.Second)}
 	r.resources.metrics, r.inbound.metrics = newFamilies(c, namespace, table.Seconds()), newFamilies(c, namespace, table.InboundSeconds())
-	r.resources.histogram, r.inbound.histogram = table.SecondsHistograms(namespace)
+	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
 	var h node.Histogram
-	whole.Snapshot(now, &h)
+	whole.Snapshot(c.Timeline().Now(), &h)
 	for range h.Classic() {
 		r.bounds++
 	}
 	return r
 }
 
-// histograms reports whether the selection has histograms.
-func (r *Resources) histograms(s *Selection) bool { return s.Histogram && !r.stats.DurationsUnknown() }
+// histogram is the selected histogram of some families, nil for none.
+func (r *Resources) histogram(s *Selection, f *families) *table.Family {
+	switch {
+	case r.stats.DurationsUnknown():
+	case s.Histogram == Cumulative:
+		return &f.histograms.Cumulative
+	case s.Histogram == Single:
+		return &f.histograms.Single
+	}
+	return nil
+}
 
 // First returns the index of the first second of this process. Indexes of earlier seconds are Unix times.
 func (r *Resources) First() int64 { return r.first }
@@ -113,6 +121,9 @@ func (r *Resources) total(s *Selection) *node.View {
 // lineBytes is the length of a line without names.
 const lineBytes = len(`{resource=""} 123456789 1700000000000`) + 1
 
+// nativeBytes is the length of a native histogram of a hundred buckets.
+const nativeBytes = 512
+
 // rowSize is the size of a second of a resource without the resource's name: of a whole one, and of one in which it is still.
 type rowSize struct{ whole, always Size }
 
@@ -125,9 +136,13 @@ func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 			one.always = one.always.Add(line)
 		}
 	}
-	if r.histograms(s) {
+	switch h := r.histogram(s, f); {
+	case h == nil:
+	case h.Type == table.GaugeHistogram:
+		one.whole = one.whole.Add(Size{1, nativeBytes})
+	default:
 		n := r.bounds + 3
-		one.whole = one.whole.Add(Size{n, n * (lineBytes + len(f.histogram.Name) + len(`_bucket,le="0.001"`))})
+		one.whole = one.whole.Add(Size{n, n * (lineBytes + len(h.Name) + len(`_bucket,le="0.001"`))})
 	}
 	return one
 }

@@ -15,8 +15,8 @@ type Stream interface {
 	// Sealed returns the second before which all are sealed, while open is the open second of the timeline: open, or less if the
 	// stream is not ready. Sealed seconds never change.
 	Sealed(open int64) int64
-	// Size returns the largest size of a sealed second of the selection from the second from on. With the histogram, which begins
-	// again a second earlier, several seconds together may be as large as one more.
+	// Size returns the largest size of a sealed second of the selection from the second from on. With the cumulative histogram,
+	// which begins again a second earlier, several seconds together may be as large as one more.
 	Size(s *Selection, from int64) Size
 	// Emit gives the sink the sealed seconds in [from, to), as many as the limit allows. It returns the second before which it
 	// stopped.
@@ -52,9 +52,19 @@ type Selection struct {
 	Metrics []string
 	// Resources are names of resources; all if empty. Otherwise streams without resources have no samples.
 	Resources []string
-	// Histogram adds the histogram of response times.
-	Histogram bool
+	// Histogram adds a histogram of response times.
+	Histogram Histogram
 }
+
+// Histogram is which histogram of response times is selected.
+type Histogram int
+
+// The histograms, see [table.Histograms].
+const (
+	None Histogram = iota
+	Cumulative
+	Single
+)
 
 // Sink receives samples of seconds: series by series, ascending in each series. Series of a family come in any order, each
 // once.

@@ -12,9 +12,10 @@ type Type string
 
 // The types of metrics.
 const (
-	Counter   Type = "counter"
-	Gauge     Type = "gauge"
-	Histogram Type = "histogram"
+	Counter        Type = "counter"
+	Gauge          Type = "gauge"
+	Histogram      Type = "histogram"
+	GaugeHistogram Type = "gaugehistogram" // of one second, not of all time
 )
 
 // TypeOf is the type of a metric that is no histogram: names of counters end in _total.

@@ -17,8 +17,8 @@ type Second struct {
 	Help string
 	// Value reads the metric. It reports false where there is none: an idle second has no shortest response time.
 	Value func(*node.MetricNode) (float64, bool)
-	// RT reads the metric from the response times of the second, of which there are some. They are kept for a minute, and
-	// older seconds do not have the metric.
+	// RT reads the metric from the response times of the second, of which there are some. Seconds whose histogram is not kept
+	// any more do not have the metric.
 	RT func(*node.Histogram) float64
 	// Always metrics are sent of every second. The others stop for a resource that has been idle for a minute, and begin again
 	// with its next call.
@@ -54,7 +54,7 @@ func Seconds() (all []Second) {
 	}
 	return append(all, Second{
 		Name: "persecond_rt_p99_seconds", Unit: "seconds", Timed: true,
-		Help: "Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the second was over a minute ago.",
+		Help: "Response time that 99% of the calls that ended in this second did not exceed, to 9%; none if no call ended, or the histogram is not kept any more.",
 		RT:   func(h *node.Histogram) float64 { return h.Quantile(0.99).Seconds() },
 	})
 }
@@ -92,15 +92,22 @@ func value(c node.Column) func(*node.MetricNode) (float64, bool) {
 
 func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// The histograms of single seconds: of all response times up to the end of a second, of a resource and of all inbound
-// traffic.
-const (
-	SecondsRT = "persecond_rt_seconds"
-	InboundRT = "persecond_inbound_rt_seconds"
-)
+// Histograms are the histograms of response times on the per-second page, of resources or of all inbound traffic.
+type Histograms struct {
+	// Cumulative is of all calls up to the end of a second, and has the time of that. It has classic buckets.
+	Cumulative Family
+	// Single is of the calls of one second. It has native buckets.
+	Single Family
+}
 
-// SecondsHistograms are those two, as families with a namespace.
-func SecondsHistograms(namespace string) (resources, total Family) {
-	const help = "Response times of all calls that ended before the end of this second."
-	return Family{namespace + "_" + SecondsRT, Histogram, help}, Family{namespace + "_" + InboundRT, Histogram, inbound(help)}
+// SecondsHistograms are those of resources, and those of all inbound traffic, with a namespace.
+func SecondsHistograms(namespace string) (resources, total Histograms) {
+	of := func(prefix string, help func(string) string) Histograms {
+		name := namespace + "_" + prefix
+		return Histograms{
+			Family{name + "rt_seconds", Histogram, help("Response times of all calls that ended before the end of this second.")},
+			Family{name + "rt_distribution_seconds", GaugeHistogram, help("Response times of the calls that ended in this second; none if the histogram is not kept any more.")},
+		}
+	}
+	return of("persecond_", func(help string) string { return help }), of("persecond_inbound_", inbound)
 }

@@ -53,7 +53,7 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 		if !c.described {
 			to.metadata(c.family)
 		}
-		if c.family.Type == table.Histogram {
+		if t := c.family.Type; t == table.Histogram || t == table.GaugeHistogram {
 			to.histograms(c)
 		} else {
 			to.values(c)
