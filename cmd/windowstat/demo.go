@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"time"
 
@@ -88,8 +87,8 @@ func (d demo) run(c *cli.Context) (err error) {
 			return err
 		}
 	}
-	db := &database{stats: stats, calls: map[string]counts{}}
-	routes := shop(db)
+	sent := &observer{seen: map[string]counts{}}
+	routes := shop(&database{stats: stats, calls: sent})
 	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger, unbounded())
 	if err != nil {
 		return err
@@ -116,7 +115,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		}
 		cancel()
 	}()
-	l := newLoad("http://"+service.address(), routes, d.rate)
+	l := newLoad("http://"+service.address(), routes, d.rate, sent)
 	l.run(ctx)
 
 	// A client has its answer a little before the handler has returned; stop waits for the handlers.
@@ -126,16 +125,15 @@ func (d demo) run(c *cli.Context) (err error) {
 	if err := tele.finish(); err != nil {
 		return err
 	}
-	maps.Copy(l.sent, db.calls)
-	b := reconciliation{sent: l.sent, counted: counted(stats)}
+	b := reconciliation{sent: sent.seen, counted: counted(stats)}
 	if b.scraped, err = d.scrape(tele); err != nil {
 		return err
 	}
 	if b.logged, err = logged(d.Log.Dir, d.App, from); err != nil {
 		return err
 	}
-	if l.unanswered > 0 {
-		fmt.Fprintf(out, "%d requests got no answer\n", l.unanswered)
+	if n := l.unanswered.Load(); n > 0 {
+		fmt.Fprintf(out, "%d requests got no answer\n", n)
 	}
 	if !b.print(out) {
 		return errDifferent

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -94,23 +95,14 @@ func empty(c *cli.Context) error {
 		if !c.IsSet(name) || !slices.Contains(flagNames(), name) {
 			continue
 		}
-		switch v := c.Value(name).(type) {
-		case int, int64, time.Duration:
-			if fmt.Sprint(v) == "0" || v == time.Duration(0) {
-				errs = append(errs, fmt.Errorf("--%s: %v is none; leave it out for the default", name, v))
-			}
-		case string:
-			if v == "" {
-				errs = append(errs, fmt.Errorf("--%s: is empty; leave it out for the default", name))
-			}
+		switch v := c.Value(name); v {
+		case 0, int64(0), time.Duration(0):
+			errs = append(errs, fmt.Errorf("--%s: %v is none; leave it out for the default", name, v))
+		case "":
+			errs = append(errs, fmt.Errorf("--%s: is empty; leave it out for the default", name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func flagNames() (names []string) {
-	for _, flag := range fields {
-		names = append(names, flag)
-	}
-	return names
-}
+func flagNames() []string { return slices.Collect(maps.Values(fields)) }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector/httpstat"
@@ -22,9 +24,8 @@ type load struct {
 	wg   sync.WaitGroup
 	room chan struct{} // bounds the requests in flight
 
-	mu         sync.Mutex
-	sent       map[string]counts
-	unanswered int64
+	sent       *observer
+	unanswered atomic.Int64
 }
 
 // maxInFlight is how many requests the generator has in flight at most; beyond it, it waits.
@@ -33,12 +34,12 @@ const maxInFlight = 1000
 // tick is how often requests are sent. In a burst, all of a tick's go out at once.
 const tick = 10 * time.Millisecond
 
-func newLoad(base string, routes []route, rate float64) *load {
+func newLoad(base string, routes []route, rate float64, sent *observer) *load {
 	return &load{
 		base: base, routes: routes, rate: rate,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
 		room:   make(chan struct{}, maxInFlight),
-		sent:   map[string]counts{},
+		sent:   sent,
 	}
 }
 
@@ -96,28 +97,11 @@ const clientHeader = "X-Client"
 
 func (l *load) send(r route) {
 	status, err := l.request(r)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err != nil {
-		l.unanswered++ // whether the service counted it, nobody knows
+		l.unanswered.Add(1) // whether the service counted it, nobody knows
 		return
 	}
-	name := r.pattern
-	if name == "" {
-		name = httpstat.Unmatched
-	}
-	t := l.sent[name]
-	switch {
-	case status == http.StatusTooManyRequests:
-		t.block++
-	case status >= http.StatusInternalServerError:
-		t.exception++
-		fallthrough
-	default:
-		t.pass++
-		t.complete++
-	}
-	l.sent[name] = t
+	l.sent.count(cmp.Or(r.pattern, httpstat.Unmatched), status == http.StatusTooManyRequests, status >= http.StatusInternalServerError)
 }
 
 func (l *load) request(r route) (status int, err error) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -22,6 +23,29 @@ type counts struct{ pass, block, complete, exception int64 }
 // reconciliation compares the counts of all observers, by resource.
 type reconciliation struct {
 	sent, counted, scraped, logged map[string]counts
+}
+
+// observer counts calls as they are answered. It is safe for concurrent use.
+type observer struct {
+	mu   sync.Mutex
+	seen map[string]counts
+}
+
+func (o *observer) count(name string, blocked, failed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.seen[name]
+	switch {
+	case blocked:
+		t.block++
+	case failed:
+		t.exception++
+		fallthrough
+	default:
+		t.pass++
+		t.complete++
+	}
+	o.seen[name] = t
 }
 
 // counted asks the SDK.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -27,24 +26,22 @@ func shop(db *database) []route {
 	return []route{
 		{
 			pattern: "GET /{$}", method: "GET", path: fixed("/"), share: 0.30,
-			handler: takes(func() time.Duration { return 2 * time.Millisecond }), // steady
+			handler: takes(between(2, 2)), // steady
 		},
 		{
 			pattern: "GET /products/{id}", method: "GET", share: 0.30,
-			path: func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
-			handler: db.query("db: products", func() time.Duration { return between(1, 2) },
-				takes(func() time.Duration { return between(2, 4) })),
+			path:    func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
+			handler: db.query("db: products", between(1, 2), takes(between(2, 4))),
 		},
 		{
 			pattern: "GET /search", method: "GET", path: fixed("/search?q=shoes"), share: 0.13,
 			handler: db.query("db: products", func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
 				return min(time.Duration(8e6*math.Exp(rand.NormFloat64())), time.Second)
-			}, takes(func() time.Duration { return time.Millisecond })),
+			}, takes(between(1, 1))),
 		},
 		{
 			pattern: "POST /orders", method: "POST", path: fixed("/orders"), share: 0.10,
-			handler: db.query("db: orders", func() time.Duration { return between(70, 150) }, // slow
-				takes(func() time.Duration { return 10 * time.Millisecond })),
+			handler: db.query("db: orders", between(70, 150), takes(between(10, 10))), // slow
 		},
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
@@ -53,12 +50,12 @@ func shop(db *database) []route {
 					http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
 					return
 				}
-				takes(func() time.Duration { return between(10, 30) })(w, r)
+				takes(between(10, 30))(w, r)
 			},
 		},
 		{
 			pattern: "GET /flash-sale", method: "GET", path: fixed("/flash-sale"), share: 0.05, burst: true,
-			handler: takes(func() time.Duration { return time.Millisecond }),
+			handler: takes(between(1, 1)),
 		},
 		{method: "GET", path: fixed("/favicon.ico"), share: 0.02}, // no route: counted as unmatched
 	}
@@ -75,15 +72,14 @@ func takes(d func() time.Duration) http.HandlerFunc {
 // database is what some of the routes call, below their own entries, and what they count of it themselves.
 type database struct {
 	stats *collector.Collector
-	mu    sync.Mutex
-	calls map[string]counts
+	calls *observer
 }
 
 // query is a handler that queries the database, which takes its time, before it does the rest.
 func (db *database) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, e, err := db.stats.Enter(r.Context(), name, collector.Outbound())
-		db.count(name, err)
+		db.calls.count(name, err != nil, false)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -94,23 +90,9 @@ func (db *database) query(name string, d func() time.Duration, rest http.Handler
 	}
 }
 
-// count counts a call as the database would.
-func (db *database) count(name string, err error) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	t := db.calls[name]
-	if err != nil {
-		t.block++
-	} else {
-		t.pass++
-		t.complete++
-	}
-	db.calls[name] = t
-}
-
-// between is a random time between two numbers of milliseconds.
-func between(lo, hi int) time.Duration {
-	return time.Duration(lo)*time.Millisecond + rand.N(time.Duration(hi-lo)*time.Millisecond)
+// between tells random times between two numbers of milliseconds.
+func between(lo, hi time.Duration) func() time.Duration {
+	return func() time.Duration { return lo*time.Millisecond + rand.N((hi-lo)*time.Millisecond+1) }
 }
 
 // shopMux serves the routes.
