@@ -158,7 +158,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, victoria, vmagent, cluster, prometheus3, promtool} {
+	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, victoria, vmagent, cluster, prometheus3, promtool, axe} {
 		p.path(t)
 	}
 }

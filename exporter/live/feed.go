@@ -19,7 +19,7 @@ type feed struct {
 
 	mu        sync.Mutex // guards what follows; nothing is read under it
 	now       *moment
-	inbound   bool // the total is of inbound traffic, and not the sum of the rows
+	inbound   bool // the total is of inbound calls; while there are none, of the background: all outermost calls
 	total     *series
 	resources map[string]*series // that somebody has open
 }

@@ -211,8 +211,8 @@ func TestQuantileOfADroppedHistogram(t *testing.T) {
 	}
 }
 
-// The total is of inbound calls, whatever they call in turn. While there are none it is of all outermost calls, and a viewer
-// drops that when there are: nobody says that the server was started again.
+// The total is of inbound calls, whatever they call in turn. While there are none the background is shown, all outermost calls, and a
+// viewer drops that when there are: nobody says that the server was started again.
 func TestTotal(t *testing.T) {
 	p, c, now := newPage(t, live.Options{MaxRows: 1})
 	_ = c.Do(t.Context(), "warm up", func(ctx context.Context) error {

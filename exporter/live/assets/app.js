@@ -3,14 +3,14 @@
 const byId = id => document.getElementById(id);
 const charts = {};
 // What somebody chose, which is in the address: the order of the table, the search, the page of it, and how many minutes the
-// charts show. subject is what is shown above.
-const view = { sort: PASS, down: true, search: '', page: 0, range: 3 };
+// charts show, or which seconds, from the first to before the last. subject is what is shown above.
+const view = { sort: PASS, down: true, search: '', page: 0, range: 3, zoom: null };
 let subject = ALL, paused = null; // the last second that a page shows that was paused, and its table
 
 const shownTable = () => paused && paused.table || known.table;
 const shownPast = () => subject === ALL ? known.total : known.resource;
 const lastShown = () => paused ? paused.at : known.total.newest;
-const shown = () => shownPast().list(view.range * 60, lastShown());
+const shown = () => view.zoom ? shownPast().list(view.zoom[1] - view.zoom[0], view.zoom[1] - 1) : shownPast().list(view.range * 60, lastShown());
 
 function element(name, text, attributes) {
   const e = document.createElement(name);
@@ -19,8 +19,9 @@ function element(name, text, attributes) {
   return e;
 }
 
-// title names what is shown. The total is the inbound calls of the service, as everywhere; a worker has none.
-const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'All outermost calls; none was inbound';
+// title names what is shown. The total is the inbound calls of the service, as everywhere. A worker has none: what it calls of itself is
+// background.
+const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' : 'Background: all outermost calls; none was inbound';
 
 function draw() {
   byId('subject').textContent = title(subject);
@@ -30,11 +31,14 @@ function draw() {
   charts.calls.show([times, pass, column(BLOCK), column(EXCEPTION)]);
   charts.times.show([times, column(AVERAGE), column(P99)]);
   charts.flight.show([times, column(MOST), column(FLIGHT)]);
-  const last = c => seconds.length ? value(seconds[seconds.length - 1], c) : null;
+  const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
+  byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
+  byId('unzoom').hidden = !view.zoom;
+  const now = shownPast().list(1, lastShown()), last = c => now.length ? value(now[0], c) : null;
   const facts = [
     ['Pass', count(last(PASS))], ['Blocked', count(last(BLOCK))], ['Exceptions', count(last(EXCEPTION))],
     ['Average', duration(last(AVERAGE))], ['p99', duration(last(P99))], ['In flight, average', calls(last(FLIGHT))], ['Most in flight', count(last(MOST))],
-    ['Busiest second', count(Math.max(0, ...pass))],
+    [view.zoom ? 'Busiest second shown' : 'Busiest second', count(Math.max(0, ...pass))],
   ];
   byId('now').replaceChildren(...facts.map(([k, v]) => {
     const box = element('div');
@@ -50,6 +54,26 @@ function changed() {
   save();
   draw();
   refollow(150);
+}
+
+// zoom has the charts show some seconds and no others, or go on with the last ones.
+function zoom(first, last) {
+  const all = shownPast().seconds, oldest = Math.min(lastShown(), ...all.keys());
+  const length = Math.min(Math.max(Math.round(last - first), 5), KEEP);
+  const from = Math.max(Math.min(Math.round(first), lastShown() + 1 - length), Math.min(oldest, lastShown() + 1 - length));
+  view.zoom = first === undefined ? null : [from, from + length];
+  save();
+  draw();
+}
+
+// zoomKey is zooming without a mouse.
+function zoomKey(e) {
+  if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
+  const [from, to] = view.zoom || span(lastShown()), length = to - from;
+  const by = { '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], '0': [], ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4] }[e.key];
+  if (!by || !view.zoom && e.key !== '+') return;
+  e.preventDefault();
+  if (e.key === '0' || e.key === '-' && length * 2 > view.range * 60) zoom(); else zoom(from + by[0], to + by[1]);
 }
 
 // choose shows one resource, or the total.
@@ -113,6 +137,7 @@ function save(step) {
   if (view.search) p.set('search', view.search);
   if (view.page) p.set('page', view.page + 1);
   if (view.range !== 3) p.set('range', view.range);
+  if (view.zoom) p.set('zoom', view.zoom.join('-'));
   if (paused) p.set('paused', paused.at);
   const hash = p.size ? '#' + p : location.pathname + location.search;
   if (step) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
@@ -127,6 +152,8 @@ function restore() {
   view.search = (p.get('search') || '').slice(0, 200);
   view.page = Math.min(Math.max(whole('page', 1) - 1, 0), 1e6);
   view.range = [1, 3, 10].includes(whole('range', 3)) ? whole('range', 3) : 3;
+  const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(p.get('zoom') || '') || [];
+  view.zoom = last - first >= 5 && last - first <= KEEP ? [Number(first), Number(last)] : null;
   paused = whole('paused', 0) ? { at: whole('paused', 0), table: null } : null;
   byId('search').value = view.search;
   byId('range').value = view.range;
@@ -147,12 +174,14 @@ addEventListener('DOMContentLoaded', () => {
   });
   byId('back').addEventListener('click', () => choose(ALL));
   addEventListener('keydown', e => { if (e.key === 'Escape' && subject !== ALL && e.target !== byId('search')) choose(ALL); });
+  addEventListener('keydown', zoomKey);
+  byId('unzoom').addEventListener('click', () => { zoom(); byId('range').focus(); });
   byId('search').addEventListener('input', () => {
     Object.assign(view, { search: byId('search').value, page: 0 });
     changed();
   });
   byId('range').addEventListener('change', () => {
-    view.range = Number(byId('range').value);
+    Object.assign(view, { range: Number(byId('range').value), zoom: null });
     changed();
   });
   byId('previous').addEventListener('click', () => turn(-1));

@@ -18,8 +18,9 @@ const wholes = [...Array(16).keys()].flatMap(k => [1, 2, 5].map(n => n * 10 ** k
 
 const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
 
-// span is how much time a chart shows, to the end of the last second.
+// span is how much time a chart shows, to the end of the last second, or where it is zoomed to.
 function span(last) {
+  if (view.zoom) return view.zoom;
   const end = (last === null ? Math.floor(Date.now() / 1000) : last) + 1;
   return [end - view.range * 60, end];
 }
@@ -63,7 +64,8 @@ class Chart {
     const axis = { stroke: colour('dim'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
     this.plot = new uPlot({
       ...this.size(),
-      cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+      cursor: { points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 }, bind: { dblclick: () => () => { if (view.zoom) zoom(); } } },
+      hooks: { setSelect: [u => this.selected(u)] },
       scales: {
         x: { range: (_, first, last) => span(last) },
         y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] },
@@ -74,6 +76,14 @@ class Chart {
         fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => (l.format || this.format)(v),
       }))],
     }, this.data, this.box);
+  }
+
+  // selected zooms to whole seconds that somebody has dragged over.
+  selected(u) {
+    const { left, width } = u.select;
+    if (!width) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    zoom(Math.round(u.posToVal(left, 'x')), Math.round(u.posToVal(left + width, 'x')));
   }
 
   show(data) {

@@ -16,7 +16,7 @@ class Past {
       this.newest = Math.max(this.newest, row[0]);
     }
     const kept = (at, last) => at > last - KEEP && at <= last;
-    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused.at))) this.seconds.delete(at);
+    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused.at)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
   }
 
   // list is the last seconds until one. A second of which nothing is known has no row.

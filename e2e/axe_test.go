@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// axe looks for what keeps people from using a page.
+var axe = program{"axe-core-4.14.1.js", npm("axe-core", "4.14.1", "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==", "package/axe.min.js")}
+
+// npm takes a file out of a package, which has a checksum, and runs nothing of it.
+func npm(name, version, integrity, file string) func(ctx context.Context, dir, executable string) error {
+	return func(ctx context.Context, dir, executable string) error {
+		if _, err := exec.LookPath("npm"); err != nil {
+			return fmt.Errorf("apt-get install npm brings what fetches %s: %w", name, err)
+		}
+		if err := run(ctx, dir, "npm", "pack", "--ignore-scripts", name+"@"+version); err != nil {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name+"-"+version+".tgz"))
+		if err != nil {
+			return err
+		}
+		if sum := sha512.Sum512(b); "sha512-"+base64.StdEncoding.EncodeToString(sum[:]) != integrity {
+			return fmt.Errorf("%s %s has another checksum than %s", name, version, integrity)
+		}
+		z, err := gzip.NewReader(strings.NewReader(string(b)))
+		if err != nil {
+			return err
+		}
+		for all := tar.NewReader(z); ; {
+			h, err := all.Next()
+			if errors.Is(err, io.EOF) {
+				return fmt.Errorf("%s %s has no %s", name, version, file)
+			} else if err != nil {
+				return err
+			}
+			if h.Name != file {
+				continue
+			}
+			text, err := io.ReadAll(all)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(executable, text, 0o644)
+		}
+	}
+}
+
+// liveAccessible has axe look at the page in each of its states, light and dark, on a phone and on a wide screen.
+func liveAccessible(t *testing.T, browser context.Context) {
+	script, err := os.ReadFile(axe.path(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPaced(t, time.Now().Add(-90*time.Second), []string{"GET /", "GET /search", "db: orders"}, collector.Options{})
+	p.calls = func(resource int, second int64) count {
+		return count{pass: int(20 + 10*math.Sin(float64(second))), block: resource}
+	}
+	p.takes = func(int64, int) time.Duration { return time.Millisecond }
+	url := serveLive(t, p.stats, nil)
+	x := openTab(t, browser, url, "404") // of a resource that is not there
+	x.await(t, `byId('state').textContent === 'live'`)
+	x.do(t, chromedp.Evaluate[chromedp.Void](string(script)))
+	check := func(state string) {
+		t.Helper()
+		for _, width := range []int64{400, 1600} {
+			x.resize(t, width, 900, width == 400)
+			for _, scheme := range []string{"light", "dark"} {
+				x.scheme(t, scheme)
+				x.run(t, `window.found = null; axe.run({resultTypes: ['violations']}).then(r => { window.found = r; }, e => { window.found = {error: String(e)}; })`)
+				x.await(t, `window.found !== null`)
+				got := tell[string](t, x, `found.error || found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + v.help + ': ' + n.html.slice(0, 200) + ' ' + n.failureSummary)).join('\n')`)
+				if passes := tell[int](t, x, `found.passes ? found.passes.length : 0`); got != "" || passes < 10 {
+					t.Errorf("%s, %d pixels, %s: %d rules are met, and these are not:\n%s", state, width, scheme, passes, got)
+				}
+			}
+		}
+	}
+	check("empty")
+	for range 90 {
+		p.tick()
+	}
+	stop := p.start(t)
+	x.await(t, `document.querySelectorAll('#rows tr').length === 3`)
+	check("the table")
+	x.run(t, `choose('GET /search')`)
+	x.await(t, `!byId('details').hidden`)
+	check("a resource")
+	x.run(t, `zoom(lastShown() - 20, lastShown() - 5)`)
+	check("zoomed")
+	x.run(t, `zoom(); choose('nothing')`)
+	x.await(t, `!byId('gone').hidden`)
+	check("a resource that is gone")
+	x.run(t, `choose(null); byId('search').value = 'xyz'; byId('search').dispatchEvent(new Event('input')); byId('pause').click()`)
+	x.await(t, `!byId('none').hidden`)
+	check("nothing found, paused")
+	stop()
+	x.run(t, `byId('pause').click(); say('the server does not answer; trying again', true)`)
+	check("no answer")
+}
