@@ -20,20 +20,25 @@ const (
 )
 
 // BenchmarkMemory reports the bytes of heap for each resource: of windowstat once registered and not used, once with
-// every window full, and once with the history of ten minutes full, too; and of each rival after calls whose response times
+// every window full, once with the history of ten minutes full, too, and once with histograms for as long; and of each rival after calls whose response times
 // are spread as a service's.
 func BenchmarkMemory(b *testing.B) {
 	reportBytes(b, "windowstat-unused", measured, func(b *testing.B) any {
-		c, _ := newCollector(b, measured)
+		c, _ := newCollector(b, measured, node.Options{})
 		return c
 	})
 	reportBytes(b, "windowstat-full", measured, func(b *testing.B) any {
-		c, clock := newCollector(b, measured)
+		c, clock := newCollector(b, measured, node.Options{})
 		fill(c, clock, 70*time.Second)
 		return c
 	})
 	reportBytes(b, "windowstat-ten-minutes", measuredLong, func(b *testing.B) any {
-		c, clock := newCollector(b, measuredLong)
+		c, clock := newCollector(b, measuredLong, node.Options{})
+		fill(c, clock, 610*time.Second)
+		return c
+	})
+	reportBytes(b, "windowstat-ten-minutes-of-histograms", measuredLong, func(b *testing.B) any {
+		c, clock := newCollector(b, measuredLong, node.Options{Histograms: 10 * time.Minute})
 		fill(c, clock, 610*time.Second)
 		return c
 	})
@@ -82,10 +87,10 @@ func heap() float64 {
 }
 
 // newCollector makes a collector with the resources that are measured, and the clock that it reads.
-func newCollector(b *testing.B, resources int) (*collector.Collector, *time.Time) {
+func newCollector(b *testing.B, resources int, windows node.Options) (*collector.Collector, *time.Time) {
 	b.Helper()
 	clock := time.Unix(1_700_000_000, 0)
-	c, err := collector.New(collector.Options{MaxResources: resources, Now: func() time.Time { return clock }})
+	c, err := collector.New(collector.Options{MaxResources: resources, Windows: windows, Now: func() time.Time { return clock }})
 	if err != nil {
 		b.Fatal(err)
 	}

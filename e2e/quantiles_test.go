@@ -74,12 +74,10 @@ func TestQuantiles(t *testing.T) {
 	serve(t, seconds, seconds.Watch(l))
 	read := job{name: "classic", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second, histogram: "classic"}
 	servers := startServers(t, read)
-	read.name, read.histogram = "native", "native"
-	native := startServer(t, "prometheus-3-native", prometheus3, read)
 	p.live(func() bool { return p.second < begin+quantilesSeconds })
 
 	deadline := time.Now().Add(catchUp)
-	for _, s := range append(servers, native) {
+	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			const p99 = "windowstat_persecond_rt_p99_seconds"
 			await(t, s, p99, p.second, deadline)
@@ -89,10 +87,6 @@ func TestQuantiles(t *testing.T) {
 				}
 			}
 			checkCounters(t, s)
-			if s == native {
-				checkNative(t, s, begin, p.second)
-				return
-			}
 			bounds := checkBuckets(t, s, begin, p.second)
 			for _, q := range quantiles {
 				q.check(t, s, bounds, begin, p.second)
@@ -184,21 +178,4 @@ func estimate(second int64, bounds []float64, q float64) float64 {
 		lower, below = upper, n
 	}
 	return lower
-}
-
-// checkNative is for a Prometheus that has the histogram as a native one: each of its buckets is up to 9% wide.
-func checkNative(t *testing.T, s *server, begin, end int64) {
-	t.Helper()
-	for second := begin + 1; second < end; second++ {
-		for _, over := range []string{"1s999ms", "2s"} {
-			want := slowest(second)
-			got := s.valueAt(t, "histogram_quantile(0.95, sum(rate(windowstat_persecond_rt_seconds["+over+"])))", float64(second+1))
-			if math.Abs(got-want) > want*0.0906 {
-				t.Errorf("the quantile of second %d is %v; it should be %v", second-begin, got, want)
-			}
-		}
-	}
-	if n := s.number(t, "histogram_count(windowstat_persecond_rt_seconds)"); n != quantilesCalls*quantilesSeconds {
-		t.Errorf("the histogram has %v calls", n)
-	}
 }

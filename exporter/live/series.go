@@ -45,7 +45,7 @@ const (
 	keptSeconds   = 600 // that a viewer may have of the total, or of a resource
 	backTotal     = 180 // of them before the first viewer came
 	backResource  = keptSeconds
-	withQuantiles = 60 // response times of single calls are not kept for longer
+	withQuantiles = 60 // as histograms are kept by default
 	mostCatchedUp = 10 // seconds without a viewer, after which a series begins anew
 )
 
