@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ func (c *comparison) sort(series []stored) (map[key][]point, error) {
 		}
 		if first == nil {
 			first = s.Metric
+			c.report.Labels = instanceLabels(first)
 		}
 		if names := differing(first, s.Metric); len(names) > 0 {
 			return nil, severalError(names, first, s.Metric)
@@ -73,6 +75,14 @@ func (c *comparison) sort(series []stored) (map[key][]point, error) {
 		all[k] = append(all[k], points...)
 	}
 	return all, nil
+}
+
+// instanceLabels are the labels of a series without those that differ within an instance.
+func instanceLabels(series map[string]string) map[string]string {
+	labels := maps.Clone(series)
+	delete(labels, "__name__")
+	delete(labels, "resource")
+	return labels
 }
 
 // differing returns the names of the labels of an instance that are not the same in two series.

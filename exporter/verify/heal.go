@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"golang.org/x/time/rate"
 
@@ -68,17 +67,13 @@ func (c *comparison) instance(ctx context.Context, gap backfill.Gap, o Options) 
 	if err != nil {
 		return nil, err
 	}
-	found := maps.Clone(o.Labels)
-	for i, labels := range all {
+	found := o.Labels
+	for _, labels := range all {
 		if names := differing(all[0], labels); len(names) > 0 {
 			return nil, severalError(names, all[0], labels)
 		}
-		if i == 0 {
-			maps.Copy(found, labels)
-		}
+		found = instanceLabels(labels)
 	}
-	delete(found, "__name__")
-	delete(found, "resource")
 	return found, nil
 }
 

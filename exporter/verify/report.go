@@ -11,6 +11,8 @@ type Report struct {
 	// From and To are the first and the last second that were compared; if From is after To, none was.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+	// Labels are those of the instance in the database, or those that were asked for if it has none.
+	Labels map[string]string `json:"labels"`
 	// Seconds are those of which the log has samples, and Samples how many.
 	Seconds int64 `json:"seconds"`
 	Samples int64 `json:"samples"`

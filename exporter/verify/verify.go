@@ -40,7 +40,7 @@ func newComparison(gap backfill.Gap, o Options) (*comparison, error) {
 	}
 	return &comparison{
 		client: client, selector: selector(names(gap, o), o.Labels), match: gap.Match, metrics: map[string]bool{}, left: map[string]bool{},
-		findings: findings{series: map[key]*finding{}},
+		findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
 	}, nil
 }
 
