@@ -89,4 +89,3 @@ func (p *paced) Value(unix int64, v float64) {
 	_ = p.limit.Wait(p.ctx) // once ctx has ended nothing is sent
 	p.Sink.Value(unix, v)
 }
-
