@@ -110,6 +110,12 @@ func TestBackfill(t *testing.T) {
 		t.Logf("%d samples of %s of today, and %d of yesterday", today, f.metric, day)
 	}
 	checkCounters(t, s)
+	for from, to := range map[int64]int64{begin: end - 2, dayBefore: dayBefore + yesterdaySeconds - 1} {
+		verified := append([]string{command, "verify", "--url", "http://" + s.addr}, arguments(from, to)[2:]...)
+		if said, err := output(t.Context(), ".", verified...); err != nil {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
 }
 
 // loggedPaced are paced statistics with a metric log.

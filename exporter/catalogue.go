@@ -12,6 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/remote"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/verify"
 )
 
 // Version is the version of windowstat in this program, as the build knows it.
@@ -36,7 +37,7 @@ func Catalogue() []Metric {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
 	for _, list := range [][]collector.Metric{
-		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), remote.Metrics(), {gather.BuildInfo},
+		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), remote.Metrics(), verify.Metrics(), {gather.BuildInfo},
 	} {
 		for _, m := range list {
 			all = append(all, Metric{Name: m.Name, Type: string(table.TypeOf(m.Name)), Unit: m.Unit, Help: m.Help, Labels: m.Labels})

@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
+	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/remote"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/verify"
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
@@ -29,6 +32,7 @@ type Exporter struct {
 
 	sampler *sampler.Sampler
 	pushers []pusher
+	checks  []*verify.Checker
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
@@ -124,6 +128,17 @@ func build(o Options, dry bool) (*Exporter, error) {
 			x.pushers = append(x.pushers, pusher{p, given.VictoriaMetrics[i].Labels["instance"] != ""})
 		}
 	}
+	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
+	if o.Log.PID {
+		gap.PIDs = []int{os.Getpid()}
+	}
+	for i, options := range o.Verify {
+		k, err := verify.New(c, gap, options)
+		try(fmt.Sprintf("Verify[%d]", i), err)
+		if err == nil {
+			x.checks = append(x.checks, k)
+		}
+	}
 	o.Seconds.Sampler = x.sampler
 	x.Seconds, err = prom.NewSeconds(c, o.Seconds)
 	try("Seconds", err)
@@ -138,6 +153,9 @@ func build(o Options, dry bool) (*Exporter, error) {
 func (x *Exporter) Close() error {
 	for _, p := range x.pushers {
 		p.Close()
+	}
+	for _, k := range x.checks {
+		k.Close()
 	}
 	if x.sampler != nil {
 		x.sampler.Close()

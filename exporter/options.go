@@ -20,6 +20,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/remote"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/verify"
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	// the host's name, with the port where [Exporter.Serve] knows it, unless they are given.
 	RemoteWrite     []remote.Options
 	VictoriaMetrics []vmpush.Options
+	// Verify are databases that are compared with the log, which is needed.
+	Verify []verify.Options
 
 	// Drain is how long Run waits, once it is told to end, for calls that are in flight: [DefaultDrain] if zero, not at all if
 	// negative. So the server of the service may be told to end by the same context.
@@ -161,6 +164,12 @@ func (o *Options) fill() {
 		x := &o.VictoriaMetrics[i]
 		push(&x.Labels, &x.Namespace, &x.Logger)
 	}
+	o.Verify = append([]verify.Options(nil), o.Verify...)
+	for i := range o.Verify {
+		if x := &o.Verify[i]; x.Logger == nil {
+			x.Logger = o.Logger
+		}
+	}
 }
 
 // instance names this process by host and, if it listens, port.
@@ -201,4 +210,4 @@ func (e *fieldError) Error() string {
 }
 
 // partName are the packages of the parts, as they stand before their errors.
-var partName = regexp.MustCompile(`^(collector|metriclog|prom|live|remote|vmpush|sampler)$`)
+var partName = regexp.MustCompile(`^(collector|metriclog|prom|live|remote|vmpush|sampler|verify)$`)

@@ -54,6 +54,9 @@ func (x *Exporter) parts() (list []part) {
 	for _, p := range x.pushers {
 		list = append(list, p)
 	}
+	for _, k := range x.checks {
+		list = append(list, k)
+	}
 	return list
 }
 

@@ -39,6 +39,11 @@ var fields = map[string]string{
 	"VictoriaMetrics.Client":   "vm.push-config.file",
 	"VictoriaMetrics.Interval": "vm.push-interval",
 	"VictoriaMetrics.Timeout":  "vm.push-timeout",
+	"Verify":                   "verify.url", // there is no log
+	"Verify.URL":               "verify.url",
+	"Verify.label":             "verify.label",
+	"Verify.Labels":            "verify.label",
+	"Verify.Client":            "verify.config.file",
 }
 
 // check returns everything that is wrong with the Options, in the words of the flags.

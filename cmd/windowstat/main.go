@@ -24,7 +24,7 @@ func main() {
 }
 
 func commands() []*cli.Command {
-	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), topCommand(), dashboardsCommand(), versionCommand()}
+	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
 }
 
 // run is main with everything given; it returns the exit status: 0, 1 if the command failed, 2 if its arguments are

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/verify"
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
@@ -18,7 +19,7 @@ var pushWays = []struct{ flags, usage string }{
 	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus"},
 }
 
-// pushFlags are the flags of all ways to push.
+// pushFlags are the flags of all ways to push, and of the database that has what was pushed or scraped.
 func pushFlags() (flags []cli.Flag) {
 	for _, w := range pushWays {
 		flags = append(flags,
@@ -29,7 +30,28 @@ func pushFlags() (flags []cli.Flag) {
 			&cli.DurationFlag{Name: w.flags + "timeout", Value: remote.DefaultTimeout, Usage: "`DURATION` that a request may take"},
 		)
 	}
-	return flags
+	return append(flags,
+		&cli.StringFlag{Name: "verify.url", Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"},
+		&cli.StringSliceFlag{Name: "verify.label", Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance"},
+		&cli.StringFlag{Name: "verify.config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
+	)
+}
+
+// parseVerify reads the flags of the database that is compared.
+func (s *settings) parseVerify(c *cli.Context) error {
+	if !c.IsSet("verify.url") {
+		var errs []error
+		for _, name := range []string{"verify.label", "verify.config.file"} {
+			if c.IsSet(name) {
+				errs = append(errs, fmt.Errorf("--%s: needs --verify.url", name))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	labels, errLabels := parseLabels("verify.label", c.StringSlice("verify.label"))
+	client, err := parseClient("verify.config.file", c.String("verify.config.file"))
+	s.Verify = []verify.Options{{URL: c.String("verify.url"), Labels: labels, Client: client}}
+	return errors.Join(errLabels, err)
 }
 
 // parsePushes reads the flags of the ways that have a URL.

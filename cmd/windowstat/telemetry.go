@@ -69,7 +69,7 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 	s.Seconds.Proxies, err = parseNetworks(c.StringSlice("web.proxies"))
 	errs.add("web.proxies", err)
 	s.Log, err = parseLog(c)
-	errs = append(errs, err, s.parsePushes(c), empty(c))
+	errs = append(errs, err, s.parsePushes(c), s.parseVerify(c), empty(c))
 	return s, errors.Join(errs...)
 }
 

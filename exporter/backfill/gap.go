@@ -42,17 +42,16 @@ var ErrSeveral = errors.New("rows of several processes")
 // scan reads the log before anything is written. The error may also be a read error that cost only some of the rows.
 func (g *Gap) scan(ctx context.Context) (Scan, error) {
 	var scan Scan
-	var from metriclog.Log
+	var one instance
 	lines := func(malformed int64) { scan.Malformed = malformed }
 	err := g.rows(ctx, g.From, g.To, lines, func(row *metriclog.Row) error {
-		log := metriclog.Log{App: row.App, PID: row.PID}
-		if row.Start.Equal(scan.Last) && log != from {
-			return fmt.Errorf("%w: %s and %s at %s", ErrSeveral, from, log, row.Start.Format(time.RFC3339))
+		if err := one.see(row); err != nil {
+			return err
 		}
 		if scan.First.IsZero() {
 			scan.First = row.Start
 		}
-		scan.Last, from = row.Start, log
+		scan.Last = row.Start
 		if row.Resource != collector.InboundTotal {
 			scan.Rows++
 		}
@@ -61,21 +60,60 @@ func (g *Gap) scan(ctx context.Context) (Scan, error) {
 	return scan, err
 }
 
+// instance sees the rows of one instance, in order.
+type instance struct {
+	last time.Time
+	log  metriclog.Log
+}
+
+func (x *instance) see(row *metriclog.Row) error {
+	log := metriclog.Log{App: row.App, PID: row.PID}
+	if row.Start.Equal(x.last) && log != x.log {
+		return fmt.Errorf("%w: %s and %s at %s", ErrSeveral, x.log, log, row.Start.Format(time.RFC3339))
+	}
+	x.last, x.log = row.Start, log
+	return nil
+}
+
 // lookback is how long before the gap rows are read, to find resources that were idle in it.
 const lookback = collector.DefaultRetireAfter
 
 // emit gives the samples of a metric to the sink, or of all metrics if it is empty; most is seconds of resources at a time.
 func (g *Gap) emit(ctx context.Context, metric string, to time.Time, most int, sink seconds.Sink) error {
-	log := seconds.NewFiller(g.namespace(), metric, g.From.Unix(), most, sink)
-	err := g.rows(ctx, g.From.Add(-lookback), to, nil, func(row *metriclog.Row) error {
+	return g.fill(ctx, seconds.NewFiller(g.namespace(), metric, g.From.Unix(), most, sink), to, nil, func(*metriclog.Row, bool) error { return nil })
+}
+
+// Emit gives the sink the samples that [Gap.RemoteWrite] writes, in parts of about most seconds of resources. After each part it
+// calls ended with the second before which the sink has all of them. It returns how many malformed lines were skipped.
+func (g *Gap) Emit(ctx context.Context, most int, sink seconds.Sink, ended func(before time.Time) error) (malformed int64, err error) {
+	var one instance
+	err = g.fill(ctx, seconds.NewFiller(g.namespace(), "", g.From.Unix(), most, sink), g.To, func(n int64) { malformed = n }, func(row *metriclog.Row, emitted bool) error {
+		if emitted {
+			if err := ended(row.Start); err != nil {
+				return err
+			}
+		}
+		if row.Start.Before(g.From) {
+			return nil
+		}
+		return one.see(row)
+	})
+	if err == nil {
+		err = ended(g.To.Add(time.Second))
+	}
+	return malformed, err
+}
+
+// fill adds the rows to the filler, and calls added after each of them.
+func (g *Gap) fill(ctx context.Context, to *seconds.Filler, end time.Time, malformed func(int64), added func(row *metriclog.Row, emitted bool) error) error {
+	err := g.rows(ctx, g.From.Add(-lookback), end, malformed, func(row *metriclog.Row) error {
 		record := row.Record()
 		if g.Match != nil && row.Resource == collector.InboundTotal {
 			record = node.MetricNode{Start: row.Start} // the process ran; the total is not selected
 		}
-		log.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record)
-		return nil
+		return added(row, to.Add(strings.ToValidUTF8(row.Resource, "\uFFFD"), &record))
 	})
-	log.Flush()
+	to.Flush()
 	return err
 }
 

@@ -39,9 +39,15 @@ func (g *Gap) RemoteWrite(ctx context.Context, o remote.Options) (Scan, WriteRes
 	if err != nil || scan.First.IsZero() {
 		return scan, WriteResult{}, err
 	}
-	result, err := push.Write(ctx, request(o), remotewrite.Format, func(sink seconds.Sink) error { return g.emit(ctx, "", scan.Last, batch, sink) })
+	result, err := Write(ctx, o, func(sink seconds.Sink) error { return g.emit(ctx, "", scan.Last, batch, sink) })
+	return scan, result, err
+}
+
+// Write sends the samples that emit gives to a Sink, as [Gap.RemoteWrite] does. Series may be repeated.
+func Write(ctx context.Context, o remote.Options, emit func(seconds.Sink) error) (WriteResult, error) {
+	result, err := push.Write(ctx, request(o), remotewrite.Format, emit)
 	if err != nil {
 		err = fmt.Errorf("backfill: %w", err)
 	}
-	return scan, result, err
+	return result, err
 }

@@ -68,17 +68,19 @@ func loggedFamilies(namespace string, metrics []table.Second) (list []family) {
 }
 
 // Add adds a row. Rows must ascend; one out of order is skipped. The record is copied. The rows of all inbound traffic tell in
-// which seconds the process ran; they are emitted under names of their own, unless there was none.
-func (f *Filler) Add(resource string, m *node.MetricNode) {
+// which seconds the process ran; they are emitted under names of their own, unless there was none. Add reports whether it has
+// emitted the rows of all earlier seconds.
+func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	at := m.Start.Unix()
 	if at >= f.from && at > f.last() {
 		if f.size += max(len(f.series), 1); f.size >= f.most {
+			emitted = len(f.present) > 0
 			f.Flush()
 		}
 		f.present = append(f.present, at)
 	}
 	if at >= f.from && at < f.last() {
-		return
+		return emitted
 	}
 	if resource == collector.InboundTotal {
 		if at >= f.from {
@@ -86,7 +88,7 @@ func (f *Filler) Add(resource string, m *node.MetricNode) {
 		} else {
 			f.total.still.see(m)
 		}
-		return
+		return emitted
 	}
 	x := f.series[resource]
 	if x == nil {
@@ -99,6 +101,7 @@ func (f *Filler) Add(resource string, m *node.MetricNode) {
 		x.before = max(x.before, at)
 		x.still.see(m)
 	}
+	return emitted
 }
 
 // maxIdle is how long a resource may be idle: a Collector retires it after that, too.

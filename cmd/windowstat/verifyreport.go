@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/verify"
+)
+
+// finding is a line of the report: a range in which the same is wrong with the same metrics of some resources.
+type finding struct {
+	from, to      time.Time
+	seconds       int64
+	what, metrics string
+}
+
+// print prints a report for reading.
+func (v *verification) print(w io.Writer, r verify.Report) {
+	show := func(t time.Time) string { return t.In(v.zone).Format(timeLayout) }
+	if !r.From.After(r.To) {
+		fmt.Fprintf(w, "%s to %s: %d samples of %d seconds compared\n", show(r.From), show(r.To), r.Samples, r.Seconds)
+	}
+	lines := v.lines(r)
+	if len(lines) > 0 {
+		fmt.Fprintln(w)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "WHAT\tFROM\tTO\tSECONDS\tMETRICS\tRESOURCES")
+		for _, f := range slices.SortedFunc(maps.Keys(lines), func(a, b finding) int {
+			return cmp.Or(a.from.Compare(b.from), a.to.Compare(b.to), cmp.Compare(a.what, b.what), cmp.Compare(a.metrics, b.metrics))
+		}) {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", f.what, show(f.from), show(f.to), f.seconds, f.metrics, list(lines[f]))
+		}
+		_ = t.Flush()
+		fmt.Fprintln(w)
+	}
+	for _, f := range r.Findings {
+		for _, x := range f.Values {
+			fmt.Fprintf(w, "different at %s: %s of %s is %v in the log, %v in the database\n", show(x.At), visible(f.Metric), visible(resourceOf(f)), x.Log, x.Database)
+		}
+		if more := f.Different - int64(len(f.Values)); more > 0 {
+			fmt.Fprintf(w, "  and in %d more seconds\n", more)
+		}
+	}
+	if r.Clean() && !r.From.After(r.To) {
+		fmt.Fprintln(w, "nothing is missing, different or too much")
+	} else {
+		fmt.Fprintf(w, "seconds missing: %d, different: %d, too much: %d\n", r.Missing, r.Different, r.Extra)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, "note:", note)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintln(w, "nothing is certain, the server warns:", warning)
+	}
+}
+
+// lines are the lines of the report, with the resources of each.
+func (v *verification) lines(r verify.Report) map[finding][]string {
+	type series struct {
+		finding
+		resource string
+	}
+	metrics := map[series][]string{}
+	add := func(what string, ranges []verify.Range, f verify.Finding) {
+		for _, x := range ranges {
+			k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
+			metrics[k] = append(metrics[k], visible(strings.TrimPrefix(f.Metric, v.gap.Namespace+"_persecond_")))
+		}
+	}
+	for _, f := range r.Findings {
+		add("missing", f.Missing, f)
+		add("too much", f.Extra, f)
+	}
+	lines := map[finding][]string{}
+	for _, k := range slices.SortedFunc(maps.Keys(metrics), func(a, b series) int { return cmp.Compare(a.resource, b.resource) }) {
+		k.metrics = strings.Join(metrics[k], ",")
+		lines[k.finding] = append(lines[k.finding], k.resource)
+	}
+	return lines
+}
+
+func resourceOf(f verify.Finding) string {
+	if f.Resource == "" {
+		return "(all inbound traffic)"
+	}
+	return f.Resource
+}
+
+// blocksAfter is how old seconds must be for a block of their own: Prometheus drops from its memory what is older than its blocks.
+const blocksAfter = 3 * time.Hour
+
+// advise says how to fill what is missing.
+func (v *verification) advise(w io.Writer, r verify.Report, result *backfill.WriteResult) {
+	fmt.Fprintln(w)
+	switch {
+	case result == nil:
+		fmt.Fprintln(w, "--heal writes what is missing, if the server accepts samples out of order.")
+	case result.Refused > 0:
+		fmt.Fprintln(w, "The server refuses samples: Prometheus needs an out_of_order_time_window that reaches back to them.")
+	case result.Written > 0:
+		fmt.Fprintln(w, "The server accepted samples and does not show them. Prometheus hides what is written to a deleted range for some hours.")
+	}
+	ranges := slices.DeleteFunc(missing(r), func(x verify.Range) bool { return time.Since(x.To) < blocksAfter })
+	if len(ranges) == 0 {
+		fmt.Fprintln(w, "Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
+		return
+	}
+	log := []string{"windowstat log --dir", shellWord(v.Dir)}
+	option := func(name, value string) { log = append(log, name, shellWord(value)) }
+	if v.App != "" {
+		option("--app", v.App)
+	}
+	for _, pid := range v.pids {
+		option("--pid", fmt.Sprint(pid))
+	}
+	for _, resource := range v.asked.resources {
+		option("--resource", resource)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		option("--label", name+"="+visible(r.Labels[name]))
+	}
+	option("--namespace", v.gap.Namespace)
+	fmt.Fprintln(w, "For Prometheus, blocks can be made of what is older than three hours; DATA is its data directory:")
+	for _, x := range ranges {
+		file := fmt.Sprintf("gap-%d.om", x.From.Unix())
+		fmt.Fprintf(w, "  %s --from %d --to %d --format openmetrics > %s\n", strings.Join(log, " "), x.From.Unix(), x.To.Unix(), file)
+		fmt.Fprintf(w, "  promtool tsdb create-blocks-from openmetrics %s DATA\n", file)
+	}
+}
+
+// missing are the ranges in which anything is missing; as one if they are many.
+func missing(r verify.Report) (all []verify.Range) {
+	for _, f := range r.Findings {
+		all = append(all, f.Missing...)
+	}
+	slices.SortFunc(all, func(a, b verify.Range) int { return a.From.Compare(b.From) })
+	const most = 5
+	merged := func(within time.Duration) (list []verify.Range) {
+		for _, x := range all {
+			if n := len(list); n > 0 && !x.From.After(list[n-1].To.Add(within)) {
+				if x.To.After(list[n-1].To) {
+					list[n-1].To = x.To
+				}
+				continue
+			}
+			list = append(list, x)
+		}
+		return list
+	}
+	if list := merged(time.Second); len(list) <= most {
+		return list
+	}
+	return merged(1 << 62)
+}
+
+// shellWord is a word for a shell.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

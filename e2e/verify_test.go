@@ -1,0 +1,251 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/verify"
+)
+
+// swallow is a proxy that answers pushes itself, with success, while it is told to.
+func swallow(t *testing.T, to *server, now *atomic.Bool, swallowed *atomic.Int64) (address string) {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: to.addr})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if now.Load() {
+			_, _ = io.Copy(io.Discard, r.Body)
+			swallowed.Add(1)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestVerify has databases lack seconds that nobody knows of: a proxy said that it had them, a server was killed with a response
+// in its hands, an administrator deleted some. The command names exactly those, writes them, and then finds nothing.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
+	p := logPaced(t, time.Now(), log)
+	begin := p.second
+	page, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t, "127.0.0.1:0")
+	serve(t, page, page.Watch(l))
+
+	// A proxy between the scraper and the service hands on what it has read, unless the server is to be killed before.
+	var kill, killed atomic.Bool
+	prometheus := newServer(t, "prometheus-3", prometheus3.path(t), false)
+	handsOn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resp, err := http.Get("http://" + l.Addr().String() + r.URL.String())
+		if err != nil {
+			return
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if kill.CompareAndSwap(true, false) {
+			prometheus.end(syscall.SIGKILL)
+			killed.Store(true)
+			return
+		}
+		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(handsOn.Close)
+	scraped := strings.TrimPrefix(handsOn.URL, "http://")
+	prometheus.configure(t, prometheus.config([]job{{name: "hole", path: secondsPath, targets: []string{scraped}, interval: 3 * time.Second, timeout: 2 * time.Second}})+
+		documented(t, "backfill.md", "out_of_order_time_window", ""))
+	prometheus.args = append(prometheus.args, "--web.enable-admin-api")
+	prometheus.start(t)
+	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2) // which takes nothing out of order
+
+	var swallows atomic.Bool
+	var swallowed atomic.Int64
+	var stops []func() error
+	for _, s := range []*server{prometheus, vm, older} {
+		w, err := remote.New(p.stats, remote.Options{
+			URL: swallow(t, s, &swallows, &swallowed) + "/api/v1/write", Labels: map[string]string{"job": "pushed", "instance": "e2e"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, w.Start())
+	}
+	for tick := 0; tick < 19; tick++ {
+		switch tick {
+		case 6:
+			swallows.Store(true)
+		case 9:
+			swallows.Store(false)
+		case 10:
+			kill.Store(true)
+		}
+		if killed.CompareAndSwap(true, false) {
+			prometheus.start(t)
+		}
+		until := time.Now().Add(time.Second)
+		p.tick()
+		time.Sleep(time.Until(until))
+	}
+	if kill.Load() || swallowed.Load() < 4 {
+		t.Fatalf("the server was not killed, or only %d pushes were swallowed", swallowed.Load())
+	}
+	end := p.second
+	p.end(t)
+	rows := p.rows(t, begin)
+	labels := map[string][]string{"pushed": {"job=pushed", "instance=e2e"}, "hole": {"job=hole", "instance=" + scraped}}
+	await(t, prometheus, `windowstat_persecond_pass{job="hole",resource="steady"}`, end-3, time.Now().Add(catchUp))
+	for _, s := range []*server{prometheus, vm, older} {
+		await(t, s, `windowstat_persecond_pass{job="pushed",resource="steady"}`, end-1, time.Now().Add(catchUp))
+	}
+	for _, stop := range stops {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	// verified runs the command.
+	verified := func(t *testing.T, s *server, job string, to int64, status int, more ...string) (report verify.Report, text string) {
+		t.Helper()
+		args := []string{
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(begin, 10), "--to", strconv.FormatInt(to-1, 10), "--delay", "1s",
+			"--url", "http://" + s.addr, "--zone", "UTC",
+		}
+		for _, label := range labels[job] {
+			args = append(args, "--label", label)
+		}
+		out, err := output(t.Context(), ".", append(args, more...)...)
+		got := 0
+		if err != nil {
+			got = 1
+		}
+		if got != status {
+			t.Fatalf("%s, %s: status %d, want %d: %v\n%s", s.name, job, got, status, err, out)
+		}
+		if slices.Contains(more, "json") {
+			if err := json.NewDecoder(bytes.NewReader(out)).Decode(&report); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return report, string(out)
+	}
+	// lacks are the seconds of passes of a resource that the server lacks, seen without the command.
+	lacks := func(t *testing.T, s *server, job, resource string, to int64) (seconds []int64) {
+		t.Helper()
+		held := map[int64]bool{}
+		for _, x := range s.query(t, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource=%q}[10m]`, job, resource)) {
+			for _, v := range x.Values {
+				held[v.at/1000] = true
+			}
+		}
+		for second := range rows.values(fields[0], begin, to, false)[resource] {
+			if !held[second] && second < to {
+				seconds = append(seconds, second)
+			}
+		}
+		slices.Sort(seconds)
+		return seconds
+	}
+	// names checks that the report names exactly these seconds as missing.
+	names := func(t *testing.T, report verify.Report, resource string, want []int64) {
+		t.Helper()
+		var got []int64
+		for _, f := range report.Findings {
+			if f.Resource != resource || f.Metric != fields[0].metric {
+				continue
+			}
+			for _, x := range f.Missing {
+				n := len(got)
+				for second := x.From.Unix(); second <= x.To.Unix(); second++ {
+					if rows["steady"][second].Pass > 0 { // the service ran
+						got = append(got, second)
+					}
+				}
+				if int64(len(got)-n) != x.Seconds {
+					t.Errorf("%v has %d seconds", x, len(got)-n)
+				}
+			}
+		}
+		if !slices.Equal(got, want) || len(want) == 0 || report.Different+report.Extra != 0 {
+			t.Errorf("missing of %s: %v, want %v; %d different, %d extra", resource, got, want, report.Different, report.Extra)
+		}
+	}
+	for _, of := range []struct {
+		*server
+		job string
+		to  int64
+	}{{prometheus, "pushed", end}, {vm, "pushed", end}, {prometheus, "hole", end - 3}} {
+		want := lacks(t, of.server, of.job, "steady", of.to)
+		report, _ := verified(t, of.server, of.job, of.to, 1, "--format", "json")
+		names(t, report, "steady", want)
+		names(t, report, `re"fus\ed`, lacks(t, of.server, of.job, `re"fus\ed`, of.to))
+		_, text := verified(t, of.server, of.job, of.to, 0, "--heal")
+		t.Logf("%s, %s:\n%s", of.name, of.job, text)
+		report, _ = verified(t, of.server, of.job, of.to, 0, "--format", "json")
+		if !report.Clean() || report.Idle != 0 {
+			t.Errorf("%s, %s: not clean: %+v", of.name, of.job, report)
+		}
+		for _, f := range fields {
+			checkSamples(t, of.server, f.metric+fmt.Sprintf(`{job=%q}[10m] @ %d`, of.job, of.to-1), rows.values(f, begin, of.to, true), of.to)
+		}
+	}
+
+	// VictoriaMetrics deletes whole series, and Prometheus a range of some.
+	deleted := func(s *server, path string, parameters url.Values) {
+		t.Helper()
+		resp, err := http.PostForm("http://"+s.addr+path, parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != http.StatusNoContent {
+			t.Fatal(resp.Status)
+		}
+	}
+	deleted(vm, "/api/v1/admin/tsdb/delete_series", url.Values{"match[]": {`{job="pushed",resource="steady"}`}})
+	deleted(prometheus, "/api/v1/admin/tsdb/delete_series", url.Values{
+		"match[]": {`{job="pushed",resource="steady"}`}, "start": {strconv.FormatInt(begin+4, 10)}, "end": {strconv.FormatInt(begin+8, 10)},
+	})
+	for _, of := range []struct {
+		*server
+		status int
+		says   string
+	}{
+		{vm, 0, "nothing is missing"}, {prometheus, 1, "does not show them"}, {older, 1, "The server refuses samples"},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			t.Parallel()
+			report, _ := verified(t, of.server, "pushed", end, 1, "--format", "json")
+			names(t, report, "steady", lacks(t, of.server, "pushed", "steady", end))
+			_, text := verified(t, of.server, "pushed", end, of.status, "--heal")
+			if !strings.Contains(text, of.says) {
+				t.Errorf("%q is not said", of.says)
+			}
+			t.Logf("%s:\n%s", of.name, text)
+		})
+	}
+}

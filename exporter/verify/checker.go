@@ -1,0 +1,115 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/internal/bare"
+)
+
+// Checker compares a database with the metric log every few minutes, and publishes what it finds as metrics until Run has
+// returned. It must be made with [New], and is safe for concurrent use; Run or Start must be called once. A check reads an hour and
+// the window of the log and asks for as many samples as the window has; see [Check].
+type Checker struct {
+	gap       backfill.Gap
+	options   Options
+	unpublish func()
+
+	mu        sync.Mutex // guards what follows
+	last      Report     // of the last check that succeeded
+	checked   int64      // seconds
+	errors    int64
+	succeeded time.Time
+	lastErr   string
+	clean     bool
+}
+
+// New makes a Checker. Of the gap it uses all but the range. The error names every invalid option.
+func New(c *collector.Collector, gap backfill.Gap, o Options) (*Checker, error) {
+	err := o.Check(gap.Namespace)
+	if c == nil {
+		err = errors.Join(errors.New("verify: no Collector"), err)
+	}
+	if gap.Searcher.Dir == "" {
+		err = errors.Join(errors.New("verify: there is no metric log to compare with"), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.defaults(DefaultCheckerDelay)
+	k := &Checker{gap: gap, options: o, clean: true}
+	k.unpublish = c.Publish(k.metrics()...)
+	return k, nil
+}
+
+// Run checks until ctx ends; the first time after a part of Every, so that not all processes ask at the same time. It returns nil.
+func (k *Checker) Run(ctx context.Context) error {
+	defer k.unpublish()
+	wait := rand.N(k.options.Every)
+	for {
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		wait = k.options.Every
+		k.check(ctx)
+	}
+}
+
+// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
+// called several times.
+func (k *Checker) Start() (stop func() error) { return background.Start(k.Run) }
+
+// Close removes the metrics of a Checker that never ran.
+func (k *Checker) Close() { k.unpublish() }
+
+// check compares the window. One that takes too long is given up before the next.
+func (k *Checker) check(ctx context.Context) {
+	checking, cancel := context.WithTimeout(ctx, k.options.Every)
+	defer cancel()
+	gap := k.gap
+	gap.To = time.Now().Add(-k.options.Delay).Truncate(time.Second)
+	gap.From = gap.To.Add(time.Second - k.options.Window)
+	report, err := Check(checking, gap, k.options)
+	if err == nil && len(report.Warnings) > 0 {
+		err = fmt.Errorf("the server warns: %s", report.Warnings[0])
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	target := bare.URL(k.options.URL)
+	if err != nil {
+		k.errors++
+		if k.lastErr == "" {
+			k.options.Logger.Error("cannot compare the database with the metric log", "url", target, "err", bare.Error(err))
+		}
+		k.lastErr = err.Error()
+		return
+	}
+	if k.lastErr != "" {
+		k.options.Logger.Info("the database can be compared with the metric log again", "url", target)
+	}
+	k.last, k.lastErr, k.succeeded = report, "", time.Now()
+	k.checked += report.Seconds
+	if clean := report.Clean(); clean != k.clean {
+		k.clean = clean
+		if clean {
+			k.options.Logger.Info("the database has what the metric log has again", "url", target)
+			return
+		}
+		k.options.Logger.Error("the database is not what the metric log is; windowstat verify tells more", "url", target, "from", report.From,
+			"to", report.To, "missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)
+	}
+}

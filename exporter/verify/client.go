@@ -1,0 +1,209 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/windowstat/windowstat/exporter/internal/version"
+	"github.com/windowstat/windowstat/internal/bare"
+)
+
+// client asks the query API of Prometheus.
+type client struct {
+	base    *url.URL
+	http    *http.Client
+	timeout time.Duration
+	warned  map[string]bool // by the server
+}
+
+func newClient(o Options) (*client, error) {
+	base, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+version.String()))
+	if err != nil {
+		return nil, fmt.Errorf("invalid Client: %w", err)
+	}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{base, c, o.Timeout, map[string]bool{}}, nil
+}
+
+// errTooMuch is the error for a response that may come if less is asked for.
+var errTooMuch = errors.New("too much at a time")
+
+const (
+	maxBody     = 32 << 20
+	maxAttempts = 5
+	minWait     = 500 * time.Millisecond
+	maxWarnings = 10
+)
+
+// get asks an endpoint for its data, and again if the server is busy.
+func (c *client) get(ctx context.Context, path string, parameters url.Values, data any) (err error) {
+	u := c.base.JoinPath("api/v1", path)
+	query := u.Query()
+	for name, values := range parameters {
+		query[name] = values
+	}
+	u.RawQuery = query.Encode()
+	for attempt, wait := 1, minWait; ; attempt, wait = attempt+1, 2*wait {
+		var after time.Duration
+		again := false
+		if after, again, err = c.attempt(ctx, u, data); err == nil || !again {
+			break
+		}
+		if attempt == maxAttempts {
+			break
+		}
+		timer := time.NewTimer(max(wait, after))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		case <-timer.C:
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", bare.URL(u.String()), bare.Error(err))
+	}
+	return err
+}
+
+// attempt asks once. It reports whether to ask again, and not before which wait.
+func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.Duration, again bool, err error) {
+	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(attempt, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return 0, false, err
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return 0, ctx.Err() == nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return 0, ctx.Err() == nil, err
+	}
+	if len(body) > maxBody {
+		return 0, false, fmt.Errorf("%w: the response has more than %d bytes", errTooMuch, maxBody)
+	}
+	var answer struct {
+		Status, Error, ErrorType string
+		Data                     json.RawMessage
+		Warnings                 []string
+		IsPartial                bool // VictoriaMetrics
+	}
+	decoded := json.Unmarshal(body, &answer)
+	code := resp.StatusCode
+	if code/100 != 2 {
+		err = fmt.Errorf("%s: %s", resp.Status, oneLine(answer.Error, body))
+		switch {
+		case code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge, answer.ErrorType == "timeout":
+			return 0, false, fmt.Errorf("%w: %w", errTooMuch, err)
+		case code == http.StatusTooManyRequests, code/100 == 5:
+			seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // 0 for none
+			return min(time.Duration(max(seconds, 0))*time.Second, time.Minute), true, err
+		case code/100 == 3:
+			err = fmt.Errorf("%w; redirects are not followed: give the URL that they lead to", err)
+		}
+		return 0, false, err
+	}
+	if decoded != nil || answer.Status != "success" {
+		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %s", oneLine(answer.Error, body))
+	}
+	if answer.IsPartial {
+		answer.Warnings = append(answer.Warnings, "the response is partial")
+	}
+	for _, warning := range answer.Warnings {
+		if len(c.warned) < maxWarnings {
+			c.warned[oneLine(warning, nil)] = true
+		}
+	}
+	if err := json.Unmarshal(answer.Data, data); err != nil {
+		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", err)
+	}
+	return 0, false, nil
+}
+
+// oneLine is the beginning of a text of the server, or of its body if that is empty.
+func oneLine(text string, body []byte) string {
+	const most = 300
+	if text == "" {
+		text = string(body[:min(len(body), 2*most)])
+	}
+	line := strconv.Quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
+	if line = line[1 : len(line)-1]; len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
+}
+
+// stored is a series of the database.
+type stored struct {
+	Metric map[string]string
+	Values []point
+}
+
+// point is a sample with its time in milliseconds.
+type point struct {
+	at    int64
+	value float64
+}
+
+// UnmarshalJSON reads [1700000000.5, "12"].
+func (p *point) UnmarshalJSON(b []byte) error {
+	at, value, ok := strings.Cut(strings.Trim(string(b), "[] \n\t"), ",")
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(at), 64)
+	v, e := strconv.ParseFloat(strings.Trim(value, `" `), 64)
+	if !ok || err != nil || e != nil || math.Abs(seconds) > 1e15 {
+		return fmt.Errorf("%.50q is no sample", b)
+	}
+	p.at, p.value = int64(math.Round(seconds*1000)), v
+	return nil
+}
+
+// samples returns all samples of the seconds from and to, Unix times, and of those between. The range of a query is closed in
+// Prometheus 2 and open to the left later; this one ends a millisecond before the second before it.
+func (c *client) samples(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
+	var data struct {
+		ResultType string
+		Result     []stored
+	}
+	err = c.get(ctx, "query", url.Values{
+		"query": {fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999)}, "time": {strconv.FormatInt(to, 10)}, "timeout": {c.timeout.String()},
+	}, &data)
+	if err == nil && data.ResultType != "matrix" {
+		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", bare.URL(c.base.String()), data.ResultType)
+	}
+	return data.Result, err
+}
+
+// names returns the names of the metrics that the database may have in the seconds between.
+func (c *client) names(ctx context.Context, selector string, from, to int64) (names []string, err error) {
+	err = c.get(ctx, "label/__name__/values", between(selector, from, to), &names)
+	return names, err
+}
+
+// labels returns the labels of the series that the database may have in the seconds between.
+func (c *client) labels(ctx context.Context, selector string, from, to int64) (series []map[string]string, err error) {
+	err = c.get(ctx, "series", between(selector, from, to), &series)
+	return series, err
+}
+
+func between(selector string, from, to int64) url.Values {
+	return url.Values{"match[]": {selector}, "start": {strconv.FormatInt(from, 10)}, "end": {strconv.FormatInt(to, 10)}}
+}

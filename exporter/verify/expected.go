@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// key identifies a series of the instance.
+type key struct{ resource, metric string }
+
+// sample is a sample that the log has.
+type sample struct {
+	unix  int64
+	value float64
+}
+
+// logged is a series of the log.
+type logged struct {
+	key
+	family        *table.Family
+	names, values []string // of its own labels
+	samples       []sample
+}
+
+// expected is a Sink that keeps a part of the samples of the log. An idle second is one in which all metrics are zero.
+type expected struct {
+	series []*logged
+	byKey  map[key]*logged
+	active map[string]map[int64]bool // by resource
+	last   *logged
+}
+
+func newExpected() *expected {
+	return &expected{byKey: map[key]*logged{}, active: map[string]map[int64]bool{}}
+}
+
+var _ seconds.Sink = (*expected)(nil)
+
+// Series implements seconds.Sink.
+func (e *expected) Series(f *table.Family, names, values []string) {
+	k := key{metric: f.Name}
+	if len(values) > 0 {
+		k.resource = values[0]
+	}
+	if e.last = e.byKey[k]; e.last == nil {
+		e.last = &logged{key: k, family: f, names: append([]string(nil), names...), values: append([]string(nil), values...)}
+		e.byKey[k] = e.last
+		e.series = append(e.series, e.last)
+	}
+}
+
+// Value implements seconds.Sink.
+func (e *expected) Value(unix int64, v float64) {
+	e.last.samples = append(e.last.samples, sample{unix, v})
+	if v != 0 {
+		of := e.active[e.last.resource]
+		if of == nil {
+			of = map[int64]bool{}
+			e.active[e.last.resource] = of
+		}
+		of[unix] = true
+	}
+}
+
+// Histogram implements seconds.Sink. The log has none.
+func (e *expected) Histogram(int64, *node.Histogram) {}
+
+// reset forgets the samples. The sink stays the same.
+func (e *expected) reset() *expected {
+	*e = *newExpected()
+	return e
+}

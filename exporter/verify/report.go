@@ -1,0 +1,135 @@
+package verify
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Report is the result of a comparison.
+type Report struct {
+	// From and To are the first and the last second that were compared; if From is after To, none was.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Labels are those of the instance in the database, or those that were asked for if it has none.
+	Labels map[string]string `json:"labels"`
+	// Seconds are those of which the log has samples, and Samples how many.
+	Seconds int64 `json:"seconds"`
+	Samples int64 `json:"samples"`
+	// Missing, Different and Extra are the seconds in which anything is.
+	Missing   int64 `json:"missing_seconds"`
+	Different int64 `json:"different_seconds"`
+	Extra     int64 `json:"extra_seconds"`
+	// Idle are the samples of idle seconds that the database does not have, and need not have.
+	Idle int64 `json:"idle_samples"`
+	// Findings are sorted by resource and metric.
+	Findings []Finding `json:"findings"`
+	// Notes say what was not compared, and why; Warnings are those of the server, with which nothing is certain.
+	Notes    []string `json:"notes"`
+	Warnings []string `json:"warnings"`
+}
+
+// Clean reports whether the database has what the log has, and nothing else.
+func (r *Report) Clean() bool { return r.Missing+r.Different+r.Extra == 0 }
+
+// Finding is what is wrong with a series. Of a report with very many ranges only the first are listed.
+type Finding struct {
+	Resource  string       `json:"resource"` // empty for all inbound traffic
+	Metric    string       `json:"metric"`
+	Missing   []Range      `json:"missing,omitempty"`
+	Extra     []Range      `json:"extra,omitempty"`
+	Different int64        `json:"different,omitempty"`
+	Values    []Difference `json:"values,omitempty"` // the first that are different
+}
+
+// Range are seconds without another one of the log between them.
+type Range struct {
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Seconds int64     `json:"seconds"`
+}
+
+// Difference is a second with two values.
+type Difference struct {
+	At       time.Time `json:"at"`
+	Log      float64   `json:"log"`
+	Database float64   `json:"database"`
+}
+
+const (
+	maxRanges = 10_000
+	maxValues = 5 // of a series
+)
+
+// findings collect what is wrong, range by range.
+type findings struct {
+	series map[key]*finding
+	ranges int
+	cut    bool // some ranges are not listed
+}
+
+type finding struct {
+	Finding
+	open bool // the last sample of the log is missing
+}
+
+func (f *findings) of(k key) *finding {
+	x := f.series[k]
+	if x == nil {
+		x = &finding{Finding: Finding{Resource: k.resource, Metric: k.metric}}
+		f.series[k] = x
+	}
+	return x
+}
+
+// add adds a second to the ranges: to the last one if that goes on.
+func (f *findings) add(to *[]Range, unix int64, goesOn bool) {
+	at := time.Unix(unix, 0).UTC()
+	if n := len(*to); goesOn && n > 0 {
+		(*to)[n-1].To = at
+		(*to)[n-1].Seconds++
+		return
+	}
+	if f.ranges++; f.ranges > maxRanges {
+		f.cut = true
+		return
+	}
+	*to = append(*to, Range{at, at, 1})
+}
+
+func (f *findings) missing(k key, unix int64) {
+	x := f.of(k)
+	f.add(&x.Missing, unix, x.open && !f.cut)
+	x.open = true
+}
+
+func (f *findings) extra(k key, unix int64) {
+	x := f.of(k)
+	n := len(x.Extra)
+	f.add(&x.Extra, unix, n > 0 && x.Extra[n-1].To.Unix() == unix-1)
+}
+
+func (f *findings) different(k key, unix int64, log, database float64) {
+	x := f.of(k)
+	if x.Different++; len(x.Values) < maxValues {
+		x.Values = append(x.Values, Difference{time.Unix(unix, 0).UTC(), log, database})
+	}
+}
+
+// stored notes that a sample is not missing.
+func (f *findings) stored(k key) {
+	if x := f.series[k]; x != nil {
+		x.open = false
+	}
+}
+
+func (f *findings) list() []Finding {
+	list := []Finding{}
+	for _, x := range f.series {
+		list = append(list, x.Finding)
+	}
+	slices.SortFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
+	})
+	return list
+}

@@ -1,0 +1,173 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+)
+
+// partSize is how many seconds of resources are compared at a time.
+const partSize = 10_000
+
+// Check compares the database with the log in the range of the gap, whose other fields say what of the log. Seconds before the
+// log begins, and those younger than Delay, are not compared. The error says that the log or the database could not be read, or
+// is [ErrSeveral]; the report then has what was compared before.
+func Check(ctx context.Context, gap backfill.Gap, o Options) (Report, error) {
+	if err := o.Check(gap.Namespace); err != nil {
+		return Report{}, err
+	}
+	o.defaults(DefaultDelay)
+	c, err := newComparison(gap, o)
+	if err != nil {
+		return Report{}, fmt.Errorf("verify: %w", err)
+	}
+	defer c.http.CloseIdleConnections()
+	return c.run(ctx, gap, o)
+}
+
+func newComparison(gap backfill.Gap, o Options) (*comparison, error) {
+	client, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return &comparison{
+		client: client, selector: selector(names(gap, o), o.Labels), match: gap.Match, metrics: map[string]bool{}, left: map[string]bool{},
+		findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
+	}, nil
+}
+
+// names are the metrics that may be compared.
+func names(gap backfill.Gap, o Options) []string {
+	if len(o.Metrics) > 0 {
+		return o.Metrics
+	}
+	return seconds.Logged(namespace(gap))
+}
+
+func namespace(gap backfill.Gap) string {
+	if gap.Namespace == "" {
+		return table.Namespace
+	}
+	return gap.Namespace
+}
+
+// selector selects metrics with labels, in PromQL.
+func selector(metrics []string, labels map[string]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "{__name__=~%q", strings.Join(metrics, "|"))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b.WriteString("," + name + "=" + strconv.Quote(labels[name]))
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
+func clamp(gap *backfill.Gap, delay time.Duration) (notes []string, err error) {
+	first, _, err := gap.Searcher.Span(gap.PIDs...)
+	if err != nil {
+		return nil, err
+	}
+	settled := time.Now().Add(-delay).Truncate(time.Second)
+	if first.IsZero() {
+		notes = append(notes, "the log is empty")
+		gap.From, gap.To = settled.Add(time.Second), settled
+		return notes, nil
+	}
+	if gap.From.Before(first) {
+		gap.From = first
+		notes = append(notes, "the log begins at "+first.UTC().Format(time.RFC3339)+"; earlier seconds are not compared")
+	}
+	if gap.To.IsZero() || gap.To.After(settled) {
+		gap.To = settled
+		notes = append(notes, fmt.Sprintf("seconds younger than %v may not have arrived yet, and are not compared", delay))
+	}
+	return notes, nil
+}
+
+// run compares everything.
+func (c *comparison) run(ctx context.Context, gap backfill.Gap, o Options) (Report, error) {
+	fail := func(err error) (Report, error) { return c.done(0), fmt.Errorf("verify: %w", err) }
+	var err error
+	if c.report.Notes, err = clamp(&gap, o.Delay); err != nil {
+		return fail(err)
+	}
+	c.report.From, c.report.To = gap.From.UTC(), gap.To.UTC()
+	if gap.From.After(gap.To) {
+		return c.done(0), nil
+	}
+	if err := c.choose(ctx, gap, o); err != nil {
+		return fail(err)
+	}
+	log, from := newExpected(), gap.From.Unix()
+	malformed, err := gap.Emit(ctx, partSize, log, func(before time.Time) error {
+		first, _, err := gap.Searcher.Span(gap.PIDs...) // files may have been deleted since
+		if err != nil {
+			return err
+		}
+		if cut := first.Unix(); cut > from {
+			c.report.Notes = append(c.report.Notes, "the log was cut while it was read: "+time.Unix(from, 0).UTC().Format(time.RFC3339)+" and what follows is not compared")
+			from = cut
+		}
+		err = c.part(ctx, log, from, before.Unix()-1)
+		log, from = log.reset(), max(from, before.Unix())
+		return err
+	})
+	report := c.done(malformed)
+	if err != nil {
+		err = fmt.Errorf("verify: %w", err)
+	}
+	return report, err
+}
+
+// choose decides which metrics are compared: those that were asked for, or those of the instance that the database knows.
+func (c *comparison) choose(ctx context.Context, gap backfill.Gap, o Options) error {
+	names, known := names(gap, o), o.Metrics
+	if len(known) == 0 {
+		var err error
+		if known, err = c.names(ctx, c.selector, gap.From.Unix(), gap.To.Unix()); err != nil {
+			return err
+		}
+		if len(known) == 0 {
+			c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
+			known = names
+		}
+		known = append(known, namespace(gap)+"_persecond_pass")
+	}
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			c.metrics[name] = true
+		}
+	}
+	c.selector = selector(slices.Sorted(maps.Keys(c.metrics)), o.Labels)
+	return nil
+}
+
+// done completes the report.
+func (c *comparison) done(malformed int64) Report {
+	r := c.report
+	r.Findings = c.findings.list()
+	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
+	slices.Sort(r.Warnings)
+	r.Notes = slices.Clone(r.Notes)
+	note := func(is bool, format string, args ...any) {
+		if is {
+			r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+		}
+	}
+	note(len(c.left) > 0, "the database does not have %s of the instance, and they are not compared: is it asked for them?", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
+	note(r.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", r.Idle)
+	note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
+	note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
+	note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
+	note(c.findings.cut, "only the first %d ranges are listed", maxRanges)
+	return r
+}
