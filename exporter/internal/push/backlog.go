@@ -33,13 +33,17 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 		p.mu.Lock()
 		p.skip(p.place.begin)
 		p.mu.Unlock()
-		return true
 	}
-	if oldest := p.open() - history; p.next < oldest {
+	for { // sending takes its time, too
+		oldest := p.open() - history
 		from, to := p.unix(p.next), min(p.unix(oldest+history/2), p.opts.Log.Written())
-		return from >= to || p.sendLogged(ctx, from, to)
+		if p.next >= oldest || from >= to {
+			return true
+		}
+		if !p.sendLogged(ctx, from, to) {
+			return false
+		}
 	}
-	return true
 }
 
 // sendLogged sends the logged seconds in [from, to), Unix times, one request after the other. The seconds that an earlier

@@ -106,6 +106,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	if was.Next == 0 {
 		x.Next = p.unix(p.next)
 		x.Runs = []run{{x.Next, p.opts.Labels}}
+		p.write()
 		return true
 	}
 	x.position, x.doubt, x.begin = was, min(was.To, first), first
@@ -113,6 +114,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		x.begin = p.index(end) // the names of the seconds before were sent
 	}
 	lost := x.add(run{first, p.opts.Labels})
+	p.write() // the labels, before the log has a second of this process
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.lost += lost
@@ -164,19 +166,24 @@ func (p *Pusher) save(to int64) {
 	if x.lock == nil {
 		return
 	}
-	now := position{Next: p.unix(p.next)}
+	next, until := p.unix(p.next), int64(0)
 	if to > p.next {
-		now.To = p.unix(to)
+		until = p.unix(to)
 	}
-	if now.Next == x.Next && now.To == x.To && x.saved {
+	if next == x.Next && until == x.To && x.saved {
 		return
 	}
-	for len(x.Runs) > 1 && x.Runs[1].From <= now.Next {
+	for len(x.Runs) > 1 && x.Runs[1].From <= next {
 		x.Runs = x.Runs[1:]
 	}
-	x.Next, x.To = now.Next, now.To
-	err := statefile.Swap(x.path, x.position)
-	if x.saved = err == nil; err != nil {
+	x.Next, x.To = next, until
+	p.write()
+}
+
+// write replaces the file.
+func (p *Pusher) write() {
+	err := statefile.Swap(p.place.path, p.place.position)
+	if p.place.saved = err == nil; err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.log("cannot save the position of pushes; the next process may send seconds again", "err", err)
