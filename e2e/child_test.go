@@ -9,27 +9,38 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // What tells the test's executable that it is a service, and where.
 const (
 	childDir     = "WINDOWSTAT_E2E_DIR"
 	childAddress = "WINDOWSTAT_E2E_ADDRESS"
-	childPush    = "WINDOWSTAT_E2E_PUSH" // a URL for remote write; nothing is pushed if it is empty
+	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, with spaces between, for remote write or of an import endpoint
 )
+
+// importedJob is the job of what a child pushes to an import endpoint.
+const importedJob = clusterJob + "-imported"
 
 // runChild is a service under load until it is told to end, or killed.
 func runChild(dir, addr, push string) error {
 	var pushes []remote.Options
-	if push != "" {
-		pushes = []remote.Options{{URL: push, Labels: map[string]string{"job": clusterJob, "instance": addr}}}
+	var imports []vmpush.Options
+	for _, url := range strings.Fields(push) {
+		const timeout = 5 * time.Second // of a server that is killed, too
+		if strings.Contains(url, "/import/") {
+			imports = append(imports, vmpush.Options{URL: url, Labels: map[string]string{"job": importedJob, "instance": addr}, Timeout: timeout})
+		} else {
+			pushes = append(pushes, remote.Options{URL: url, Labels: map[string]string{"job": clusterJob, "instance": addr}, Timeout: timeout})
+		}
 	}
-	s, err := newService(dir, pushes...)
+	s, err := newService(dir, pushes, imports)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@
 //   - TestShortJob: a job of three seconds pushes everything that it did.
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
 //   - TestPushWeather: pushes through proxies that fail before and after a server has stored a request.
+//   - TestKilledPushes: a service that pushes through such proxies is killed, again and again.
 //   - TestPushOfTwoWriters: two processes push to the same series.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.

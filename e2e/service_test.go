@@ -14,6 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // A service is what the servers scrape: the SDK under load, its pages, and its metric log, which is the truth that the
@@ -39,9 +40,9 @@ const (
 )
 
 // newService goes on with the metric log in a directory, and with the positions of the scrapers there.
-func newService(dir string, pushes ...remote.Options) (*service, error) {
+func newService(dir string, pushes []remote.Options, imports []vmpush.Options) (*service, error) {
 	x, err := exporter.New(exporter.Options{
-		App: "e2e", Log: metriclog.Options{Dir: dir}, RemoteWrite: pushes, Logger: slog.New(slog.DiscardHandler),
+		App: "e2e", Log: metriclog.Options{Dir: dir}, RemoteWrite: pushes, VictoriaMetrics: imports, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func newService(dir string, pushes ...remote.Options) (*service, error) {
 // with its last second.
 func startService(t *testing.T, listeners ...net.Listener) (*service, func() error) {
 	t.Helper()
-	s, err := newService(t.TempDir())
+	s, err := newService(t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,8 +112,12 @@ func build(o Options, dry bool) (*Exporter, error) {
 		x.sampler, err = sampler.New(c, o.Sampler)
 		try("Sampler", err)
 	}
+	queue := x.Log
+	if o.Log.PID {
+		queue = nil // the next process has another log
+	}
 	for i, options := range o.RemoteWrite {
-		options.Sampler = x.sampler
+		options.Sampler, options.Log = x.sampler, queue
 		p, err := remote.New(c, options)
 		try(fmt.Sprintf("RemoteWrite[%d]", i), err)
 		if err == nil {
@@ -121,7 +125,7 @@ func build(o Options, dry bool) (*Exporter, error) {
 		}
 	}
 	for i, options := range o.VictoriaMetrics {
-		options.Sampler = x.sampler
+		options.Sampler, options.Log = x.sampler, queue
 		p, err := vmpush.New(c, options)
 		try(fmt.Sprintf("VictoriaMetrics[%d]", i), err)
 		if err == nil {

@@ -105,10 +105,12 @@ func (o *Options) twice() (errs []error) {
 	set(o.Seconds.Sampler != nil, "Seconds.Sampler", "Sampler is the place for it")
 	for i, push := range o.RemoteWrite {
 		set(push.Namespace != "", fmt.Sprintf("RemoteWrite[%d].Namespace", i), "Namespace is the place for it")
+		set(push.Log != nil, fmt.Sprintf("RemoteWrite[%d].Log", i), "Log is the place for it")
 		set(push.Sampler != nil, fmt.Sprintf("RemoteWrite[%d].Sampler", i), "Sampler is the place for it")
 	}
 	for i, push := range o.VictoriaMetrics {
 		set(push.Namespace != "", fmt.Sprintf("VictoriaMetrics[%d].Namespace", i), "Namespace is the place for it")
+		set(push.Log != nil, fmt.Sprintf("VictoriaMetrics[%d].Log", i), "Log is the place for it")
 		set(push.Sampler != nil, fmt.Sprintf("VictoriaMetrics[%d].Sampler", i), "Sampler is the place for it")
 	}
 	return errs

@@ -2,11 +2,14 @@ package metriclog
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/filelock"
 )
 
 // files are the files of one log: the data file that is written now, its index, and older ones.
@@ -61,6 +64,9 @@ func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock)
 
 func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
 
+// lockFile is replaced in tests.
+var lockFile = filelock.Lock
+
 // errLocked is the error for a log that another process writes.
 var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
 
@@ -73,6 +79,9 @@ func (f *files) acquire() error {
 		return err
 	}
 	lock, _, err := lockFile(f.lockPath())
+	if errors.Is(err, filelock.ErrHeld) {
+		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
+	}
 	if err != nil {
 		return err
 	}

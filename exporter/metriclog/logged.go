@@ -17,18 +17,17 @@ func (w *Writer) StateFile(name string) (string, error) {
 	defer w.mu.Unlock()
 	path := filepath.Join(w.files.dir, w.app+"-"+name)
 	if slices.Contains(w.stateFiles, name) {
-		return "", fmt.Errorf("metriclog: %s is in use; a log serves one per-second endpoint", path)
+		return "", fmt.Errorf("metriclog: %s is in use", path)
 	}
 	w.stateFiles = append(w.stateFiles, name)
 	return path, nil
 }
 
-// Logged calls f with the rows in [from, to), Unix times, that were in the log when the Writer was made, ascending by second,
-// until f returns false; it implements prom.Log. A record has the fields that the log has exactly: Start, Pass, Block,
-// Complete, Exception, OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and
-// counted as an error.
+// Logged calls f with the rows of the log in [from, to), Unix times, ascending by second, until f returns false; it implements
+// prom.Log and remote.Log. A record has the fields that the log has exactly: Start, Pass, Block, Complete, Exception,
+// OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
-	rows, err := w.search(from, min(to, w.firstUnix())-1)
+	rows, err := w.search(from, to-1)
 	if err == nil {
 		for row := range rows.All() {
 			m := row.Record()
@@ -49,10 +48,14 @@ func (w *Writer) search(from, to int64) (*Rows, error) {
 	return search(w.files.dir, func(log string) bool { return log == w.files.log }, from, to, Query{})
 }
 
-// firstUnix returns the Unix time of the first second of this process.
-func (w *Writer) firstUnix() int64 {
-	name, _ := w.stats.Timeline().Name(w.first)
-	return name.Unix()
+// Written returns the Unix time before which all seconds are in the log that it will ever have.
+func (w *Writer) Written() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if name, ok := w.stats.Timeline().Name(w.next); ok {
+		return name.Unix()
+	}
+	return w.stat.last.Load() + 1
 }
 
 // Record returns the row as a record. Fields that the log lacks or has only rounded are zero: response times, the peak, and the

@@ -55,7 +55,7 @@ func logged(t *testing.T, damage func(files []string)) (w *metriclog.Writer, fir
 		damage(files)
 	}
 	w, c = newWriter()
-	for range 3 { // of this process, and so not of the past
+	for range 3 { // of this process
 		c.Resource("a").Block("")
 		at = at.Add(time.Second)
 	}
@@ -84,17 +84,21 @@ func TestLogged(t *testing.T) {
 		most     int
 		want     string
 	}{
-		{-100, 100, 100, "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"},
+		{-100, 100, 100, "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10 10:1 11:1 12:1"},
+		{-100, 10, 100, "0:1 1:2 2:3 3:4 4:5 5:6 6:7 7:8 8:9 9:10"},
 		{3, 6, 100, "3:4 4:5 5:6"},
 		{0, 1, 100, "0:1"},
-		{9, 100, 100, "9:10"},
-		{10, 100, 100, ""},
+		{9, 100, 100, "9:10 10:1 11:1 12:1"},
+		{13, 100, 100, ""},
 		{5, 5, 100, ""},
 		{2, 100, 3, "2:3 3:4 4:5"},
 	} {
 		if got := past(w, first, tc.from, tc.to, tc.most); got != tc.want {
 			t.Errorf("from %d to %d: %s, want %s", tc.from, tc.to, got, tc.want)
 		}
+	}
+	if got := w.Written() - first; got != 13 {
+		t.Errorf("written are %d seconds, want 13", got)
 	}
 }
 
@@ -140,7 +144,7 @@ func TestLoggedOfDamagedFiles(t *testing.T) {
 		if want == "" { // all but what was in the first file
 			want = strings.Join(slices.DeleteFunc(strings.Fields(all), func(s string) bool { return slices.Contains(lost, s) }), " ")
 		}
-		if got := past(w, first, -100, 100, 100); got != want {
+		if got := past(w, first, -100, 10, 100); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

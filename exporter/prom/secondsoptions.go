@@ -50,7 +50,7 @@ type SecondsOptions struct {
 
 // Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.
 type Log interface {
-	// Logged calls f with the records of earlier processes in [from, to), Unix times, ascending by second, until f returns
+	// Logged calls f with the records in [from, to), Unix times, ascending by second, until f returns
 	// false. A record has the Start and the counts that the log has exactly, and zero elsewhere. A second without events has
 	// no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
 	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/push"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
@@ -36,6 +37,9 @@ type Options struct {
 	Histogram bool
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
+	// Log is the metric log of the process; none if nil. With it the next process sends what this one could not, killed or not,
+	// and an outage may be longer than the Collector's history. It must end after Run, and must not be one that has PID.
+	Log *metriclog.Writer
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig
 	// Interval is the time between pushes, in whole seconds, at most half of the Collector's history; [DefaultInterval] if zero.
@@ -60,6 +64,9 @@ func (o *Options) push() push.Options {
 	}
 	if o.Histogram {
 		p.Selection.Histogram = seconds.Single
+	}
+	if o.Log != nil {
+		p.Log = o.Log
 	}
 	if o.Sampler != nil {
 		p.Streams = []seconds.Stream{o.Sampler.Stream()}

@@ -10,7 +10,13 @@ import (
 
 // Replace writes v as JSON to a new file beside path, and renames it when it is on the disk: after a power cut the file is the
 // old one or the new one. Two at a time must not replace one file.
-func Replace(path string, v any) error {
+func Replace(path string, v any) error { return replace(path, v, true) }
+
+// Swap is [Replace] without waiting for the disk, for a file that is written every second: the end of the process does not harm
+// it, and after a power cut it may be an old one or a torn one.
+func Swap(path string, v any) error { return replace(path, v, false) }
+
+func replace(path string, v any, sync bool) error {
 	b, err := json.MarshalIndent(v, "", "\t")
 	if err != nil {
 		return err
@@ -20,11 +26,17 @@ func Replace(path string, v any) error {
 		return err
 	}
 	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if !sync {
+		return nil
 	}
 	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		_ = dir.Sync() // not all systems can

@@ -19,8 +19,8 @@ func TestReplace(t *testing.T) {
 			t.Errorf("%v, %v", all, err)
 		}
 	}
-	for _, v := range []int{1, 2} {
-		if err := Replace(path, v); err != nil {
+	for v, put := range []func(string, any) error{Swap, Replace, Swap} {
+		if err := put(path, v); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,6 +22,7 @@ type request struct {
 // settled.
 type batch struct {
 	to       int64 // the second before which they are
+	seconds  int64 // how many there are
 	requests []*request
 	all      []*request // reused
 }
@@ -31,8 +32,7 @@ type batch struct {
 func (p *Pusher) encode(from, to int64) bool {
 	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
 	for {
-		s.n = 0
-		s.begin()
+		s.begins(false)
 		reached := to
 		for i, stream := range p.streams {
 			reached = stream.Emit(p.selection(i), from, reached, seconds.Limit{Seconds: to - from}, &s)
@@ -46,7 +46,7 @@ func (p *Pusher) encode(from, to int64) bool {
 		to = reached // again with fewer seconds, so that all streams have the same
 	}
 	s.finish()
-	p.batch.to, p.batch.requests = to, p.batch.all[:s.n]
+	p.batch = batch{to: to, seconds: to - from, requests: p.batch.all[:s.n], all: p.batch.all}
 	return true
 }
 
@@ -54,8 +54,15 @@ func (p *Pusher) encode(from, to int64) bool {
 type splitter struct {
 	p       *Pusher
 	labels  labels
+	one     bool     // all in one request
 	request *request // in the making
 	n       int      // requests so far
+}
+
+// begins starts the first request.
+func (s *splitter) begins(one bool) {
+	s.one, s.n = one, 0
+	s.begin()
 }
 
 // begin starts the next request.
@@ -93,7 +100,7 @@ func (r *request) finish() bool {
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	if s.request.enc.Samples() >= s.p.opts.MaxSamples {
+	if !s.one && s.request.enc.Samples() >= s.p.opts.MaxSamples {
 		s.finish()
 		s.begin()
 	}

@@ -51,6 +51,8 @@ type Options struct {
 	MaxSamples int
 	// Drain limits how long Run sends after its context has ended, [DefaultDrain] if zero.
 	Drain time.Duration
+	// Log keeps the position for the next process, and has the seconds that are not in the history; none if nil.
+	Log Log
 	// Logger receives a message when pushing fails, when it works again, and when samples are refused; slog.Default if nil.
 	Logger *slog.Logger
 }

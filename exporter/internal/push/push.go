@@ -37,12 +37,14 @@ type Format struct {
 }
 
 // Pusher sends the sealed seconds of a Collector to a server. Seconds wait in the Collector's history until they are sent, so
-// the queue takes no extra memory. It publishes metrics about itself until Run has returned. It is safe for concurrent use, but
+// the queue takes no extra memory, and in the metric log when they have left that, or their process has ended. It publishes metrics about itself until Run has returned. It is safe for concurrent use, but
 // Run must be called once.
 type Pusher struct {
-	stats   *collector.Collector
-	streams []seconds.Stream
-	batch   batch
+	stats     *collector.Collector
+	resources *seconds.Resources
+	streams   []seconds.Stream // the resources first
+	batch     batch
+	place     place
 	*sender
 	next      int64  // index of the first second to send; guarded by the sender's mu
 	unpublish func() // removes the metrics
@@ -72,8 +74,16 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	var at place
+	if o.Log != nil && seconds.NewFiller(o.Namespace, "", 0, 1, nil).Select(&o.Selection) {
+		if at, err = newPlace(&o, f.Name); err != nil {
+			return nil, err
+		}
+	} else {
+		out.opts.Log = nil
+	}
 	p := &Pusher{
-		stats: c, sender: out,
+		stats: c, sender: out, resources: resources, place: at,
 		streams: append([]seconds.Stream{resources}, o.Streams...),
 		next:    c.Seal().Open,
 	}
@@ -89,6 +99,12 @@ func (p *Pusher) Run(ctx context.Context) error {
 	line := p.stats.Timeline()
 	ended := make(chan stopTime, 1)
 	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
+	if !p.resume(ctx) {
+		return nil // the next process finds everything in the log
+	}
+	if p.place.lock != nil {
+		defer func() { _ = p.place.lock.Close() }()
+	}
 	for ctx.Err() == nil {
 		now := line.Now()
 		open := line.At(now)
@@ -128,6 +144,9 @@ func (p *Pusher) drain(stop stopTime) error {
 
 // abandon counts what was not settled before the second end. Of a batch only the request that was being sent may have arrived.
 func (p *Pusher) abandon(end int64) (err error) {
+	if p.place.lock != nil {
+		return p.leave(end)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rest := p.batch.requests
@@ -148,6 +167,30 @@ func (p *Pusher) abandon(end int64) (err error) {
 	}
 	p.next, p.batch.requests = max(p.next, end), nil
 	return err
+}
+
+// leave leaves what was not settled before the second end to the next process. What the log does not have is lost.
+func (p *Pusher) leave(end int64) error {
+	to := p.next
+	if len(p.batch.requests) > 0 {
+		to = p.batch.to
+	}
+	p.save(to)
+	left := end - p.next
+	if left <= 0 {
+		return nil
+	}
+	lost := max(p.unix(end)-max(p.unix(p.next), p.opts.Log.Written()), 0)
+	p.opts.Logger.Warn("seconds could not be sent; they are in the metric log, and the next process sends them", "url", bare.URL(p.opts.URL),
+		"from", time.Unix(p.unix(p.next), 0).UTC(), "not_in_the_log", lost)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total.lost += lost
+	p.next, p.batch.requests = end, nil
+	if lost > 0 {
+		return fmt.Errorf("%d seconds could not be sent to %s in %v, and are not in the metric log", lost, bare.URL(p.opts.URL), p.opts.Drain)
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -179,15 +222,19 @@ func (p *Pusher) sealed() int64 {
 // push sends the seconds before open that were not sent, until ctx ends.
 func (p *Pusher) push(ctx context.Context, open int64) {
 	for ctx.Err() == nil {
-		if p.batch.to <= p.next { // all of it was sent
+		if len(p.batch.requests) == 0 { // all of it was sent
+			if !p.fromLog(ctx) {
+				return // ctx ended
+			}
 			from := p.expire()
 			if from >= open {
-				return
+				break
 			}
 			if !p.encode(from, min(open, from+p.batchSeconds(from))) {
 				p.fail(errStuck)
-				return // until the next interval
+				break // until the next interval
 			}
+			p.save(p.batch.to)
 		}
 		if !p.send(ctx) {
 			return // ctx ended
@@ -196,6 +243,7 @@ func (p *Pusher) push(ctx context.Context, open int64) {
 		p.settle()
 		p.mu.Unlock()
 	}
+	p.save(p.next)
 }
 
 // errStuck is a mistake in a stream.
@@ -203,8 +251,8 @@ var errStuck = errors.New("a stream has no more seconds")
 
 // settle counts the seconds of the batch. mu must be held.
 func (p *Pusher) settle() {
-	p.total.seconds += p.batch.to - p.next
-	p.next = p.batch.to
+	p.total.seconds += p.batch.seconds
+	p.next = max(p.next, p.batch.to)
 }
 
 // expire drops the seconds that are no longer in the history, and returns the first one to send. A batch that was encoded is
@@ -220,13 +268,17 @@ func (p *Pusher) expire() int64 {
 	return p.next
 }
 
-// batchSeconds is the most seconds in a batch: a few requests.
+// batchSeconds is the most seconds in a batch: a few requests. With a position it is one request, unless one second has more: what
+// a killed process may have sent the next one sends again, and a server that has it refuses it as a whole.
 func (p *Pusher) batchSeconds(from int64) int64 {
 	var second seconds.Size
 	for i, stream := range p.streams {
 		second = second.Add(stream.Size(p.selection(i), from))
 	}
-	const requests = 8
+	requests := 8
+	if p.place.lock != nil {
+		requests = 1
+	}
 	return max(seconds.Size{Samples: requests * p.opts.MaxSamples, Bytes: 64 << 20}.Fit(second), 1)
 }
 

@@ -22,6 +22,7 @@ type Filler struct {
 	total   *series // of all inbound traffic
 	whole   emitter // emits it, once there was any
 	inbound bool
+	only    Selection
 	from    int64 // earlier rows are not emitted
 	most    int   // seconds of resources to emit at a time
 	size    int   // seconds of resources buffered
@@ -48,6 +49,20 @@ func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Fille
 		panic("seconds: not in the metric log: " + metric)
 	}
 	return f
+}
+
+// Select narrows what is emitted to a selection, before the first row. It reports false if the log has none of its metrics.
+func (f *Filler) Select(s *Selection) bool {
+	f.only = *s
+	for _, list := range []*[]*family{&f.metrics, &f.whole.metrics} {
+		*list = slices.DeleteFunc(*list, func(m *family) bool { return len(s.Metrics) > 0 && !slices.Contains(s.Metrics, m.family.Name) })
+	}
+	return len(f.metrics)+len(f.whole.metrics) > 0
+}
+
+// Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
+func (f *Filler) Buffered() (seconds, samples int, last int64) {
+	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present)*len(f.whole.metrics), f.last()
 }
 
 // Logged returns the full names of the metrics in the metric log, in the order of [table.Seconds].
@@ -81,6 +96,9 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	}
 	if at >= f.from && at < f.last() {
 		return emitted
+	}
+	if len(f.only.Resources) > 0 && (resource == collector.InboundTotal || !f.only.wants(resource)) {
+		return // but the process ran
 	}
 	if resource == collector.InboundTotal {
 		if at >= f.from {

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package metriclog
+package filelock
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile makes and locks the file for this process, until it is closed. If another process has it, the error is errLocked. On
-// file systems without locks, such as NFS without its lock service, sure is false: nobody is kept away.
-func lockFile(path string) (file *os.File, sure bool, err error) {
+// Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file
+// systems without locks, such as NFS without its lock service, sure is false: nobody is kept away.
+func Lock(path string) (file *os.File, sure bool, err error) {
 	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, false, err
@@ -22,7 +22,7 @@ func lockFile(path string) (file *os.File, sure bool, err error) {
 		return file, false, nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: %w", path, errLocked)
+		err = fmt.Errorf("%s: %w", path, ErrHeld)
 	}
 	if err != nil {
 		return nil, false, errors.Join(err, file.Close())

@@ -1,0 +1,334 @@
+package push
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/internal/filelock"
+)
+
+// away answers nothing until a time.
+func away(until *time.Time) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		if time.Now().Before(*until) {
+			return nil, errors.New("connection refused")
+		}
+		return arrive()
+	}
+}
+
+// An outage that is longer than the history loses nothing: what has left it is in the log.
+func TestOutageLongerThanTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 1)
+		until := time.Now().Add(5 * time.Minute) // of one that is kept
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 7*time.Minute)
+		if err := x.end(); err != nil || x.total.lost != 0 {
+			t.Errorf("%v, %d seconds lost", err, x.total.lost)
+		}
+		if rows := l.check(); rows < 400 {
+			t.Errorf("%d rows are too few", rows)
+		}
+	})
+}
+
+// A process that ends while the server is away says that the next one sends the rest, and that one does.
+func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 2)
+		until := time.Now().Add(time.Hour)
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 20*time.Second)
+		if err := x.end(); err != nil || x.total.lost != 0 {
+			t.Errorf("%v, %d seconds lost", err, x.total.lost)
+		}
+		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
+			t.Error(said)
+		}
+		until = time.Now()
+		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 30 {
+			t.Errorf("%d rows are too few", rows)
+		}
+	})
+}
+
+func (x *life) endAfter(d time.Duration) error {
+	time.Sleep(d)
+	return x.end()
+}
+
+// The first process that keeps a position does not send the whole log.
+func TestFirstPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 3)
+		until := time.Now().Add(time.Hour)
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 20*time.Second)
+		l.kill(x)
+		if err := os.Remove(l.position()); err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		for key := range l.store.stored {
+			var unix int64
+			if _, err := fmt.Sscan(key[strings.LastIndex(key, " "):], &unix); err != nil || unix < x.first {
+				t.Fatalf("%s is of another process: %v", key, err)
+			}
+		}
+		if len(l.store.stored) == 0 || x.total.lost != 0 {
+			t.Errorf("%d samples, %d seconds lost", len(l.store.stored), x.total.lost)
+		}
+	})
+}
+
+// A position that is not to be trusted is set aside and said; pushing goes on with the present process.
+func TestPositionsThatAreNone(t *testing.T) {
+	change := func(f func(*position)) func([]byte) []byte {
+		return func(b []byte) []byte {
+			var x position
+			if err := json.Unmarshal(b, &x); err != nil {
+				panic(err)
+			}
+			f(&x)
+			b, _ = json.Marshal(x)
+			return b
+		}
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty":               func([]byte) []byte { return nil },
+		"torn":                func(b []byte) []byte { return b[:len(b)/2] },
+		"zeros":               func(b []byte) []byte { return make([]byte, len(b)) },
+		"huge":                func([]byte) []byte { return []byte(strings.Repeat(" ", 2<<20)) },
+		"of another server":   change(func(x *position) { x.URL = "http://other/" }),
+		"of another way":      change(func(x *position) { x.Way = "other" }),
+		"of another prefix":   change(func(x *position) { x.Namespace = "other" }),
+		"of the future":       change(func(x *position) { x.Next += 3600 }),
+		"to the future":       change(func(x *position) { x.To = x.Next + 3600 }),
+		"of no time":          change(func(x *position) { x.Next = 0 }),
+		"of long ago":         change(func(x *position) { x.Next = -5 }),
+		"backward":            change(func(x *position) { x.To = x.Next - 1 }),
+		"without processes":   change(func(x *position) { x.Runs = nil }),
+		"without labels":      change(func(x *position) { x.Runs[0].Labels = nil }),
+		"with wrong labels":   change(func(x *position) { x.Runs[0].Labels["a\nb"] = "c" }),
+		"of too many":         change(func(x *position) { x.Runs = make([]run, maxRuns+1) }),
+		"processes backwards": change(func(x *position) { x.Runs = append(x.Runs, x.Runs[0]) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLives(t, 4)
+				until := time.Now().Add(time.Hour)
+				x := l.begin("i", Options{}, away(&until))
+				l.load(x, 10*time.Second)
+				l.kill(x)
+				path := l.position()
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(b), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				x = l.begin("i", Options{}, nil)
+				l.load(x, 5*time.Second)
+				if err := x.end(); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is set aside") {
+					t.Error(err, l.said.String())
+				}
+				if n := x.total.seconds; n < 5 || n > 7 {
+					t.Errorf("%d seconds were sent", n)
+				}
+				if was, err := x.place.readAt(path); err != nil || was.Next < x.first {
+					t.Errorf("%+v, %v", was, err)
+				}
+			})
+		})
+	}
+}
+
+// What retention has deleted is counted as lost and said once; what is left is sent.
+func TestBacklogThatRetentionCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 5)
+		l.log.MaxFileSize, l.log.MaxFiles = 3000, 4
+		until := time.Now()
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 20*time.Second)
+		until = time.Now().Add(10 * time.Minute)
+		l.load(x, 4*time.Minute)
+		l.kill(x)
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 30 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if lost := x.total.lost; lost < 60 || lost > 235 {
+			t.Errorf("%d seconds lost", lost)
+		}
+		if n := strings.Count(l.said.String(), "does not have seconds any more"); n != 1 {
+			t.Errorf("it is said %d times", n)
+		}
+	})
+}
+
+// What is too old for the server is counted as lost, and what is not is sent.
+func TestBacklogThatIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 6)
+		until := time.Now().Add(time.Hour)
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 3*time.Minute)
+		l.kill(x)
+		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			x.mu.Lock()
+			next := x.next
+			x.mu.Unlock()
+			if next < x.first-60 {
+				return answer(http.StatusBadRequest, "out of bounds\n")
+			}
+			return arrive()
+		})
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if lost := x.total.lost; lost < 120 || lost > 180 || lost+x.total.seconds < 185 {
+			t.Errorf("%d seconds lost, %d sent", lost, x.total.seconds)
+		}
+		if n := strings.Count(l.said.String(), "the server refused samples"); n != 1 {
+			t.Errorf("it is said %d times", n)
+		}
+	})
+}
+
+// A process that begins while another one has the position waits, and then goes on where that one stopped.
+func TestPositionOfAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 7)
+		until := time.Now().Add(time.Hour)
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 10*time.Second)
+		l.kill(x)
+		lock, _, err := filelock.Lock(l.position() + ".lck")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 20*time.Second)
+		if len(l.store.stored) != 0 {
+			t.Error("it sends beside the process that has the position")
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 50 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		l.begin("i", Options{}, nil)
+		time.Sleep(time.Second)
+		if lock, _, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
+			t.Errorf("the lock: %v", err)
+		}
+		_ = lock.Close()
+	})
+}
+
+// A backlog of many samples goes in requests of a bounded size, with pauses.
+func TestBacklogIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 8)
+		until := time.Now().Add(time.Hour)
+		x := l.begin("i", Options{}, away(&until))
+		l.load(x, 5*time.Minute)
+		l.kill(x)
+		var sent []time.Time
+		const takes = 100 * time.Millisecond
+		x = l.begin("i", Options{MaxSamples: 100}, func(_ *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			sent = append(sent, time.Now())
+			time.Sleep(takes)
+			return arrive()
+		})
+		if err := x.endAfter(90 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 100 || len(sent) < 100 {
+			t.Errorf("%d rows in %d requests are too few", rows, len(sent))
+		}
+		for i, at := range sent[1:50] {
+			if d := at.Sub(sent[i]); d < 2*takes {
+				t.Fatalf("%v between two requests", d)
+			}
+		}
+	})
+}
+
+// The place of a position is in the log's directory, under a bounded name without secrets, and a place of its own for each of
+// several pushes to one server.
+func TestPlacesOfPositions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 9)
+		secret := "http://x/push/" + strings.Repeat("long/", 100) + "?token=secret"
+		x := l.begin("i", Options{URL: secret}, nil)
+		time.Sleep(2 * time.Second)
+		o := x.opts
+		if _, err := New(x.Collector, o, Format{Name: "test", New: newLines}); err != nil {
+			t.Error("a second push to one server: ", err)
+		}
+		files, err := filepath.Glob(filepath.Join(l.dir, "shop-push-*"))
+		if err != nil || len(files) != 2 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		for _, path := range files {
+			b, err := os.ReadFile(path)
+			if err != nil || len(filepath.Base(path)) > 100 || strings.Contains(path+string(b), "secret") {
+				t.Errorf("%s: %s, %v", path, b, err)
+			}
+		}
+	})
+}
+
+// A position that cannot be written does not keep pushes from being sent.
+func TestPositionThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 10)
+		x := l.begin("i", Options{}, nil)
+		l.load(x, 5*time.Second)
+		if err := os.Mkdir(x.place.path+".new", 0o700); err != nil { // it is written to a file of that name
+			t.Fatal(err)
+		}
+		l.load(x, 5*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 10 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if n := strings.Count(l.said.String(), "cannot save the position"); n != 1 {
+			t.Errorf("it is said %d times: %s", n, l.said.String())
+		}
+	})
+}
