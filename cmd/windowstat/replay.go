@@ -101,7 +101,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		errs = append(errs, fmt.Errorf("--follow follows one file, not %d", c.NArg()))
 	}
 	o := &r.options
-	o.Watch, o.Spool = replay.Watch, true
+	o.Watch = replay.Watch
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))

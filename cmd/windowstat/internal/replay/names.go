@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/collector"
@@ -73,7 +74,9 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	if n.run.earned == nil || n.run.settled {
 		return x.id, x.unearned
 	}
-	n.run.at(rec.Time)
+	if at := rec.Time.Unix(); at > n.run.latest && at <= time.Now().Unix() {
+		n.run.latest = at
+	}
 	client := string(rec.Client)
 	id, unearned = n.count(n.run.earned.Name(x.plain, client))
 	n.run.earned.Learn(x.plain, client, rec.Status)

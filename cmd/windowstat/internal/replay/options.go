@@ -11,13 +11,12 @@ import (
 
 // Options configure a replay.
 type Options struct {
-	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another.
+	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another. Run reads
+	// each twice, and what comes from a pipe from a packed temporary file.
 	Files []string
 	Stdin io.Reader
 	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
-	// Spool packs what comes from pipes into temporary files first, so that it is read as files are: twice, and in order.
-	Spool bool
 	// Watch, if not nil, returns a channel that tells of changes of a log that is followed, and ends that. Without it, or if it
 	// fails, the log is looked at five times a second.
 	Watch func(log string) (changed <-chan struct{}, end func() error, err error)

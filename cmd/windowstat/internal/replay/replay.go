@@ -93,7 +93,7 @@ type run struct {
 	names   []string
 	earned  *httpstat.Names // nil if names need not be earned
 	settled bool            // all names are known: the logs were read once before
-	latest  atomic.Int64    // Unix time of the latest line that was named, for a clock of names
+	latest  int64           // Unix time of the latest line that a Follower has named: its clock of names
 	window  *window
 	player  *player // nil until there is a call
 	each    func(*Second) error
@@ -138,7 +138,7 @@ func (r *run) inspect() error {
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}
-		if s.kept != nil && s.format != nil && r.Spool {
+		if s.kept != nil && s.format != nil {
 			if err := s.keep(); err != nil {
 				errs = append(errs, err)
 				continue
@@ -306,7 +306,7 @@ func (r *run) counted(c *call) bool {
 	return c.passed && c.outcome == blocked
 }
 
-// shortest is the shortest history of a Collector.
+// shortest is the shortest history of a Collector: a second is read when it is over.
 const shortest = 2 * time.Second
 
 // begin makes the Collector at the time of the first line.
@@ -315,13 +315,9 @@ func (r *run) begin(second int64) error {
 	r.window.to = r.window.from
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
-	history := shortest // a second is read when it is over
-	if !r.settled {
-		history = collector.DefaultHistory // which is how long a name keeps its resource from others
-	}
 	c, err := collector.New(collector.Options{
 		Now: clock.Now, Given: r.Given, MaxResources: r.MaxResources, RetireAfter: retireAfter,
-		Windows: node.Options{SampleCount: 1, Minute: shortest, History: history},
+		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest},
 	})
 	if err != nil {
 		return err

@@ -24,10 +24,10 @@ type source struct {
 
 	packed  bool
 	size    int64  // in bytes on the disk, 0 if unknown
-	kept    *input // if it cannot be opened again
-	spool   *spool // if it was such
-	from    int64  // its first line, 0 or where a part of the log begins
-	to      int64  // the line behind its last
+	kept    *input // if it cannot be opened again: a Follower reads it, and Run makes a spool of it
+	spool   *spool
+	from    int64 // its first line, 0 or where a part of the log begins
+	to      int64 // the line behind its last
 	batches chan *batch
 	ids     []int32 // of its names
 	items   []item  // read and not yet taken
@@ -111,7 +111,7 @@ func (s *source) start(ctx context.Context, r *run) {
 	var failed error // set before raw is closed
 	go func() {
 		defer close(raw)
-		failed = s.read(reading, raw, free, o.Stdin, &r.read)
+		failed = s.read(reading, raw, free, &r.read)
 	}()
 	go func() {
 		defer close(s.batches)
@@ -153,20 +153,17 @@ func (s *source) keep() (err error) {
 	return errors.Join(err, in.close())
 }
 
-// open opens the log again, or goes on with what cannot be.
-func (s *source) open(stdin io.Reader, read *atomic.Int64) (*input, error) {
-	switch {
-	case s.kept != nil:
-		return s.kept, nil
-	case s.spool != nil:
+// open opens the log again.
+func (s *source) open(read *atomic.Int64) (*input, error) {
+	if s.spool != nil {
 		return s.spool.open()
 	}
-	return open(s.name, stdin, read)
+	return open(s.name, nil, read)
 }
 
 // read sends the log's blocks.
-func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, stdin io.Reader, read *atomic.Int64) (err error) {
-	in, err := s.open(stdin, read)
+func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, read *atomic.Int64) (err error) {
+	in, err := s.open(read)
 	if err != nil {
 		return err
 	}
