@@ -12,12 +12,13 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of one log, and caches what it can.
+// names names the lines of one log, or of all that are followed, and caches what it can.
 type names struct {
 	run   *run
 	known map[string]knownName // by host, method and target
 	ids   map[string]int32     // by name
 	list  []string
+	sent  int // how many of the list earlier batches had
 	key   []byte
 }
 

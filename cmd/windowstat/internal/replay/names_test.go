@@ -27,8 +27,8 @@ func piped(text string) func(*Options) {
 	}
 }
 
-// followed is how many calls of each resource passed as a log is read line by line, a day after it began, and the report.
-func followed(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r Report) {
+// followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the report.
+func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Unix(base/nanos/86400*86400, 0)
@@ -91,7 +91,7 @@ func TestAScannerHidesNothing(t *testing.T) {
 		}
 		again, _ := replay(t, "", piped(b.String()))
 		equal(t, "from a pipe", again.pass, s.pass)
-		pass, _ := followed(t, b.String())
+		pass, _ := followedPass(t, b.String())
 		if n := pass["POST /checkout"]; n < calls-10 || n >= calls {
 			t.Errorf("%d, followed: %d checkouts of %d", status, n, calls)
 		}
@@ -164,7 +164,7 @@ func TestProxyAndReplayAgree(t *testing.T) {
 	for _, x := range c.Seal().Resources {
 		want[x.Name()] = x.Snapshot(nil).Total.Pass
 	}
-	pass, report := followed(t, b.String())
+	pass, report := followedPass(t, b.String())
 	equal(t, "pass", pass, want)
 	if report.Unearned != c.Health().Unearned || len(want) < 100 {
 		t.Errorf("%d unearned, want %d; %d resources", report.Unearned, c.Health().Unearned, len(want))
@@ -178,7 +178,7 @@ func TestNamesOfALogOverTime(t *testing.T) {
 		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
 		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
 	}
-	pass, _ := followed(t, b.String(), func(o *Options) { o.MaxResources, o.Tolerance = 2, time.Minute })
+	pass, _ := followedPass(t, b.String(), func(o *Options) { o.MaxResources, o.Tolerance = 2, time.Minute })
 	for i := range 10 {
 		if n := pass[fmt.Sprintf("GET /d%d/x", i)]; n < 45 {
 			t.Errorf("/d%d/x has %d of 60 calls: %v", i, n, pass)

@@ -52,7 +52,6 @@ type lineParser struct {
 	from  int64 // lines up to this one are skipped
 	to    int64 // and those behind this one
 	shown int
-	sent  int // how many names earlier batches had
 	rec   accesslog.Record
 }
 
@@ -96,8 +95,8 @@ func (p *lineParser) parse(x block, b *batch) {
 		}
 		b.items = append(b.items, it)
 	}
-	b.names = append(b.names, p.names.list[p.sent:]...)
-	p.sent = len(p.names.list)
+	b.names = append(b.names, p.names.list[p.names.sent:]...)
+	p.names.sent = len(p.names.list)
 }
 
 // longestCall is the longest duration of a call that is stamped with its beginning: each second of it costs a record.
