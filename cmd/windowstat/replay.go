@@ -102,7 +102,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		}
 	}
 	o := &r.options
-	o.Watch = replay.Watch
+	o.Watch, o.Note = replay.Watch, func(text string) { fmt.Fprintf(c.App.ErrWriter, "windowstat: %s\n", text) }
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))
@@ -266,10 +266,6 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	for _, x := range r.Examples {
 		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
 	}
-	for _, x := range r.Unread {
-		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s is read as %s, and what stands behind that is not: %.120q; if the duration is there, say so with --nginx-format or --apache-format\n",
-			x.File, x.Format, x.Text)
-	}
 	var b strings.Builder
 	line := func(n int64, what string) {
 		if n > 0 {
@@ -285,6 +281,7 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
 	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
 	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
+	line(r.Untold, "of an hour that comes twice when clocks are set back; their order does not tell which of the two it is")
 	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))

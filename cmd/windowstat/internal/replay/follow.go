@@ -107,9 +107,7 @@ func (f *Follower) tellFormat() error {
 				f.format = s.format
 			}
 			f.Timed = f.Timed && (s.timed || s.first == 0 && s.format.HasDuration())
-			if s.unread != "" {
-				f.run.Unread = append(f.run.Unread, Unread{l.name, s.format.String(), s.unread})
-			}
+			f.run.note(s.doubt)
 			l.format = s.format
 		}
 		if known == 0 && f.format != nil {
@@ -270,6 +268,7 @@ func (f *Follower) parse(l *followed, x block) {
 		format := l.format
 		if s := (&source{name: l.name}); format == nil && s.judge(x.data, f.run.Zone) == nil {
 			format = s.format
+			f.run.note(s.doubt)
 		}
 		if format == nil {
 			format = f.format

@@ -33,6 +33,8 @@ type Options struct {
 	// Given are resources that exist beside MaxResources; MaxResources is how many others are kept apart.
 	Given        []string
 	MaxResources int
+	// Note, if not nil, is called with what may be wrong with how a log is read, before it is.
+	Note func(text string)
 	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
 	// 0 if it is unknown.
 	Progress func(read, size, lines int64)

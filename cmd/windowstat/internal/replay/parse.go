@@ -27,6 +27,7 @@ type batch struct {
 	names     []string // new ones
 	lines     int64    // all, malformed ones included
 	malformed int64
+	untold    int64
 	examples  []Example // of malformed lines
 	err       error     // why reading ended
 }
@@ -57,6 +58,8 @@ type lineParser struct {
 
 // parse parses the lines of a block into a batch.
 func (p *lineParser) parse(x block, b *batch) {
+	b.untold -= p.Untold()
+	defer func() { b.untold += p.Untold() }()
 	if p.line >= p.from && p.line < p.to {
 		b.lines += int64(x.long)
 		b.malformed += int64(x.long)

@@ -39,11 +39,8 @@ type Report struct {
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
 	Timed     bool        // the logs have durations
-	Unread    []Unread
+	Untold    int64       // of an hour that comes twice, and their order does not tell which of the two it is
 }
-
-// Unread is what stands behind the lines of a log whose format has no durations: they may be there.
-type Unread struct{ File, Format, Text string }
 
 // Uncounted is how many lines are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
@@ -132,9 +129,7 @@ func (r *run) inspect() error {
 		}
 		known = known && s.size > 0
 		r.size += s.size
-		if s.unread != "" {
-			r.Unread = append(r.Unread, Unread{name, s.format.String(), s.unread})
-		}
+		r.note(s.doubt)
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}
@@ -155,6 +150,13 @@ func (r *run) inspect() error {
 	}
 	r.sortSources()
 	return errors.Join(errs...)
+}
+
+// note says what may be wrong with a log.
+func (r *run) note(doubt string) {
+	if doubt != "" && r.Note != nil {
+		r.Note(doubt)
+	}
 }
 
 func (r *run) closeSpools() {
@@ -215,6 +217,7 @@ func (r *run) batch(s *source, b *batch) {
 	r.present = time.Now().Add(r.Tolerance).UnixNano()
 	r.Lines += b.lines
 	r.Malformed += b.malformed
+	r.Untold += b.untold
 	r.Examples = append(r.Examples, b.examples[:min(len(b.examples), max(0, 10-len(r.Examples)))]...)
 	if b.err != nil {
 		r.errs = append(r.errs, b.err)

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ type source struct {
 	name   string
 	format *accesslog.Format
 	timed  bool   // its lines have durations
-	unread string // what its lines have behind a format without durations, one of them
+	doubt  string // what may be wrong with how it is read
 	first  int64  // the time of its first line
 
 	packed  bool
@@ -78,7 +77,8 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 		s.format = nil
 		return nil
 	}
-	if s.format == nil {
+	guessed := s.format == nil
+	if guessed {
 		format, err := accesslog.Detect(lines)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -95,9 +95,25 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 			s.first = at
 		}
 		s.timed = s.timed || rec.HasDuration
-		s.unread = cmp.Or(s.unread, string(s.format.Unread(line)))
+		if s.doubt == "" {
+			s.doubt = s.doubted(line, guessed)
+		}
 	}
 	return nil
+}
+
+// doubted is what may be wrong with how a line is read.
+func (s *source) doubted(line []byte, guessed bool) string {
+	const most = 120
+	if unread := s.format.Unread(line); len(unread) > 0 {
+		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
+			s.name, s.format, most, unread)
+	}
+	if guessed && s.format.UnitUnknown(line) {
+		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
+			s.name, most, bytes.TrimSpace(line))
+	}
+	return ""
 }
 
 // start reads the log in goroutines, a few batches ahead.
