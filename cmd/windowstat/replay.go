@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -36,17 +37,19 @@ most, so that these have rows, from their first calls on. What comes from a pipe
 and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
 are no response times.
 
-With --follow one file is read as it grows, from its end on and through rotation, and its calls are served like those of
-a service, a second more than the tolerance behind the present. With --metric-log.dir it goes on where the log ends, as
-far as the file reaches back, and counts nothing twice. Of a log that is truncated, the rest is read from its
-copy. Lines written between the two, and lines that a server keeps for longer than the tolerance, are lost.`,
+With --follow files are read as they grow, from their ends on and through rotation, and their calls are served like those of
+one service, a second more than the tolerance behind the present. A quoted pattern such as '/var/log/nginx/*.log' stands for
+the files that match it, also for those that appear later, which are read from their beginnings. With --metric-log.dir a
+restart goes on where the metric log ends, if that is within a day, with what was rotated away meanwhile, and counts nothing
+twice; without it, what was written meanwhile is not counted. Of a file that is truncated, the rest is read from its copy.
+Lines written between the two are lost. Lines that a server keeps for longer than the tolerance are late.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
 			&cli.StringFlag{Name: "nginx-format", Usage: "`STRING` of nginx's log_format"},
 			&cli.StringFlag{Name: "apache-format", Usage: "`STRING` of Apache's LogFormat"},
 			&cli.StringFlag{Name: "zone", Value: "UTC", Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"},
 			&cli.DurationFlag{Name: "tolerance", Usage: "`DURATION` by which lines may be out of order, in whole seconds", DefaultText: "5m0s; 10s with --follow"},
-			&cli.BoolFlag{Name: "follow", Usage: "read one file as it grows, and serve its calls"},
+			&cli.BoolFlag{Name: "follow", Usage: "read files as they grow, and serve their calls"},
 			&cli.StringFlag{Name: "exception-status", Value: "5xx", Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"},
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
@@ -67,7 +70,7 @@ copy. Lines written between the two, and lines that a server keeps for longer th
 	}
 }
 
-// replaying is a replay of files, or of one that is followed.
+// replaying is a replay of files, or of some that are followed.
 type replaying struct {
 	settings
 	naming
@@ -97,16 +100,17 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 				errs = append(errs, fmt.Errorf("--%s needs --follow", name))
 			}
 		}
-	} else if c.NArg() > 1 {
-		errs = append(errs, fmt.Errorf("--follow follows one file, not %d", c.NArg()))
 	}
 	o := &r.options
-	o.Watch, o.Spool = replay.Watch, true
+	o.Watch, o.Note = replay.Watch, func(text string) { fmt.Fprintf(c.App.ErrWriter, "windowstat: %s\n", text) }
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))
 	}
 	for i, name := range o.Files {
+		if _, err := filepath.Match(name, ""); err != nil && r.follow {
+			errs = append(errs, fmt.Errorf("%s: %w, such as a [ without a ]", name, err))
+		}
 		if len(name) > 1 && name[0] == '-' {
 			errs = append(errs, fmt.Errorf("%s: flags stand before the files; a file of this name is ./%s", name, name))
 		}
@@ -262,10 +266,6 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	for _, x := range r.Examples {
 		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
 	}
-	for _, x := range r.Unread {
-		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s is read as %s, and what stands behind that is not: %.120q; if the duration is there, say so with --nginx-format or --apache-format\n",
-			x.File, x.Format, x.Text)
-	}
 	var b strings.Builder
 	line := func(n int64, what string) {
 		if n > 0 {
@@ -281,6 +281,7 @@ func printReport(c *cli.Context, r *replay.Report) error {
 	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
 	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
 	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
+	line(r.Untold, "of an hour that comes twice when clocks are set back; their order does not tell which of the two it is")
 	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
 	for status, n := range r.Statuses {
 		line(n, fmt.Sprintf("with status %03d", status))

@@ -110,7 +110,9 @@ func TestReplayMistakes(t *testing.T) {
 		{[]string{"--block-status=429,503", path}, 2, []string{"--block-status: 503 is in --exception-status, too"}},
 		{[]string{path, path}, 2, []string{path + " is given twice"}},
 		{[]string{path, link}, 2, []string{path + " and " + link + " are the same file"}},
-		{[]string{"--follow", path, "-"}, 2, []string{"--follow follows one file, not 2"}},
+		{[]string{"--follow", path + "[", path + "1"}, 2, []string{path + "[: syntax error in pattern, such as a [ without a ]"}},
+		{[]string{"--follow", path + "1", path + "?"}, 1, []string{path + "1: no such file"}},
+		{[]string{"--follow", path + "?"}, 1, []string{"no file matches [\"" + path + "?\"] yet; with a format it can be waited for"}},
 		{[]string{"--tolerance=25h", path}, 2, []string{"--tolerance: 25h"}},
 		{[]string{"--fail-above=NaN", path}, 2, []string{"--fail-above: NaN"}},
 		{[]string{"--metric-log.dir=", path}, 2, []string{"--metric-log.dir: is empty"}},
@@ -231,6 +233,8 @@ func TestReplaySaysWhatItDoesNotRead(t *testing.T) {
 		"a.bz2":    {"BZh91AY&SY\x00\x01\x1b[2J", "packed with bzip2: decompress it first", 1},
 		"a.xz":     {"\xfd7zXZ\x00\x1b[2J", "packed with xz: decompress it first", 1},
 		"extra":    {line + "\"10.0.0.1\"\n", `a is read as combined, and what stands behind that is not: "\"10.0.0.1\""`, 0},
+		"json":     {`{"time":"2020-01-02T03:04:05Z","duration":250,"status":200}` + "\n", `a does not tell the unit of its durations, which are taken for seconds: "{\"time`, 0},
+		"caddy":    {`{"ts":1577934245,"duration":0.25,"status":200,"request":{"uri":"/a","method":"GET"}}` + "\n", " 250ms ", 0},
 		"timed":    {line + "rt=0.250\n", " 250ms ", 0},
 		"upstream": {line + "0.250 0.200\n", " 250ms ", 0},
 	} {
@@ -239,9 +243,25 @@ func TestReplaySaysWhatItDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.want = strings.Replace(c.want, "a is read", path+" is read", 1)
+		c.want = strings.Replace(c.want, "a does not", path+" does not", 1)
 		p := launch(t, "replay", path)
-		if status := p.wait(t); status != c.status || !strings.Contains(p.output(), c.want) || strings.Contains(p.output(), "\x1b") {
+		if status := p.wait(t); status != c.status || strings.Contains(p.output(), "unit") != (name == "json") || !strings.Contains(p.output(), c.want) || strings.Contains(p.output(), "\x1b") {
 			t.Errorf("%s: status %d, no %s in\n%s", name, status, c.want, p.output())
+		}
+	}
+}
+
+// The unit of durations in JSON that do not tell it is said by the format, and an hour that comes twice is told by nothing.
+func TestReplaySaysWhatItCannotKnow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.json")
+	if err := os.WriteFile(path, []byte(`{"time":"2025-10-26 02:30:00","duration":250,"status":200}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]string{"json": "4m10s", "json-ms": "250ms", "json-us": "250µs", "json-ns": "0s"} {
+		p := launch(t, "replay", "--format="+format, "--zone=Europe/Berlin", path)
+		if status := p.wait(t); status != 0 || !strings.Contains(p.output(), " "+want+" ") || strings.Contains(p.output(), "unit") ||
+			!strings.Contains(p.output(), " 1 of an hour that comes twice when clocks are set back; their order does not tell") {
+			t.Errorf("%s: status %d\n%s", format, status, p.output())
 		}
 	}
 }

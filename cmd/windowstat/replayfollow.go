@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,7 +17,7 @@ import (
 // longestGap is how far back a metric log may end for a replay to go on there.
 const longestGap = 24 * time.Hour
 
-// serve replays a file that grows, with every way out on.
+// serve replays files that grow, with every way out on.
 func (r *replaying) serve(c *cli.Context) error {
 	var after time.Time
 	if r.Log.Dir != "" {
@@ -33,14 +34,14 @@ func (r *replaying) serve(c *cli.Context) error {
 		return err
 	}
 	r.Collector = collector.Options{Now: f.Clock.Now, Given: r.given(), MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
-	r.Drain = -1 // when the file is read no more, nothing completes
+	r.Drain = -1 // when the files are read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	tele.Collector.Publish(f.Metrics()...)
 	saveNames := keepNames(tele, f.Names())
-	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", r.options.Files[0], r.options.Tolerance, tele.url())
+	fmt.Fprintf(c.App.Writer, "following   %s, %v behind\nmetrics     %s\n", strings.Join(r.options.Files, ", "), r.options.Tolerance, tele.url())
 	if r.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", r.Log.Dir)
 	}

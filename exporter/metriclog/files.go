@@ -109,22 +109,19 @@ func (f *files) nextFor(date string) (int, error) {
 	return n, nil
 }
 
-// last returns the last second in the files, which are sorted oldest first; 0 if there is none.
-func (f *files) last(all []segment) (int64, error) {
+// last returns the last second in the files; 0 if there is none. It is not always in the newest: a clock may have been set back.
+func (f *files) last(all []segment) (last int64, err error) {
 	for _, s := range slices.Backward(all) {
-		o, err := openSegment(f.dir, s, f.format)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // another process deleted it
+		if _, most := s.span(); most <= last {
+			continue
 		}
-		if err != nil {
+		second, err := lastSecond(f.dir, s, f.format)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
 			return 0, err
 		}
-		last, err := o.last()
-		if err := errors.Join(err, o.Close()); err != nil || last > 0 {
-			return last, err
-		}
+		last = max(last, second)
 	}
-	return 0, nil
+	return last, nil
 }
 
 // append writes the rows of the second that begins at start, in the log's time zone.

@@ -59,14 +59,9 @@ func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
 		if at := time.Unix(x.first, 0).UTC(); first.IsZero() || at.Before(first) {
 			first = at
 		}
-		open, err := openSegment(s.Dir, x, sentinel)
-		if err != nil {
-			continue
-		}
-		if second, err := open.last(); err == nil && second > 0 && second > last.Unix() {
+		if second, err := lastSecond(s.Dir, x, sentinel); err == nil && second > 0 && second > last.Unix() {
 			last = time.Unix(second, 0).UTC()
 		}
-		_ = open.Close() // it was only read
 	}
 	return first, last, nil
 }

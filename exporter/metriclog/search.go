@@ -76,13 +76,12 @@ func search(dir string, wanted func(log string) bool, from, to int64, q Query) (
 	}
 	r := &Rows{names: map[string]*name{}, match: q.Match, after: map[string]position{}}
 	for _, log := range slices.Sorted(maps.Keys(logs)) {
-		first := from
-		at, ok := after[log]
-		if ok {
-			r.after[log] = at
+		first, before := from, &progress{log: log}
+		if at, ok := after[log]; ok {
+			r.after[log], before.after = at, at
 			first = max(first, at.Second)
 		}
-		r.streams = append(r.streams, newStream(dir, log, logs[log], first, to, at))
+		r.streams = append(r.streams, newStreams(dir, logs[log], first, to, before)...)
 	}
 	return r, nil
 }
@@ -131,8 +130,10 @@ func (r *Rows) each(yield func(*Row) bool) {
 			return
 		}
 		for second := s.second; s.hasRow && s.second == second; s.advance(r) {
-			s.yielded, r.line = s.count, s.line
-			if s.wanted && !yield(&s.row) {
+			if !s.progress.next(second) {
+				continue
+			}
+			if r.line = s.line; s.wanted && !yield(&s.row) {
 				s.advance(r)
 				return
 			}
@@ -225,8 +226,8 @@ func (r *Rows) Malformed() int64 { return r.malformed }
 // also of logs that were behind. It is valid for the same Dir, App, PIDs, From and Match.
 func (r *Rows) Token() string {
 	for _, s := range r.streams {
-		if s.yielded != (position{}) {
-			r.after[s.log] = s.yielded
+		if s.at != (position{}) {
+			r.after[s.log] = s.at
 		}
 	}
 	b, err := json.Marshal(r.after)
@@ -257,16 +258,49 @@ func parseToken(token string) (map[string]position, error) {
 	return at, nil
 }
 
-// newStream makes the stream of one log, without the files that end before from.
-func newStream(dir, log string, files []segment, from, to int64, after position) *stream {
-	app, pid := parseLogName(log, sentinel.kind)
-	s := &stream{dir: dir, log: log, from: from, to: to, after: after}
-	s.parser.row.App, s.parser.row.PID = app, pid
+// progress is how far a log has been read.
+type progress struct {
+	log   string
+	after position // behind the rows of an earlier search
+	at    position // behind the last row
+}
+
+// next goes on to a row of a second. It reports false for one that an earlier search has yielded.
+func (p *progress) next(second int64) bool {
+	at := p.at
+	if at.Second != second {
+		at = position{Second: second}
+	}
+	at.Rows++
+	p.at = at
+	return second != p.after.Second || at.Rows > p.after.Rows
+}
+
+// newStreams makes the streams of one log from its files, sorted by their first seconds, without those that end before from.
+// There are several where files overlap, as those of a clock that was set back do: in each stream seconds ascend.
+func newStreams(dir string, files []segment, from, to int64, at *progress) (streams []*stream) {
+	app, pid := parseLogName(at.log, sentinel.kind)
+	var ends []int64 // the last second of each stream
 	for i, x := range files {
-		if i+1 < len(files) && files[i+1].known && files[i+1].first < from {
+		end := int64(noTo)
+		if _, most := x.span(); most <= from {
 			continue
 		}
-		s.files = append(s.files, x)
+		if x.ended = i+1 < len(files); x.ended {
+			if last, err := lastSecond(dir, x, sentinel); err == nil {
+				if end = max(last, x.first); x.known && end < from {
+					continue
+				}
+			}
+		}
+		n := slices.IndexFunc(ends, func(last int64) bool { return last < x.first })
+		if n < 0 {
+			n = len(streams)
+			s := &stream{dir: dir, progress: at, from: from, to: to}
+			s.parser.row.App, s.parser.row.PID = app, pid
+			streams, ends = append(streams, s), append(ends, 0)
+		}
+		streams[n].files, ends[n] = append(streams[n].files, x), end
 	}
-	return s
+	return streams
 }

@@ -19,6 +19,7 @@ type segment struct {
 	n     int    // 0 for the first of the day, which has no number
 	first int64  // Unix time of its first second
 	known bool   // first is exact, not a lower bound
+	ended bool   // a later file of the log has begun
 }
 
 const (

@@ -224,6 +224,16 @@ func (o *segmentReader) completeEnd() (int64, error) {
 	return began, nil
 }
 
+// lastSecond returns the last second of a file; 0 if there is none.
+func lastSecond(dir string, s segment, f format) (int64, error) {
+	o, err := openSegment(dir, s, f)
+	if err != nil {
+		return 0, err
+	}
+	last, err := o.last()
+	return last, errors.Join(err, o.Close())
+}
+
 // last returns the last second of the file; 0 if there is none.
 func (o *segmentReader) last() (int64, error) {
 	end, err := o.completeEnd()

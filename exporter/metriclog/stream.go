@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// stream reads the rows of one log, file by file.
+// stream reads the rows of one log, or of one of the parts that overlap, file by file.
 type stream struct {
-	dir, log string
+	dir string
+	*progress
 	files    []segment // not opened yet
 	from, to int64
-	after    position // behind the rows of an earlier search
 
 	open    *segmentReader
 	lines   *lineReader
@@ -19,12 +19,10 @@ type stream struct {
 
 	hasRow bool // the parser has the next row
 	parser
-	line    []byte
-	second  int64
-	wanted  bool
-	last    *name    // of the last row
-	count   position // behind the last row
-	yielded position // behind the last row that was yielded
+	line   []byte
+	second int64
+	wanted bool
+	last   *name // of the last row
 }
 
 // minSecond returns a lower bound of the second of the next row; it is known before a file is opened.
@@ -70,13 +68,6 @@ func (s *stream) advance(r *Rows) {
 			continue
 		}
 		s.last = n
-		if second != s.count.Second {
-			s.count = position{Second: second}
-		}
-		s.count.Rows++
-		if second == s.after.Second && s.count.Rows <= s.after.Rows {
-			continue
-		}
 		s.parser.row.Resource = n.resource
 		s.hasRow, s.line, s.second, s.wanted = true, line, second, n.wanted
 		return
@@ -94,7 +85,7 @@ func (s *stream) openNext(r *Rows) bool {
 		s.files = s.files[1:]
 		open, err := openSegment(s.dir, x, sentinel)
 		if err == nil {
-			if err = s.begin(open, r); err == nil {
+			if err = s.begin(open, x.ended, r); err == nil {
 				return true
 			}
 			err = errors.Join(err, open.Close())
@@ -106,14 +97,14 @@ func (s *stream) openNext(r *Rows) bool {
 	return false
 }
 
-// begin starts to read a file. The last file may end with a second that is being written; in earlier ones whatever is behind
-// the last complete second counts as malformed.
-func (s *stream) begin(open *segmentReader, r *Rows) error {
+// begin starts to read a file. The log's newest may end with a second that is being written; in those that have ended, whatever
+// is behind the last complete second counts as malformed.
+func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
 	end, err := open.completeEnd()
 	if err != nil {
 		return err
 	}
-	if len(s.files) > 0 {
+	if ended {
 		for cut := newLineReader(open.data, end, open.size, open.size); cut.after < open.size; r.malformed++ {
 			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
 				return err

@@ -10,6 +10,7 @@ import (
 type Format struct {
 	name      string
 	json      bool
+	unit      int    // of JSON's durations that do not tell it
 	prefix    string // literal text before the first field
 	noPrefix  error
 	steps     []step
@@ -54,15 +55,22 @@ var named = []struct {
 	{"common", `%h %l %u %t "%r" %>s %b`, Start, false, 0},
 }
 
-const jsonName = "json"
+// jsonNames are those of JSON, with the units of durations that do not tell theirs.
+var jsonNames = []struct {
+	name string
+	unit int
+}{{"json", seconds}, {"json-ms", milliseconds}, {"json-us", microseconds}, {"json-ns", nanoseconds}}
 
 // Names returns the names of the named formats.
 func Names() []string {
-	names := make([]string, 0, len(named)+1)
+	var names []string
 	for _, n := range named {
 		names = append(names, n.name)
 	}
-	return append(names, jsonName)
+	for _, j := range jsonNames {
+		names = append(names, j.name)
+	}
+	return names
 }
 
 // Named returns a format by name:
@@ -76,12 +84,15 @@ func Names() []string {
 //   - haproxy: HAProxy's "option httplog", behind the header of syslog or without one;
 //   - envoy, istio: their default text formats;
 //   - alb: the access logs of AWS's application load balancers;
-//   - json: an object in each line, with the keys of Caddy, of Traefik, or of nginx's variables.
+//   - json: an object in each line, with the keys of Caddy, of Traefik, or of nginx's variables; in json-ms, json-us and json-ns
+//     numbers under "duration" are of that unit, and not seconds.
 //
 // The error for another name lists these.
 func Named(name string) (*Format, error) {
-	if name == jsonName {
-		return &Format{name: jsonName, json: true, duration: true}, nil
+	for _, j := range jsonNames {
+		if j.name == name {
+			return &Format{name: name, json: true, unit: j.unit, duration: true}, nil
+		}
 	}
 	for _, n := range named {
 		if n.name == name {
@@ -119,6 +130,10 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 	}
 	return &Parser{format: f, clock: clock{zone: zone}}
 }
+
+// Untold returns how many of the lines so far are of an hour that comes twice when clocks are set back, and their order does not
+// tell which of the two it is. They were taken for those of the first, or of the nearer one. Later lines may still tell.
+func (p *Parser) Untold() int64 { return p.clock.untold }
 
 // Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
 // it should look like; r is invalid then. Parse does not allocate: all errors are made beforehand.

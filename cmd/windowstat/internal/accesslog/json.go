@@ -44,14 +44,30 @@ func (p *Parser) object(line []byte, r *Record) error {
 		return errJSONStatus
 	}
 	if best[duration].rank > 0 {
-		ok := false
-		if r.Duration, r.HasDuration, ok = parseDuration(p.plain(&best[duration]), best[duration].unit); !ok {
+		ok, unit := false, best[duration].unit
+		if unit == unknown {
+			unit = p.format.unit
+		}
+		if r.Duration, r.HasDuration, ok = parseDuration(p.plain(&best[duration]), unit); !ok {
 			return errJSONDuration
 		}
 	}
 	r.Host, r.Client = p.plain(&best[host]), p.plain(&best[client])
 	p.request(&best, r)
 	return nil
+}
+
+// UnitUnknown reports whether a line of JSON has a duration that does not tell its unit: a number under "duration", unless the line
+// is Caddy's.
+func (f *Format) UnitUnknown(line []byte) bool {
+	const caddys = 9
+	var best [slots]value
+	if !f.json || collect(f.NewParser(nil).unwrap(trimEnd(line)), false, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
+		return false
+	}
+	d := best[duration]
+	_, n := decimal(d.raw, seconds)
+	return d.rank > 0 && d.unit == unknown && n > 0 && n == len(d.raw)
 }
 
 // request sets method and target. A request line has both; a path in its place is a target.

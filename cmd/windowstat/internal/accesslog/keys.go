@@ -51,7 +51,7 @@ func meaningOf(key []byte, inRequest bool) meaning {
 	case "request_time":
 		return meaning{slot: duration, rank: 2, unit: seconds}
 	case "duration":
-		return meaning{slot: duration, rank: 1, unit: seconds}
+		return meaning{slot: duration, rank: 1, unit: unknown} // Caddy's is in seconds
 
 	case "DownstreamStatus":
 		return meaning{slot: status, rank: 3}

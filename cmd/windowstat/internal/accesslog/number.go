@@ -11,6 +11,7 @@ const (
 	microseconds = 3
 	milliseconds = 6
 	seconds      = 9
+	unknown      = -1
 )
 
 // decimal parses the number at the beginning of b, digits with or without a fraction and an exponent, in a unit. It returns

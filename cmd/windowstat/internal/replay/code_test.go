@@ -43,6 +43,7 @@ func TestCodesAreTheStatuses(t *testing.T) {
 			if err := r.inspect(); err != nil {
 				t.Fatal(err)
 			}
+			defer r.closeSpools()
 			if err := r.merge(t.Context()); err != nil {
 				t.Fatal(err)
 			}

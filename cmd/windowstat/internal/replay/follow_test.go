@@ -22,6 +22,7 @@ import (
 type site struct {
 	t       *testing.T
 	path    string
+	paths   []string // of its logs, if it has several: they are opened for each line
 	log     metriclog.Options
 	options Options
 	random  *rand.Rand
@@ -107,12 +108,18 @@ func (s *site) serve(d time.Duration) {
 		if !s.end {
 			line = fmt.Sprintf("%d 200 %d\n", began.UnixMicro(), duration.Microseconds())
 		}
+		if len(s.paths) > 0 {
+			s.file = openLog(s.t, s.paths[s.random.IntN(len(s.paths))])
+		}
 		cut := s.random.IntN(len(line))
 		appendTo(s.t, s.file, line[:cut])
 		if s.random.IntN(20) == 0 {
 			time.Sleep(300 * time.Millisecond)
 		}
 		appendTo(s.t, s.file, line[cut:])
+		if len(s.paths) > 0 {
+			_ = s.file.Close() // it was only written
+		}
 		s.calls++
 		s.pass[began.Unix()]++
 		s.complete[ended.Unix()]++
@@ -214,11 +221,17 @@ func TestFollowStdin(t *testing.T) {
 				return
 			}
 			for {
-				x, err := tail.next(t.Context())
+				x, err := tail.look()
 				if err == nil {
 					_, err = w.Write(x.data)
 				}
-				if err != nil { // this is the end
+				if !x.upTo.IsZero() {
+					select {
+					case <-time.After(poll):
+					case <-t.Context().Done():
+					}
+				}
+				if err != nil || t.Context().Err() != nil { // this is the end
 					_ = tail.close()
 					return
 				}

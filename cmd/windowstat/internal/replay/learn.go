@@ -3,20 +3,16 @@ package replay
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // makeNames prepares the names. Logs are read for them first: which the service has answered with success, and which of these are
-// called most; and for the parts of the logs that are in order. What can be read once earns its names on the way.
+// called most; and for the parts of the logs that are in order.
 func (r *run) makeNames(ctx context.Context) error {
 	if err := r.earnNames(); err != nil || r.earned == nil {
 		return err
-	}
-	if slices.ContainsFunc(r.sources, func(s *source) bool { return s.kept != nil }) {
-		return nil
 	}
 	r.size *= 2
 	all := successes{}
@@ -31,22 +27,15 @@ func (r *run) makeNames(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// earnNames makes names that must be earned, by the time of the log.
+// earnNames makes names that must be earned.
 func (r *run) earnNames() (err error) {
 	if r.Names == nil {
 		return nil
 	}
 	o := *r.Names
-	o.MaxNames, o.Now = r.MaxResources, func() time.Time { return time.Unix(r.latest.Load(), 0) }
+	o.MaxNames, o.Now = r.MaxResources, func() time.Time { return time.Unix(r.latest, 0) }
 	r.earned, err = httpstat.NewNames(o)
 	return err
-}
-
-// at notes the time of a line.
-func (r *run) at(t time.Time) {
-	if at := t.Unix(); at > r.latest.Load() && at <= time.Now().Unix() {
-		r.latest.Store(at)
-	}
 }
 
 // learn reads the names of one log, and its order. What cannot be read shows when it is read again.
@@ -55,7 +44,7 @@ func (r *run) learn(ctx context.Context, s *source, all *successes) *order {
 	raw, free := make(chan block, 2), make(chan []byte, 4)
 	go func() {
 		defer close(raw)
-		_ = s.read(ctx, raw, free, nil, &r.read)
+		_ = s.read(ctx, raw, free, &r.read)
 	}()
 	p := &lineParser{Parser: s.format.NewParser(r.Zone), names: r.newNames(), timed: r.Timed}
 	for x := range raw {

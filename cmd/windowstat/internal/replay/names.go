@@ -5,18 +5,20 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of one log, and caches what it can.
+// names names the lines of one log, or of all that are followed, and caches what it can.
 type names struct {
 	run   *run
 	known map[string]knownName // by host, method and target
 	ids   map[string]int32     // by name
 	list  []string
+	sent  int // how many of the list earlier batches had
 	key   []byte
 }
 
@@ -73,7 +75,9 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	if n.run.earned == nil || n.run.settled {
 		return x.id, x.unearned
 	}
-	n.run.at(rec.Time)
+	if at := rec.Time.Unix(); at > n.run.latest && at <= time.Now().Unix() {
+		n.run.latest = at
+	}
 	client := string(rec.Client)
 	id, unearned = n.count(n.run.earned.Name(x.plain, client))
 	n.run.earned.Learn(x.plain, client, rec.Status)

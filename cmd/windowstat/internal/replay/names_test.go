@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -18,12 +19,45 @@ func earned(o *Options) {
 	o.Names, o.Given = &httpstat.NamesOptions{}, []string{httpstat.Unmatched}
 }
 
-// piped is the same for a log from stdin, which can be read once only.
+// piped is the same for a log from stdin.
 func piped(text string) func(*Options) {
 	return func(o *Options) {
 		earned(o)
 		o.Files, o.Stdin = []string{"-"}, strings.NewReader(text)
 	}
+}
+
+// followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the report.
+func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r Report) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Unix(base/nanos/86400*86400, 0)
+		time.Sleep(time.Until(begin.Add(24 * time.Hour)))
+		o := options(t)
+		for _, f := range append([]func(*Options){piped(text)}, change...) {
+			f(&o)
+		}
+		f, err := NewFollower(o, begin.Add(-time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := collector.New(collector.Options{Now: f.Clock.Now, Given: o.Given, MaxResources: o.MaxResources})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass = map[string]int64{}
+		count := func() { // before it is retired
+			for _, x := range c.Seal().Resources {
+				pass[x.Name()] = x.Snapshot(nil).Total.Pass
+			}
+		}
+		if err := f.Run(t.Context(), c, count); err != nil {
+			t.Fatal(err)
+		}
+		count()
+		r = f.Report()
+	})
+	return pass, r
 }
 
 // 12,000 lines of a scanner hid the checkout altogether: it was in _other, beyond the limit on names.
@@ -55,9 +89,11 @@ func TestAScannerHidesNothing(t *testing.T) {
 		if len(s.pass) > 100 {
 			t.Errorf("%d: %d resources", status, len(s.pass))
 		}
-		s, _ = replay(t, "", piped(b.String()))
-		if n := s.pass["POST /checkout"]; n < calls-10 || n >= calls {
-			t.Errorf("%d, from a pipe: %d checkouts of %d", status, n, calls)
+		again, _ := replay(t, "", piped(b.String()))
+		equal(t, "from a pipe", again.pass, s.pass)
+		pass, _ := followedPass(t, b.String())
+		if n := pass["POST /checkout"]; n < calls-10 || n >= calls {
+			t.Errorf("%d, followed: %d checkouts of %d", status, n, calls)
 		}
 	}
 }
@@ -128,24 +164,24 @@ func TestProxyAndReplayAgree(t *testing.T) {
 	for _, x := range c.Seal().Resources {
 		want[x.Name()] = x.Snapshot(nil).Total.Pass
 	}
-	s, report := replay(t, "", piped(b.String()))
-	equal(t, "pass", s.pass, want)
+	pass, report := followedPass(t, b.String())
+	equal(t, "pass", pass, want)
 	if report.Unearned != c.Health().Unearned || len(want) < 100 {
 		t.Errorf("%d unearned, want %d; %d resources", report.Unearned, c.Health().Unearned, len(want))
 	}
 }
 
 // A log with times of all kinds does not stop the clock by which names are in use.
-func TestNamesOfALongPipe(t *testing.T) {
+func TestNamesOfALogOverTime(t *testing.T) {
 	var b strings.Builder
 	for i := range 300 {
 		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
 		b.WriteString(common(i*60, fmt.Sprintf("GET /d%d/x", i/30), 200))
 	}
-	s, _ := replay(t, "", piped(b.String()), func(o *Options) { o.MaxResources, o.Tolerance = 2, time.Minute })
+	pass, _ := followedPass(t, b.String(), func(o *Options) { o.MaxResources, o.Tolerance = 2, time.Minute })
 	for i := range 10 {
-		if n := s.pass[fmt.Sprintf("GET /d%d/x", i)]; n < 45 {
-			t.Errorf("/d%d/x has %d of 60 calls: %v", i, n, s.pass)
+		if n := pass[fmt.Sprintf("GET /d%d/x", i)]; n < 45 {
+			t.Errorf("/d%d/x has %d of 60 calls: %v", i, n, pass)
 		}
 	}
 }

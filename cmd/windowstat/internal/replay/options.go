@@ -11,16 +11,15 @@ import (
 
 // Options configure a replay.
 type Options struct {
-	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another.
+	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another. Run reads
+	// each twice, and what comes from a pipe from a packed temporary file.
 	Files []string
 	Stdin io.Reader
 	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
-	// Spool packs what comes from pipes into temporary files first, so that it is read as files are: twice, and in order.
-	Spool bool
-	// Watch, if not nil, returns a channel that tells of changes of a log that is followed, and ends that. Without it, or if it
-	// fails, the log is looked at five times a second.
-	Watch func(log string) (changed <-chan struct{}, end func() error, err error)
+	// Watch, if not nil, calls a function when logs that are followed have changed, until it is ended. Logs are looked at five times
+	// a second besides.
+	Watch func(logs []string, changed func()) (end func() error, err error)
 	// Zone is the time zone of times without one.
 	Zone *time.Location
 	// Tolerance is how far lines may be out of order, in whole seconds.
@@ -34,6 +33,8 @@ type Options struct {
 	// Given are resources that exist beside MaxResources; MaxResources is how many others are kept apart.
 	Given        []string
 	MaxResources int
+	// Note, if not nil, is called with what may be wrong with how a log is read, before it is.
+	Note func(text string)
 	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
 	// 0 if it is unknown.
 	Progress func(read, size, lines int64)

@@ -48,7 +48,7 @@ func TestNewerLinesBeforeOlderOnes(t *testing.T) {
 				write(t, path, pack(t, []byte(text)).Bytes())
 				got, report = replay(t, "", earned, func(o *Options) { o.Files = []string{path} })
 			default:
-				got, report = replay(t, "", piped(text), func(o *Options) { o.Spool = true })
+				got, report = replay(t, "", piped(text))
 			}
 			if report.Late != 0 || report.Outliers != 0 || report.Lines != ordered.Lines || report.Malformed != ordered.Malformed {
 				t.Errorf("%s, %s: %d lines, %d late, %d outliers, %d malformed", name, from, report.Lines, report.Late, report.Outliers, report.Malformed)
@@ -84,7 +84,7 @@ func TestPipeThatBreaksOff(t *testing.T) {
 	packed := pack(t, []byte(b.String())).Bytes()
 	o := options(t, "-")
 	earned(&o)
-	o.Files, o.Spool, o.Stdin = []string{"-"}, true, bytes.NewReader(packed[:len(packed)/2])
+	o.Files, o.Stdin = []string{"-"}, bytes.NewReader(packed[:len(packed)/2])
 	r, err := Run(t.Context(), o, func(*Second) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "unexpected EOF") || r.Lines < 20_000 {
 		t.Errorf("%v, %d lines", err, r.Lines)

@@ -27,6 +27,7 @@ type batch struct {
 	names     []string // new ones
 	lines     int64    // all, malformed ones included
 	malformed int64
+	untold    int64
 	examples  []Example // of malformed lines
 	err       error     // why reading ended
 }
@@ -52,12 +53,13 @@ type lineParser struct {
 	from  int64 // lines up to this one are skipped
 	to    int64 // and those behind this one
 	shown int
-	sent  int // how many names earlier batches had
 	rec   accesslog.Record
 }
 
 // parse parses the lines of a block into a batch.
 func (p *lineParser) parse(x block, b *batch) {
+	b.untold -= p.Untold()
+	defer func() { b.untold += p.Untold() }()
 	if p.line >= p.from && p.line < p.to {
 		b.lines += int64(x.long)
 		b.malformed += int64(x.long)
@@ -96,8 +98,8 @@ func (p *lineParser) parse(x block, b *batch) {
 		}
 		b.items = append(b.items, it)
 	}
-	b.names = append(b.names, p.names.list[p.sent:]...)
-	p.sent = len(p.names.list)
+	b.names = append(b.names, p.names.list[p.names.sent:]...)
+	p.names.sent = len(p.names.list)
 }
 
 // longestCall is the longest duration of a call that is stamped with its beginning: each second of it costs a record.

@@ -39,11 +39,8 @@ type Report struct {
 	Statuses  [1000]int64 // counted lines by status
 	Examples  []Example   // of malformed lines
 	Timed     bool        // the logs have durations
-	Unread    []Unread
+	Untold    int64       // of an hour that comes twice, and their order does not tell which of the two it is
 }
-
-// Unread is what stands behind the lines of a log whose format has no durations: they may be there.
-type Unread struct{ File, Format, Text string }
 
 // Uncounted is how many lines are not counted.
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
@@ -93,7 +90,7 @@ type run struct {
 	names   []string
 	earned  *httpstat.Names // nil if names need not be earned
 	settled bool            // all names are known: the logs were read once before
-	latest  atomic.Int64    // Unix time of the latest line that was named, for a clock of names
+	latest  int64           // Unix time of the latest line that a Follower has named: its clock of names
 	window  *window
 	player  *player // nil until there is a call
 	each    func(*Second) error
@@ -132,13 +129,11 @@ func (r *run) inspect() error {
 		}
 		known = known && s.size > 0
 		r.size += s.size
-		if s.unread != "" {
-			r.Unread = append(r.Unread, Unread{name, s.format.String(), s.unread})
-		}
+		r.note(s.doubt)
 		if s.format != nil {
 			r.sources = append(r.sources, s)
 		}
-		if s.kept != nil && s.format != nil && r.Spool {
+		if s.kept != nil && s.format != nil {
 			if err := s.keep(); err != nil {
 				errs = append(errs, err)
 				continue
@@ -155,6 +150,13 @@ func (r *run) inspect() error {
 	}
 	r.sortSources()
 	return errors.Join(errs...)
+}
+
+// note says what may be wrong with a log.
+func (r *run) note(doubt string) {
+	if doubt != "" && r.Note != nil {
+		r.Note(doubt)
+	}
 }
 
 func (r *run) closeSpools() {
@@ -215,6 +217,7 @@ func (r *run) batch(s *source, b *batch) {
 	r.present = time.Now().Add(r.Tolerance).UnixNano()
 	r.Lines += b.lines
 	r.Malformed += b.malformed
+	r.Untold += b.untold
 	r.Examples = append(r.Examples, b.examples[:min(len(b.examples), max(0, 10-len(r.Examples)))]...)
 	if b.err != nil {
 		r.errs = append(r.errs, b.err)
@@ -306,7 +309,7 @@ func (r *run) counted(c *call) bool {
 	return c.passed && c.outcome == blocked
 }
 
-// shortest is the shortest history of a Collector.
+// shortest is the shortest history of a Collector: a second is read when it is over.
 const shortest = 2 * time.Second
 
 // begin makes the Collector at the time of the first line.
@@ -315,13 +318,9 @@ func (r *run) begin(second int64) error {
 	r.window.to = r.window.from
 	clock := &Clock{}
 	clock.set(r.window.from * nanos)
-	history := shortest // a second is read when it is over
-	if !r.settled {
-		history = collector.DefaultHistory // which is how long a name keeps its resource from others
-	}
 	c, err := collector.New(collector.Options{
 		Now: clock.Now, Given: r.Given, MaxResources: r.MaxResources, RetireAfter: retireAfter,
-		Windows: node.Options{SampleCount: 1, Minute: shortest, History: history},
+		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest},
 	})
 	if err != nil {
 		return err

@@ -53,6 +53,22 @@ func rotations(name string, since time.Time) []string {
 	return names
 }
 
+// isRotated reports whether a file has a name that rotation gives to another one, which is known.
+func isRotated(name string, known func(string) bool) bool {
+	dir, base := filepath.Split(name)
+	ext := filepath.Ext(base)
+	for i, c := range base {
+		if !strings.ContainsRune("-._", c) || i == 0 {
+			continue
+		}
+		if aside.MatchString(base[i:]) && known(dir+base[:i]) ||
+			i < len(base)-len(ext) && aside.MatchString(base[i:len(base)-len(ext)]) && known(dir+base[:i]+ext) {
+			return true
+		}
+	}
+	return false
+}
+
 // openRotated opens what was rotated away, since servers may still write to it.
 func (t *tail) openRotated(since time.Time) error {
 	for _, name := range rotations(t.name, since) {

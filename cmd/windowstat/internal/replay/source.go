@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,15 +18,15 @@ type source struct {
 	name   string
 	format *accesslog.Format
 	timed  bool   // its lines have durations
-	unread string // what its lines have behind a format without durations, one of them
+	doubt  string // what may be wrong with how it is read
 	first  int64  // the time of its first line
 
 	packed  bool
 	size    int64  // in bytes on the disk, 0 if unknown
-	kept    *input // if it cannot be opened again
-	spool   *spool // if it was such
-	from    int64  // its first line, 0 or where a part of the log begins
-	to      int64  // the line behind its last
+	kept    *input // if it cannot be opened again: a Follower reads it, and Run makes a spool of it
+	spool   *spool
+	from    int64 // its first line, 0 or where a part of the log begins
+	to      int64 // the line behind its last
 	batches chan *batch
 	ids     []int32 // of its names
 	items   []item  // read and not yet taken
@@ -78,7 +77,8 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 		s.format = nil
 		return nil
 	}
-	if s.format == nil {
+	guessed := s.format == nil
+	if guessed {
 		format, err := accesslog.Detect(lines)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -95,9 +95,25 @@ func (s *source) judge(head []byte, zone *time.Location) error {
 			s.first = at
 		}
 		s.timed = s.timed || rec.HasDuration
-		s.unread = cmp.Or(s.unread, string(s.format.Unread(line)))
+		if s.doubt == "" {
+			s.doubt = s.doubted(line, guessed)
+		}
 	}
 	return nil
+}
+
+// doubted is what may be wrong with how a line is read.
+func (s *source) doubted(line []byte, guessed bool) string {
+	const most = 120
+	if unread := s.format.Unread(line); len(unread) > 0 {
+		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
+			s.name, s.format, most, unread)
+	}
+	if guessed && s.format.UnitUnknown(line) {
+		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
+			s.name, most, bytes.TrimSpace(line))
+	}
+	return ""
 }
 
 // start reads the log in goroutines, a few batches ahead.
@@ -111,7 +127,7 @@ func (s *source) start(ctx context.Context, r *run) {
 	var failed error // set before raw is closed
 	go func() {
 		defer close(raw)
-		failed = s.read(reading, raw, free, o.Stdin, &r.read)
+		failed = s.read(reading, raw, free, &r.read)
 	}()
 	go func() {
 		defer close(s.batches)
@@ -153,20 +169,17 @@ func (s *source) keep() (err error) {
 	return errors.Join(err, in.close())
 }
 
-// open opens the log again, or goes on with what cannot be.
-func (s *source) open(stdin io.Reader, read *atomic.Int64) (*input, error) {
-	switch {
-	case s.kept != nil:
-		return s.kept, nil
-	case s.spool != nil:
+// open opens the log again.
+func (s *source) open(read *atomic.Int64) (*input, error) {
+	if s.spool != nil {
 		return s.spool.open()
 	}
-	return open(s.name, stdin, read)
+	return open(s.name, nil, read)
 }
 
 // read sends the log's blocks.
-func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, stdin io.Reader, read *atomic.Int64) (err error) {
-	in, err := s.open(stdin, read)
+func (s *source) read(ctx context.Context, to chan<- block, free <-chan []byte, read *atomic.Int64) (err error) {
+	in, err := s.open(read)
 	if err != nil {
 		return err
 	}

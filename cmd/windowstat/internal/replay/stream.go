@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"io"
 	"time"
 )
@@ -10,13 +9,16 @@ import (
 // stream assumes that nothing is on its way.
 type stream struct {
 	read  chan block
-	ended error // set before read is closed
+	ended error     // set before read is closed
+	empty time.Time // nothing has come since
+	upTo  time.Time
 }
 
-// newStream starts a goroutine that reads until the log ends.
-func newStream(r io.Reader) *stream {
-	s := &stream{read: make(chan block)}
+// newStream starts a goroutine that reads until the log ends, and calls changed when there is something.
+func newStream(r io.Reader, changed func()) *stream {
+	s := &stream{read: make(chan block, 1), upTo: time.Unix(0, 0)}
 	go func() {
+		defer changed()
 		defer close(s.read)
 		for all := (blocks{r: r}); ; {
 			x, err := all.next(nil)
@@ -25,23 +27,28 @@ func newStream(r io.Reader) *stream {
 				return
 			}
 			s.read <- x
+			changed()
 		}
 	}()
 	return s
 }
 
-// next returns whole lines, or, if nothing comes, the time up to which nothing has. At the end the error is io.EOF.
-func (s *stream) next(ctx context.Context) (block, error) {
-	now := time.Now()
+// look returns whole lines, or, if there are none, the time up to which nothing has come. At the end the error is io.EOF.
+func (s *stream) look(now time.Time) (block, error) {
 	select {
 	case x, ok := <-s.read:
+		s.empty = time.Time{}
 		if !ok {
 			return x, s.ended
 		}
 		return x, nil
-	case <-time.After(poll):
-		return block{upTo: now}, nil
-	case <-ctx.Done():
-		return block{}, ctx.Err()
+	default:
 	}
+	switch {
+	case s.empty.IsZero():
+		s.empty = now
+	case now.Sub(s.empty) >= poll:
+		s.upTo, s.empty = s.empty, now
+	}
+	return block{upTo: s.upTo}, nil
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,12 +12,10 @@ import (
 // the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
 // not read yet is read from the copy that rotation made of it.
 type tail struct {
-	name    string
-	files   []*growing      // the last one has the name, or had it last
-	old     []*rotated      // read before the files
-	changed <-chan struct{} // tells of changes; nil if nobody does
-	unwatch func() error
-	idle    bool // all was read
+	name  string
+	files []*growing // the last one has the name, or had it last
+	old   []*rotated // read before the files
+	gone  bool       // no file has the name
 }
 
 const (
@@ -33,9 +30,6 @@ const (
 // for it.
 func newTail(name string, since time.Time) (*tail, error) {
 	t := &tail{name: name}
-	if at, err := os.Stat(name); err == nil && !at.Mode().IsRegular() {
-		return t, nil // opening a pipe may block, and a pipe has no end to go to
-	}
 	err := t.reopen(time.Now())
 	if err == nil && since.IsZero() && len(t.files) > 0 {
 		err = t.files[0].toEnd()
@@ -52,7 +46,7 @@ func newTail(name string, since time.Time) (*tail, error) {
 // reopen opens the file that has the name now, if it is another than before.
 func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if t.gone = errors.Is(err, fs.ErrNotExist); t.gone {
 		return nil // the old one may still grow
 	}
 	if err != nil {
@@ -87,19 +81,9 @@ func (t *tail) has(at os.FileInfo) bool {
 	return false
 }
 
-// next returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were
-// returned. It waits between two rounds.
-func (t *tail) next(ctx context.Context) (block, error) {
-	if t.idle {
-		select {
-		case <-ctx.Done():
-			return block{}, ctx.Err()
-		case <-t.changed:
-		case <-time.After(poll):
-		}
-	}
-	t.idle = false
-	for ctx.Err() == nil {
+// look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned.
+func (t *tail) look() (block, error) {
+	for {
 		if x, ok, err := t.nextOld(); ok || err != nil {
 			return x, err
 		}
@@ -113,7 +97,7 @@ func (t *tail) next(ctx context.Context) (block, error) {
 			if err != nil || len(x.data) > 0 || x.long > 0 || x.truncated {
 				return x, err
 			}
-			if i < len(t.files)-1 && now.Sub(g.grown) > linger {
+			if (i < len(t.files)-1 || t.gone) && now.Sub(g.grown) > linger {
 				t.files = append(t.files[:i:i], t.files[i+1:]...)
 				x := g.end()
 				if err := g.Close(); err != nil || len(x.data) > 0 {
@@ -124,18 +108,13 @@ func (t *tail) next(ctx context.Context) (block, error) {
 			}
 		}
 		if !again {
-			t.idle = true
 			return block{upTo: now}, nil
 		}
 	}
-	return block{}, ctx.Err()
 }
 
 func (t *tail) close() error {
 	var errs []error
-	if t.unwatch != nil {
-		errs = append(errs, t.unwatch())
-	}
 	for _, g := range t.files {
 		errs = append(errs, g.Close())
 	}

@@ -31,7 +31,13 @@ func follow(t *testing.T, path string, atEnd bool) *reading {
 	}
 	go func() {
 		for {
-			x, err := tail.next(t.Context())
+			x, err := tail.look()
+			if !x.upTo.IsZero() {
+				select {
+				case <-time.After(poll):
+				case <-t.Context().Done():
+				}
+			}
 			if t.Context().Err() != nil {
 				if err := tail.close(); err != nil {
 					t.Error(err)
@@ -75,11 +81,17 @@ func appendTo(t *testing.T, f *os.File, text string) {
 
 func create(t *testing.T, path string) *os.File {
 	t.Helper()
+	f := openLog(t, path)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func openLog(t *testing.T, path string) *os.File {
+	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
 	return f
 }
 

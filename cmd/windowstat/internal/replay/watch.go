@@ -3,29 +3,33 @@ package replay
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch returns a channel on which the system tells of changes to the log or to what rotation makes of it, for
-// [Options].Watch, and a function that ends that. What the system cannot tell, as on network file systems, is seen at the next
-// look, which a Follower takes five times a second.
-func Watch(log string) (<-chan struct{}, func() error, error) {
+// Watch has the system tell of changes to logs, or files that match patterns, and to what rotation makes of them, for
+// [Options].Watch. What the system cannot tell, as on network file systems and in directories that match a pattern, is seen at the
+// next look of a Follower.
+func Watch(logs []string, changed func()) (end func() error, err error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	stem := strings.TrimSuffix(filepath.Base(log), filepath.Ext(log))
-	target, _ := filepath.EvalSymlinks(log)
-	if target == "" {
-		target = log
+	var stems []string
+	for _, log := range logs {
+		stem := strings.TrimSuffix(filepath.Base(log), filepath.Ext(log))
+		stems = append(stems, stem[:min(len(stem), strings.IndexAny(stem+"*", "*?["))])
+		err = errors.Join(err, w.Add(filepath.Dir(log)))
+		if target, _ := filepath.EvalSymlinks(log); target != "" {
+			stems = append(stems, filepath.Base(target))
+			err = errors.Join(err, w.Add(filepath.Dir(target)))
+		}
 	}
-	err = errors.Join(w.Add(filepath.Dir(log)), w.Add(filepath.Dir(target)))
-	if err != nil {
-		return nil, nil, errors.Join(err, w.Close())
+	if err != nil && len(w.WatchList()) == 0 {
+		return nil, errors.Join(err, w.Close())
 	}
-	changed := make(chan struct{}, 1)
 	go func() {
 		for {
 			select {
@@ -33,7 +37,8 @@ func Watch(log string) (<-chan struct{}, func() error, error) {
 				if !ok {
 					return
 				}
-				if e.Name != target && !strings.HasPrefix(filepath.Base(e.Name), stem) {
+				base := filepath.Base(e.Name)
+				if !slices.ContainsFunc(stems, func(stem string) bool { return strings.HasPrefix(base, stem) }) {
 					continue
 				}
 			case _, ok := <-w.Errors: // too many at once: look
@@ -41,11 +46,8 @@ func Watch(log string) (<-chan struct{}, func() error, error) {
 					return
 				}
 			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
+			changed()
 		}
 	}()
-	return changed, w.Close, nil
+	return w.Close, nil
 }

@@ -1,0 +1,157 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+)
+
+// followed is one of the logs that a Follower reads: a file that grows, or a pipe.
+type followed struct {
+	name    string
+	matched bool    // by a pattern
+	tail    *tail   // nil if it is a pipe
+	stream  *stream // nil if it is a file
+	source  *source // of a pipe: what its first line tells
+	format  *accesslog.Format
+	parser  *lineParser // nil until there is a line
+	items   []item      // read and not yet taken
+	latest  int64       // the latest time so far, with that of the first item
+	upTo    time.Time   // all that was written before was read; the zero Time if there may be more
+}
+
+// add opens a log at its end, or, if since is not the zero Time, with all that was written since.
+func (f *Follower) add(name string, matched bool, since time.Time) (err error) {
+	l := &followed{name: name, matched: matched}
+	o := &f.run.Options
+	at, err := os.Stat(name)
+	switch {
+	case name == "-" || err == nil && !at.Mode().IsRegular():
+		if l.source, err = inspect(name, o.Stdin, o.Format, o.Zone, new(atomic.Int64), true); err != nil {
+			return err
+		}
+		if l.source.format == nil && o.Format == nil {
+			return fmt.Errorf("%s has ended without a line", name)
+		}
+		l.stream = newStream(l.source.kept, f.wake)
+	case err != nil && (!errors.Is(err, os.ErrNotExist) || o.Format == nil):
+		return err
+	default:
+		if l.tail, err = newTail(name, since); err != nil {
+			return err
+		}
+	}
+	f.logs = append(f.logs, l)
+	return nil
+}
+
+// inspect finds out about a log from its first lines, or from those of the file that was rotated away; nil if there are none.
+func (l *followed) inspect(o *Options) (*source, error) {
+	if l.source != nil {
+		if l.source.format == nil {
+			return nil, nil
+		}
+		return l.source, nil
+	}
+	names := append([]string{l.name}, rotations(l.name, time.Time{})...)
+	for i, name := range names {
+		s, err := inspect(name, nil, o.Format, o.Zone, new(atomic.Int64), true)
+		switch {
+		case i == 0 && err == nil && s.packed:
+			return nil, fmt.Errorf("%s is packed; a log that grows is not", name)
+		case i == 0 && err != nil && !errors.Is(err, os.ErrNotExist):
+			return nil, err
+		case err == nil && s.format != nil:
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+// look returns whole lines that are new, or, if there are none, the time up to which all lines were returned. At the end of a pipe
+// the error is io.EOF.
+func (l *followed) look(now time.Time) (block, error) {
+	if l.stream != nil {
+		return l.stream.look(now)
+	}
+	return l.tail.look()
+}
+
+// gone reports whether the file is there no more, and was read to its end.
+func (l *followed) gone() bool {
+	if l.tail == nil || len(l.tail.files)+len(l.tail.old) > 0 {
+		return false
+	}
+	_, err := os.Stat(l.name)
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// reads reports whether a file is open.
+func (l *followed) reads(at os.FileInfo) bool {
+	return l.tail != nil && slices.ContainsFunc(l.tail.files, func(g *growing) bool { return g.is(at) })
+}
+
+func (l *followed) close() error {
+	if l.tail == nil {
+		return nil // a pipe is left to the end of the process: reading it may block
+	}
+	return l.tail.close()
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// match opens the files that match a pattern and were not there before, five times a second.
+func (f *Follower) match(now time.Time) error {
+	if len(f.patterns) == 0 || now.Sub(f.matched) < poll {
+		return nil
+	}
+	since := f.matched
+	f.matched = now
+	for _, name := range f.unknown(nil) {
+		if err := f.add(name, true, since); err != nil && !errors.Is(err, os.ErrNotExist) { // it may be gone already
+			return err
+		}
+	}
+	return nil
+}
+
+// unknown returns the files that match a pattern, are not among the names or followed yet, and are not what rotation has made of
+// one that is.
+func (f *Follower) unknown(names []string) (found []string) {
+	known := map[string]bool{}
+	var files []os.FileInfo // two names may be of one file
+	for _, name := range names {
+		known[filepath.Clean(name)] = true
+		if at, err := os.Stat(name); err == nil {
+			files = append(files, at)
+		}
+	}
+	for _, l := range f.logs {
+		known[filepath.Clean(l.name)] = true
+		if at, err := os.Stat(l.name); err == nil { // which it may not have looked at yet
+			files = append(files, at)
+		}
+	}
+	for _, pattern := range f.patterns {
+		matches, _ := filepath.Glob(pattern) // the command has checked the pattern
+		for _, name := range matches {
+			at, err := os.Stat(name)
+			if err != nil || !at.Mode().IsRegular() || known[name] || slices.ContainsFunc(f.logs, func(l *followed) bool { return l.reads(at) }) ||
+				slices.ContainsFunc(files, func(x os.FileInfo) bool { return os.SameFile(x, at) }) {
+				continue
+			}
+			known[name] = true
+			found, files = append(found, name), append(files, at)
+		}
+	}
+	return slices.DeleteFunc(found, func(name string) bool {
+		return isRotated(name, func(of string) bool { return known[of] })
+	})
+}

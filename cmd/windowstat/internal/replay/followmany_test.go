@@ -1,0 +1,128 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Several logs are one service: each line of any of them is counted once, in its second, through rotations of each, restarts, and
+// while logs that match a pattern come and go.
+func TestFollowManyLogs(t *testing.T) {
+	format, err := accesslog.Nginx("$msec $status $request_time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, dir, true, format)
+		hosts := filepath.Join(dir, "hosts")
+		if err := os.Mkdir(hosts, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.options.Files = []string{s.path, filepath.Join(hosts, "*.log")}
+		s.paths = []string{s.path, filepath.Join(hosts, "a.log"), filepath.Join(hosts, "b.log")}
+		for _, path := range s.paths[:2] {
+			appendTo(t, create(t, path), "123456789.000 200 0.000\n") // from before anybody looked
+		}
+		link := filepath.Join(hosts, "link.log")
+		if err := os.Symlink(s.paths[1], link); err != nil {
+			t.Fatal(err)
+		}
+		s.start()
+		s.serve(10 * time.Second) // b.log appears
+		rename(t, s.paths[1], s.paths[1]+".1")
+		s.serve(5 * time.Second)
+		copyTruncate(t, s.path, s.path+".1", false, func() {})
+		s.serve(5 * time.Second)
+		remove(t, link)
+		rename(t, s.paths[2], filepath.Join(hosts, "b-20260102.log")) // which matches the pattern, and is no log of its own
+		s.serve(5 * time.Second)
+		s.kill()
+		s.serve(20 * time.Minute) // nobody follows
+		rename(t, s.paths[1], s.paths[1]+".2")
+		s.paths = append(s.paths, filepath.Join(hosts, "c.log"))
+		s.serve(3 * time.Second)
+		s.start()
+		s.serve(5 * time.Second)
+		remove(t, s.paths[3])
+		s.paths = s.paths[:3]
+		s.serve(2 * linger)
+		s.paths = append(s.paths, filepath.Join(hosts, "c.log"))
+		s.serve(10 * time.Second)
+		time.Sleep(s.options.Tolerance + 3*time.Second)
+		s.kill()
+		s.check()
+		t.Logf("%d calls", s.calls)
+	})
+}
+
+// A log that is behind by more than the tolerance, because much is to be read, does not make the lines of the others late, nor
+// the others its lines. What is late by its own log is counted as such.
+func TestFollowLogsThatAreBehind(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		after := time.Now()
+		const seconds = 2000
+		o := options(t)
+		o.Tolerance = 2 * time.Second
+		for i := range 3 {
+			path := filepath.Join(dir, fmt.Sprint(i, ".log"))
+			o.Files = append(o.Files, path)
+			f := create(t, path)
+			for n := range seconds {
+				for range 1 + 99*(i/2) { // the last one has many blocks of lines
+					appendTo(t, f, fmt.Sprintf("%s [%s] \"GET /%d HTTP/1.1\" 200 1\n", "::1 - -", after.Add(time.Duration(n+1)*time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700"), i))
+				}
+			}
+			appendTo(t, f, fmt.Sprintf("::1 - - [%s] \"GET /late HTTP/1.1\" 200 1\n", after.Add(time.Second).UTC().Format("02/Jan/2006:15:04:05 -0700")))
+		}
+		time.Sleep(seconds * time.Second)
+		f, err := NewFollower(o, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := (begun{f, t}).follow()
+		if r := f.Report(); n != 102*seconds+3 || r.Late != 3 || r.Uncounted() != 3 {
+			t.Errorf("%d lines, %d late, want %d and 3", n, r.Late, 102*seconds+3)
+		}
+	})
+}
+
+// A file that matches a pattern and is deleted is closed when it has not grown for a while, so that its room on the disk is free.
+func TestFollowClosesWhatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"a.log", "b.log"} {
+			appendTo(t, create(t, filepath.Join(dir, name)), now())
+		}
+		f := begin(t, filepath.Join(dir, "*.log"), time.Time{})
+		c, err := collector.New(collector.Options{Now: f.Clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.run.player = newPlayer(c, f.Clock, &f.run.names, f.run.window.from)
+		f.run.player.done = func(time.Time, []*collector.Resource, int64) error { return nil }
+		for _, want := range []int{2, 2, 1} {
+			for idle := false; !idle; {
+				if idle, err = f.round(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := len(f.logs); n != want {
+				t.Errorf("%d logs are open, want %d", n, want)
+			}
+			_ = os.Remove(filepath.Join(dir, "b.log")) // the first time
+			time.Sleep(linger/2 + poll)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

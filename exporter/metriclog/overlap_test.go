@@ -1,0 +1,82 @@
+package metriclog
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Files of one log overlap where a clock was set back or two processes wrote. A search that began behind the first second of
+// the next file left out the rest of the one before, and rows came in the order of the files.
+func TestSearchOfFilesThatOverlap(t *testing.T) {
+	const begin = 1767322990
+	dir, name := t.TempDir(), "shop-metrics.log."+time.Unix(begin, 0).UTC().Format(time.DateOnly)
+	for i, seconds := range [][2]int64{{0, 100}, {20, 60}, {50, 160}, {161, 170}} {
+		p := newProcess(t, t.TempDir(), "shop", 0, 1<<20, time.UTC)
+		for s := seconds[0]; s < seconds[1]; s++ {
+			if err := p.second(begin+s, strings.Repeat("a", i+1), "b"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		to := filepath.Join(dir, name+[]string{"", ".1", ".2", ".3"}[i])
+		for _, suffix := range []string{"", idxSuffix} {
+			b, err := os.ReadFile(filepath.Join(p.dir, name+suffix))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to+suffix, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all, _ := scan(t, dir)
+	for _, from := range []int64{0, 10, 21, 55, 70, 120, 165} {
+		var want []Row
+		for _, row := range all {
+			if row.Start.Unix() >= begin+from {
+				want = append(want, row)
+			}
+		}
+		slices.SortStableFunc(want, func(a, b Row) int { return a.Start.Compare(b.Start) })
+		for _, most := range []int{1 << 20, 7} { // at once, and a few rows at a time
+			var got []Row
+			for token := ""; ; {
+				rows, err := Searcher{Dir: dir}.Search(Query{From: time.Unix(begin+from, 0), After: token})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				for row := range rows.All() {
+					got = append(got, row)
+					if n++; n == most {
+						break
+					}
+				}
+				token = rows.Token()
+				if err := rows.Close(); err != nil || rows.Err() != nil || rows.Malformed() > 0 {
+					t.Fatal(err, rows.Err(), rows.Malformed())
+				}
+				if n < most {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("from %d, %d at a time: %d rows, want %d", from, most, len(got), len(want))
+			}
+		}
+	}
+	f := files{dir: dir, log: "shop-metrics.log", format: sentinel}
+	list, err := f.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last, err := f.last(list[:3]); err != nil || last != begin+159 {
+		t.Errorf("the last second is %d, %v", last-begin, err)
+	}
+	if last, err := f.last(list[:2]); err != nil || last != begin+99 {
+		t.Errorf("the last second of the first two is %d, %v", last-begin, err)
+	}
+}
