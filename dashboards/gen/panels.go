@@ -26,14 +26,7 @@ const (
 )
 
 // series is a graph of what /metrics has.
-func series(h head, queries ...query) *timeseries.PanelBuilder { return graph(h, "", queries) }
-
-// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them.
-func seconds(h head, queries ...query) *timeseries.PanelBuilder {
-	return graph(h, "1s", queries).Interval("1s")
-}
-
-func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
+func series(h head, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
 		Datasource(source).
@@ -48,9 +41,15 @@ func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"max"}).SortBy("Max").SortDesc(true))
 	for i, q := range queries {
-		p.WithTarget(q.target(i, interval))
+		p.WithTarget(q.target(i))
 	}
 	return p
+}
+
+// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them. A second has the time
+// at which it begins, so its value lasts until the next one.
+func seconds(h head, queries ...query) *timeseries.PanelBuilder {
+	return series(h, queries...).Interval("1s").LineInterpolation(common.LineInterpolationStepAfter)
 }
 
 // simple is a graph with few lines, which need no table.
@@ -65,7 +64,7 @@ func figure(h head, expr string) *stat.PanelBuilder {
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
 		Datasource(source).
 		Interval("1s").
-		WithTarget(query{expr: expr, instant: true}.target(0, "1s")).
+		WithTarget(query{expr: expr, instant: true}.target(0)).
 		ReduceOptions(last()).
 		Thresholds(plain()).
 		ColorScheme(fixed("text")).
@@ -82,7 +81,7 @@ func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
 		Datasource(source).
 		Interval(interval).
 		MaxDataPoints(240). // or cells would be too thin to see
-		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0, interval)).
+		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0)).
 		Calculate(false).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).

@@ -7,14 +7,16 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
-// Selectors. Values of a variable with many choices come escaped for an expression, those of one with a single choice do
-// not, so that has to be compared as it is: resources have names such as GET /{$}.
+// Selectors. Values stand in raw strings, in which nothing but a backtick has a meaning: how Grafana escapes them for a string in
+// quotes differs with its version, and is wrong for quotes and backslashes. All is a regular expression, and is not escaped.
 const (
-	place      = `cluster=~"$cluster",namespace=~"$namespace"`
-	job        = place + `,job=~"$job",instance=~"$instance"`
-	secondsJob = place + `,job=~"($job)(-seconds)?",instance=~"$instance"`
-	many       = `,resource=~"$resources"`
-	one        = `,resource="$resource"`
+	place      = "cluster=~`${cluster:regex}`,namespace=~`${namespace:regex}`"
+	instance   = ",instance=~`${instance:regex}`"
+	jobs       = "job=~`(${job:regex})(-seconds)?`"
+	job        = place + ",job=~`${job:regex}`" + instance
+	secondsJob = place + "," + jobs + instance
+	many       = ",resource=~`${resources:regex}`"
+	one        = ",resource=`${resource:raw}`"
 )
 
 // A view makes expressions for the resources of one dashboard.
@@ -130,17 +132,15 @@ type query struct {
 	heatmap      bool
 }
 
-// target makes the query for a panel. With an interval, that is the least distance of its points.
-func (q query) target(ref int, interval string) *prometheus.DataqueryBuilder {
+// target makes the query for a panel. It has no interval: Grafana since 10.3 takes that for the interval of the scrapes, and
+// $__rate_interval would be too short for them; Grafana 13 takes it for the step, however long the time. The panel has one.
+func (q query) target(ref int) *prometheus.DataqueryBuilder {
 	t := prometheus.NewDataqueryBuilder().
 		RefId(string(rune('A' + ref))).
 		Datasource(source).
 		EditorMode(prometheus.QueryEditorModeCode).
 		Expr(q.expr).
 		LegendFormat(q.legend)
-	if interval != "" {
-		t.Interval(interval)
-	}
 	if q.instant {
 		t.Instant()
 	} else {

@@ -37,7 +37,7 @@ func (b *board) overviewTable(v view) {
 	names := map[string]string{"resource": "Resource"}
 	order := map[string]int{"resource": 0}
 	for i, c := range columns {
-		q := query{expr: c.expr, instant: true}.target(i, "1s").Format(prometheus.PromQueryFormatTable)
+		q := query{expr: c.expr, instant: true}.target(i).Format(prometheus.PromQueryFormatTable)
 		p.WithTarget(q)
 		value := "Value #" + string(rune('A'+i))
 		names[value], order[value] = c.title, i+1

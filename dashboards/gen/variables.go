@@ -19,11 +19,11 @@ func (b *board) withVariables() {
 	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
-	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+`,cluster=~"$cluster"}, namespace)`).
+	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+",cluster=~`${cluster:regex}`}, namespace)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.WithVariable(labelValues("job", "Job", "label_values({"+present+","+place+"}, job)").
 		Regex(`/^(.*?)(?:-seconds)?$/`).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
-	b.WithVariable(labelValues("instance", "Instance", "label_values({"+present+","+place+`,job=~"($job)(-seconds)?"}, instance)`).
+	b.WithVariable(labelValues("instance", "Instance", "label_values({"+present+","+place+","+jobs+"}, instance)").
 		Multi(true).IncludeAll(true).AllValue(".+").Current(all))
 }
 
