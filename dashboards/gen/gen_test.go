@@ -239,7 +239,7 @@ func expressions(d shown, f func(where, expr string)) {
 }
 
 // others are metrics that are not windowstat's.
-var others = []string{"process_start_time_seconds"}
+var others = []string{"ALERTS", "process_start_time_seconds", "process_cpu_seconds_total", "go_goroutines", "go_gc_duration_seconds_sum"}
 
 // excused are metrics of the catalogue that no dashboard shows, and why.
 var excused = map[string]string{

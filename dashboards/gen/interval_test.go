@@ -65,11 +65,20 @@ func overTarget(a asked) time.Duration {
 // nice rounds to an interval that people use.
 func nice(d time.Duration) time.Duration {
 	for _, to := range []struct{ below, is time.Duration }{
-		{1500 * time.Millisecond, time.Second}, {3500 * time.Millisecond, 2 * time.Second}, {7500 * time.Millisecond, 5 * time.Second},
-		{12500 * time.Millisecond, 10 * time.Second}, {17500 * time.Millisecond, 15 * time.Second}, {25 * time.Second, 20 * time.Second},
-		{45 * time.Second, 30 * time.Second}, {90 * time.Second, time.Minute}, {210 * time.Second, 2 * time.Minute},
-		{450 * time.Second, 5 * time.Minute}, {750 * time.Second, 10 * time.Minute}, {25 * time.Minute, 20 * time.Minute},
-		{45 * time.Minute, 30 * time.Minute}, {90 * time.Minute, time.Hour},
+		{1500 * time.Millisecond, time.Second},
+		{3500 * time.Millisecond, 2 * time.Second},
+		{7500 * time.Millisecond, 5 * time.Second},
+		{12500 * time.Millisecond, 10 * time.Second},
+		{17500 * time.Millisecond, 15 * time.Second},
+		{25 * time.Second, 20 * time.Second},
+		{45 * time.Second, 30 * time.Second},
+		{90 * time.Second, time.Minute},
+		{210 * time.Second, 2 * time.Minute},
+		{450 * time.Second, 5 * time.Minute},
+		{750 * time.Second, 10 * time.Minute},
+		{25 * time.Minute, 20 * time.Minute},
+		{45 * time.Minute, 30 * time.Minute},
+		{90 * time.Minute, time.Hour},
 	} {
 		if d < to.below {
 			return to.is

@@ -72,16 +72,16 @@ func figure(h head, expr string) *stat.PanelBuilder {
 		GraphMode(common.BigValueGraphModeNone)
 }
 
-// heat is a heat map of a histogram. Buckets of a classic one need the format of heat maps, and a native one must not have it.
-// Without the histogram, one zero is left, for Grafana takes nothing at all for an error.
-func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
-	const interval = "1s"
+// heat is a heat map of histograms, classic and native: it shows the native one where the server keeps it. Without any histogram,
+// one zero is left, for Grafana takes nothing at all for an error.
+func heat(h head, classic, native string) *heatmap.PanelBuilder {
 	return heatmap.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
 		Datasource(source).
-		Interval(interval).
+		Interval("1s").
 		MaxDataPoints(240). // or cells would be too thin to see
-		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0)).
+		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
+		WithTarget(query{"", native, false, false}.target(1)).
 		Calculate(false).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).

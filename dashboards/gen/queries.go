@@ -29,7 +29,8 @@ type view struct {
 // total makes an expression for all inbound traffic, and where there is none, as in a worker, or some resources are chosen,
 // for the sum of the resources. The choice of all resources also fits a series without that label.
 func (v view) total(expr func(view) string) string {
-	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or " + expr(v) + ")"
+	inbound := `count({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",` + secondsJob + v.resources + "})"
+	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or (" + expr(v) + ") unless on () " + inbound + ")"
 }
 
 // sum adds up what there is of the targets, and keeps apart what the view keeps apart.
@@ -94,6 +95,20 @@ func (v view) addedNative(histogram string) string {
 func peak(inSecond, time string) string {
 	return "max_over_time((" + inSecond + ")[" + time + ":1s])"
 }
+
+// ofLimit is how much of its limit a target used, of the target that used most: its highest value of something in any second, by the
+// limit that was in force then. The limit is known at each scrape of /metrics, and the highest one around a second is taken,
+// so that one that was changed between two scrapes is not exceeded by what came before.
+func (v view) ofLimit(name, limit string) string {
+	each := func(expr string) string { return "max by (instance, resource) (" + expr + ")" }
+	used := each("max_over_time(" + v.second(name) + "[15s])")
+	inForce := each("max_over_time(" + v.metric(limit) + "[1m] offset -20s)")
+	return v.max("max_over_time((" + used + " / on (instance, resource) (" + inForce + " > 0))[$__range:15s])")
+}
+
+// near is a limit, where what it limits comes to a quarter of it in the time that is shown: a limit far above would
+// make everything else a line at the bottom of the graph.
+func near(limit, highest string) string { return limit + " < 4 * " + highest }
 
 // quantile is of the response times on /metrics, from whichever histogram the server keeps.
 func (v view) quantile(q float64, time string) string {

@@ -1,5 +1,23 @@
 package main
 
+// selfProcess shows what the process needs beside the calls that it has, from the Go client library's own metrics.
+func (b *board) selfProcess() {
+	const none = "no metrics of the process"
+	of := func(metric string) string { return metric + "{" + job + "}" }
+	b.row("Process")
+	b.add(
+		6, 7,
+		series(head{40, "Calls", perSecondUnit, "Calls that each target admitted, on average: the inbound ones, or the sum of its resources."},
+			query{legend: "{{instance}}", expr: rate(view{by: "instance"}, "pass_total")}),
+		series(head{41, "CPU", number, "Processors that each target kept busy, on average."},
+			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("process_cpu_seconds_total") + "[$__rate_interval]))"}).NoValue(none),
+		series(head{42, "Goroutines", number, "Goroutines at the moments of the scrapes."},
+			query{legend: "{{instance}}", expr: of("go_goroutines")}).NoValue(none),
+		series(head{43, "Pauses for garbage collection", share, "Share of the time in which the garbage collector had stopped the process."},
+			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("go_gc_duration_seconds_sum") + "[$__rate_interval]))"}).NoValue(none),
+	)
+}
+
 // selfNames is about what takes memory: names that are kept apart, and what came when there were too many.
 func (b *board) selfNames() {
 	b.row("Names and limits")
@@ -22,12 +40,13 @@ func (b *board) selfNames() {
 		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
 			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
 		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
-			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})),
+			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})).NoValue("no file of limits"),
 	)
 }
 
 // selfClock is about the clock, and about the sampler of other libraries' series.
 func (b *board) selfClock() {
+	const none = "no sampler"
 	b.row("Clock and sampler")
 	b.add(
 		6, 7,
@@ -37,11 +56,11 @@ func (b *board) selfClock() {
 			query{legend: "steps", expr: sum("clock_steps_total")}),
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
-			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})),
+			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})).NoValue(none),
 		trouble(head{38, "Trouble of the sampler", "none", "Seconds, in a second, without a sampling, because it failed or took too long; samplings that failed, in part at least; and those that were late, whose seconds may have some of the next one."},
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
 			query{legend: "failed", expr: sum("sampler_errors_total")},
-			query{legend: "late", expr: sum("sampler_late_total")}),
+			query{legend: "late", expr: sum("sampler_late_total")}).NoValue(none),
 	)
 	b.row("Build")
 	b.add(

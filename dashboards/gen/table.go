@@ -16,16 +16,16 @@ func (b *board) overviewTable(v view) {
 	columns := []column{
 		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
 		{"Average", perSecondUnit, "", v.mean("pass_total")},
-		{"Of limit", share, "", v.ofLimit()},
+		{"Of limit", share, "", v.ofLimit("pass_peak", "limit_qps")},
 		{"Refused", share, "", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
 		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
 		{"Slowest", duration, "", v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
-		{"In flight", number, "", peak(v.inSecond("in_flight_avg"), "$__range")},
+		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of its limit on QPS a target used in its highest sliding second. In flight: the average of the busiest second. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
@@ -51,7 +51,7 @@ func (b *board) overviewTable(v view) {
 	b.errs = append(b.errs, err)
 	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{
 		{Id: "links", Value: []dashboard.DashboardLink{link}},
-		{Id: "custom.minWidth", Value: 250},
+		{Id: "custom.width", Value: 250}, // of a least width, nothing is taken from the others, and the last one does not fit
 	})
 	b.add(width, 12, p)
 }
@@ -64,16 +64,10 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 			dashboard.DynamicConfigValue{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
 			dashboard.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
 			dashboard.DynamicConfigValue{Id: "min", Value: 0},
-			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 126},
+			dashboard.DynamicConfigValue{Id: "custom.width", Value: 126},
 		)
 	}
 	return list
-}
-
-// ofLimit is how much of its limit on QPS a target used in its highest sliding second, of the target that used most.
-func (v view) ofLimit() string {
-	const each = "max by (instance, resource) ("
-	return v.max(each + "max_over_time(" + v.second("pass_peak") + "[$__range])) / on (instance, resource) (" + each + v.metric("limit_qps") + ") > 0)")
 }
 
 // decimals is how many a column shows.
@@ -82,4 +76,27 @@ func decimals(unit string) int {
 		return 0
 	}
 	return 1
+}
+
+// alerts are those that fire, each with a link to what to do.
+func alerts(id uint32) cog.Builder[dashboard.Panel] {
+	firing := `label_replace(ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many + `}, "alertname", "$1", "alertname", "Windowstat(.+)")`
+	return table.NewPanelBuilder().
+		Id(id).Title("Alerts").
+		Description("Alerts of rules/alerts.yaml that fire, and the resource or the target. A click leads to the runbook. They are read from the data source: a server that evaluates no rules, or writes their results elsewhere, shows none.").
+		Datasource(source).
+		Unit(number).
+		Thresholds(plain()).
+		ShowHeader(false).
+		NoValue("none").
+		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
+		WithTarget(query{expr: `group by (alertname, where) (label_join(` + firing + `, "where", " ", "resource", "instance"))`, instant: true}.target(0).
+			Format(prometheus.PromQueryFormatTable)).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
+			"excludeByName": map[string]bool{"Time": true, "Value": true}, "indexByName": map[string]int{"alertname": 0, "where": 1},
+			"renameByName": map[string]string{"alertname": "Alert", "where": "Where"},
+		}}).
+		OverrideByName("Alert", []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{
+			"title": "Runbook", "url": "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#windowstat${__data.fields.Alert}", "targetBlank": true,
+		}}}})
 }
