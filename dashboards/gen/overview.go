@@ -31,20 +31,25 @@ func inSecond(v view, name string) string {
 func (b *board) overviewFigures(v view) {
 	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
 	passed, refused := mean("pass_total"), mean("block_total")
+	top := b.y
 	b.add(
-		3, 4,
+		6, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
 			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
+		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
+	)
+	b.add(6, 6, alerts(24))
+	b.x, b.y, b.line = 0, top+3, 0 // beside the alerts
+	b.add(
+		6, 3,
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
 			v.total(func(v view) string { return v.quantile(0.99, "$__range") })),
-		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
 	)
-	b.add(6, 4, alerts(24))
 }
 
 func (b *board) overviewRate(everything, each view) {

@@ -31,6 +31,7 @@ func self() (file, error) {
 	b.selfNames()
 	b.selfClock()
 	b.selfPush()
+	b.selfOptional()
 	return b.build()
 }
 

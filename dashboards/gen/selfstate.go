@@ -22,7 +22,7 @@ func (b *board) selfProcess() {
 func (b *board) selfNames() {
 	b.row("Names and limits")
 	b.add(
-		8, 8,
+		6, 8,
 		simple(series(head{27, "Kept apart", number, "Resources, entrances, and the combinations of them with origins, which are what takes memory; of the target that has most."},
 			query{legend: "resources", expr: "max(" + own("resources") + ")"},
 			query{legend: "entrances", expr: "max(" + own("entrances") + ")"},
@@ -37,23 +37,32 @@ func (b *board) selfNames() {
 		quiet(series(head{29, "Retired resources", "none", "Resources a second that were retired because they were idle."},
 			query{legend: "{{instance}}", expr: pace("retired_resources_total", "instance")})),
 		simple(series(head{30, "Limits in force", number, "How many limits each target has."}, query{legend: "{{instance}}", expr: own("limits")})),
-		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
-			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
-		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
-			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})).NoValue("no file of limits"),
 	)
 }
 
-// selfClock is about the clock, and about the sampler of other libraries' series.
+// selfClock is about the clock.
 func (b *board) selfClock() {
-	const none = "no sampler"
-	b.row("Clock and sampler")
+	b.row("Clock and build")
 	b.add(
-		6, 7,
+		8, 7,
 		simple(series(head{33, "Offset of the clock", duration, "How far the wall clock is ahead of the names of the seconds."}, query{legend: "{{instance}}", expr: own("clock_offset_seconds")})),
 		trouble(head{34, "Trouble of the clock", "none", "Seconds, in a second, that the wall clock named twice: counted in totals, not handed out. And times that it was found a second or more away from where it should have been."},
 			query{legend: "repeated seconds", expr: sum("clock_repeated_seconds_total")},
 			query{legend: "steps", expr: sum("clock_steps_total")}),
+		simple(series(head{39, "Versions", number, "Targets of each version."},
+			query{legend: "windowstat {{version}}, {{goversion}}", expr: "count by (version, goversion) (" + own("build_info") + ")"})),
+	)
+}
+
+// selfOptional is closed: most have no file of limits, and do not sample other libraries' series.
+func (b *board) selfOptional() {
+	const none = "no sampler"
+	b.closedRow(
+		"File of limits and sampler, where there are some", 6, 7,
+		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
+			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
+		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
+			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})).NoValue("no file of limits"),
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
 			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})).NoValue(none),
@@ -61,11 +70,5 @@ func (b *board) selfClock() {
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
 			query{legend: "failed", expr: sum("sampler_errors_total")},
 			query{legend: "late", expr: sum("sampler_late_total")}).NoValue(none),
-	)
-	b.row("Build")
-	b.add(
-		width, 6,
-		simple(series(head{39, "Versions", number, "Targets of each version."},
-			query{legend: "windowstat {{version}}, {{goversion}}", expr: "count by (version, goversion) (" + own("build_info") + ")"})),
 	)
 }

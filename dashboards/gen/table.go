@@ -29,7 +29,6 @@ func (b *board) overviewTable(v view) {
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
-		MinWidth(80).
 		Thresholds(plain()).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
@@ -49,25 +48,26 @@ func (b *board) overviewTable(v view) {
 	}})
 	link, err := toResource("__data.fields.Resource").Build()
 	b.errs = append(b.errs, err)
-	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{
-		{Id: "links", Value: []dashboard.DashboardLink{link}},
-		{Id: "custom.width", Value: 250}, // of a least width, nothing is taken from the others, and the last one does not fit
-	})
+	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{{Id: "links", Value: []dashboard.DashboardLink{link}}})
 	b.add(width, 12, p)
 }
 
 // properties are how a column looks.
 func (c column) properties() []dashboard.DynamicConfigValue {
-	list := []dashboard.DynamicConfigValue{{Id: "unit", Value: c.unit}, {Id: "decimals", Value: decimals(c.unit)}}
+	// Numbers have a width, and names get what is left: of a least width Grafana takes nothing from others, and the last column
+	// would not fit.
+	wide := 95
+	var bar []dashboard.DynamicConfigValue
 	if c.color != "" {
-		list = append(list,
-			dashboard.DynamicConfigValue{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
-			dashboard.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
-			dashboard.DynamicConfigValue{Id: "min", Value: 0},
-			dashboard.DynamicConfigValue{Id: "custom.width", Value: 126},
-		)
+		wide = 126
+		bar = []dashboard.DynamicConfigValue{
+			{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
+			{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
+			{Id: "min", Value: 0},
+		}
 	}
-	return list
+	return append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit},
+		dashboard.DynamicConfigValue{Id: "decimals", Value: decimals(c.unit)}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
 }
 
 // decimals is how many a column shows.
