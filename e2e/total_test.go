@@ -171,8 +171,8 @@ func expressionOf(t *testing.T, title string) string {
 	}
 	for _, p := range board.Panels {
 		if p.Title == title {
-			return strings.NewReplacer("$cluster", ".*", "$namespace", ".*", "$job", "shop", "$instance", ".*", "$resources", ".*",
-				"$__interval", "999ms").Replace(p.Targets[0].Expr)
+			return strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "shop", "${instance:regex}", ".*",
+				"${resources:regex}", ".*", "$__interval", "999ms").Replace(p.Targets[0].Expr)
 		}
 	}
 	t.Fatalf("the Overview has no panel %q", title)

@@ -65,6 +65,20 @@ func (b *board) row(title string) {
 	b.y++
 }
 
+// closedRow begins a row that is closed until somebody opens it, and asks the server nothing: for what only some have. Grafana cannot
+// hide a row: one that is repeated for each value of a variable is there, too, when there is none.
+func (b *board) closedRow(title string, w, h uint32, panels ...cog.Builder[dashboard.Panel]) {
+	b.row(title)
+	first, y := len(b.items), b.y
+	row := b.items[first-1].RowPanel
+	b.add(w, h, panels...)
+	for _, p := range b.items[first:] {
+		row.Panels = append(row.Panels, *p.Panel)
+	}
+	row.Collapsed = true
+	b.items, b.x, b.y, b.line = b.items[:first], 0, y, 0
+}
+
 // add puts panels of one size next to each other.
 func (b *board) add(w, h uint32, panels ...cog.Builder[dashboard.Panel]) {
 	for _, builder := range panels {

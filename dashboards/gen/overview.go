@@ -31,19 +31,24 @@ func inSecond(v view, name string) string {
 func (b *board) overviewFigures(v view) {
 	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
 	passed, refused := mean("pass_total"), mean("block_total")
+	top := b.y
 	b.add(
-		4, 4,
+		6, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
 			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
+		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
+	)
+	b.add(6, 6, alerts(24))
+	b.x, b.y, b.line = 0, top+3, 0 // beside the alerts
+	b.add(
+		6, 3,
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
 			v.total(func(v view) string { return v.quantile(0.99, "$__range") })),
-		figure(head{6, "In flight", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
-			peak(inSecond(v, "in_flight_avg"), "$__range")),
 	)
 }
 
@@ -54,7 +59,7 @@ func (b *board) overviewRate(everything, each view) {
 		colored(simple(seconds(head{11, "Peak second and average", calls, "The highest second in each step, and the average of the counters. Where they differ, calls came in bursts."},
 			query{legend: "peak second", expr: peak(inSecond(everything, "pass"), "$__interval")},
 			query{legend: "average", expr: rate(everything, "pass_total")})), "peak second", "blue", "average", "orange"),
-		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second of each step, and on average by reason."},
+		colored(simple(seconds(head{12, "Refused: peak second and average", calls, "Calls refused in the worst second of each step; and on average by reason, of all resources, nested calls included."},
 			query{legend: "peak second", expr: peak(inSecond(everything, "block"), "$__interval")},
 			query{legend: "average, {{reason}}", expr: named(view{resources: many, by: "reason"}.rate("block_total"), "reason", "any reason")})), "peak second", "orange").AxisSoftMax(1),
 		seconds(head{13, "Peak second by resource", calls, "The highest second in each step, of the ten resources that have the highest ones."},
@@ -67,7 +72,7 @@ func (b *board) overviewRate(everything, each view) {
 func (b *board) overviewErrors(everything, each view) {
 	b.row("Errors")
 	b.add(
-		8, 9,
+		12, 9,
 		series(head{15, "Failed by resource", share, "Share of the calls that ended, that ended with an error; of the ten resources with most errors."},
 			query{legend: "{{resource}}", expr: each.busiest(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total")}),
 		colored(simple(seconds(head{16, "Failed: worst second", calls, "Calls that ended with an error in the worst second in each step, beside all calls that ended in the busiest one."},
@@ -76,6 +81,8 @@ func (b *board) overviewErrors(everything, each view) {
 		series(head{17, "Failed by class", perSecondUnit, "Errors by class. One line if no classes are configured."},
 			query{legend: "{{class}}", expr: view{resources: many, by: "class"}.rate("exception_class_total") +
 				` or on () label_replace(` + rate(everything, "exception_total") + `, "class", "all errors", "", "")`}),
+		series(head{25, "Ended by code", perSecondUnit, "Calls that ended, by HTTP status or gRPC code."},
+			query{legend: "{{code}}", expr: named(rate(view{resources: many, by: "code"}, "complete_total"), "code", "no code")}),
 	)
 }
 
@@ -100,7 +107,7 @@ func (b *board) overviewConcurrency(everything, each view) {
 		12, 10,
 		seconds(head{23, "In flight by resource", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together; of the ten resources that have most."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_avg"), "$__interval"), "in_flight_avg")}),
-		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the average of the busiest second of each step, and that of all the time."},
+		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the average of the busiest second of each step, and the average of all the time."},
 			query{legend: "busiest second", expr: peak(inSecond(everything, "in_flight_avg"), "$__interval")},
 			query{legend: "average", expr: rate(everything, "in_flight_seconds_total")},
 			query{legend: "at the scrape", expr: everything.total(func(v view) string { return v.sum(v.metric("in_flight")) })})), "busiest second", "blue", "average", "green", "at the scrape", "orange"),

@@ -26,14 +26,7 @@ const (
 )
 
 // series is a graph of what /metrics has.
-func series(h head, queries ...query) *timeseries.PanelBuilder { return graph(h, "", queries) }
-
-// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them.
-func seconds(h head, queries ...query) *timeseries.PanelBuilder {
-	return graph(h, "1s", queries).Interval("1s")
-}
-
-func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
+func series(h head, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
 		Datasource(source).
@@ -48,9 +41,15 @@ func graph(h head, interval string, queries []query) *timeseries.PanelBuilder {
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"max"}).SortBy("Max").SortDesc(true))
 	for i, q := range queries {
-		p.WithTarget(q.target(i, interval))
+		p.WithTarget(q.target(i))
 	}
 	return p
+}
+
+// seconds is a graph of what /metrics/seconds has: its points are a second apart if there is room for them. A second has the time
+// at which it begins, so its value lasts until the next one.
+func seconds(h head, queries ...query) *timeseries.PanelBuilder {
+	return series(h, queries...).Interval("1s").LineInterpolation(common.LineInterpolationStepAfter)
 }
 
 // simple is a graph with few lines, which need no table.
@@ -65,7 +64,7 @@ func figure(h head, expr string) *stat.PanelBuilder {
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
 		Datasource(source).
 		Interval("1s").
-		WithTarget(query{expr: expr, instant: true}.target(0, "1s")).
+		WithTarget(query{expr: expr, instant: true}.target(0)).
 		ReduceOptions(last()).
 		Thresholds(plain()).
 		ColorScheme(fixed("text")).
@@ -73,16 +72,16 @@ func figure(h head, expr string) *stat.PanelBuilder {
 		GraphMode(common.BigValueGraphModeNone)
 }
 
-// heat is a heat map of a histogram. Buckets of a classic one need the format of heat maps, and a native one must not have it.
-// Without the histogram, one zero is left, for Grafana takes nothing at all for an error.
-func heat(h head, classic bool, expr string) *heatmap.PanelBuilder {
-	const interval = "1s"
+// heat is a heat map of histograms, classic and native: it shows the native one where the server keeps it. Without any histogram,
+// one zero is left, for Grafana takes nothing at all for an error.
+func heat(h head, classic, native string) *heatmap.PanelBuilder {
 	return heatmap.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).
 		Datasource(source).
-		Interval(interval).
+		Interval("1s").
 		MaxDataPoints(240). // or cells would be too thin to see
-		WithTarget(query{"{{le}}", expr + " or on () vector(0)", false, classic}.target(0, interval)).
+		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
+		WithTarget(query{"", native, false, false}.target(1)).
 		Calculate(false).
 		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
 			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).

@@ -7,14 +7,16 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
-// Selectors. Values of a variable with many choices come escaped for an expression, those of one with a single choice do
-// not, so that has to be compared as it is: resources have names such as GET /{$}.
+// Selectors. Values stand in raw strings, in which nothing but a backtick has a meaning: how Grafana escapes them for a string in
+// quotes differs with its version, and is wrong for quotes and backslashes. All is a regular expression, and is not escaped.
 const (
-	place      = `cluster=~"$cluster",namespace=~"$namespace"`
-	job        = place + `,job=~"$job",instance=~"$instance"`
-	secondsJob = place + `,job=~"($job)(-seconds)?",instance=~"$instance"`
-	many       = `,resource=~"$resources"`
-	one        = `,resource="$resource"`
+	place      = "cluster=~`${cluster:regex}`,namespace=~`${namespace:regex}`"
+	instance   = ",instance=~`${instance:regex}`"
+	jobs       = "job=~`(${job:regex})(-seconds)?`"
+	job        = place + ",job=~`${job:regex}`" + instance
+	secondsJob = place + "," + jobs + instance
+	many       = ",resource=~`${resources:regex}`"
+	one        = ",resource=`${resource:raw}`"
 )
 
 // A view makes expressions for the resources of one dashboard.
@@ -27,7 +29,8 @@ type view struct {
 // total makes an expression for all inbound traffic, and where there is none, as in a worker, or some resources are chosen,
 // for the sum of the resources. The choice of all resources also fits a series without that label.
 func (v view) total(expr func(view) string) string {
-	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or " + expr(v) + ")"
+	inbound := `count({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",` + secondsJob + v.resources + "})"
+	return "(" + expr(view{v.resources, v.by, "inbound_"}) + " or (" + expr(v) + ") unless on () " + inbound + ")"
 }
 
 // sum adds up what there is of the targets, and keeps apart what the view keeps apart.
@@ -86,6 +89,20 @@ func peak(inSecond, time string) string {
 	return "max_over_time((" + inSecond + ")[" + time + ":1s])"
 }
 
+// ofLimit is how much of its limit a target used, of the target that used most: its highest value of something in any second, by the
+// limit that was in force then. The limit is known at each scrape of /metrics, and the highest one around a second is taken,
+// so that one that was changed between two scrapes is not exceeded by what came before.
+func (v view) ofLimit(name, limit string) string {
+	each := func(expr string) string { return "max by (instance, resource) (" + expr + ")" }
+	used := each("max_over_time(" + v.second(name) + "[15s])")
+	inForce := each("max_over_time(" + v.metric(limit) + "[1m] offset -20s)")
+	return v.max("max_over_time((" + used + " / on (instance, resource) (" + inForce + " > 0))[$__range:15s])")
+}
+
+// near is a limit, where what it limits comes to a quarter of it in the time that is shown: a limit far above would
+// make everything else a line at the bottom of the graph.
+func near(limit, highest string) string { return limit + " < 4 * " + highest }
+
 // quantile is of the response times on /metrics, from whichever histogram the server keeps.
 func (v view) quantile(q float64, time string) string {
 	native := v.sum("rate(" + v.metric("rt_seconds") + "[" + time + "])")
@@ -123,17 +140,15 @@ type query struct {
 	heatmap      bool
 }
 
-// target makes the query for a panel. With an interval, that is the least distance of its points.
-func (q query) target(ref int, interval string) *prometheus.DataqueryBuilder {
+// target makes the query for a panel. It has no interval: Grafana since 10.3 takes that for the interval of the scrapes, and
+// $__rate_interval would be too short for them; Grafana 13 takes it for the step, however long the time. The panel has one.
+func (q query) target(ref int) *prometheus.DataqueryBuilder {
 	t := prometheus.NewDataqueryBuilder().
 		RefId(string(rune('A' + ref))).
 		Datasource(source).
 		EditorMode(prometheus.QueryEditorModeCode).
 		Expr(q.expr).
 		LegendFormat(q.legend)
-	if interval != "" {
-		t.Interval(interval)
-	}
 	if q.instant {
 		t.Instant()
 	} else {

@@ -21,27 +21,33 @@ func resource() (file, error) {
 	b.resourceInFlight(v)
 	b.resourceTargets()
 	b.resourceOrigins()
-	b.resourceNative()
 	return b.build()
 }
 
 func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	b.add(
-		6, 3,
+		4, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
-		figure(head{3, "Sliding peak", calls, "Most calls that one target admitted in any second, which need not begin when a second of the clock does."},
+		figure(head{3, "One target's peak", calls, "Most calls that one target admitted in any sliding second, which need not begin when a second of the clock does. It is at least the target's own busiest second, and may be below that of all targets together."},
 			v.max("max_over_time("+v.second("pass_peak")+"[$__range])")),
+		figure(head{27, "Of limit", share, "How much of its limit on QPS a target used in its highest sliding second, by the limit that was in force then; of the target that used most."},
+			v.ofLimit("pass_peak", "limit_qps")).NoValue("no limit"),
 		figure(head{4, "Refused", share, "Share of calls that were refused."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{5, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{6, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."}, v.quantile(0.99, "$__range")),
 		figure(head{7, "Slowest call", duration, "Longest response time."}, v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
-		figure(head{26, "Busiest second in flight", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
+		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
+		figure(head{26, "In flight, busiest second", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
+		figure(head{29, "In flight, one target's most", number, "Most calls in flight at once that were seen at one target."},
+			v.max("max_over_time("+v.second("in_flight_max")+"[$__range])")),
+		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target used at most, by the limit that was in force then; of the target that used most."},
+			v.ofLimit("in_flight_max", "limit_concurrency")).NoValue("no limit"),
 	)
 }
 
@@ -49,10 +55,10 @@ func (b *board) resourceCalls(v view) {
 	b.row("Second by second")
 	b.add(
 		width, 10,
-		limited(colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have. The limit is the sum of those of the targets; no line where there is none."},
+		limited(colored(simple(seconds(head{9, "Every second, and what a rate shows of it", calls, "Calls admitted in the busiest second of each step, of all targets together, and the rate that the counters of the same calls have. The limit is the sum of those of the targets; no line where there is none, or where it is more than four times as high as the calls."},
 			query{legend: "busiest second", expr: peak(v.inSecond("pass"), "$__interval")},
 			query{legend: "rate()", expr: v.rate("pass_total")},
-			query{legend: "limit", expr: v.sum(v.metric("limit_qps"))})), "busiest second", "blue", "rate()", "orange"), "limit"),
+			query{legend: "limit", expr: near(v.sum(v.metric("limit_qps")), v.sum("max_over_time("+v.second("pass")+"[$__range] @ end())"))})), "busiest second", "blue", "rate()", "orange"), "limit"),
 	)
 	b.add(
 		12, 8,
@@ -65,9 +71,14 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
 		)), "ended", "blue", "failed", "red"),
+	)
+	b.add(
+		8, 8,
 		quiet(series(head{12, "Refused by reason", perSecondUnit, "Average by reason: the limit that refused the calls, or the reason passed to Block; with --metrics.by there is only one. Also the calls admitted on quota borrowed from a later second."},
 			query{legend: "refused, {{reason}}", expr: named(view{resources: one, by: "reason"}.rate("block_total"), "reason", "for any reason")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
+		simple(series(head{31, "Ended by code", perSecondUnit, "Calls that ended, by HTTP status or gRPC code, on average."},
+			query{legend: "{{code}}", expr: named(view{resources: one, by: "code"}.rate("complete_total"), "code", "no code")})),
 		colored(simple(seconds(head{13, "Worst second", share, "Share of refused calls in the second of each step where it was highest, and the same of failed ones."},
 			query{legend: "refused", expr: peak(ratio(v.inSecond("block"), v.inSecond("pass")+" + "+v.inSecond("block")), "$__interval")},
 			query{legend: "failed", expr: peak(ratio(v.inSecond("exception"), v.inSecond("complete")), "$__interval")},
@@ -84,8 +95,8 @@ func (b *board) resourceTimes(v view) {
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic, otherwise from the histogram of /metrics, as long as a scrape takes. Empty if the server keeps native histograms: see the end of the page."},
-			true, classic+gaps),
+		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. From native histograms where the server keeps them."},
+			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
@@ -99,27 +110,16 @@ func (b *board) resourceTimes(v view) {
 // perSecond makes of what came within a step what came in each of its seconds.
 const perSecond = " / ($__interval_ms / 1000)"
 
-// resourceNative stands at the end: it is empty for all who have classic histograms.
-func (b *board) resourceNative() {
-	v := view{resources: one}
-	b.row("Native histogram, where the server keeps them")
-	b.add(
-		width, 9,
-		heat(head{22, "Response times, native histogram", duration, "The same from native histograms; of single seconds if the per-second endpoint is scraped with histogram=native. Empty if the server keeps classic ones."},
-			false, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
-	)
-}
-
 func (b *board) resourceInFlight(v view) {
 	b.row("Concurrency")
 	b.add(
 		12, 8,
-		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the most when a second ended. The limit is that of all targets together."},
+		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the most when a second ended. The limit is that of all targets together; no line where it is more than four times as high."},
 			query{legend: "busiest second", expr: peak(v.inSecond("in_flight_avg"), "$__interval")},
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
-			query{legend: "limit", expr: v.sum(v.metric("limit_concurrency"))},
+			query{legend: "limit", expr: near(v.sum(v.metric("limit_concurrency")), v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())"))},
 		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
-		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once in any second of each step."},
+		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once that were seen at each target in any second of each step."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
 }
@@ -129,9 +129,9 @@ func (b *board) resourceTargets() {
 	b.row("By target")
 	b.add(
 		12, 8,
-		limited(seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step, and the limit that each has."},
+		limited(seconds(head{18, "Busiest second by target", calls, "Calls that each target admitted in its busiest second of each step, and the limit that each has, unless it is more than four times as high."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")},
-			query{legend: "limit", expr: "max(" + v.metric("limit_qps") + ")"}), "limit"),
+			query{legend: "limit", expr: near("max("+v.metric("limit_qps")+")", "max(max_over_time("+v.second("pass")+"[$__range] @ end()))")}), "limit"),
 		seconds(head{19, "Highest sliding second by target", calls, "Most calls in any second that ended in the step; where a burst straddles two seconds of the clock, it is higher than both."},
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass_peak") + "[$__interval])")}),
 		simple(seconds(head{20, "Targets", number, "How many targets have this resource, in each second. A second that is missing here is missing in every sum."},
@@ -148,9 +148,8 @@ func (b *board) resourceOrigins() {
 	by := func(expr string) query {
 		return query{legend: "{{origin}}", expr: named(expr+known, "origin", "no origin")}
 	}
-	b.row("By origin")
-	b.add(
-		8, 8,
+	b.closedRow(
+		"By origin, with --metrics.by=origin", 8, 8,
 		series(head{23, "Admitted by origin", perSecondUnit, "Calls of each origin, on average."}, by(v.rate("pass_total"))).NoValue(empty),
 		series(head{24, "Peak by origin", calls, "Most calls of each origin in any sliding second of the minute before, of the target that had most."},
 			by(v.max(v.metric("pass_qps_peak")))).NoValue(empty),

@@ -20,16 +20,18 @@ func pace(name, by string) string {
 // self is about windowstat itself: what it costs, and whether anything is lost.
 func self() (file, error) {
 	b := newBoard("self", "windowstat itself",
-		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler.")
+		"What windowstat costs, and whether every second arrives: scrapes, pushes, the metric log, overflow, the clock, the sampler; and what the process needs.")
 	b.withVariables()
 	b.withAnnotations()
 	b.selfFigures()
+	b.selfWays()
 	b.selfPages()
-	b.selfReaders()
-	b.selfPush()
+	b.selfProcess()
 	b.selfLog()
 	b.selfNames()
 	b.selfClock()
+	b.selfPush()
+	b.selfOptional()
 	return b.build()
 }
 
@@ -71,15 +73,20 @@ func (b *board) selfPages() {
 	)
 }
 
-func (b *board) selfReaders() {
-	b.row("Scrapers of the per-second endpoint")
-	by := "cursor, client, instance"
+// selfWays is about scrapers and pushes, of which most have one.
+func (b *board) selfWays() {
+	const none = "no scrapers, no pushes"
+	by, scraper, push := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}", "{{way}} to {{target}} of {{instance}}"
+	b.row("Scrapers of the per-second endpoint, and pushes")
 	b.add(
 		8, 8,
-		series(head{10, "Lag of scrapers", duration, "Sealed seconds that each scraper has not fetched yet. A sawtooth as high as the scrape interval is normal; a growing line is not."},
-			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: "max by (" + by + ") (" + own("cursor_lag_seconds") + ")"}).NoValue("no scrapers"),
-		series(head{11, "Delivered", "none", "Seconds delivered to each scraper per second: one, or more while it catches up."},
-			query{legend: "{{cursor}} {{client}} of {{instance}}", expr: pace("cursor_delivered_seconds_total", by)}).NoValue("no scrapers"),
+		series(head{10, "Lag of scrapers and pushes", duration, "Sealed seconds that each scraper has not fetched yet, or that were not pushed. A sawtooth as high as the scrape interval is normal; a growing line is not."},
+			query{legend: scraper, expr: "max by (" + by + ") (" + own("cursor_lag_seconds") + ")"},
+			query{legend: push, expr: own("push_lag_seconds")},
+			query{legend: "since the last push, " + push, expr: "time() - (" + own("push_last_success_timestamp_seconds") + " > 0)"}).NoValue(none),
+		series(head{11, "Delivered", "none", "Seconds delivered to each scraper, or pushed, per second: one, or more while it catches up."},
+			query{legend: scraper, expr: pace("cursor_delivered_seconds_total", by)},
+			query{legend: push, expr: pace("push_seconds_total", "way, target, instance")}).NoValue(none),
 		trouble(head{12, "Trouble of scrapers", "none", "Seconds, in a second, that were dropped from the history before a scraper fetched them, were sent again because the connection broke, or whose receipt could not be confirmed; positions that could not be written to disk; cursors that made room for others; and readers that were disconnected because they were too slow. The metric log has what was lost."},
 			query{legend: "lost", expr: sum("cursor_lost_seconds_total")},
 			query{legend: "sent again", expr: sum("cursor_resent_seconds_total")},
@@ -90,19 +97,15 @@ func (b *board) selfReaders() {
 	)
 }
 
+// selfPush is closed: most have no pushes. Their lag is in [board.selfWays].
 func (b *board) selfPush() {
 	const none = "no pushes"
-	b.row("Push")
-	legend := "{{way}} to {{target}} of {{instance}}"
-	b.add(
-		6, 7,
-		quiet(series(head{16, "Lag of pushes", duration, "Sealed seconds that were not pushed yet, and the time since something was pushed last."},
-			query{legend: legend, expr: own("push_lag_seconds")},
-			query{legend: "since the last, " + legend, expr: "time() - (" + own("push_last_success_timestamp_seconds") + " > 0)"})).NoValue(none),
-		simple(series(head{17, "Pushed", number, "Seconds and samples that were pushed, a second."},
-			query{legend: "seconds, " + legend, expr: pace("push_seconds_total", "way, target, instance")},
-			query{legend: "samples, " + legend, expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
-		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."}, query{legend: legend, expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
+	b.closedRow(
+		"Pushes, where there are some", 8, 7,
+		simple(series(head{17, "Pushed samples", number, "Samples that were pushed, a second."},
+			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_samples_total", "way, target, instance")})).NoValue(none),
+		simple(series(head{18, "Size of pushes", "Bps", "Bytes that were pushed in a second, compressed."},
+			query{legend: "{{way}} to {{target}} of {{instance}}", expr: pace("push_bytes_total", "way, target, instance")})).NoValue(none),
 		trouble(head{20, "Trouble of pushes", "none", "Seconds, in a second, that were dropped from the history before they could be pushed; samples that the server refused for good, or that may not have arrived; and what was sent again, because it could not be reached or did not take it."},
 			query{legend: "lost seconds", expr: sum("push_lost_seconds_total")},
 			query{legend: "refused samples", expr: sum("push_refused_samples_total")},

@@ -1,10 +1,28 @@
 package main
 
+// selfProcess shows what the process needs beside the calls that it has, from the Go client library's own metrics.
+func (b *board) selfProcess() {
+	const none = "no metrics of the process"
+	of := func(metric string) string { return metric + "{" + job + "}" }
+	b.row("Process")
+	b.add(
+		6, 7,
+		series(head{40, "Calls", perSecondUnit, "Calls that each target admitted, on average: the inbound ones, or the sum of its resources."},
+			query{legend: "{{instance}}", expr: rate(view{by: "instance"}, "pass_total")}),
+		series(head{41, "CPU", number, "Processors that each target kept busy, on average."},
+			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("process_cpu_seconds_total") + "[$__rate_interval]))"}).NoValue(none),
+		series(head{42, "Goroutines", number, "Goroutines at the moments of the scrapes."},
+			query{legend: "{{instance}}", expr: of("go_goroutines")}).NoValue(none),
+		series(head{43, "Pauses for garbage collection", share, "Share of the time in which the garbage collector had stopped the process."},
+			query{legend: "{{instance}}", expr: "sum by (instance) (rate(" + of("go_gc_duration_seconds_sum") + "[$__rate_interval]))"}).NoValue(none),
+	)
+}
+
 // selfNames is about what takes memory: names that are kept apart, and what came when there were too many.
 func (b *board) selfNames() {
 	b.row("Names and limits")
 	b.add(
-		8, 8,
+		6, 8,
 		simple(series(head{27, "Kept apart", number, "Resources, entrances, and the combinations of them with origins, which are what takes memory; of the target that has most."},
 			query{legend: "resources", expr: "max(" + own("resources") + ")"},
 			query{legend: "entrances", expr: "max(" + own("entrances") + ")"},
@@ -19,34 +37,38 @@ func (b *board) selfNames() {
 		quiet(series(head{29, "Retired resources", "none", "Resources a second that were retired because they were idle."},
 			query{legend: "{{instance}}", expr: pace("retired_resources_total", "instance")})),
 		simple(series(head{30, "Limits in force", number, "How many limits each target has."}, query{legend: "{{instance}}", expr: own("limits")})),
-		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
-			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
-		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
-			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})),
 	)
 }
 
-// selfClock is about the clock, and about the sampler of other libraries' series.
+// selfClock is about the clock.
 func (b *board) selfClock() {
-	b.row("Clock and sampler")
+	b.row("Clock and build")
 	b.add(
-		6, 7,
+		8, 7,
 		simple(series(head{33, "Offset of the clock", duration, "How far the wall clock is ahead of the names of the seconds."}, query{legend: "{{instance}}", expr: own("clock_offset_seconds")})),
 		trouble(head{34, "Trouble of the clock", "none", "Seconds, in a second, that the wall clock named twice: counted in totals, not handed out. And times that it was found a second or more away from where it should have been."},
 			query{legend: "repeated seconds", expr: sum("clock_repeated_seconds_total")},
 			query{legend: "steps", expr: sum("clock_steps_total")}),
+		simple(series(head{39, "Versions", number, "Targets of each version."},
+			query{legend: "windowstat {{version}}, {{goversion}}", expr: "count by (version, goversion) (" + own("build_info") + ")"})),
+	)
+}
+
+// selfOptional is closed: most have no file of limits, and do not sample other libraries' series.
+func (b *board) selfOptional() {
+	const none = "no sampler"
+	b.closedRow(
+		"File of limits and sampler, where there are some", 6, 7,
+		simple(series(head{31, "Age of the limits", duration, "Time since limits were last taken from the file. None without a file."},
+			query{legend: "{{instance}}", expr: "time() - (" + own("limits_last_reload_timestamp_seconds") + " > 0)"})).NoValue("no file of limits"),
+		quiet(series(head{32, "Limits that could not be read", "none", "Times a second that the file of limits could not be read or had a mistake; the old limits stayed."},
+			query{legend: "{{instance}}", expr: pace("limits_reload_failures_total", "instance")})).NoValue("no file of limits"),
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
-			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})),
+			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})).NoValue(none),
 		trouble(head{38, "Trouble of the sampler", "none", "Seconds, in a second, without a sampling, because it failed or took too long; samplings that failed, in part at least; and those that were late, whose seconds may have some of the next one."},
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
 			query{legend: "failed", expr: sum("sampler_errors_total")},
-			query{legend: "late", expr: sum("sampler_late_total")}),
-	)
-	b.row("Build")
-	b.add(
-		width, 6,
-		simple(series(head{39, "Versions", number, "Targets of each version."},
-			query{legend: "windowstat {{version}}, {{goversion}}", expr: "count by (version, goversion) (" + own("build_info") + ")"})),
+			query{legend: "late", expr: sum("sampler_late_total")}).NoValue(none),
 	)
 }

@@ -16,20 +16,19 @@ func (b *board) overviewTable(v view) {
 	columns := []column{
 		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
 		{"Average", perSecondUnit, "", v.mean("pass_total")},
-		{"Of limit", share, "", v.ofLimit()},
+		{"Of limit", share, "", v.ofLimit("pass_peak", "limit_qps")},
 		{"Refused", share, "", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
 		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
 		{"Slowest", duration, "", v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
-		{"In flight", number, "", peak(v.inSecond("in_flight_avg"), "$__range")},
+		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of its limit on QPS a target used in its highest sliding second. In flight: the average of the busiest second. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
-		MinWidth(80).
 		Thresholds(plain()).
 		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
@@ -37,7 +36,7 @@ func (b *board) overviewTable(v view) {
 	names := map[string]string{"resource": "Resource"}
 	order := map[string]int{"resource": 0}
 	for i, c := range columns {
-		q := query{expr: c.expr, instant: true}.target(i, "1s").Format(prometheus.PromQueryFormatTable)
+		q := query{expr: c.expr, instant: true}.target(i).Format(prometheus.PromQueryFormatTable)
 		p.WithTarget(q)
 		value := "Value #" + string(rune('A'+i))
 		names[value], order[value] = c.title, i+1
@@ -49,31 +48,26 @@ func (b *board) overviewTable(v view) {
 	}})
 	link, err := toResource("__data.fields.Resource").Build()
 	b.errs = append(b.errs, err)
-	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{
-		{Id: "links", Value: []dashboard.DashboardLink{link}},
-		{Id: "custom.minWidth", Value: 250},
-	})
+	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{{Id: "links", Value: []dashboard.DashboardLink{link}}})
 	b.add(width, 12, p)
 }
 
 // properties are how a column looks.
 func (c column) properties() []dashboard.DynamicConfigValue {
-	list := []dashboard.DynamicConfigValue{{Id: "unit", Value: c.unit}, {Id: "decimals", Value: decimals(c.unit)}}
+	// Numbers have a width, and names get what is left: of a least width Grafana takes nothing from others, and the last column
+	// would not fit.
+	wide := 95
+	var bar []dashboard.DynamicConfigValue
 	if c.color != "" {
-		list = append(list,
-			dashboard.DynamicConfigValue{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
-			dashboard.DynamicConfigValue{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
-			dashboard.DynamicConfigValue{Id: "min", Value: 0},
-			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 126},
-		)
+		wide = 126
+		bar = []dashboard.DynamicConfigValue{
+			{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
+			{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
+			{Id: "min", Value: 0},
+		}
 	}
-	return list
-}
-
-// ofLimit is how much of its limit on QPS a target used in its highest sliding second, of the target that used most.
-func (v view) ofLimit() string {
-	const each = "max by (instance, resource) ("
-	return v.max(each + "max_over_time(" + v.second("pass_peak") + "[$__range])) / on (instance, resource) (" + each + v.metric("limit_qps") + ") > 0)")
+	return append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit},
+		dashboard.DynamicConfigValue{Id: "decimals", Value: decimals(c.unit)}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
 }
 
 // decimals is how many a column shows.
@@ -82,4 +76,27 @@ func decimals(unit string) int {
 		return 0
 	}
 	return 1
+}
+
+// alerts are those that fire, each with a link to what to do.
+func alerts(id uint32) cog.Builder[dashboard.Panel] {
+	firing := `label_replace(ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many + `}, "alertname", "$1", "alertname", "Windowstat(.+)")`
+	return table.NewPanelBuilder().
+		Id(id).Title("Alerts").
+		Description("Alerts of rules/alerts.yaml that fire, and the resource or the target. A click leads to the runbook. They are read from the data source: a server that evaluates no rules, or writes their results elsewhere, shows none.").
+		Datasource(source).
+		Unit(number).
+		Thresholds(plain()).
+		ShowHeader(false).
+		NoValue("none").
+		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
+		WithTarget(query{expr: `group by (alertname, where) (label_join(` + firing + `, "where", " ", "resource", "instance"))`, instant: true}.target(0).
+			Format(prometheus.PromQueryFormatTable)).
+		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
+			"excludeByName": map[string]bool{"Time": true, "Value": true}, "indexByName": map[string]int{"alertname": 0, "where": 1},
+			"renameByName": map[string]string{"alertname": "Alert", "where": "Where"},
+		}}).
+		OverrideByName("Alert", []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{
+			"title": "Runbook", "url": "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#windowstat${__data.fields.Alert}", "targetBlank": true,
+		}}}})
 }

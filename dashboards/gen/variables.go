@@ -16,14 +16,14 @@ var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr(
 // The per-second endpoint usually has a job of its own, shop-seconds beside shop. The expression removes the suffix, so that
 // both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
-	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
+	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus").Current(defaultSource))
 	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
-	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+`,cluster=~"$cluster"}, namespace)`).
+	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+",cluster=~`${cluster:regex}`}, namespace)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.WithVariable(labelValues("job", "Job", "label_values({"+present+","+place+"}, job)").
 		Regex(`/^(.*?)(?:-seconds)?$/`).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
-	b.WithVariable(labelValues("instance", "Instance", "label_values({"+present+","+place+`,job=~"($job)(-seconds)?"}, instance)`).
+	b.WithVariable(labelValues("instance", "Instance", "label_values({"+present+","+place+","+jobs+"}, instance)").
 		Multi(true).IncludeAll(true).AllValue(".+").Current(all))
 }
 
@@ -32,6 +32,13 @@ const present = `__name__=~"windowstat_(pass_total|resources|persecond_pass)"`
 
 // resources are the values of a variable for resources.
 const resources = `label_values({__name__=~"windowstat_(pass_total|persecond_pass)",` + secondsJob + `}, resource)`
+
+// defaultSource is the choice of Grafana's default data source: without one it takes the first by name.
+var defaultSource = dashboard.VariableOption{
+	Selected: cog.ToPtr(true),
+	Text:     dashboard.StringOrArrayOfString{String: cog.ToPtr("default")},
+	Value:    dashboard.StringOrArrayOfString{String: cog.ToPtr("default")},
+}
 
 // all is the choice of everything.
 var all = dashboard.VariableOption{

@@ -2,13 +2,14 @@ package prom
 
 import (
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
 
-// scrapeStats is the cost of the last response of an endpoint; a response cannot include its own.
+// scrapeStats is the cost of the last scrape of an endpoint; a response cannot include its own.
 type scrapeStats struct {
 	page string // value of the label
 
@@ -31,7 +32,13 @@ func (s *scrapeStats) record(duration time.Duration, samples, bytes int) {
 	s.duration, s.samples, s.bytes = duration, samples, bytes
 }
 
-// metrics returns the metrics about the last response. They have no values before the first one.
+// isScrape reports whether a server scrapes: it has a cursor, or says how long it waits. Whoever looks, in a browser or with
+// windowstat top, does neither.
+func isScrape(r *http.Request) bool {
+	return r.Header.Get(timeoutHeader) != "" || r.URL.Query().Has("cursor")
+}
+
+// metrics returns the metrics about the last scrape. They have no values before the first one.
 func (s *scrapeStats) metrics() []collector.Metric {
 	metric := func(name, unit, help string, value func() float64) collector.Metric {
 		return collector.Metric{
@@ -59,9 +66,9 @@ func (s *scrapeStats) metrics() []collector.Metric {
 				}
 			},
 		},
-		metric("scrape_duration_seconds", "seconds", "Duration of the last response of a page, until it was written: metrics or seconds.", func() float64 { return s.duration.Seconds() }),
-		metric("scrape_samples", "", "Samples in the last response of a page.", func() float64 { return float64(s.samples) }),
-		metric("scrape_bytes", "bytes", "Size of the last response of a page, before it was compressed.", func() float64 { return float64(s.bytes) }),
+		metric("scrape_duration_seconds", "seconds", "Duration of the last scrape of a page, metrics or seconds, until its response was written. A request that has neither a cursor nor a scraper's timeout is no scrape.", func() float64 { return s.duration.Seconds() }),
+		metric("scrape_samples", "", "Samples in the response to the last scrape of a page.", func() float64 { return float64(s.samples) }),
+		metric("scrape_bytes", "bytes", "Size of the response to the last scrape of a page, before it was compressed.", func() float64 { return float64(s.bytes) }),
 	}
 }
 

@@ -174,6 +174,8 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	if errors.Is(err, http.ErrNotSupported) {
 		err = nil // there is no connection, as in a test
 	}
-	s.last.record(time.Since(began), c.samples, int(page)+c.size)
+	if isScrape(r) {
+		s.last.record(time.Since(began), c.samples, int(page)+c.size)
+	}
 	return err
 }

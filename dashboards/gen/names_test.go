@@ -1,0 +1,112 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// hostile are names of resources that have meant something to Grafana or PromQL.
+var hostile = []string{
+	`SELECT * FROM "users"`, `load user's cart`, `C:\dir\new`, `ends with \`, `\"`, "two\nlines", `a|b`, `a`, `b`, `a,b`, `{}`, `GET /{$}`, `.*`,
+	`.+?()[]^$`, `größe 数 😀`, `All`, `None`, `[[job]]`, `{{instance}}`, `${__x}`, `50% & more=1#a`, `//`, `$1`, ` `, `-`,
+}
+
+// unreachable are names that the dashboards cannot select, as README.md says.
+var unreachable = []string{"back`tick", "$__interval x", "every ${__rate_interval}", "$__range"}
+
+var variable = regexp.MustCompile(`\$\{(\w+):(\w+)\}`)
+
+// inGrafana is an expression as Grafana sends it: the browser puts in what is chosen, and the server its own variables.
+func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
+	t.Helper()
+	expr = variable.ReplaceAllStringFunc(expr, func(v string) string {
+		m := variable.FindStringSubmatch(v)
+		values, ok := chosen[m[1]]
+		switch {
+		case !ok: // All is what the variable says, and is not escaped
+			return map[string]string{"job": ".+", "instance": ".+"}[m[1]] + map[string]string{"cluster": ".*", "namespace": ".*", "resources": ".*"}[m[1]]
+		case m[2] == "raw" && len(values) == 1:
+			return values[0]
+		case m[2] == "regex":
+			var escaped []string
+			for _, v := range values {
+				escaped = append(escaped, regexp.MustCompile(`[\\^$*+?.()|[\]{}/]`).ReplaceAllString(v, `\$0`))
+			}
+			if len(escaped) == 1 {
+				return escaped[0]
+			}
+			return "(" + strings.Join(escaped, "|") + ")"
+		}
+		t.Errorf("%s: a format that the test does not know, for %d values", v, len(values))
+		return ""
+	})
+	return strings.NewReplacer("$__rate_interval", "1m0s", "${__rate_interval}", "1m0s", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s",
+		"$__range", "900s").Replace(expr)
+}
+
+// TestHostileNamesAreFound chooses each name, and then it with another one, and asks every selector for all names.
+func TestHostileNamesAreFound(t *testing.T) {
+	dashboardsWithNames(t, func(where, expr, label string) {
+		for i, name := range hostile {
+			finds(t, where, inGrafana(t, expr, map[string][]string{label: {name}}), name)
+			if label == "resources" {
+				other := hostile[(i+1)%len(hostile)]
+				finds(t, where, inGrafana(t, expr, map[string][]string{label: {name, other}}), name, other)
+			}
+		}
+		for _, name := range unreachable {
+			sent := inGrafana(t, expr, map[string][]string{label: {name}})
+			if e, err := parser.NewParser(parser.Options{}).ParseExpr(sent); err == nil && strings.Contains(e.String(), name) {
+				t.Errorf("%s: %q can be chosen now: README.md says otherwise", where, name)
+			}
+		}
+	})
+}
+
+// dashboardsWithNames calls f for every expression that selects by the name of a resource, with the variable that has it.
+func dashboardsWithNames(t *testing.T, f func(where, expr, variable string)) {
+	t.Helper()
+	n := 0
+	for name, d := range read(t) {
+		expressions(d, func(where, expr string) {
+			for _, v := range []string{"resource", "resources"} {
+				if strings.Contains(expr, "${"+v+":") {
+					n++
+					f(name+", "+where, expr, v)
+				}
+			}
+		})
+	}
+	if n < 50 {
+		t.Errorf("%d expressions select by name", n)
+	}
+}
+
+// finds checks that the selectors of an expression that know resources find some names and no others.
+func finds(t *testing.T, where, expr string, names ...string) {
+	t.Helper()
+	for _, s := range nodes[*parser.VectorSelector](t, where, expr) {
+		for _, m := range s.LabelMatchers {
+			if m.Name == "resource" {
+				findsByName(t, where, m, names)
+			}
+		}
+	}
+}
+
+func findsByName(t *testing.T, where string, m *labels.Matcher, names []string) {
+	t.Helper()
+	for _, name := range hostile {
+		want := false
+		for _, n := range names {
+			want = want || n == name
+		}
+		if m.Matches(name) != want {
+			t.Errorf("%s: %s selects %q: %v", where, m, name, !want)
+		}
+	}
+}
