@@ -23,11 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-<<<<<<< HEAD
-.PHONY: help run test setup e2e paused killed attack unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
-=======
-.PHONY: help run test setup e2e paused replay-memory attack unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
->>>>>>> h-logs
+.PHONY: help run test setup e2e paused killed replay-memory attack unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,13 +47,11 @@ e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a r
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
 
-<<<<<<< HEAD
 killed: ## a service that pushes is killed twenty times: some five minutes
 	cd e2e && WINDOWSTAT_E2E_KILLS=20 go test -v -count=1 -timeout 40m -run TestKilledPushes .
-=======
+
 replay-memory: ## what a replay of 10 GB of 100,000 paths holds at most, at each GB; some ten minutes, and a gigabyte of room in TMPDIR
 	cd e2e && WINDOWSTAT_E2E_REPLAY_GB=10 go test -v -count=1 -timeout 60m -run TestReplayMemory .
->>>>>>> h-logs
 
 attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can: some fifteen minutes
 	go test -v -count=1 -timeout 20m -run 'SlowReadersBlindNobody|MadeUpCursors' ./exporter/prom -attack
