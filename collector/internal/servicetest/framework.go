@@ -83,7 +83,7 @@ func Aborts[H any](handler func(http.HandlerFunc) H) Panic[H] {
 	return Panic[H]{"abort", handler(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), counted, counted, 0, 0}
 }
 
-// TestPanics: a panic is counted once, with the status that the client gets, whether the recoverer is inside or outside.
+// TestPanics tests that a panic is counted once, with the status that the client gets, whether the recoverer is inside or outside.
 func (f Framework[M, H]) TestPanics(t *testing.T) {
 	for _, x := range append([]Panic[H]{
 		{
@@ -121,7 +121,7 @@ func (f Framework[M, H]) TestPanics(t *testing.T) {
 	}
 }
 
-// TestLimits: a limit on a route refuses before anything behind runs, and the options of httpstat hold.
+// TestLimits tests that a limit on a route refuses before anything behind runs, and the options of httpstat hold.
 func (f Framework[M, H]) TestLimits(t *testing.T) {
 	c, path := NewCollector(t), "/api/users/"+f.Param
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET " + path, Count: 0, Origin: "bot"}}); err != nil {
@@ -154,7 +154,7 @@ func (f Framework[M, H]) TestLimits(t *testing.T) {
 	}
 }
 
-// TestNilCollector: with a nil Collector the middleware is not there.
+// TestNilCollector tests that with a nil Collector the middleware is not there.
 func (f Framework[M, H]) TestNilCollector(t *testing.T) {
 	teapot := f.Handler(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if got := Serve(t, f.Service([]M{f.Middleware(nil)}, "/", teapot))("GET", "/"); got != http.StatusTeapot {

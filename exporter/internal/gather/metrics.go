@@ -57,7 +57,7 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
-		return fmt.Errorf("Namespace %q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
+		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
 	}
 	return nil
 }
@@ -66,10 +66,10 @@ func CheckNamespace(name string) error {
 func New(c *collector.Collector, o Options) (*Metrics, error) {
 	errs := []error{CheckNamespace(o.Namespace)}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		errs = append(errs, fmt.Errorf("By is %q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
+		errs = append(errs, fmt.Errorf("%s is %q; %q, %q or nothing is allowed", "By", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, errors.New("HistogramsBy needs By"))
+		errs = append(errs, fmt.Errorf("%s needs By", "HistogramsBy"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

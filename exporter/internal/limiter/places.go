@@ -22,7 +22,6 @@ type Places struct {
 type waiter struct {
 	host  string
 	ready chan struct{} // closed when it has a place
-	full  chan struct{} // closed when it has to leave, because others have waited less
 }
 
 // ErrBusy is the error for who cannot wait any longer.
@@ -45,8 +44,10 @@ func (p *Places) Take(ctx context.Context, host string) (leave func(), err error
 		p.mu.Unlock()
 		return p.leaving(host), nil
 	}
-	x := &waiter{host, make(chan struct{}), make(chan struct{})}
-	give, ok := p.queue.Take(host, 1, sync.OnceValue(func() error { close(x.full); return nil }))
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	x := &waiter{host, make(chan struct{})}
+	give, ok := p.queue.Take(host, 1, func() error { end(ErrBusy); return nil }) // because others have waited less
 	if !ok {
 		p.mu.Unlock()
 		return nil, ErrBusy
@@ -57,10 +58,8 @@ func (p *Places) Take(ctx context.Context, host string) (leave func(), err error
 	select {
 	case <-x.ready:
 		return p.leaving(host), nil
-	case <-x.full:
-		err = ErrBusy
 	case <-ctx.Done():
-		if err = ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		if err = context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) {
 			err = ErrBusy
 		}
 	}

@@ -19,7 +19,7 @@ type Shares struct {
 	mu    sync.Mutex // guards what follows
 	held  int
 	all   []*share // the oldest first
-	hosts map[string]*held
+	hosts map[string]held
 }
 
 // share is what one client holds.
@@ -55,14 +55,11 @@ func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bo
 	x := &share{host, n, stop}
 	s.all = append(s.all, x)
 	if s.hosts == nil {
-		s.hosts = map[string]*held{}
-	}
-	if s.hosts[host] == nil {
-		s.hosts[host] = new(held)
+		s.hosts = map[string]held{}
 	}
 	s.held += n
-	s.hosts[host].n += n
-	s.hosts[host].count++
+	h := s.hosts[host]
+	s.hosts[host] = held{h.n + n, h.count + 1}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -88,10 +85,7 @@ func (s *Shares) room(n int) bool {
 func (s *Shares) victim(newcomer string) *share {
 	most := 0 // who gives way has more
 	if !s.Quick {
-		most = 1
-		if h := s.hosts[newcomer]; h != nil {
-			most += h.n
-		}
+		most = 1 + s.hosts[newcomer].n
 	}
 	var oldest, x *share
 	for _, each := range s.all {
@@ -121,8 +115,7 @@ func (s *Shares) remove(x *share) {
 	s.all = slices.Delete(s.all, i, i+1)
 	s.held -= x.n
 	h := s.hosts[x.host]
-	h.n -= x.n
-	if h.count--; h.count == 0 {
+	if s.hosts[x.host] = (held{h.n - x.n, h.count - 1}); h.count == 1 {
 		delete(s.hosts, x.host)
 	}
 }
