@@ -331,6 +331,7 @@ func TestResponsesAreBoundedInBytes(t *testing.T) {
 		{prom.SecondsOptions{MaxSamples: 10_000_000}, "Prometheus/3.15", "", 64 << 20},
 		{prom.SecondsOptions{MaxBytes: 5 << 20}, "vm_promscrape", "", 5 << 20},
 		{prom.SecondsOptions{MaxBytes: 5 << 20}, "Prometheus/3.15", "&histogram=classic", 5 << 20},
+		{prom.SecondsOptions{MaxBytes: 5 << 20}, "Prometheus/3.15", "&histogram=native", 5 << 20},
 	} {
 		if testing.Short() && tc.most > 20<<20 {
 			continue
@@ -341,6 +342,9 @@ func TestResponsesAreBoundedInBytes(t *testing.T) {
 		}
 		r := httptest.NewRequest("GET", "/?cursor=a"+tc.query, nil)
 		r.Header.Set("User-Agent", tc.agent)
+		if strings.Contains(tc.query, "native") {
+			r.Header.Set("Accept", wantsProtobuf)
+		}
 		rec := httptest.NewRecorder()
 		page.ServeHTTP(rec, r)
 		if n := rec.Body.Len(); n > tc.most || n < tc.most*2/5 {

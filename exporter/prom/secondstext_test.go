@@ -20,7 +20,8 @@ import (
 )
 
 // The text of a page of seconds, read by client_golang's parser, says what the page says in protobuf: the same samples with the
-// same values to the last bit, whatever happened in which second.
+// same values to the last bit, whatever happened in which second. Of histograms text has those up to the end of each second, and
+// protobuf those of single seconds, which are their differences.
 func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.9,text/plain;version=0.0.4;q=0.1"
 	for seed := range uint64(5) {
@@ -49,16 +50,26 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 			page.ServeHTTP(rec, r)
 			return rec.Body
 		}
-		// Of histograms protobuf has the native buckets and text the classic ones: what both have is the count and the sum.
-		value := func(m *dto.Metric) string {
-			if h := m.GetHistogram(); h != nil {
-				return fmt.Sprint(h.GetSampleCount(), " of ", h.GetSampleSum())
-			}
-			return fmt.Sprint(m.GetGauge().GetValue())
+		// Both by name and second; counts of histograms apart.
+		type values struct {
+			gauges map[string]string
+			counts map[string]map[int64]uint64
 		}
-		want, got := map[string]string{}, map[string]string{}
+		want, got := values{map[string]string{}, map[string]map[int64]uint64{}}, values{map[string]string{}, map[string]map[int64]uint64{}}
+		add := func(to values, name string, m *dto.Metric) {
+			h, unix := m.GetHistogram(), m.GetTimestampMs()/1000
+			if h == nil {
+				to.gauges[fmt.Sprint(name, " ", unix)] = fmt.Sprint(m.GetGauge().GetValue())
+				return
+			}
+			name = strings.Replace(name, "rt_distribution_seconds", "rt_seconds", 1)
+			if to.counts[name] == nil {
+				to.counts[name] = map[int64]uint64{}
+			}
+			to.counts[name][unix] = h.GetSampleCount()
+		}
 		for name, m := range protobufMetrics(t, get("native", accept)) {
-			want[fmt.Sprint(name, " ", m.GetTimestampMs())] = value(m)
+			add(want, name, m)
 		}
 		// The parser wants each series once, so it reads the page in parts, a second each.
 		byTime, types := map[string]string{}, ""
@@ -81,17 +92,34 @@ func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 					t.Fatal(err)
 				}
 				for name, m := range protobufMetrics(t, &b) {
-					got[fmt.Sprint(name, " ", m.GetTimestampMs())] = value(m)
+					add(got, name, m)
 				}
 			}
 		}
-		if !maps.Equal(got, want) || len(want) < 500 {
-			t.Errorf("%d samples in text, %d in protobuf", len(got), len(want))
-			for k, v := range want {
-				if got[k] != v {
-					t.Fatalf("%s is %s, in text %q", k, v, got[k])
+		if !maps.Equal(got.gauges, want.gauges) || len(want.gauges) < 500 {
+			t.Errorf("%d samples in text, %d in protobuf", len(got.gauges), len(want.gauges))
+			for k, v := range want.gauges {
+				if got.gauges[k] != v {
+					t.Fatalf("%s is %s, in text %q", k, v, got.gauges[k])
 				}
 			}
+		}
+		compared := 0
+		for name, counts := range want.counts {
+			for unix, n := range counts {
+				after, ended := got.counts[name][unix+1]
+				if !ended {
+					t.Errorf("%s at %d: %d in protobuf, none in text", name, unix, n)
+				}
+				if before, began := got.counts[name][unix]; began && ended {
+					if compared++; after-before != n {
+						t.Errorf("%s at %d: %d in protobuf, %d in text", name, unix, n, after-before)
+					}
+				}
+			}
+		}
+		if compared < 100 {
+			t.Errorf("%d histograms were compared", compared)
 		}
 	}
 }

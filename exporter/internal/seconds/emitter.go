@@ -144,12 +144,12 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 
 // singles emits the histogram of each of the seconds told, empty if no call ended in it.
 func (d *distributions) singles(sink Sink, told []node.MetricNode) {
-	for i := d.missing; i < len(d.hs); i++ {
-		for len(told) > 0 && told[0].Start.Unix() < d.unix[i] {
+	for i, unix := range d.unix {
+		for len(told) > 0 && told[0].Start.Unix() < unix {
 			told = told[1:]
 		}
-		if len(told) > 0 && told[0].Start.Unix() == d.unix[i] {
-			sink.Histogram(d.unix[i], &d.hs[i])
+		if len(told) > 0 && told[0].Start.Unix() == unix {
+			sink.Histogram(unix, &d.hs[i])
 		}
 	}
 }
