@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // files are the files of one log: the data file that is written now, its index, and older ones.

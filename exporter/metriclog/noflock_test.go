@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // Without flock a log is written as elsewhere, but retention deletes its own files only: other processes may be running.

@@ -139,7 +139,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		})
 		var err error
 		if s.positions, err = s.log.StateFile(positionsName); err != nil {
-			return nil, fmt.Errorf("prom: %w; a log serves one endpoint", err)
+			return nil, fmt.Errorf("prom: %w; a log serves one per-second endpoint", err)
 		}
 		s.restore()
 	}

@@ -36,8 +36,11 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	}
 	for { // sending takes its time, too
 		oldest := p.open() - history
+		if p.next >= oldest {
+			return true
+		}
 		from, to := p.unix(p.next), min(p.unix(oldest+history/2), p.opts.Log.Written())
-		if p.next >= oldest || from >= to {
+		if from >= to {
 			return true
 		}
 		if !p.sendLogged(ctx, from, to) {

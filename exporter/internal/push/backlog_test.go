@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // away answers nothing until a time.

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/internal/bare"
-	"github.com/windowstat/windowstat/internal/filelock"
 	"github.com/windowstat/windowstat/internal/statefile"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
