@@ -142,8 +142,13 @@ func (c *Collector) History() time.Duration {
 	return c.opts.Windows.History
 }
 
-// Histograms is how long the histograms of sealed seconds can be read.
-func (c *Collector) Histograms() time.Duration { return c.shape.Histograms() }
+// Histograms is how long the histograms of sealed seconds can be read; 0 for a nil Collector.
+func (c *Collector) Histograms() time.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.shape.Histograms()
+}
 
 // Moment is a moment between two seconds, with the resources there were.
 type Moment struct {

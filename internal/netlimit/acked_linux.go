@@ -3,8 +3,7 @@ package netlimit
 import (
 	"net"
 	"syscall"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 )
 
 // unacknowledged is how many bytes were written to a TCP connection and not acknowledged by the peer's machine, if that is
@@ -18,8 +17,10 @@ func unacknowledged(c net.Conn) (bytes int, known bool) {
 	if err != nil {
 		return 0, false
 	}
-	var n uint32
-	var failed error
-	err = raw.Control(func(fd uintptr) { n, failed = unix.IoctlGetUint32(int(fd), unix.TIOCOUTQ) })
-	return int(n), err == nil && failed == nil
+	var n int32
+	var errno syscall.Errno
+	err = raw.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&n)))
+	})
+	return int(n), err == nil && errno == 0
 }
