@@ -127,15 +127,13 @@ func TestWebServers(t *testing.T) {
 		s.start(t, x.addr, upstream.Addr().String(), x.dir, x.log)
 		servers = append(servers, x)
 	}
-	// Within a second, so that a call begins and ends in it, and the same second at all servers.
-	const seconds, each = 5, 40
+	// In the middle of seconds, so that a call begins and ends in one, which is the same at all servers.
 	paths := []string{"/", "/cart", "/cart?item=7", "/cart/pay", "/caf%C3%A9", "/missing", "/down"}
-	passed := map[string]int{}
-	for range seconds {
-		now := time.Now()
-		time.Sleep(now.Truncate(time.Second).Add(1100 * time.Millisecond).Sub(now))
-		second := time.Now().UTC().Format(" 15:04:05")
-		for i := range each {
+	passed, calls, sums := map[string]int{}, 0, false
+	for range 5 {
+		second := time.Now().Truncate(time.Second).Add(time.Second)
+		time.Sleep(time.Until(second.Add(100 * time.Millisecond)))
+		for i := 0; i < 40 && time.Since(second) < 600*time.Millisecond; i++ {
 			path := paths[i%len(paths)]
 			name, _, _ := strings.Cut(path, "?")
 			switch name {
@@ -146,7 +144,8 @@ func TestWebServers(t *testing.T) {
 			default:
 				name = "GET " + name
 			}
-			passed[name+second]++
+			passed[name+second.UTC().Format(" 15:04:05")]++
+			calls++
 			for _, s := range servers {
 				resp, err := http.Get("http://" + s.addr + path)
 				if err != nil {
@@ -156,8 +155,9 @@ func TestWebServers(t *testing.T) {
 				_ = resp.Body.Close()
 			}
 		}
-		if took := time.Since(now.Truncate(time.Second)); took > 1900*time.Millisecond {
-			t.Logf("a second took %v, and its calls may be of two", took-time.Second)
+		if took := time.Since(second); took > 900*time.Millisecond {
+			t.Logf("calls of a second took until %v, as this machine is busy: only sums over the seconds are compared", took)
+			sums = true
 		}
 	}
 	time.Sleep(time.Second) // they write when they are done
@@ -182,7 +182,11 @@ func TestWebServers(t *testing.T) {
 				got[row.Resource+row.Start.UTC().Format(" 15:04:05")] += int(n)
 			}
 		}
-		compareCounts(t, s.name+": calls", got, passed)
+		if sums {
+			compareCounts(t, s.name+": calls", overSeconds(got), overSeconds(passed))
+		} else {
+			compareCounts(t, s.name+": calls", got, passed)
+		}
 		said := strings.Join(statuses.FindAllString(string(out), -1), "\n")
 		if want == "" {
 			want = said
@@ -191,5 +195,14 @@ func TestWebServers(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", s.name, out, want)
 		}
 	}
-	t.Logf("%d resources in seconds, %d calls through each server", len(passed), seconds*each)
+	t.Logf("%d resources in seconds, %d calls through each server", len(passed), calls)
+}
+
+// overSeconds adds up counts whose keys end with a time.
+func overSeconds(counts map[string]int) map[string]int {
+	sums := map[string]int{}
+	for key, n := range counts {
+		sums[key[:len(key)-len(" 15:04:05")]] += n
+	}
+	return sums
 }
