@@ -40,7 +40,7 @@ setup:
 	@.ci/setup cc || true
 
 e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a release: some three minutes, and up to ten the first time, when it builds them
-	.ci/setup cc chromium npm
+	.ci/setup cc chromium npm apache2 haproxy
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
 

@@ -4,8 +4,8 @@
 //	cd e2e && go test -v -timeout 20m ./...
 //
 // The first run installs the servers into windowstat-e2e below the user's cache directory, which takes some minutes and
-// needs gcc, a network, and Debian's apt for Prometheus 2.42 and nginx; later runs find them there and take some two minutes. A
-// server that cannot be installed or started fails the test.
+// needs gcc, a network, and Debian's apt for Prometheus 2.42 and nginx; later runs find them there and take some two minutes.
+// .ci/setup installs Debian's Apache and HAProxy. A server that cannot be installed or started fails the test.
 //
 // All tests run at the same time, each with servers of its own:
 //
@@ -33,6 +33,8 @@
 //   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation is tried.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.
 //   - TestReplayFollow, TestReplayDiskFull: a replay is killed, and goes on; a disk is full.
+//   - TestWebServers: the logs of nginx, Apache, Caddy and HAProxy in front of one upstream, of the same requests.
+//   - TestReplayMemory: what a replay of 500 MB holds at most.
 //   - TestFrameworks: what hey, a load generator, says of services with each framework, beside what they counted.
 //   - TestClientGolang: a service that counts with client_golang alone.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.

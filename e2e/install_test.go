@@ -24,6 +24,7 @@ var (
 	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
 	prometheus2 = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
 	nginx       = program{"nginx-1.22.1", unpack("nginx", "1.22.1", "usr/sbin/nginx")}
+	caddy       = program{"caddy-2.10.2", buildCaddy}
 	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
 	vmagent     = program{"vmagent-1.150.0", buildVictoria("v1.150.0", "vmagent")}
 	// A directory of four executables.
@@ -85,6 +86,15 @@ func buildPrometheus(command string) func(ctx context.Context, dir, executable s
 		// Without service discovery, of which a test needs none, there is much less to build.
 		return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, path)
 	}
+}
+
+// buildCaddy builds the command of the module.
+func buildCaddy(ctx context.Context, dir, executable string) error {
+	bin := filepath.Join(dir, "bin")
+	if err := run(ctx, dir, "env", "GOBIN="+bin, "go", "install", "github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2"); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(bin, "caddy"), executable)
 }
 
 // buildVictoria builds apps of the module from a copy, because they cannot be had by go get. Several make a directory.
@@ -158,7 +168,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, victoria, vmagent, cluster, prometheus3, promtool, axe} {
+	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, caddy, victoria, vmagent, cluster, prometheus3, promtool, axe} {
 		p.path(t)
 	}
 }

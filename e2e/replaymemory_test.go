@@ -15,7 +15,7 @@ import (
 )
 
 // What a replay may hold at most, however much it reads.
-const replayPeakMB = 250
+const replayPeakMB = 350
 
 // TestReplayMemory pipes a log of 100,000 paths into a replay, which reads it twice more, and looks at the most that it has held
 // so far at each GB: 500 MB of it, or WINDOWSTAT_E2E_REPLAY_GB.

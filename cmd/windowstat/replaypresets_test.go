@@ -28,23 +28,33 @@ var presets = []struct {
 	name, line, awk string
 	end, given      bool // it has the times of ends; it must be said, as it is not guessed
 }{
-	{"ingress-nginx", `10.0.0.7 - - [CLF +0000] "METHOD PATH?x=1 HTTP/1.1" STATUS 612 "-" "curl/8.5.0" 407 SECONDS [shop-web-80] [] 10.1.0.4:8080 612 SECONDS STATUS 5f0c`,
-		strings.Replace(awkQuoted, "split($3", `sub(/\?.*/, "", r[2]); split($3`, 1), true, false},
-	{"haproxy", `10.0.1.2:33317 [CLF.655] http-in static/srv1 10/0/30/69/MILLIS STATUS 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "METHOD PATH HTTP/1.1"`,
-		`awk -F'"' '{ split($1, f, " "); split($2, r, " "); print r[1], r[2], substr(f[2], 14, 8), f[6] }'`, false, false},
-	{"istio", `[ISO.409Z] "METHOD PATH HTTP/1.1" STATUS - via_upstream - "-" 0 135 MILLIS 3 "-" "curl/7.73.0" "84961386" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 10.44.1.27:80 - default`,
-		awkISO, false, false},
+	{
+		"ingress-nginx", `10.0.0.7 - - [CLF +0000] "METHOD PATH?x=1 HTTP/1.1" STATUS 612 "-" "curl/8.5.0" 407 SECONDS [shop-web-80] [] 10.1.0.4:8080 612 SECONDS STATUS 5f0c`,
+		strings.Replace(awkQuoted, "split($3", `sub(/\?.*/, "", r[2]); split($3`, 1), true, false,
+	},
+	{
+		"haproxy", `10.0.1.2:33317 [CLF.655] http-in static/srv1 10/0/30/69/MILLIS STATUS 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "METHOD PATH HTTP/1.1"`,
+		`awk -F'"' '{ split($1, f, " "); split($2, r, " "); print r[1], r[2], substr(f[2], 14, 8), f[6] }'`, false, false,
+	},
+	{
+		"istio", `[ISO.409Z] "METHOD PATH HTTP/1.1" STATUS - via_upstream - "-" 0 135 MILLIS 3 "-" "curl/7.73.0" "84961386" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 10.44.1.27:80 - default`,
+		awkISO, false, false,
+	},
 	{"envoy", `[ISO.310Z] "METHOD PATH HTTP/2" STATUS - 154 0 MILLIS 100 "10.0.35.28" "nsq2http" "cc21d9b0" "locations" "tcp://10.0.2.1:80"`, awkISO, false, false},
-	{"alb", `https ISO.186641Z app/my-lb/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.000 SECONDS 0.000 STATUS STATUS 0 57 "METHOD https://www.example.com:443PATH HTTP/1.1" "curl/7.46.0" ECDHE-RSA TLSv1.2 arn:x "Root=1-58337281" "www.example.com" "arn:y" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-"`,
-		`awk '{ sub(/"/, "", $13); sub(/^https:\/\/[^\/]*/, "", $14); print $13, $14, substr($2, 12, 8), $9 }'`, true, false},
+	{
+		"alb", `https ISO.186641Z app/my-lb/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.000 SECONDS 0.000 STATUS STATUS 0 57 "METHOD https://www.example.com:443PATH HTTP/1.1" "curl/7.46.0" ECDHE-RSA TLSv1.2 arn:x "Root=1-58337281" "www.example.com" "arn:y" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-"`,
+		`awk '{ sub(/"/, "", $13); sub(/^https:\/\/[^\/]*/, "", $14); print $13, $14, substr($2, 12, 8), $9 }'`, true, false,
+	},
 	{"traefik", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 19 "-" "-" 1271 "web@docker" "http://10.0.1.7:80" MILLISms`, awkQuoted, false, false},
 	{"vhost-combined", `shop.example:443 10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted, false, false},
 	{"combined-time", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" SECONDS`, awkQuoted, true, false},
 	{"combined-usec", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)" MILLIS000`, awkQuoted, false, true},
 	{"combined", `10.0.0.1 - - [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 226 "-" "Mozilla/5.0 (X11)"`, awkQuoted, false, false},
 	{"common", `10.0.0.1 - frank [CLF +0000] "METHOD PATH HTTP/1.1" STATUS 2326`, awkQuoted, false, false},
-	{"json", `{"level":"info","time":"ISO.524Z","logger":"http.log.access","request":{"remote_ip":"127.0.0.1","method":"METHOD","host":"localhost","uri":"PATH","headers":{"Accept":["*/*"]}},"duration":SECONDS,"size":10900,"status":STATUS}`,
-		strings.Replace(awkJSON, "path", "uri", 1), true, false},
+	{
+		"json", `{"level":"info","time":"ISO.524Z","logger":"http.log.access","request":{"remote_ip":"127.0.0.1","method":"METHOD","host":"localhost","uri":"PATH","headers":{"Accept":["*/*"]}},"duration":SECONDS,"size":10900,"status":STATUS}`,
+		strings.Replace(awkJSON, "path", "uri", 1), true, false,
+	},
 	{"json-ms", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS}`, awkJSON, true, true},
 	{"json-us", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000}`, awkJSON, true, true},
 	{"json-ns", `{"time":"ISO.5Z","method":"METHOD","path":"PATH","status":STATUS,"duration":MILLIS000000}`, awkJSON, true, true},

@@ -21,6 +21,11 @@ func FuzzText(f *testing.F) {
 	for _, line := range benchLines {
 		f.Add([]byte(line))
 	}
+	for _, c := range samples {
+		f.Add([]byte(c.line))
+		f.Add([]byte("2026-11-22T10:00:02.5Z stdout F " + c.line))
+		f.Add(fmt.Appendf(nil, `{"log":%q}`, c.line+"\n"))
+	}
 	var parsers []*Parser
 	for _, n := range named {
 		parsers = append(parsers, parser(f, n.name))
@@ -261,7 +266,7 @@ func FuzzDetect(f *testing.F) {
 		p := f.NewParser(nil)
 		var r Record
 		for _, line := range lines {
-			_ = f.Unread(line)
+			_, _ = f.Unread(line), f.UnitUnknown(line)
 			if p.Parse(line, &r) == nil && (r.Duration < 0 || r.Duration > 0 && !r.HasDuration || r.Status < 0 || r.Status > 999) {
 				t.Fatalf("%q: %s", line, show(&r))
 			}

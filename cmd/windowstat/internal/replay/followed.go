@@ -47,6 +47,7 @@ func (f *Follower) add(name string, matched bool, since time.Time) (err error) {
 		if l.tail, err = newTail(name, since); err != nil {
 			return err
 		}
+		l.tail.quit = matched
 	}
 	f.logs = append(f.logs, l)
 	return nil

@@ -16,6 +16,7 @@ type tail struct {
 	files []*growing // the last one has the name, or had it last
 	old   []*rotated // read before the files
 	gone  bool       // no file has the name
+	quit  bool       // of the last file, too, when it is gone and does not grow
 }
 
 const (
@@ -97,7 +98,7 @@ func (t *tail) look() (block, error) {
 			if err != nil || len(x.data) > 0 || x.long > 0 || x.truncated {
 				return x, err
 			}
-			if (i < len(t.files)-1 || t.gone) && now.Sub(g.grown) > linger {
+			if (i < len(t.files)-1 || t.gone && t.quit) && now.Sub(g.grown) > linger {
 				t.files = append(t.files[:i:i], t.files[i+1:]...)
 				x := g.end()
 				if err := g.Close(); err != nil || len(x.data) > 0 {
