@@ -23,6 +23,7 @@ var (
 	prometheus3 = program{"prometheus-3.15.0", buildPrometheus("prometheus")}
 	promtool    = program{"promtool-3.15.0", buildPrometheus("promtool")}
 	prometheus2 = program{"prometheus-2.42.0", unpack("prometheus", "2.42.", "usr/bin/prometheus")}
+	promtool2   = program{"promtool-2.42.0", unpack("prometheus", "2.42.", "usr/bin/promtool")}
 	nginx       = program{"nginx-1.22.1", unpack("nginx", "1.22.1", "usr/sbin/nginx")}
 	caddy       = program{"caddy-2.10.2", buildCaddy}
 	victoria    = program{"victoria-metrics-1.150.0", buildVictoria("v1.150.0", "victoria-metrics")}
@@ -168,7 +169,7 @@ func output(ctx context.Context, dir string, command ...string) ([]byte, error) 
 }
 
 func TestInstall(t *testing.T) {
-	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, caddy, victoria, vmagent, cluster, prometheus3, promtool, axe} {
+	for _, p := range []program{prometheus2, nginx, logrotate, libpopt, caddy, victoria, vmagent, cluster, prometheus3, promtool, promtool2, axe} {
 		p.path(t)
 	}
 }

@@ -106,5 +106,12 @@ func (b *board) build() (file, error) {
 		return d, fmt.Errorf("%s: %w", *d.Title, err)
 	}
 	d.Panels = b.items
+	// The SDK puts what is to be seen at the top behind a button.
+	for i := range d.Links {
+		d.Links[i].Placement = nil
+	}
+	for i := range d.Annotations.List {
+		d.Annotations.List[i].Placement = nil
+	}
 	return d, nil
 }

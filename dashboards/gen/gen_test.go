@@ -215,7 +215,7 @@ func plainExpr(expr string) string {
 	return strings.NewReplacer(
 		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "${__interval}", "15s", "$__interval", "15s", "$__range", shownRange.String(),
 		"${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", ".+", "${instance:regex}", ".+",
-		"${resources:regex}", ".*", "${resource:raw}", "checkout",
+		"${resources:regex}", ".*", "${resource:regex}", "checkout",
 	).Replace(expr)
 }
 

@@ -29,8 +29,6 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		switch {
 		case !ok: // All is what the variable says, and is not escaped
 			return map[string]string{"job": ".+", "instance": ".+"}[m[1]] + map[string]string{"cluster": ".*", "namespace": ".*", "resources": ".*"}[m[1]]
-		case m[2] == "raw" && len(values) == 1:
-			return values[0]
 		case m[2] == "regex":
 			var escaped []string
 			for _, v := range values {

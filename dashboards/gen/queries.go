@@ -8,7 +8,8 @@ import (
 )
 
 // Selectors. Values stand in raw strings, in which nothing but a backtick has a meaning: how Grafana escapes them for a string in
-// quotes differs with its version, and is wrong for quotes and backslashes. All is a regular expression, and is not escaped.
+// quotes differs with its version, and is wrong for quotes and backslashes. They are regular expressions even where there is
+// one value: VictoriaMetrics does not find the end of a raw string after a single backslash. All is not escaped.
 const (
 	place      = "cluster=~`${cluster:regex}`,namespace=~`${namespace:regex}`"
 	instance   = ",instance=~`${instance:regex}`"
@@ -16,7 +17,7 @@ const (
 	job        = place + ",job=~`${job:regex}`" + instance
 	secondsJob = place + "," + jobs + instance
 	many       = ",resource=~`${resources:regex}`"
-	one        = ",resource=`${resource:raw}`"
+	one        = ",resource=~`${resource:regex}`"
 )
 
 // A view makes expressions for the resources of one dashboard.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"io/fs"
+	"regexp"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -41,5 +43,28 @@ func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 	}
 	if len(all) < 15 {
 		t.Errorf("%d rules", len(all))
+	}
+}
+
+// TestRunbookNamesPanels finds every panel and dashboard that the runbook names.
+func TestRunbookNamesPanels(t *testing.T) {
+	text, err := fs.ReadFile(dashboards.FS(), "runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"Overview": true, "Resource": true, "windowstat itself": true}
+	for _, d := range read(t) {
+		for _, p := range panels(d) {
+			known[p.Title] = true
+		}
+	}
+	named := regexp.MustCompile(`\*([^*]+)\*`).FindAllStringSubmatch(strings.ReplaceAll(string(text), "\n", " "), -1)
+	for _, m := range named {
+		if !known[m[1]] {
+			t.Errorf("no panel is called %q", m[1])
+		}
+	}
+	if len(named) < 10 {
+		t.Errorf("the runbook names %d panels", len(named))
 	}
 }

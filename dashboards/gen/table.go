@@ -46,9 +46,7 @@ func (b *board) overviewTable(v view) {
 	p.WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
 		"excludeByName": map[string]bool{"Time": true}, "indexByName": order, "renameByName": names,
 	}})
-	link, err := toResource("__data.fields.Resource").Build()
-	b.errs = append(b.errs, err)
-	p.OverrideByName("Resource", []dashboard.DynamicConfigValue{{Id: "links", Value: []dashboard.DashboardLink{link}}})
+	p.OverrideByName("Resource", links("This resource second by second", toResource("__data.fields.Resource"), false))
 	b.add(width, 12, p)
 }
 
@@ -96,7 +94,5 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 			"excludeByName": map[string]bool{"Time": true, "Value": true}, "indexByName": map[string]int{"alertname": 0, "where": 1},
 			"renameByName": map[string]string{"alertname": "Alert", "where": "Where"},
 		}}).
-		OverrideByName("Alert", []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{
-			"title": "Runbook", "url": "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#windowstat${__data.fields.Alert}", "targetBlank": true,
-		}}}})
+		OverrideByName("Alert", links("Runbook", "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#windowstat${__data.fields.Alert}", true))
 }

@@ -76,10 +76,13 @@ func (b *board) withAnnotations() {
 	}
 }
 
-// toResource is the link from a resource's name to its own dashboard. The word is Grafana's for the name.
-func toResource(word string) cog.Builder[dashboard.DashboardLink] {
-	return dashboard.NewDashboardLinkBuilder("This resource second by second").
-		Type(dashboard.DashboardLinkTypeLink).
-		Url("/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
-			"&var-resource=${" + word + ":percentencode}&${__url_time_range}")
+// toResource is the URL of a resource's own dashboard. The word is Grafana's for the name.
+func toResource(word string) string {
+	return "/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
+		"&var-resource=${" + word + ":percentencode}&${__url_time_range}"
+}
+
+// links makes cells of a table links. It is no [dashboard.DashboardLink], though Grafana's editor writes most of the same fields.
+func links(title, url string, elsewhere bool) []dashboard.DynamicConfigValue {
+	return []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{"title": title, "url": url, "targetBlank": elsewhere}}}}
 }
