@@ -24,6 +24,7 @@ type comparison struct {
 	metrics  map[string]bool // that are compared
 	left     map[string]bool // those that would have been, but are not in the database
 	match    func(resource string) bool
+	partSize int
 	report   Report
 	findings findings
 	between  bool         // some samples are not at a whole second

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +198,45 @@ func TestCheckAgainstAnOracle(t *testing.T) {
 		}
 		if len(want) > 0 {
 			t.Errorf("seed %d: not found: %v", seed, want)
+		}
+	}
+}
+
+// Small parts find the same; what retention deletes from the log meanwhile is not compared, and said.
+func TestCheckOfALogThatIsCut(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		r := newReplica(t)
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(r.gap.Searcher.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		r.gap.Searcher.Dir = dir
+		r.drop(func(_ string, at int64) bool { return at == r.begin+5 || at == r.begin+425 })
+		deleted := 0
+		r.asked = func() {
+			files, err := filepath.Glob(filepath.Join(dir, "*.log.*"))
+			if err != nil {
+				t.Error(err)
+			}
+			files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "lck") || strings.HasSuffix(name, "idx") })
+			for _, name := range files[:len(files)-2] {
+				if cut && r.queries == 3 && os.Remove(name) == nil {
+					deleted++
+				}
+			}
+		}
+		c, err := newComparison(r.gap, r.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.partSize, c.timeout = 20, time.Minute
+		r.options.defaults(DefaultDelay)
+		report, err := c.run(t.Context(), r.gap, r.options)
+		if err != nil || report.Missing != 2 || report.Extra+report.Different != 0 || r.queries < 20 {
+			t.Errorf("%v: %+v, %d queries", err, report, r.queries)
+		}
+		if said := strings.Contains(strings.Join(report.Notes, "\n"), "the log was cut while it was read"); said != cut || cut && (deleted < 2 || report.Seconds > 350) {
+			t.Errorf("%v, %d files were deleted", report.Notes, deleted)
 		}
 	}
 }
