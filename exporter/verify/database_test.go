@@ -69,8 +69,18 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var data any = map[string]any{"resultType": "matrix", "result": all}
-	if strings.Contains(r.URL.Path, "/label/") {
+	switch {
+	case strings.Contains(r.URL.Path, "/label/"):
 		data = names
+	case strings.HasSuffix(r.URL.Path, "/series"):
+		sets := []map[string]string{}
+		for text := range d.series {
+			labels := map[string]string{}
+			if _ = json.Unmarshal([]byte(text), &labels); labels["__name__"] == q[1] {
+				sets = append(sets, labels)
+			}
+		}
+		data = sets
 	}
 	if d.maxSamples > 0 && n > d.maxSamples {
 		w.WriteHeader(http.StatusUnprocessableEntity)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 func TestCheck(t *testing.T) {
@@ -25,7 +28,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"all is well, across a restart": {func(*replica) {}, 0, 0, 0, "", "the log begins at"},
 		"Prometheus 2":                  {func(r *replica) { r.closed = true }, 0, 0, 0, "", ""},
-		"a server that answers little":  {func(r *replica) { r.maxSamples = 100 }, 0, 0, 0, "", ""},
+		"a server that answers little":  {func(r *replica) { r.maxSamples, r.closed = 100, true }, 0, 0, 0, "", ""},
 		"ten seconds of all": {func(r *replica) {
 			r.drop(func(_ string, at int64) bool { return at >= r.begin+100 && at < r.begin+110 })
 		}, 10, 0, 0, "rare pass missing 100+10", ""},
@@ -96,8 +99,8 @@ func TestCheck(t *testing.T) {
 			if notes := strings.Join(report.Notes, "\n"); !strings.Contains(notes, tc.notes) {
 				t.Errorf("no %q in %s", tc.notes, notes)
 			}
-			if r.maxSamples > 0 && r.queries < 40 {
-				t.Errorf("only %d queries", r.queries)
+			if r.maxSamples > 0 && (r.queries < 40 || report.Seconds != 400) {
+				t.Errorf("%d queries, %d seconds", r.queries, report.Seconds)
 			}
 		})
 	}
@@ -274,5 +277,36 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	}
 	if len(lost) > 0 {
 		t.Errorf("not written: %v", lost)
+	}
+}
+
+// Nothing is written to a database that has no such series, two instances, or perhaps more than it says.
+func TestHealWritesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(r *replica)
+		says   string
+	}{
+		"all is well":   {func(*replica) {}, ""},
+		"no series":     {func(r *replica) { clear(r.series) }, "no series with these labels"},
+		"two instances": {func(r *replica) { r.series[seriesOf(pass, "steady", "pod", "b")] = nil }, "pod is "},
+		"a warning": {func(r *replica) {
+			r.warnings = []string{"a store is away"}
+			r.drop(func(_ string, at int64) bool { return at == r.begin+9 })
+		}, "a store is away"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplica(t)
+			tc.change(r)
+			written := 0
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { written++ }))
+			defer receiver.Close()
+			_, result, err := Heal(t.Context(), r.gap, r.options, remote.Options{URL: receiver.URL}, 0)
+			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || result != (backfill.WriteResult{}) {
+				t.Errorf("%v: %+v, %d requests", err, result, written)
+			}
+		})
+	}
+	if _, _, err := Heal(t.Context(), backfill.Gap{}, Options{}, remote.Options{Labels: map[string]string{"a": "b"}}, -1); err == nil || strings.Count(err.Error(), "\n") < 4 {
+		t.Errorf("%v", err)
 	}
 }
