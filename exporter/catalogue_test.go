@@ -24,6 +24,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/remote"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/exporter/verify"
 	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
@@ -60,8 +61,17 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
+	database := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := "[]"
+		if r.URL.Path == "/api/v1/query" {
+			data = `{"resultType":"matrix","result":[]}`
+		}
+		_, _ = io.WriteString(w, `{"status":"success","data":`+data+`}`)
+	}))
+	defer database.Close()
 	x, err := exporter.New(exporter.Options{
-		App: "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
+		Verify: []verify.Options{{URL: database.URL, Labels: map[string]string{"job": "shop"}, Delay: time.Second, Every: time.Second, Window: time.Minute}},
+		App:    "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
 		Collector:   collector.Options{ExceptionClass: func(error) string { return "any" }},
 		Sampler:     sampler.Options{Gatherer: registry},
 		RemoteWrite: []remote.Options{{URL: receiver.URL}}, VictoriaMetrics: []vmpush.Options{{URL: receiver.URL}},
@@ -104,8 +114,9 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
 		seconds = get("/metrics/seconds?cursor=a&histogram=classic")
 		all = get("/metrics")
-		// What is there after the first push and the first completion in a second that is over.
-		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil {
+		// What is there after the first push, the first check and the first completion in a second that is over.
+		if all["windowstat_push_last_success_timestamp_seconds"] != nil && seconds["windowstat_persecond_rt_p99_seconds"] != nil &&
+			all["windowstat_database_last_success_timestamp_seconds"] != nil {
 			break
 		}
 		call(nil)

@@ -28,6 +28,7 @@ func self() (file, error) {
 	b.selfPages()
 	b.selfProcess()
 	b.selfLog()
+	b.selfDatabase()
 	b.selfNames()
 	b.selfClock()
 	b.selfPush()
@@ -128,6 +129,23 @@ func (b *board) selfLog() {
 		trouble(head{26, "Trouble of the log", "none", "Seconds of which rows are missing, and attempts to write that failed, a second."},
 			query{legend: "lost seconds", expr: sum("metriclog_lost_seconds_total")},
 			query{legend: "errors", expr: sum("metriclog_errors_total")}),
+	)
+}
+
+func (b *board) selfDatabase() {
+	const none = "not compared"
+	b.row("Database, compared with the metric log")
+	legend := "{{target}} of {{instance}}"
+	b.add(
+		12, 7,
+		trouble(head{44, "Trouble of the database", duration, "Seconds of the window of the last check that the database lacks, of which it has other values, or more than the metric log has."},
+			query{legend: "missing", expr: "sum(" + own("database_missing_seconds") + ")"},
+			query{legend: "different", expr: "sum(" + own("database_different_seconds") + ")"},
+			query{legend: "too much", expr: "sum(" + own("database_extra_seconds") + ")"}).NoValue(none),
+		quiet(series(head{45, "Checks", "none", "Seconds compared, a second; checks that failed, a second; and the time since the last one that succeeded."},
+			query{legend: "seconds, " + legend, expr: pace("database_checked_seconds_total", "target, instance")},
+			query{legend: "errors, " + legend, expr: pace("database_check_errors_total", "target, instance")},
+			query{legend: "since the last, " + legend, expr: "time() - " + own("database_last_success_timestamp_seconds")})).NoValue(none),
 	)
 }
 

@@ -101,7 +101,10 @@ func (k *Checker) check(ctx context.Context) {
 	if k.lastErr != "" {
 		k.options.Logger.Info("the database can be compared with the metric log again", "url", target)
 	}
-	k.last, k.lastErr, k.succeeded = report, "", time.Now()
+	if k.lastErr = ""; report.From.After(report.To) {
+		return // the log is too young
+	}
+	k.last, k.succeeded = report, time.Now()
 	k.checked += report.Seconds
 	if clean := report.Clean(); clean != k.clean {
 		k.clean = clean

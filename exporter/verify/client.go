@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,7 +177,7 @@ func (p *point) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// samples returns all samples of the seconds from and to, Unix times, and of those between. The range of a query is closed in
+// samples returns the samples of the seconds from and to, Unix times, and of those between, without NaN and stale markers. The range of a query is closed in
 // Prometheus 2 and open to the left later; this one ends a millisecond before the second before it.
 func (c *client) samples(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
 	var data struct {
@@ -188,6 +189,10 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 	}, &data)
 	if err == nil && data.ResultType != "matrix" {
 		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", bare.URL(c.base.String()), data.ResultType)
+	}
+	for i := range data.Result { // nothing else, whatever it says
+		s := &data.Result[i]
+		s.Values = slices.DeleteFunc(s.Values, func(p point) bool { return p.at <= (from-1)*1000 || p.at > to*1000 || math.IsNaN(p.value) })
 	}
 	return data.Result, err
 }

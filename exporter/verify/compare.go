@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -24,6 +23,7 @@ type comparison struct {
 	metrics  map[string]bool // that are compared
 	left     map[string]bool // those that would have been, but are not in the database
 	match    func(resource string) bool
+	partSize int
 	report   Report
 	findings findings
 	between  bool         // some samples are not at a whole second
@@ -46,6 +46,11 @@ func (c *comparison) part(ctx context.Context, log *expected, from, to int64) er
 	}
 	if err != nil {
 		return err
+	}
+	for warning := range c.warned {
+		if c.heal != nil { // what is not in the response may be in the database
+			return fmt.Errorf("nothing is written while the server warns: %s", warning)
+		}
 	}
 	database, err := c.sort(series)
 	if err != nil {
@@ -71,8 +76,7 @@ func (c *comparison) sort(series []stored) (map[key][]point, error) {
 		if names := differing(first, s.Metric); len(names) > 0 {
 			return nil, severalError(names, first, s.Metric)
 		}
-		points := slices.DeleteFunc(s.Values, func(p point) bool { return math.IsNaN(p.value) })
-		all[k] = append(all[k], points...)
+		all[k] = append(all[k], s.Values...)
 	}
 	return all, nil
 }

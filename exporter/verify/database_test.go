@@ -30,6 +30,7 @@ type database struct {
 	closed     bool
 	maxSamples int // of a response; 0 for any number
 	queries    int
+	asked      func() // is called at each query
 	warnings   []string
 }
 
@@ -37,6 +38,9 @@ var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",instance="i",job="j"\}(?:
 
 func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.queries++
+	if d.asked != nil {
+		d.asked()
+	}
 	q := asked.FindStringSubmatch(r.FormValue("query") + r.FormValue("match[]"))
 	if q == nil {
 		d.t.Errorf("asked for %s", r.URL)
@@ -65,8 +69,18 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var data any = map[string]any{"resultType": "matrix", "result": all}
-	if strings.Contains(r.URL.Path, "/label/") {
+	switch {
+	case strings.Contains(r.URL.Path, "/label/"):
 		data = names
+	case strings.HasSuffix(r.URL.Path, "/series"):
+		sets := []map[string]string{}
+		for text := range d.series {
+			labels := map[string]string{}
+			if _ = json.Unmarshal([]byte(text), &labels); labels["__name__"] == q[1] {
+				sets = append(sets, labels)
+			}
+		}
+		data = sets
 	}
 	if d.maxSamples > 0 && n > d.maxSamples {
 		w.WriteHeader(http.StatusUnprocessableEntity)
@@ -125,8 +139,10 @@ func newReplica(t *testing.T) *replica {
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)
 	return &replica{
-		d, backfill.Gap{Searcher: metriclog.Searcher{Dir: original.dir}, From: original.begin.Add(-time.Hour), To: time.Now()},
-		Options{URL: s.URL, Labels: map[string]string{"job": "j", "instance": "i"}}, original.begin.Unix(),
+		d,
+		backfill.Gap{Searcher: metriclog.Searcher{Dir: original.dir}, From: original.begin.Add(-time.Hour), To: time.Now()},
+		Options{URL: s.URL, Labels: map[string]string{"job": "j", "instance": "i"}},
+		original.begin.Unix(),
 	}
 }
 
@@ -158,7 +174,7 @@ func TestMain(m *testing.M) {
 // live is the life of a process.
 func live(process int) error {
 	now := original.begin.Add(time.Duration(process)*230*time.Second + 500*time.Millisecond)
-	o := metriclog.Options{Dir: original.dir, App: "shop", Logger: slog.New(slog.DiscardHandler)}
+	o := metriclog.Options{Dir: original.dir, App: "shop", MaxFileSize: 20_000, Logger: slog.New(slog.DiscardHandler)}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		return err

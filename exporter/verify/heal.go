@@ -17,8 +17,8 @@ const DefaultRate = 20_000
 
 // Heal is [Check], and writes the samples that are missing, and no others, to a server that accepts samples out of order, as
 // [backfill.Gap.RemoteWrite] does, at most perSecond of them in a second, [DefaultRate] if zero. The report is of the database as it
-// was before. The samples get all labels that the series of the instance have in the database, or those of the options if it has
-// none. Samples that are different or extra stay as they are.
+// was before. The samples get all labels that the series of the instance have in the database; it is an error if it has none, as it is if the server
+// warns that a response may not be complete. Samples that are different or extra stay as they are.
 func Heal(ctx context.Context, gap backfill.Gap, o Options, to remote.Options, perSecond int) (Report, backfill.WriteResult, error) {
 	if err := errors.Join(o.Check(gap.Namespace), CheckHeal(to, perSecond)); err != nil {
 		return Report{}, backfill.WriteResult{}, err
@@ -66,6 +66,9 @@ func (c *comparison) instance(ctx context.Context, gap backfill.Gap, o Options) 
 	all, err := c.labels(ctx, selector([]string{namespace(gap) + "_persecond_pass"}, o.Labels), gap.From.Unix(), max(gap.To.Unix(), gap.From.Unix()))
 	if err != nil {
 		return nil, err
+	}
+	if len(all) == 0 && !gap.From.After(gap.To) { // a mistake in the labels would make new series
+		return nil, errors.New("the database has no series with these labels in the range; choose a longer one, or fill it as a gap")
 	}
 	found := o.Labels
 	for _, labels := range all {

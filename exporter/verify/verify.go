@@ -40,7 +40,7 @@ func newComparison(gap backfill.Gap, o Options) (*comparison, error) {
 	}
 	return &comparison{
 		client: client, selector: selector(names(gap, o), o.Labels), match: gap.Match, metrics: map[string]bool{}, left: map[string]bool{},
-		findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
+		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
 	}, nil
 }
 
@@ -108,7 +108,7 @@ func (c *comparison) run(ctx context.Context, gap backfill.Gap, o Options) (Repo
 		return fail(err)
 	}
 	log, from := newExpected(), gap.From.Unix()
-	malformed, err := gap.Emit(ctx, partSize, log, func(before time.Time) error {
+	malformed, err := gap.Emit(ctx, c.partSize, log, func(before time.Time) error {
 		first, _, err := gap.Searcher.Span(gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err

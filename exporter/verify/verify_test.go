@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 func TestCheck(t *testing.T) {
@@ -23,7 +28,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"all is well, across a restart": {func(*replica) {}, 0, 0, 0, "", "the log begins at"},
 		"Prometheus 2":                  {func(r *replica) { r.closed = true }, 0, 0, 0, "", ""},
-		"a server that answers little":  {func(r *replica) { r.maxSamples = 100 }, 0, 0, 0, "", ""},
+		"a server that answers little":  {func(r *replica) { r.maxSamples, r.closed = 100, true }, 0, 0, 0, "", ""},
 		"ten seconds of all": {func(r *replica) {
 			r.drop(func(_ string, at int64) bool { return at >= r.begin+100 && at < r.begin+110 })
 		}, 10, 0, 0, "rare pass missing 100+10", ""},
@@ -94,8 +99,8 @@ func TestCheck(t *testing.T) {
 			if notes := strings.Join(report.Notes, "\n"); !strings.Contains(notes, tc.notes) {
 				t.Errorf("no %q in %s", tc.notes, notes)
 			}
-			if r.maxSamples > 0 && r.queries < 40 {
-				t.Errorf("only %d queries", r.queries)
+			if r.maxSamples > 0 && (r.queries < 40 || report.Seconds != 400) {
+				t.Errorf("%d queries, %d seconds", r.queries, report.Seconds)
 			}
 		})
 	}
@@ -200,6 +205,45 @@ func TestCheckAgainstAnOracle(t *testing.T) {
 	}
 }
 
+// Small parts find the same; what retention deletes from the log meanwhile is not compared, and said.
+func TestCheckOfALogThatIsCut(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		r := newReplica(t)
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(r.gap.Searcher.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		r.gap.Searcher.Dir = dir
+		r.drop(func(_ string, at int64) bool { return at == r.begin+5 || at == r.begin+425 })
+		deleted := 0
+		r.asked = func() {
+			files, err := filepath.Glob(filepath.Join(dir, "*.log.*"))
+			if err != nil {
+				t.Error(err)
+			}
+			files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "lck") || strings.HasSuffix(name, "idx") })
+			for _, name := range files[:len(files)-2] {
+				if cut && r.queries == 3 && os.Remove(name) == nil {
+					deleted++
+				}
+			}
+		}
+		c, err := newComparison(r.gap, r.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.partSize, c.timeout = 20, time.Minute
+		r.options.defaults(DefaultDelay)
+		report, err := c.run(t.Context(), r.gap, r.options)
+		if err != nil || report.Missing != 2 || report.Extra+report.Different != 0 || r.queries < 20 {
+			t.Errorf("%v: %+v, %d queries", err, report, r.queries)
+		}
+		if said := strings.Contains(strings.Join(report.Notes, "\n"), "the log was cut while it was read"); said != cut || cut && (deleted < 2 || report.Seconds > 350) {
+			t.Errorf("%v, %d files were deleted", report.Notes, deleted)
+		}
+	}
+}
+
 // What is written is what is missing.
 func TestHealWritesWhatIsMissing(t *testing.T) {
 	r := newReplica(t)
@@ -233,5 +277,36 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	}
 	if len(lost) > 0 {
 		t.Errorf("not written: %v", lost)
+	}
+}
+
+// Nothing is written to a database that has no such series, two instances, or perhaps more than it says.
+func TestHealWritesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(r *replica)
+		says   string
+	}{
+		"all is well":   {func(*replica) {}, ""},
+		"no series":     {func(r *replica) { clear(r.series) }, "no series with these labels"},
+		"two instances": {func(r *replica) { r.series[seriesOf(pass, "steady", "pod", "b")] = nil }, "pod is "},
+		"a warning": {func(r *replica) {
+			r.warnings = []string{"a store is away"}
+			r.drop(func(_ string, at int64) bool { return at == r.begin+9 })
+		}, "a store is away"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplica(t)
+			tc.change(r)
+			written := 0
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { written++ }))
+			defer receiver.Close()
+			_, result, err := Heal(t.Context(), r.gap, r.options, remote.Options{URL: receiver.URL}, 0)
+			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || result != (backfill.WriteResult{}) {
+				t.Errorf("%v: %+v, %d requests", err, result, written)
+			}
+		})
+	}
+	if _, _, err := Heal(t.Context(), backfill.Gap{}, Options{}, remote.Options{Labels: map[string]string{"a": "b"}}, -1); err == nil || strings.Count(err.Error(), "\n") < 4 {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What the
+// server says cannot do anything to a terminal.
+func TestVerify(t *testing.T) {
+	begin := time.Now().Add(-5 * time.Hour).Truncate(time.Second)
+	now, dir := begin, t.TempDir()
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		e := c.Resource("a b\x1b").Enter()
+		e.Exit(nil)
+		now = now.Add(time.Second)
+	}
+	if err := log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lacks, page := false, false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case page:
+			_, _ = io.WriteString(w, "<html>\x1b[2J")
+		case r.URL.Path == "/api/v1/query":
+			var values []string
+			for i := range int64(5) {
+				if !lacks || i != 2 && i != 3 {
+					values = append(values, fmt.Sprintf(`[%d,"1"]`, begin.Unix()+i))
+				}
+			}
+			_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"windowstat_persecond_pass","job":"it's",`+
+				`"instance":"i","resource":"a b\u001b"},"values":[%s]}]}}`, strings.Join(values, ","))
+		default:
+			_, _ = io.WriteString(w, `{"status":"success","data":[]}`)
+		}
+	}))
+	defer server.Close()
+	verified := func(status int, more ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		args := []string{
+			"windowstat", "verify", "--dir", dir, "--from", fmt.Sprint(begin.Unix()), "--url", server.URL, "--label", "job=it's", "--label", "instance=i",
+			"--metric", "windowstat_persecond_pass",
+		}
+		if got := run(t.Context(), append(args, more...), &stdout, &stderr); got != status {
+			t.Errorf("status %d, want %d: %s%s", got, status, &stdout, &stderr)
+		}
+		if text := stdout.String() + stderr.String(); strings.Contains(text, "\x1b") {
+			t.Errorf("%q", text)
+		}
+		return stdout.String() + stderr.String()
+	}
+	says := func(text string, all ...string) {
+		t.Helper()
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in %s", want, text)
+			}
+		}
+	}
+	says(verified(0), "5 samples of 5 seconds compared", "nothing is missing")
+	lacks = true
+	says(verified(1), `a b\x1b`, "seconds missing: 2", fmt.Sprintf("--from %d --to %d --format openmetrics > gap-", begin.Unix()+2, begin.Unix()+3), `--label 'job=it'\''s'`)
+	var report struct {
+		Missing  int64 `json:"missing_seconds"`
+		Findings []struct {
+			Missing []struct{ From time.Time }
+		}
+	}
+	if err := json.NewDecoder(strings.NewReader(verified(1, "--format", "json"))).Decode(&report); err != nil || report.Missing != 2 ||
+		!report.Findings[0].Missing[0].From.Equal(begin.Add(2*time.Second)) {
+		t.Errorf("%v: %+v", err, report)
+	}
+	says(verified(1, "--from=-30s"), "no second was compared")
+	page = true
+	says(verified(1), "check the URL")
+	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
+		`--url: "ftp://x"`, `--label: "resource"`, `--metric: "up"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
+	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: URL "ftp://x"`)
+}
