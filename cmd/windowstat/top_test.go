@@ -103,7 +103,7 @@ func TestTopBadArguments(t *testing.T) {
 		{"top --nonsense", 2, []string{"-nonsense"}},
 		{
 			"top --sort=size --http.config.file=" + file + " ftp://x", 2,
-			[]string{`--sort: "size" is not one of resource, pass, block`, "--http.config.file:", "nonsense", `"ftp://x" is not host:port`},
+			[]string{`--sort: "size" is not one of`, "resource, pass, block", "--http.config.file:", "nonsense", `"ftp://x" is not host:port`},
 		},
 		{"top --http.config.file= --sort= http://x:99999", 2, []string{"--http.config.file: is empty", "--sort: is empty", `port "99999"`}},
 		{"top --http.config.file=" + file + ".missing", 2, []string{"--http.config.file:", "no such file"}},
@@ -120,6 +120,11 @@ func TestTopBadArguments(t *testing.T) {
 		for _, part := range tc.want {
 			if !strings.Contains(p.output(), part) {
 				t.Errorf("%s: no %q in\n%s", tc.args, part, p.output())
+			}
+		}
+		for line := range strings.Lines(p.output()) {
+			if len([]rune(line)) > 81 && tc.status != 0 && !strings.Contains(line, "http.config.file") { // what is wrong with a file, others say
+				t.Errorf("%s: a line of %d characters: %s", tc.args, len([]rune(line)), line)
 			}
 		}
 		if strings.Contains(p.output(), "secret") {

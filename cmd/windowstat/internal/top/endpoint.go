@@ -60,7 +60,7 @@ func parseURL(raw string) (*url.URL, error) {
 	}
 	switch {
 	case u.User != nil:
-		return nil, fmt.Errorf("the URL of %q has a user name, which others on this machine can see;\nput it into the file of --http.config.file", u.Host)
+		return nil, fmt.Errorf("%q comes with a user name, which others on this machine can see;\nput it into the file of --http.config.file", u.Host)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || short && u.Port() == "":
 		return nil, fmt.Errorf("%q is not host:port, http://host:port or https://host:port,\nwith the path of a page at most", raw)
 	}

@@ -30,7 +30,7 @@ func (o Options) order() (order, error) {
 			return order{column: i}, nil
 		}
 	}
-	return order{}, fmt.Errorf("%q is not one of %s", o.Sort, columnNames())
+	return order{}, fmt.Errorf("%q is not one of\n%s", o.Sort, columnNames())
 }
 
 // Check reports what is wrong with the options.
