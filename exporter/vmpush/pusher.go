@@ -11,7 +11,8 @@ import (
 
 // Pusher sends the sealed seconds of a Collector to VictoriaMetrics. It must be made with [New]. It is safe for concurrent use,
 // but Run or Start must be called once. Recording never waits for it. While the server is away, seconds wait in the Collector's
-// history; older ones are dropped and counted. It publishes metrics about itself until Run has returned.
+// history, and in the metric log if there is one; others are dropped and counted. It publishes metrics about itself until Run
+// has returned.
 type Pusher struct{ p *push.Pusher }
 
 // New makes a Pusher for all seconds from the present one on. The error names every invalid option.
@@ -27,7 +28,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 func (p *Pusher) SetInstance(instance string) { p.p.SetInstance(instance) }
 
 // Run sends each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, and sends
-// what is left until Options.Drain has passed. The error says what could not be sent then.
+// what is left until Options.Drain has passed. The error says what could not be sent then, and is not in Options.Log either.
 func (p *Pusher) Run(ctx context.Context) error {
 	if err := p.p.Run(ctx); err != nil {
 		return fmt.Errorf("vmpush: %w", err)

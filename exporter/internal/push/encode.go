@@ -32,7 +32,7 @@ type batch struct {
 func (p *Pusher) encode(from, to int64) bool {
 	s := splitter{p: p, labels: newLabels(p.opts.Labels)}
 	for {
-		s.begins(false)
+		s.begins(p.place.lock != nil && to-from > 1)
 		reached := to
 		for i, stream := range p.streams {
 			reached = stream.Emit(p.selection(i), from, reached, seconds.Limit{Seconds: to - from}, &s)

@@ -37,8 +37,8 @@ type Format struct {
 }
 
 // Pusher sends the sealed seconds of a Collector to a server. Seconds wait in the Collector's history until they are sent, so
-// the queue takes no extra memory, and in the metric log when they have left that, or their process has ended. It publishes metrics about itself until Run has returned. It is safe for concurrent use, but
-// Run must be called once.
+// the queue takes no extra memory, and in the metric log when they have left that, or their process has ended. It publishes
+// metrics about itself until Run has returned. It is safe for concurrent use, but Run must be called once.
 type Pusher struct {
 	stats     *collector.Collector
 	resources *seconds.Resources
@@ -92,7 +92,8 @@ func New(c *collector.Collector, o Options, f Format) (*Pusher, error) {
 }
 
 // Run sends each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, and sends
-// what is left until Drain has passed. The error says what could not be sent then.
+// what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
+// it is no error.
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
 	defer p.client.CloseIdleConnections()
@@ -268,8 +269,9 @@ func (p *Pusher) expire() int64 {
 	return p.next
 }
 
-// batchSeconds is the most seconds in a batch: a few requests. With a position it is one request, unless one second has more: what
-// a killed process may have sent the next one sends again, and a server that has it refuses it as a whole.
+// batchSeconds is the most seconds in a batch: a few requests. With a position it is one request, unless one second has more:
+// what a killed process may have sent the next one sends again, and a server that has some of it refuses all of it, but for the
+// newest second.
 func (p *Pusher) batchSeconds(from int64) int64 {
 	var second seconds.Size
 	for i, stream := range p.streams {
