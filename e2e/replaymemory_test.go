@@ -20,6 +20,7 @@ const replayPeakMB = 350
 // TestReplayMemory pipes a log of 100,000 paths into a replay, which reads it twice more, and looks at the most that it has held
 // so far at each GB: 500 MB of it, or WINDOWSTAT_E2E_REPLAY_GB.
 func TestReplayMemory(t *testing.T) {
+	t.Parallel()
 	size, step := int64(500e6), int64(100e6)
 	if gb, _ := strconv.Atoi(os.Getenv("WINDOWSTAT_E2E_REPLAY_GB")); gb > 0 {
 		size, step = int64(gb)*1e9, 1e9

@@ -13,7 +13,7 @@ func (f *Follower) Metrics() []collector.Metric {
 	return []collector.Metric{
 		{
 			Name: "replay_lines_total", Labels: []string{"result"},
-			Help: "Lines of an access log that is followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
+			Help: "Lines of the access logs that are followed: counted, malformed, later than the tolerance (late), or from the future; only counted ones are calls.",
 			Read: func(yield func(float64, ...string)) {
 				r := f.Report()
 				yield(float64(r.Lines-r.Uncounted()), "counted")
@@ -22,9 +22,9 @@ func (f *Follower) Metrics() []collector.Metric {
 				yield(float64(r.Future), "future")
 			},
 		},
-		count("replay_truncations_total", "How often an access log that is followed was truncated. What is written between the copy and the truncation may be lost.",
+		count("replay_truncations_total", "How often access logs that are followed were truncated. What is written between the copy and the truncation may be lost.",
 			func(r *Report) int64 { return r.Truncated }),
-		count("replay_cut_bytes_total", "Bytes of an access log that were seen, and cut off before they were read: their lines are not counted.",
+		count("replay_cut_bytes_total", "Bytes of access logs that were seen, and cut off before they were read: their lines are not counted.",
 			func(r *Report) int64 { return r.Cut }),
 	}
 }
