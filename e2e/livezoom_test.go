@@ -73,7 +73,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 		t.Errorf("the last second has %s calls", pass)
 	}
 	x.keep(t, "zoomed")
-	other := openTab(t, browser, tell[string](t, x, `location.href`))
+	other := openTab(t, startBrowser(t), tell[string](t, x, `location.href`))
 	other.await(t, `typeof known !== 'undefined' && known.resource.seconds.size >= 170`)
 	if subject := other.look(t).Subject; subject != "banana" {
 		t.Errorf("the other browser shows %q", subject)
