@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What the
-// server says cannot do anything to a terminal.
+// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What
+// the server says cannot do anything to a terminal.
 func TestVerify(t *testing.T) {
 	begin := time.Now().Add(-5 * time.Hour).Truncate(time.Second)
 	now, dir := begin, t.TempDir()

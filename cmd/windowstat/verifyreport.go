@@ -93,7 +93,7 @@ func resourceOf(f verify.Finding) string {
 	return f.Resource
 }
 
-// blocksAfter is how old seconds must be for a block of their own: Prometheus drops from its memory what is older than its blocks.
+// blocksAfter is how old seconds must be for blocks: Prometheus drops from its memory what is older than the newest block.
 const blocksAfter = 3 * time.Hour
 
 // advise says how to fill what is missing.
