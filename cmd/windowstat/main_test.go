@@ -518,6 +518,11 @@ func TestBadArguments(t *testing.T) {
 			"proxy --upstream=http://x --max-origins=0 --retire-after=1s --proxy.origin-header=a:b --metrics.by=day --limits.file=" + file, 2,
 			[]string{"--max-origins:", "--retire-after:", "--proxy.origin-header:", "--metrics.by:", "--limits.file:", `no field "nonsense"`},
 		},
+		{
+			"demo --verify.url=http://x/api/v1/query --verify.label=resource=a --verify.config.file=" + file + ".missing", 2,
+			[]string{"--verify.url: there is no metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
+		},
+		{"demo --verify.label=a=b", 2, []string{"--verify.label: needs --verify.url"}},
 		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{

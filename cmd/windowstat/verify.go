@@ -186,7 +186,7 @@ func (v *verification) run(ctx context.Context, stdout io.Writer) error {
 		return v.end(stdout, report, &result, err)
 	}
 	if !v.json {
-		v.print(stdout, report)
+		v.print(stdout, report, nil)
 		fmt.Fprintf(stdout, "\nhealed: %s\n\n", healed(result))
 	}
 	const looks = 30 // a database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted
@@ -217,7 +217,7 @@ func (v *verification) end(stdout io.Writer, report verify.Report, result *backf
 		e.SetIndent("", "  ")
 		err = errors.Join(err, e.Encode(out))
 	} else {
-		v.print(stdout, report)
+		v.print(stdout, report, err)
 		if report.Missing > 0 {
 			v.advise(stdout, report, result)
 		}

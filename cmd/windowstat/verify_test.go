@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What the
-// server says cannot do anything to a terminal.
+// The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What
+// the server says cannot do anything to a terminal.
 func TestVerify(t *testing.T) {
 	begin := time.Now().Add(-5 * time.Hour).Truncate(time.Second)
 	now, dir := begin, t.TempDir()
@@ -97,7 +97,7 @@ func TestVerify(t *testing.T) {
 	}
 	says(verified(1, "--from=-30s"), "no second was compared")
 	page = true
-	says(verified(1), "check the URL")
+	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
 		`--url: "ftp://x"`, `--label: "resource"`, `--metric: "up"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
 	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: URL "ftp://x"`)

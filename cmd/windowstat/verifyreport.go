@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -21,8 +22,8 @@ type finding struct {
 	what, metrics string
 }
 
-// print prints a report for reading.
-func (v *verification) print(w io.Writer, r verify.Report) {
+// print prints a report for reading; it is complete unless there was an error.
+func (v *verification) print(w io.Writer, r verify.Report, err error) {
 	show := func(t time.Time) string { return t.In(v.zone).Format(timeLayout) }
 	if !r.From.After(r.To) {
 		fmt.Fprintf(w, "%s to %s: %d samples of %d seconds compared\n", show(r.From), show(r.To), r.Samples, r.Seconds)
@@ -48,9 +49,12 @@ func (v *verification) print(w io.Writer, r verify.Report) {
 			fmt.Fprintf(w, "  and in %d more seconds\n", more)
 		}
 	}
-	if r.Clean() && !r.From.After(r.To) {
+	switch {
+	case r.Clean() && err != nil:
+		fmt.Fprintln(w, "the comparison did not come to its end")
+	case r.Clean() && !r.From.After(r.To):
 		fmt.Fprintln(w, "nothing is missing, different or too much")
-	} else {
+	default:
 		fmt.Fprintf(w, "seconds missing: %d, different: %d, too much: %d\n", r.Missing, r.Different, r.Extra)
 	}
 	for _, note := range r.Notes {
@@ -78,9 +82,17 @@ func (v *verification) lines(r verify.Report) map[finding][]string {
 		add("missing", f.Missing, f)
 		add("too much", f.Extra, f)
 	}
+	logged := 0 // metrics of a resource
+	for _, m := range exporter.Catalogue() {
+		if m.Logged && len(m.Labels) > 0 {
+			logged++
+		}
+	}
 	lines := map[finding][]string{}
 	for _, k := range slices.SortedFunc(maps.Keys(metrics), func(a, b series) int { return cmp.Compare(a.resource, b.resource) }) {
-		k.metrics = strings.Join(metrics[k], ",")
+		if k.metrics = strings.Join(metrics[k], ","); len(metrics[k]) == logged {
+			k.metrics = "all"
+		}
 		lines[k.finding] = append(lines[k.finding], k.resource)
 	}
 	return lines
@@ -93,7 +105,7 @@ func resourceOf(f verify.Finding) string {
 	return f.Resource
 }
 
-// blocksAfter is how old seconds must be for a block of their own: Prometheus drops from its memory what is older than its blocks.
+// blocksAfter is how old seconds must be for blocks: Prometheus drops from its memory what is older than the newest block.
 const blocksAfter = 3 * time.Hour
 
 // advise says how to fill what is missing.

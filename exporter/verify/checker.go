@@ -15,8 +15,8 @@ import (
 )
 
 // Checker compares a database with the metric log every few minutes, and publishes what it finds as metrics until Run has
-// returned. It must be made with [New], and is safe for concurrent use; Run or Start must be called once. A check reads an hour and
-// the window of the log and asks for as many samples as the window has; see [Check].
+// returned. It must be made with [New], and is safe for concurrent use; Run or Start must be called once. A check reads the
+// window of the log and the hour before, and asks for as many samples as the window has; see [Check].
 type Checker struct {
 	gap       backfill.Gap
 	options   Options
@@ -49,7 +49,7 @@ func New(c *collector.Collector, gap backfill.Gap, o Options) (*Checker, error) 
 	return k, nil
 }
 
-// Run checks until ctx ends; the first time after a part of Every, so that not all processes ask at the same time. It returns nil.
+// Run checks until ctx ends, the first time after a part of Every: not all processes ask at the same time. It returns nil.
 func (k *Checker) Run(ctx context.Context) error {
 	defer k.unpublish()
 	wait := rand.N(k.options.Every)

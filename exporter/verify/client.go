@@ -177,8 +177,8 @@ func (p *point) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// samples returns the samples of the seconds from and to, Unix times, and of those between, without NaN and stale markers. The range of a query is closed in
-// Prometheus 2 and open to the left later; this one ends a millisecond before the second before it.
+// samples returns the samples of the seconds from and to, Unix times, and of those between, without NaN and stale markers. The
+// range of a query is closed in Prometheus 2 and open to the left later; this one begins a millisecond after the second before.
 func (c *client) samples(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
 	var data struct {
 		ResultType string

@@ -16,9 +16,9 @@ import (
 const DefaultRate = 20_000
 
 // Heal is [Check], and writes the samples that are missing, and no others, to a server that accepts samples out of order, as
-// [backfill.Gap.RemoteWrite] does, at most perSecond of them in a second, [DefaultRate] if zero. The report is of the database as it
-// was before. The samples get all labels that the series of the instance have in the database; it is an error if it has none, as it is if the server
-// warns that a response may not be complete. Samples that are different or extra stay as they are.
+// [backfill.Gap.RemoteWrite] does, at most perSecond of them in a second, [DefaultRate] if zero. The report is of the database as
+// it was before. The samples get all labels that the series of the instance have in the database. It is an error if it has none,
+// and if the server warns that a response may not be complete. Samples that are different or extra stay as they are.
 func Heal(ctx context.Context, gap backfill.Gap, o Options, to remote.Options, perSecond int) (Report, backfill.WriteResult, error) {
 	if err := errors.Join(o.Check(gap.Namespace), CheckHeal(to, perSecond)); err != nil {
 		return Report{}, backfill.WriteResult{}, err
