@@ -27,7 +27,7 @@ func resource() (file, error) {
 func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	b.add(
-		4, 3,
+		6, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
