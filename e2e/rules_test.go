@@ -1,6 +1,12 @@
 package e2e
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // TestRules has both majors of Prometheus run the unit tests of the rules: a range at whole seconds has one sample more in the older
 // one.
@@ -12,6 +18,35 @@ func TestRules(t *testing.T) {
 			if err := run(t.Context(), dir, append([]string{p.path(t)}, command...)...); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestOfLimit has promtool ask what the dashboard shows of a limit that is lowered just after a peak, below it, and raised just before a
+// higher one; /metrics is scraped every 15 seconds, and knows it later. Neither peak is above its limit: the first comes to 80%
+// of it, the second to 75%.
+func TestOfLimit(t *testing.T) {
+	t.Parallel()
+	const labels = `{job="shop",instance="a",resource="checkout",cluster="",namespace=""}`
+	scraped := func(value string, times int) string { return strings.Repeat(value+" _x14 ", times) }
+	test := fmt.Sprintf(`
+tests:
+  - interval: 1s
+    input_series:
+      - {series: 'windowstat_persecond_pass_peak%[1]s', values: '5x109 80 5x119 150 5x100'}
+      - {series: 'windowstat_limit_qps%[1]s', values: '%[2]s'}
+    promql_expr_test:
+      - eval_time: 5m
+        expr: %[3]q
+        exp_samples: [{labels: '{}', value: 0.8}]
+`, labels, scraped("100", 8)+scraped("30", 8)+scraped("200", 8), expressionOf(t, "resource", "Of limit"))
+	file := filepath.Join(t.TempDir(), "test.yaml")
+	if err := os.WriteFile(file, []byte(test), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []program{promtool2, promtool} {
+		if err := run(t.Context(), ".", p.path(t), "test", "rules", file); err != nil {
+			t.Error(err)
 		}
 	}
 }

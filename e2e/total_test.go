@@ -75,7 +75,7 @@ func TestTotal(t *testing.T) {
 
 	page.await(t, "known.total.newest >= "+strconv.FormatInt(end-1, 10))
 	deadline := time.Now().Add(catchUp)
-	panel := expressionOf(t, "Peak second and average")
+	panel := expressionOf(t, "overview", "Peak second and average")
 	for _, x := range servers {
 		await(t, x, "windowstat_persecond_inbound_pass", end, deadline)
 		samples, graph := map[int64]int64{}, map[int64]int64{}
@@ -152,11 +152,11 @@ func top(t *testing.T, binary, url string) (second, pass int64) {
 	return second, pass
 }
 
-// expressionOf is the first expression of a panel of the Overview, as Grafana sends it for a graph with a point for each second, less
-// one millisecond: to Prometheus 2, a range of one second also has the one before.
-func expressionOf(t *testing.T, title string) string {
+// expressionOf is the first expression of a panel, as Grafana sends it for five minutes and a point for each second, less one
+// millisecond: to Prometheus 2, a range of one second also has the one before.
+func expressionOf(t *testing.T, dashboard, title string) string {
 	t.Helper()
-	b, err := os.ReadFile("../dashboards/overview.json")
+	b, err := os.ReadFile("../dashboards/" + dashboard + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func expressionOf(t *testing.T, title string) string {
 	for _, p := range board.Panels {
 		if p.Title == title {
 			return strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "shop", "${instance:regex}", ".*",
-				"${resources:regex}", ".*", "$__interval", "999ms").Replace(p.Targets[0].Expr)
+				"${resources:regex}", ".*", "${resource:regex}", "checkout", "$__interval", "999ms", "$__range", "300s").Replace(p.Targets[0].Expr)
 		}
 	}
-	t.Fatalf("the Overview has no panel %q", title)
+	t.Fatalf("%s has no panel %q", dashboard, title)
 	return ""
 }

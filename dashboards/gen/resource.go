@@ -27,7 +27,7 @@ func resource() (file, error) {
 func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	b.add(
-		4, 3,
+		6, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Busiest second", calls, "Calls admitted in the busiest second, of all targets together."},
 			peak(v.inSecond("pass"), "$__range")).ColorScheme(fixed("blue")),
@@ -42,9 +42,9 @@ func (b *board) resourceFigures(v view) {
 		figure(head{6, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."}, v.quantile(0.99, "$__range")),
 		figure(head{7, "Slowest call", duration, "Longest response time."}, v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
 		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
-		figure(head{26, "In flight, busiest second", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
+		figure(head{26, "In flight, busiest", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
-		figure(head{29, "In flight, one target's most", number, "Most calls in flight at once that were seen at one target."},
+		figure(head{29, "In flight, one target", number, "Most calls in flight at once that were seen at one target."},
 			v.max("max_over_time("+v.second("in_flight_max")+"[$__range])")),
 		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target used at most, by the limit that was in force then; of the target that used most."},
 			v.ofLimit("in_flight_max", "limit_concurrency")).NoValue("no limit"),
