@@ -311,6 +311,28 @@ func TestPlacesOfPositions(t *testing.T) {
 	})
 }
 
+// Without a place for its position a process pushes as without a log.
+func TestPositionWithoutAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 11)
+		l.kill(l.begin("i", Options{}, nil))
+		if err := os.Mkdir(filepath.Join(l.dir, filepath.Base(l.lives[0].place.path)+".lck"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		x := l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 10 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if said := l.said.String(); strings.Count(said, "position of pushes cannot be used") != 1 {
+			t.Error(said)
+		}
+	})
+}
+
 // A position that cannot be written does not keep pushes from being sent.
 func TestPositionThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -88,8 +88,13 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		if err == nil {
 			break
 		}
+		if !errors.Is(err, filelock.ErrHeld) {
+			p.opts.Logger.Error("the position of pushes cannot be used; what is not sent when the process ends is lost", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Log = nil
+			return true
+		}
 		if !told {
-			p.opts.Logger.Warn("the position of pushes cannot be used yet; nothing is sent until then", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Logger.Warn("another process has the position of pushes; nothing is sent until it ends", "url", bare.URL(p.opts.URL), "err", err)
 			told = true
 		}
 		if !sleep(ctx, lockAttempts) {
