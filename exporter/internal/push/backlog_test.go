@@ -15,10 +15,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
-// away answers nothing until a time.
-func away(until *time.Time) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+// away answers nothing from one time to another, counted from now.
+func away(after, before time.Duration) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	began := time.Now()
 	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
-		if time.Now().Before(*until) {
+		if d := time.Since(began); d >= after && d < before {
 			return nil, errors.New("connection refused")
 		}
 		return arrive()
@@ -29,8 +30,7 @@ func away(until *time.Time) func(*life, *http.Request, func() (*http.Response, e
 func TestOutageLongerThanTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)
-		until := time.Now().Add(5 * time.Minute) // of one that is kept
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, 5*time.Minute)) // of one minute that is kept
 		l.load(x, 7*time.Minute)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
@@ -45,8 +45,7 @@ func TestOutageLongerThanTheHistory(t *testing.T) {
 func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 2)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 20*time.Second)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
@@ -54,7 +53,6 @@ func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
 			t.Error(said)
 		}
-		until = time.Now()
 		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
 			t.Error(err)
 		}
@@ -73,8 +71,7 @@ func (x *life) endAfter(d time.Duration) error {
 func TestFirstPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 3)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 20*time.Second)
 		l.kill(x)
 		if err := os.Remove(l.position()); err != nil {
@@ -132,8 +129,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLives(t, 4)
-				until := time.Now().Add(time.Hour)
-				x := l.begin("i", Options{}, away(&until))
+				x := l.begin("i", Options{}, away(0, time.Hour))
 				l.load(x, 10*time.Second)
 				l.kill(x)
 				path := l.position()
@@ -168,10 +164,8 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 5)
 		l.log.MaxFileSize, l.log.MaxFiles = 3000, 4
-		until := time.Now()
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(20*time.Second, time.Hour))
 		l.load(x, 20*time.Second)
-		until = time.Now().Add(10 * time.Minute)
 		l.load(x, 4*time.Minute)
 		l.kill(x)
 		x = l.begin("i", Options{}, nil)
@@ -195,8 +189,7 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 func TestBacklogThatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 6)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 3*time.Minute)
 		l.kill(x)
 		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
@@ -225,8 +218,7 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 func TestPositionOfAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 7)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 10*time.Second)
 		l.kill(x)
 		lock, _, err := filelock.Lock(l.position() + ".lck")
@@ -261,8 +253,7 @@ func TestPositionOfAnotherProcess(t *testing.T) {
 func TestBacklogIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 8)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 5*time.Minute)
 		l.kill(x)
 		var sent []time.Time
@@ -293,7 +284,7 @@ func TestPlacesOfPositions(t *testing.T) {
 		l := newLives(t, 9)
 		secret := "http://x/push/" + strings.Repeat("long/", 100) + "?token=secret"
 		x := l.begin("i", Options{URL: secret}, nil)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2500 * time.Millisecond)
 		o := x.opts
 		if _, err := New(x.Collector, o, Format{Name: "test", New: newLines}); err != nil {
 			t.Error("a second push to one server: ", err)
@@ -315,11 +306,14 @@ func TestPlacesOfPositions(t *testing.T) {
 func TestPositionWithoutAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 11)
-		l.kill(l.begin("i", Options{}, nil))
-		if err := os.Mkdir(filepath.Join(l.dir, filepath.Base(l.lives[0].place.path)+".lck"), 0o700); err != nil {
+		x := l.begin("i", Options{}, nil)
+		time.Sleep(2500 * time.Millisecond)
+		l.kill(x)
+		lock := l.position() + ".lck"
+		if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
 			t.Fatal(err)
 		}
-		x := l.begin("i", Options{}, nil)
+		x = l.begin("i", Options{}, nil)
 		l.load(x, 10*time.Second)
 		if err := x.end(); err != nil {
 			t.Error(err)
