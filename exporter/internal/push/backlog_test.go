@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
 // away answers nothing from one time to another, counted from now.
@@ -347,4 +348,67 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 			t.Errorf("it is said %d times: %s", n, l.said.String())
 		}
 	})
+}
+
+// Of too many processes that have sent nothing the oldest seconds are given up, and what is kept is a position.
+func TestPositionOfManyProcesses(t *testing.T) {
+	x := position{URL: "u", Way: "w", Namespace: "n", Next: 10, To: 11, Runs: []run{{From: 5, Labels: labelsOf(0)}}}
+	of, lost := x, int64(0)
+	for n := 1; n < 2*maxRuns; n++ {
+		lost += x.add(run{int64(10 * n), labelsOf(n)})
+		x.add(run{int64(10 * n), labelsOf(n)}) // again
+	}
+	if err := x.check(&of, 1e9); err != nil || len(x.Runs) != maxRuns || x.Next != 10*maxRuns || lost != x.Next-10 {
+		t.Errorf("%v: %d processes, next %d, %d lost", err, len(x.Runs), x.Next, lost)
+	}
+}
+
+func labelsOf(n int) map[string]string {
+	return map[string]string{"job": "j", "instance": fmt.Sprint(n)}
+}
+
+// From the log comes what is selected, and a selection that the log has nothing of keeps no position.
+func TestSelectionOfABacklog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selected seconds.Selection
+		want     []string
+	}{
+		"all":        {seconds.Selection{}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"a metric":   {seconds.Selection{Metrics: []string{"windowstat_persecond_block"}}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`}},
+		"a resource": {seconds.Selection{Resources: []string{"r1"}}, []string{`block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"no such":    {seconds.Selection{Metrics: []string{"windowstat_persecond_pass_peak"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLives(t, 12)
+				x := l.begin("i", Options{Selection: tc.selected}, away(0, time.Hour))
+				l.load(x, 30*time.Second)
+				l.kill(x)
+				x = l.begin("i", Options{Selection: tc.selected}, nil)
+				if err := x.endAfter(10 * time.Second); err != nil {
+					t.Error(err)
+				}
+				got := map[string]bool{}
+				for key := range l.store.stored {
+					series := key[:strings.LastIndex(key, " ")]
+					if metric := strings.TrimPrefix(series, "windowstat_persecond_"); strings.HasPrefix(metric, "block{") || strings.HasPrefix(metric, "pass{") {
+						if strings.Contains(metric, `"r0"`) || strings.Contains(metric, `"r1"`) {
+							got[metric] = true
+						}
+					}
+				}
+				for _, series := range tc.want {
+					if !got[series] {
+						t.Errorf("%s is missing", series)
+					}
+				}
+				if all := tc.selected.Metrics == nil && tc.selected.Resources == nil; !all && len(got) != len(tc.want) {
+					t.Errorf("got %v", got)
+				}
+				if _, err := os.Stat(l.position()); (err == nil) != (tc.want != nil) {
+					t.Errorf("the position: %v", err)
+				}
+			})
+		})
+	}
 }

@@ -146,7 +146,9 @@ func (x *position) add(own run) (lost int64) {
 	if len(x.Runs) > maxRuns {
 		x.Runs = x.Runs[len(x.Runs)-maxRuns:]
 		lost = max(x.Runs[0].From-x.Next, 0)
-		x.Next += lost
+		if x.Next += lost; x.To <= x.Next {
+			x.To = 0
+		}
 	}
 	return lost
 }
