@@ -1,6 +1,7 @@
 package exporter_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -412,5 +414,50 @@ func TestRestart(t *testing.T) {
 	}
 	if blocks != 3 {
 		t.Errorf("%d blocks, want 3:\n%s", blocks, all+body)
+	}
+}
+
+// What one Exporter logs and cannot push, the next one pushes; with a PID in the log's name there is no next one.
+func TestPushesOfTheExporterBefore(t *testing.T) {
+	var away atomic.Bool
+	var mu sync.Mutex
+	var got strings.Builder
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := gzip.NewReader(r.Body)
+		if away.Load() || err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = io.Copy(&got, body)
+	}))
+	defer server.Close()
+	for _, pid := range []bool{false, true} {
+		options := exporter.Options{
+			App: "shop", Log: metriclog.Options{Dir: t.TempDir(), PID: pid}, Logger: quiet, Drain: -1,
+			VictoriaMetrics: []vmpush.Options{{URL: server.URL, Drain: time.Second}},
+		}
+		away.Store(true)
+		for n := range 2 {
+			x, err := exporter.New(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				for range 41 {
+					x.Collector.Resource("a").Block("")
+				}
+			}
+			stop := x.Start()
+			if err := stop(); (err != nil) != (pid && n == 0) {
+				t.Errorf("with PID %t: %v", pid, err)
+			}
+			away.Store(false)
+		}
+		if has := strings.Contains(got.String(), `windowstat_persecond_block{instance="`) && strings.Contains(got.String(), "} 41 "); has == pid {
+			t.Errorf("with PID %t: %s", pid, got.String())
+		}
+		got.Reset()
 	}
 }

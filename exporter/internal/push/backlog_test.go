@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// away answers nothing until a time.
-func away(until *time.Time) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+// away answers nothing from one time to another, counted from now.
+func away(after, before time.Duration) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	began := time.Now()
 	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
-		if time.Now().Before(*until) {
+		if d := time.Since(began); d >= after && d < before {
 			return nil, errors.New("connection refused")
 		}
 		return arrive()
@@ -29,8 +31,7 @@ func away(until *time.Time) func(*life, *http.Request, func() (*http.Response, e
 func TestOutageLongerThanTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 1)
-		until := time.Now().Add(5 * time.Minute) // of one that is kept
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, 5*time.Minute)) // of one minute that is kept
 		l.load(x, 7*time.Minute)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
@@ -45,8 +46,7 @@ func TestOutageLongerThanTheHistory(t *testing.T) {
 func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 2)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 20*time.Second)
 		if err := x.end(); err != nil || x.total.lost != 0 {
 			t.Errorf("%v, %d seconds lost", err, x.total.lost)
@@ -54,7 +54,6 @@ func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
 		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
 			t.Error(said)
 		}
-		until = time.Now()
 		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
 			t.Error(err)
 		}
@@ -73,8 +72,7 @@ func (x *life) endAfter(d time.Duration) error {
 func TestFirstPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 3)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 20*time.Second)
 		l.kill(x)
 		if err := os.Remove(l.position()); err != nil {
@@ -132,8 +130,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLives(t, 4)
-				until := time.Now().Add(time.Hour)
-				x := l.begin("i", Options{}, away(&until))
+				x := l.begin("i", Options{}, away(0, time.Hour))
 				l.load(x, 10*time.Second)
 				l.kill(x)
 				path := l.position()
@@ -168,10 +165,8 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 5)
 		l.log.MaxFileSize, l.log.MaxFiles = 3000, 4
-		until := time.Now()
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(20*time.Second, time.Hour))
 		l.load(x, 20*time.Second)
-		until = time.Now().Add(10 * time.Minute)
 		l.load(x, 4*time.Minute)
 		l.kill(x)
 		x = l.begin("i", Options{}, nil)
@@ -195,8 +190,7 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 func TestBacklogThatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 6)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 3*time.Minute)
 		l.kill(x)
 		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
@@ -225,8 +219,7 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 func TestPositionOfAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 7)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 10*time.Second)
 		l.kill(x)
 		lock, _, err := filelock.Lock(l.position() + ".lck")
@@ -261,8 +254,7 @@ func TestPositionOfAnotherProcess(t *testing.T) {
 func TestBacklogIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 8)
-		until := time.Now().Add(time.Hour)
-		x := l.begin("i", Options{}, away(&until))
+		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 5*time.Minute)
 		l.kill(x)
 		var sent []time.Time
@@ -293,7 +285,7 @@ func TestPlacesOfPositions(t *testing.T) {
 		l := newLives(t, 9)
 		secret := "http://x/push/" + strings.Repeat("long/", 100) + "?token=secret"
 		x := l.begin("i", Options{URL: secret}, nil)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2500 * time.Millisecond)
 		o := x.opts
 		if _, err := New(x.Collector, o, Format{Name: "test", New: newLines}); err != nil {
 			t.Error("a second push to one server: ", err)
@@ -307,6 +299,31 @@ func TestPlacesOfPositions(t *testing.T) {
 			if err != nil || len(filepath.Base(path)) > 100 || strings.Contains(path+string(b), "secret") {
 				t.Errorf("%s: %s, %v", path, b, err)
 			}
+		}
+	})
+}
+
+// Without a place for its position a process pushes as without a log.
+func TestPositionWithoutAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 11)
+		x := l.begin("i", Options{}, nil)
+		time.Sleep(2500 * time.Millisecond)
+		l.kill(x)
+		lock := l.position() + ".lck"
+		if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 10 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if said := l.said.String(); strings.Count(said, "position of pushes cannot be used") != 1 {
+			t.Error(said)
 		}
 	})
 }
@@ -331,4 +348,67 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 			t.Errorf("it is said %d times: %s", n, l.said.String())
 		}
 	})
+}
+
+// Of too many processes that have sent nothing the oldest seconds are given up, and what is kept is a position.
+func TestPositionOfManyProcesses(t *testing.T) {
+	x := position{URL: "u", Way: "w", Namespace: "n", Next: 10, To: 11, Runs: []run{{From: 5, Labels: labelsOf(0)}}}
+	of, lost := x, int64(0)
+	for n := 1; n < 2*maxRuns; n++ {
+		lost += x.add(run{int64(10 * n), labelsOf(n)})
+		x.add(run{int64(10 * n), labelsOf(n)}) // again
+	}
+	if err := x.check(&of, 1e9); err != nil || len(x.Runs) != maxRuns || x.Next != 10*maxRuns || lost != x.Next-10 {
+		t.Errorf("%v: %d processes, next %d, %d lost", err, len(x.Runs), x.Next, lost)
+	}
+}
+
+func labelsOf(n int) map[string]string {
+	return map[string]string{"job": "j", "instance": fmt.Sprint(n)}
+}
+
+// From the log comes what is selected, and a selection that the log has nothing of keeps no position.
+func TestSelectionOfABacklog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selected seconds.Selection
+		want     []string
+	}{
+		"all":        {seconds.Selection{}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"a metric":   {seconds.Selection{Metrics: []string{"windowstat_persecond_block"}}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`}},
+		"a resource": {seconds.Selection{Resources: []string{"r1"}}, []string{`block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"no such":    {seconds.Selection{Metrics: []string{"windowstat_persecond_pass_peak"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLives(t, 12)
+				x := l.begin("i", Options{Selection: tc.selected}, away(0, time.Hour))
+				l.load(x, 30*time.Second)
+				l.kill(x)
+				x = l.begin("i", Options{Selection: tc.selected}, nil)
+				if err := x.endAfter(10 * time.Second); err != nil {
+					t.Error(err)
+				}
+				got := map[string]bool{}
+				for key := range l.store.stored {
+					series := key[:strings.LastIndex(key, " ")]
+					if metric := strings.TrimPrefix(series, "windowstat_persecond_"); strings.HasPrefix(metric, "block{") || strings.HasPrefix(metric, "pass{") {
+						if strings.Contains(metric, `"r0"`) || strings.Contains(metric, `"r1"`) {
+							got[metric] = true
+						}
+					}
+				}
+				for _, series := range tc.want {
+					if !got[series] {
+						t.Errorf("%s is missing", series)
+					}
+				}
+				if all := tc.selected.Metrics == nil && tc.selected.Resources == nil; !all && len(got) != len(tc.want) {
+					t.Errorf("got %v", got)
+				}
+				if _, err := os.Stat(l.position()); (err == nil) != (tc.want != nil) {
+					t.Errorf("the position: %v", err)
+				}
+			})
+		})
+	}
 }

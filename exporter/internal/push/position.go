@@ -88,8 +88,13 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		if err == nil {
 			break
 		}
+		if !errors.Is(err, filelock.ErrHeld) {
+			p.opts.Logger.Error("the position of pushes cannot be used; what is not sent when the process ends is lost", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Log = nil
+			return true
+		}
 		if !told {
-			p.opts.Logger.Warn("the position of pushes cannot be used yet; nothing is sent until then", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Logger.Warn("another process has the position of pushes; nothing is sent until it ends", "url", bare.URL(p.opts.URL), "err", err)
 			told = true
 		}
 		if !sleep(ctx, lockAttempts) {
@@ -141,7 +146,9 @@ func (x *position) add(own run) (lost int64) {
 	if len(x.Runs) > maxRuns {
 		x.Runs = x.Runs[len(x.Runs)-maxRuns:]
 		lost = max(x.Runs[0].From-x.Next, 0)
-		x.Next += lost
+		if x.Next += lost; x.To <= x.Next {
+			x.To = 0
+		}
 	}
 	return lost
 }

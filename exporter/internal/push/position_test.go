@@ -30,10 +30,11 @@ type lives struct {
 	lives []*life
 	log   metriclog.Options
 
-	mu     sync.Mutex // guards what follows
-	random *rand.Rand
-	times  map[string]int // how often a sample was stored
-	doubt  map[int64]bool // seconds that a process cannot know to have arrived
+	killing sync.Mutex
+	mu      sync.Mutex // guards what follows
+	random  *rand.Rand
+	times   map[string]int // how often a sample was stored
+	doubt   map[int64]bool // seconds that a process cannot know to have arrived
 }
 
 func (l *lives) randomly(n int) int {
@@ -49,6 +50,7 @@ type life struct {
 	log      *metriclog.Writer
 	instance string
 	first    int64
+	at       place // as it was at first
 	dead     atomic.Bool
 	cancel   func()
 	end      func() error
@@ -102,7 +104,7 @@ func (l *lives) begin(instance string, o Options, do func(*life, *http.Request, 
 	if x.Pusher, err = New(x.Collector, o, Format{Name: "test", New: newLines}); err != nil {
 		l.t.Fatal(err)
 	}
-	x.first = x.resources.First()
+	x.first, x.at = x.resources.First(), x.place
 	x.client.Transport = transport(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		samples, wrong := parse(body)
@@ -156,6 +158,8 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // kill is kill -9: what is on the disk stays.
 func (l *lives) kill(x *life) {
+	l.killing.Lock() // who comes second finds the process dead
+	defer l.killing.Unlock()
 	if x.dead.Swap(true) {
 		return
 	}
@@ -164,7 +168,7 @@ func (l *lives) kill(x *life) {
 		l.t.Fatal(err)
 	}
 	l.dir = next
-	was, err := x.place.readAt(l.position())
+	was, err := x.at.readAt(l.position())
 	if err != nil {
 		l.t.Error(err)
 	}
