@@ -22,16 +22,17 @@ type Follower struct {
 	Clock *Clock // for the Collector's options
 	Timed bool   // the logs say how long calls take
 
-	mu       sync.Mutex // guards run but for its Options
-	run      *run
-	logs     []*followed
-	patterns []string
-	matched  time.Time         // when files that match the patterns were last looked for
-	format   *accesslog.Format // of logs whose own cannot be told
-	names    *names            // of all logs
-	ids      source            // only its ids, which are those of the names
-	changed  chan struct{}     // tells that it is worth to look
-	unwatch  func() error
+	mu         sync.Mutex // guards run but for its Options
+	run        *run
+	logs       []*followed
+	patterns   []string
+	matched    time.Time            // when files that match the patterns were last looked for
+	unreadable map[string]time.Time // files that match, and since when they have been there
+	format     *accesslog.Format    // of logs whose own cannot be told
+	names      *names               // of all logs
+	ids        source               // only its ids, which are those of the names
+	changed    chan struct{}        // tells that it is worth to look
+	unwatch    func() error
 }
 
 // ingestDelay is how long a line may take from the server into the log without being late.
@@ -42,7 +43,7 @@ const ingestDelay = time.Second
 // logs have now, or, if after is not the zero Time, what is not after that second: so a process goes on where the one before it
 // ended. It reads all that is written later, even to files that do not exist yet.
 func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
-	f := &Follower{Clock: &Clock{}, run: newRun(o), changed: make(chan struct{}, 1), unwatch: func() error { return nil }}
+	f := &Follower{Clock: &Clock{}, run: newRun(o), changed: make(chan struct{}, 1), unwatch: func() error { return nil }, unreadable: map[string]time.Time{}}
 	f.names = f.run.newNames()
 	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
@@ -178,9 +179,7 @@ const pace = 100 * time.Microsecond
 // taken; then seconds that are over by the tolerance end.
 func (f *Follower) round() (idle bool, err error) {
 	now := time.Now()
-	if err := f.match(now); err != nil {
-		return false, err
-	}
+	f.match(now)
 	upTo, idle := now, true
 	for _, l := range slices.Clone(f.logs) {
 		if len(l.items) == 0 {

@@ -108,19 +108,27 @@ func (l *followed) close() error {
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// match opens the files that match a pattern and were not there before, five times a second.
-func (f *Follower) match(now time.Time) error {
+// match opens the files that match a pattern and were not there before, five times a second. One that cannot be opened is said
+// once and tried again, so that it stops no other; then it is read from where it was when it came.
+func (f *Follower) match(now time.Time) {
 	if len(f.patterns) == 0 || now.Sub(f.matched) < poll {
-		return nil
+		return
 	}
 	since := f.matched
 	f.matched = now
 	for _, name := range f.unknown(nil) {
-		if err := f.add(name, true, since); err != nil && !errors.Is(err, os.ErrNotExist) { // it may be gone already
-			return err
+		came, told := f.unreadable[name]
+		if !told {
+			came = since
+		}
+		switch err := f.add(name, true, came); {
+		case err == nil:
+			delete(f.unreadable, name)
+		case !told && !errors.Is(err, os.ErrNotExist): // it may be gone already
+			f.unreadable[name] = since
+			f.run.note(fmt.Sprintf("%v; it is tried again", err))
 		}
 	}
-	return nil
 }
 
 // unknown returns the files that match a pattern, are not among the names or followed yet, and are not what rotation has made of

@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+)
+
+// A log that appears and may not be read stops no other: that is said once, and when it may be read, all of it is.
+func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	format, err := accesslog.Nginx("$msec $status $request_time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	o := options(t)
+	o.Format, o.Files, o.Note = format, []string{filepath.Join(dir, "*.log")}, func(text string) { notes = append(notes, text) }
+	first := filepath.Join(dir, "a.log")
+	appendTo(t, create(t, first), "1700000000.000 200 0.000\n")
+	f, err := NewFollower(o, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	denied := filepath.Join(dir, "b.log")
+	appendTo(t, create(t, denied), "1700000000.000 200 0.000\n")
+	if err := os.Chmod(denied, 0); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	asNobody(t, func() {
+		for range 3 {
+			now = now.Add(poll)
+			f.match(now)
+		}
+	})
+	if len(f.logs) != 1 || len(notes) != 1 {
+		t.Fatalf("%d logs are followed; it said %q", len(f.logs), notes)
+	}
+	if err := os.Chmod(denied, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.match(now.Add(poll))
+	if len(f.logs) != 2 || len(notes) != 1 || len(f.unreadable) != 0 {
+		t.Fatalf("%d logs are followed; it said %q", len(f.logs), notes)
+	}
+	x, err := f.logs[1].look(now)
+	if err != nil || len(x.data) == 0 {
+		t.Errorf("what was written before is not read: %q, %v", x.data, err)
+	}
+}
+
+// asNobody calls f without the rights of root, in this thread alone.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		f()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	become := func(uid int) {
+		const same = ^uintptr(0)
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, same, uintptr(uid), same); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	become(65534)
+	defer become(0)
+	f()
+}
