@@ -17,8 +17,8 @@ const (
 	agentResources = 100
 )
 
-// TestAgents has servers and agents scrape with the configurations of the documentation, every 15 seconds; the agents forward
-// by remote write. Each second of each resource is there once.
+// TestAgents has servers and agents scrape with the configurations of the documentation, every 15 seconds; the agents, and
+// two of the servers, forward by remote write. Each second of each resource is there once.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	var resources []string
@@ -57,6 +57,11 @@ func TestAgents(t *testing.T) {
 		config, addr := scrape(forPrometheus)
 		startPrometheusAgent(t, config, to)
 		ways = append(ways, way{"Prometheus agent to " + to.name, to, addr})
+	}
+	for from, to := range map[*program]*server{&prometheus2: inOrder, &prometheus3: vm} {
+		config, addr := scrape(forPrometheus)
+		startConfigured(t, from.name, *from, config+forwarding(t, to))
+		ways = append(ways, way{from.name + " to " + to.name, to, addr})
 	}
 
 	// Prometheus forwards nothing of the time before it started, so that is when the run begins.
@@ -122,14 +127,19 @@ func startVMAgent(t *testing.T, config string, to *server) {
 // startPrometheusAgent starts one that forwards to a server as the documentation says.
 func startPrometheusAgent(t *testing.T, config string, to *server) {
 	t.Helper()
-	const documentedURL = "http://receiver:8428/api/v1/write"
-	config += strings.ReplaceAll(documented(t, "seconds.md", documentedURL, ""), documentedURL, writeTo(to))
 	s := newServer(t, "prometheus-agent", prometheus3.path(t), false)
 	s.args = []string{
-		"--agent", "--config.file=" + s.writeConfig(t, config), "--storage.agent.path=" + filepath.Join(s.dir, "data"),
+		"--agent", "--config.file=" + s.writeConfig(t, config+forwarding(t, to)), "--storage.agent.path=" + filepath.Join(s.dir, "data"),
 		"--web.listen-address=" + s.addr,
 	}
 	s.start(t)
+}
+
+// forwarding is the documented configuration of remote write to a server.
+func forwarding(t *testing.T, to *server) string {
+	t.Helper()
+	const documentedURL = "http://receiver:8428/api/v1/write"
+	return strings.ReplaceAll(documented(t, "seconds.md", documentedURL, ""), documentedURL, writeTo(to))
 }
 
 // writeTo is where a server takes remote write.
