@@ -1,4 +1,4 @@
-//go:build consumers
+//go:build fleet
 
 package e2e
 
