@@ -42,7 +42,7 @@ setup:
 e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a release: some three minutes, and up to ten the first time, when it builds them
 	.ci/setup cc chromium
 	cd deploy && go test .
-	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
+	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
 
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
