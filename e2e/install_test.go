@@ -71,8 +71,12 @@ func (p program) path(t *testing.T) string {
 	return executable
 }
 
-// withoutDiscovery builds no service discovery of Prometheus, of which a test needs none: that is much less to build.
-const withoutDiscovery = "remove_all_sd,netgo"
+// withoutDiscovery builds no service discovery of Prometheus, of which a test needs none: that is much less to build. Thanos
+// reads labels in an older layout, and panics without slicelabels; the others are as they are released.
+const (
+	withoutDiscovery = "remove_all_sd,netgo"
+	asThanos         = withoutDiscovery + ",slicelabels"
+)
 
 // buildPrometheus builds a command of the module. Its go.mod excludes versions, which go install refuses; so it is built
 // from a module that requires it.
@@ -94,11 +98,11 @@ func buildVictoria(version string, apps ...string) func(ctx context.Context, dir
 	for i, app := range apps {
 		apps[i] = "./app/" + app
 	}
-	return buildCopy("github.com/VictoriaMetrics/VictoriaMetrics@"+version, apps...)
+	return buildCopy("github.com/VictoriaMetrics/VictoriaMetrics@"+version, withoutDiscovery, apps...)
 }
 
 // buildCopy builds packages of a module from a copy, so that what its go.mod replaces is replaced. Several make a directory.
-func buildCopy(version string, packages ...string) func(ctx context.Context, dir, executable string) error {
+func buildCopy(version, tags string, packages ...string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
 		out, err := output(ctx, dir, "go", "mod", "download", "-json", version)
 		if err != nil {
@@ -117,7 +121,7 @@ func buildCopy(version string, packages ...string) func(ctx context.Context, dir
 				return err
 			}
 		}
-		build := []string{"go", "build", "-mod=mod", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable}
+		build := []string{"go", "build", "-mod=mod", "-tags", tags, "-buildvcs=false", "-o", executable}
 		return run(ctx, source, append(build, packages...)...)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/remote"
 )
 
-var thanos = program{"thanos-0.41.0", buildCopy("github.com/thanos-io/thanos@v0.41.0", "./cmd/thanos")}
+var thanos = program{"thanos-0.41.0", buildCopy("github.com/thanos-io/thanos@v0.41.0", asThanos, "./cmd/thanos")}
 
 // TestThanosReceive has Thanos receive what a service pushes, what it pushes while two of three requests fail before or after
 // they are stored, and what a Prometheus that scrapes forwards. Each second of each resource is there once.
