@@ -52,7 +52,7 @@ attack: ## slow readers, floods, made-up names, and five thousand clients that h
 	go test -v -count=1 -run 'NobodyHoldsTheDoor|PollsInALoop|SlowViewers|StreamsAreShared' ./exporter ./exporter/live
 	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run TestProxyAttacked .
 
-consumers: ## the OpenTelemetry Collector and Thanos, which are built first: some ten minutes each the first time, then three for both
+consumers: ## the OpenTelemetry Collector and Thanos, which are built first: some five minutes each the first time, then three for both
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive' .
 
 fleet: ## what each way costs beside scraping every second, and two hundred instances in a cluster: some five minutes
