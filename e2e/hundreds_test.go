@@ -80,6 +80,14 @@ func TestHundredsOfInstances(t *testing.T) {
 		cost[s] += s.cpu(t) // without the queries below
 	}
 
+	// New series can be found only some time after their samples have been stored.
+	all := fmt.Sprintf(`count(last_over_time({__name__=~"windowstat_persecond_.+",job="hundreds"}[%ds])) or vector(0)`, hundredsSeconds)
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		storage.show(t)
+		if storage.queryAt(t, all, float64(end-1))[0].Value.value == float64(hundredsInstances*hundredsResources*len(scaled)) {
+			break
+		}
+	}
 	samples := 0.0
 	for _, metric := range scaled {
 		counts, n := fmt.Sprintf(`sum(count_over_time(%s{job="hundreds"}[999ms]))`, metric), 0
