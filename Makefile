@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test setup e2e paused killed replay-memory attack unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test setup e2e paused killed replay-memory attack consumers fleet unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ setup:
 e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a release: some three minutes, and up to ten the first time, when it builds them
 	.ci/setup cc chromium npm apache2 haproxy
 	cd deploy && go test .
-	cd e2e && go mod tidy -diff && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test -v -count=1 -timeout 40m ./...
+	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
 
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .
@@ -57,6 +57,12 @@ attack: ## slow readers, floods, made-up names, and five thousand clients that h
 	go test -v -count=1 -timeout 20m -run 'SlowReadersBlindNobody|MadeUpCursors' ./exporter/prom -attack
 	go test -v -count=1 -run 'NobodyHoldsTheDoor|PollsInALoop|SlowViewers|StreamsAreShared' ./exporter ./exporter/live
 	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run TestProxyAttacked .
+
+consumers: ## the OpenTelemetry Collector and Thanos, which are built first: some five minutes each the first time, then three for both
+	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive' .
+
+fleet: ## what each way costs beside scraping every second, and two hundred instances in a cluster: some five minutes
+	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 30m -run 'TestCost|TestHundredsOfInstances' .
 
 unit: ## the tests
 	go test ./...

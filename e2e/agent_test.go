@@ -17,8 +17,8 @@ const (
 	agentResources = 100
 )
 
-// TestAgents has servers and agents scrape with the configurations of the documentation, every 15 seconds; the agents forward
-// by remote write. Each second of each resource is there once.
+// TestAgents has servers and agents scrape with the configurations of the documentation, every 15 seconds; the agents, and
+// two of the servers, forward by remote write. Each second of each resource is there once.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	var resources []string
@@ -58,6 +58,11 @@ func TestAgents(t *testing.T) {
 		startPrometheusAgent(t, config, to)
 		ways = append(ways, way{"Prometheus agent to " + to.name, to, addr})
 	}
+	for from, to := range map[*program]*server{&prometheus2: inOrder, &prometheus3: vm} {
+		config, addr := scrape(forPrometheus)
+		startConfigured(t, from.name, *from, config+forwarding(t, writeTo(to)))
+		ways = append(ways, way{from.name + " to " + to.name, to, addr})
+	}
 
 	// Prometheus forwards nothing of the time before it started, so that is when the run begins.
 	begin := time.Now().Unix() + 1
@@ -68,22 +73,7 @@ func TestAgents(t *testing.T) {
 	deadline := time.Now().Add(catchUp)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
-			n := 0
-			for metric, of := range map[string]func(count) int{
-				"windowstat_persecond_pass":  func(c count) int { return c.pass },
-				"windowstat_persecond_block": func(c count) int { return c.block },
-			} {
-				want := values{}
-				for i, resource := range resources {
-					want[resource] = map[int64]float64{}
-					for second := begin; second < end; second++ {
-						want[resource][second] = float64(of(p.calls(i, second)))
-					}
-				}
-				selector := fmt.Sprintf(`%s{job="shop-seconds",instance=%q}`, metric, w.addr)
-				await(t, w.to, selector, end, deadline)
-				n += checkSamples(t, w.to, selector+"[10m]", want, end)
-			}
+			n := p.check(t, w.to, fmt.Sprintf(`job="shop-seconds",instance=%q`, w.addr), begin, end, deadline)
 			t.Logf("%d samples", n)
 		})
 	}
@@ -122,14 +112,19 @@ func startVMAgent(t *testing.T, config string, to *server) {
 // startPrometheusAgent starts one that forwards to a server as the documentation says.
 func startPrometheusAgent(t *testing.T, config string, to *server) {
 	t.Helper()
-	const documentedURL = "http://receiver:8428/api/v1/write"
-	config += strings.ReplaceAll(documented(t, "seconds.md", documentedURL, ""), documentedURL, writeTo(to))
 	s := newServer(t, "prometheus-agent", prometheus3.path(t), false)
 	s.args = []string{
-		"--agent", "--config.file=" + s.writeConfig(t, config), "--storage.agent.path=" + filepath.Join(s.dir, "data"),
+		"--agent", "--config.file=" + s.writeConfig(t, config+forwarding(t, writeTo(to))), "--storage.agent.path=" + filepath.Join(s.dir, "data"),
 		"--web.listen-address=" + s.addr,
 	}
 	s.start(t)
+}
+
+// forwarding is the documented configuration of remote write to a URL.
+func forwarding(t *testing.T, url string) string {
+	t.Helper()
+	const documentedURL = "http://receiver:8428/api/v1/write"
+	return strings.ReplaceAll(documented(t, "seconds.md", "remote_write:\n  - url: "+documentedURL, ""), documentedURL, url)
 }
 
 // writeTo is where a server takes remote write.

@@ -22,13 +22,17 @@
 //   - TestSIGTERM: the program of the README is told to end in the middle of a load.
 //   - TestContainer: the binary alone in a root of its own, as in an image and in a pod of deploy/kubernetes.
 //   - TestShortJob: a job of three seconds pushes everything that it did.
+//   - TestSlot: one job after the other pushes to the same series.
 //   - TestReceiverDown: the servers that a service pushes to are away for a minute.
 //   - TestPushWeather: pushes through proxies that fail before and after a server has stored a request.
 //   - TestKilledPushes: a service that pushes through such proxies is killed, again and again.
 //   - TestPushOfTwoWriters: two processes push to the same series.
 //   - TestCluster: five instances that are restarted one after the other, in the cluster of VictoriaMetrics and in a
 //     Prometheus.
-//   - TestAgents: servers and agents with the configurations of the documentation; the agents forward by remote write.
+//   - TestAgents: servers and agents with the configurations of the documentation; the agents, and some of the servers, forward
+//     by remote write.
+//   - TestThanosReceive, TestOpenTelemetryCollector, which take long to build: only with -tags fleet, see make consumers.
+//   - TestCost, TestHundredsOfInstances, which measure: only with -tags fleet, see make fleet.
 //   - TestRecordedPeaks: the recording rule of docs/scale.md.
 //   - TestDocumentedExpressions, TestDocumentedConfigurations: every block of PromQL and YAML in the documentation is tried.
 //   - TestReplay, TestReplayResources: a real access log is replayed, beside what zcat, awk, sort and uniq say of it.

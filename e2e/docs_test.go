@@ -111,12 +111,33 @@ func readConfiguration(t *testing.T, text string) error {
 		return run(t.Context(), ".", vmagent.path(t), "-dryRun", "-promscrape.config="+path, "-remoteWrite.url=http://127.0.0.1:1")
 	case has("scrape_configs"), has("storage"), has("remote_write"):
 		return run(t.Context(), ".", promtool.path(t), "check", "config", "--syntax-only", path)
+	case has("receivers"):
+		return readReceiver(t, text)
 	case has("groups"):
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
 	case keys["kind"] == "ServiceMonitor":
 		return readServiceMonitor(text)
 	}
 	return errors.New("no test reads this configuration; give it a case in e2e/docs_test.go")
+}
+
+// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest,
+// TestOpenTelemetryCollector finds out.
+func readReceiver(t *testing.T, text string) error {
+	t.Helper()
+	var c struct {
+		Receivers struct {
+			Prometheus struct{ Config map[string]any }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	b, err := yaml.Marshal(c.Receivers.Prometheus.Config)
+	if err != nil {
+		return err
+	}
+	return readConfiguration(t, string(b))
 }
 
 // readServiceMonitor knows the fields of the Prometheus operator's resource that the documentation uses.

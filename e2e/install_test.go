@@ -73,6 +73,13 @@ func (p program) path(t *testing.T) string {
 	return executable
 }
 
+// withoutDiscovery builds no service discovery of Prometheus, of which a test needs none: that is much less to build. Thanos
+// reads labels in an older layout, and panics without slicelabels; the others are as they are released.
+const (
+	withoutDiscovery = "remove_all_sd,netgo"
+	asThanos         = withoutDiscovery + ",slicelabels"
+)
+
 // buildPrometheus builds a command of the module. Its go.mod excludes versions, which go install refuses; so it is built
 // from a module that requires it.
 func buildPrometheus(command string) func(ctx context.Context, dir, executable string) error {
@@ -84,8 +91,7 @@ func buildPrometheus(command string) func(ctx context.Context, dir, executable s
 		if err := run(ctx, dir, "go", "get", path+"@v0.315.0"); err != nil {
 			return err
 		}
-		// Without service discovery, of which a test needs none, there is much less to build.
-		return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", "remove_all_sd,netgo", "-o", executable, path)
+		return run(ctx, dir, "go", "build", "-buildvcs=false", "-tags", withoutDiscovery, "-o", executable, path)
 	}
 }
 
@@ -98,10 +104,18 @@ func buildCaddy(ctx context.Context, dir, executable string) error {
 	return os.Rename(filepath.Join(bin, "caddy"), executable)
 }
 
-// buildVictoria builds apps of the module from a copy, because they cannot be had by go get. Several make a directory.
+// buildVictoria builds apps of the module, which cannot be had by go get. Several make a directory.
 func buildVictoria(version string, apps ...string) func(ctx context.Context, dir, executable string) error {
+	for i, app := range apps {
+		apps[i] = "./app/" + app
+	}
+	return buildCopy("github.com/VictoriaMetrics/VictoriaMetrics@"+version, withoutDiscovery, apps...)
+}
+
+// buildCopy builds packages of a module from a copy, so that what its go.mod replaces is replaced. Several make a directory.
+func buildCopy(version, tags string, packages ...string) func(ctx context.Context, dir, executable string) error {
 	return func(ctx context.Context, dir, executable string) error {
-		out, err := output(ctx, dir, "go", "mod", "download", "-json", "github.com/VictoriaMetrics/VictoriaMetrics@"+version)
+		out, err := output(ctx, dir, "go", "mod", "download", "-json", version)
 		if err != nil {
 			return err
 		}
@@ -113,16 +127,13 @@ func buildVictoria(version string, apps ...string) func(ctx context.Context, dir
 		if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
 			return err
 		}
-		if len(apps) > 1 {
+		if len(packages) > 1 {
 			if err := os.Mkdir(executable, 0o755); err != nil {
 				return err
 			}
 		}
-		build := []string{"go", "build", "-mod=mod", "-buildvcs=false", "-o", executable}
-		for _, app := range apps {
-			build = append(build, "./app/"+app)
-		}
-		return run(ctx, source, build...)
+		build := []string{"go", "build", "-mod=mod", "-tags", tags, "-buildvcs=false", "-o", executable}
+		return run(ctx, source, append(build, packages...)...)
 	}
 }
 

@@ -74,6 +74,28 @@ func (p *paced) live(more func() bool) {
 	}
 }
 
+// check compares what a server has under some labels of the seconds from begin to end with what was done in them. It returns
+// how many samples that are.
+func (p *paced) check(t *testing.T, s *server, labels string, begin, end int64, deadline time.Time) (n int) {
+	t.Helper()
+	for metric, of := range map[string]func(count) int{
+		"windowstat_persecond_pass":  func(c count) int { return c.pass },
+		"windowstat_persecond_block": func(c count) int { return c.block },
+	} {
+		want := values{}
+		for i, resource := range p.resources {
+			want[resource] = map[int64]float64{}
+			for second := begin; second < end; second++ {
+				want[resource][second] = float64(of(p.calls(i, second)))
+			}
+		}
+		selector := metric + "{" + labels + "}"
+		await(t, s, selector, end, deadline)
+		n += checkSamples(t, s, selector+"[10m]", want, end)
+	}
+	return n
+}
+
 // start has it live beside the test, until the function that is returned is called, or the test ends.
 func (p *paced) start(t *testing.T) (stop func()) {
 	t.Helper()

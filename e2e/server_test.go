@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -33,6 +34,7 @@ type server struct {
 	isVictoria bool
 	dir        string
 	addr       string
+	ready      string    // the path that answers when it is; /-/ready if empty
 	queries    string    // what the paths of queries begin with
 	stores     []*server // that hold the data, if it is a cluster's
 	process    *exec.Cmd
@@ -166,7 +168,7 @@ func (s *server) start(t *testing.T) {
 	})
 	begin := time.Now()
 	for {
-		if _, err = s.get("/-/ready", nil); err == nil {
+		if _, err = s.get(cmp.Or(s.ready, "/-/ready"), nil); err == nil {
 			break
 		}
 		if s.hasEnded() || time.Since(begin) > 30*time.Second {

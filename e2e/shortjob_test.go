@@ -13,6 +13,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/remote"
 )
 
 // TestShortJob has a job of three seconds push what it did, the second included that is open when it ends. Nobody could
@@ -110,4 +111,43 @@ func logged(t *testing.T, log *metriclog.Writer) (pass values, end int64) {
 		}
 	}
 	return pass, end
+}
+
+// TestSlot has runs of a job, one after the other, push to the series of one instance, which is the slot that they run in. A
+// run ends when the second has ended that was open, so each second is one run's: everything is there, and no run has made a series
+// of its own.
+func TestSlot(t *testing.T) {
+	t.Parallel()
+	servers := []*server{startServer(t, "prometheus-3", prometheus3), startServer(t, "victoria", victoria)}
+	total := map[string]int{}
+	for range 3 {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stops []func() error
+		for _, s := range servers {
+			p, err := remote.New(c, remote.Options{URL: writeTo(s), Labels: map[string]string{"job": "import", "instance": "worker-1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stops = append(stops, p.Start())
+		}
+		for resource, calls := range work(c, time.Second) {
+			total[resource] += calls
+		}
+		for _, stop := range stops {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, s := range servers {
+		s.show(t)
+		for resource, calls := range total {
+			if got := s.number(t, fmt.Sprintf(`sum_over_time(windowstat_persecond_pass{job="import",resource=%q}[5m])`, resource)); got != float64(calls) {
+				t.Errorf("%s has %v calls of %s; %d were counted", s.name, got, resource, calls)
+			}
+		}
+	}
 }

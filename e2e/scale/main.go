@@ -4,6 +4,8 @@
 //	go run ./scale -way remote -url http://127.0.0.1:9090/api/v1/write
 //	go run ./scale -way scrape -listen 127.0.0.1:9719
 //
+// With -way metrics a server scrapes /metrics instead, for comparison. TestCost makes the table of all ways.
+//
 // A server that scrapes has to ask for the same metrics as are pushed. With -calls 0 all resources are idle, and send less after a
 // minute: then what the server has taken is to be asked of the server, the samples of a scrape that are printed are too many.
 package main
@@ -28,9 +30,9 @@ import (
 )
 
 var (
-	way       = flag.String("way", "none", "how seconds are handed on: none, remote, text or scrape")
+	way       = flag.String("way", "none", "how seconds are handed on: none, remote, text, scrape or metrics")
 	url       = flag.String("url", "", "where remote and text push to")
-	addr      = flag.String("listen", "", "where scrape listens")
+	addr      = flag.String("listen", "", "where scrape and metrics listen")
 	instance  = flag.String("instance", "scale", "label of what is pushed")
 	interval  = flag.Duration("interval", time.Second, "how often to push")
 	resources = flag.Int("resources", 1000, "how many there are")
@@ -127,22 +129,28 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 		go func() { log.Fatal(p.Run(context.Background())) }()
 		return handed, nil
 	case "scrape":
-		return serve(c)
+		page, err := prom.NewSeconds(c, prom.SecondsOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return serve(page, page.Watch)
+	case "metrics":
+		page, err := prom.Handler(c, prom.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return serve(page, func(l net.Listener) net.Listener { return l })
 	}
 	return func() (samples, bytes float64) { return 0, 0 }, nil
 }
 
-// serve serves the page. What it sends is counted on the wire, and the samples are those of its seconds.
-func serve(c *collector.Collector) (handed func() (samples, bytes float64), err error) {
-	page, err := prom.NewSeconds(c, prom.SecondsOptions{})
-	if err != nil {
-		return nil, err
-	}
+// serve serves a page. What it sends is counted on the wire, and the samples are those of its seconds.
+func serve(page http.Handler, watch func(net.Listener) net.Listener) (handed func() (samples, bytes float64), err error) {
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return nil, err
 	}
-	counted := &counter{Listener: page.Watch(l)}
+	counted := &counter{Listener: watch(l)}
 	go func() { log.Fatal(http.Serve(counted, page)) }()
 	begin := time.Now()
 	return func() (samples, bytes float64) {

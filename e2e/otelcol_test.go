@@ -1,0 +1,71 @@
+//go:build fleet
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+var otelcol = program{"otelcol-0.164.1", func(ctx context.Context, _, executable string) error {
+	return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, ".")
+}}
+
+// TestOpenTelemetryCollector has the OpenTelemetry Collector scrape, and forward to a Prometheus by remote write. Of a response
+// with several seconds it takes one. With the configuration of the documentation, from an endpoint whose responses have one
+// second, it takes every second, also after an outage.
+func TestOpenTelemetryCollector(t *testing.T) {
+	t.Parallel()
+	p := newConsumed(t)
+	to := startServer(t, "prometheus-3", prometheus3)
+	endpoint := func(o prom.SecondsOptions, handler func(http.Handler) http.Handler) (addr string) {
+		seconds, err := prom.NewSeconds(p.stats, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := listen(t, "127.0.0.1:0")
+		serve(t, handler(seconds), seconds.Watch(l))
+		return l.Addr().String()
+	}
+	one := endpoint(prom.SecondsOptions{MaxSamples: 1}, flaky)
+	several := endpoint(prom.SecondsOptions{}, func(page http.Handler) http.Handler { return page })
+	config := strings.ReplaceAll(documented(t, "seconds.md", "receivers:", one), "http://receiver:8428/api/v1/write", writeTo(to))
+	startOtelcol(t, config)
+	startOtelcol(t, strings.NewReplacer(one, several, "500ms", "5s").Replace(config))
+
+	begin, end := p.consume(func() {})
+	labels := func(addr string) string { return fmt.Sprintf(`job="shop-seconds",instance=%q`, addr) }
+	t.Logf("%d samples", p.check(t, to, labels(one), begin, end, time.Now().Add(catchUp)))
+	total, arrived := 0, 0
+	for _, x := range to.query(t, "windowstat_persecond_pass{"+labels(several)+"}[10m]") {
+		total += consumedSeconds + 30
+		arrived += len(x.Values)
+	}
+	t.Logf("of responses with five seconds, %d samples of %d", arrived, total)
+	if arrived == 0 || arrived > total/3 {
+		t.Error("it should have taken one second of five")
+	}
+}
+
+// startOtelcol starts one. It is ready when it serves its own metrics.
+func startOtelcol(t *testing.T, config string) {
+	t.Helper()
+	s := newServer(t, "otelcol", otelcol.path(t), false)
+	host, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config += fmt.Sprintf(`
+  telemetry:
+    metrics: {readers: [{pull: {exporter: {prometheus: {host: '%s', port: %s}}}}]}
+`, host, port)
+	s.ready, s.args = metricsPath, []string{"--config=file:" + s.writeConfig(t, config)}
+	s.start(t)
+}
