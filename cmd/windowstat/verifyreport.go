@@ -90,7 +90,8 @@ func (v *verification) lines(r verify.Report) map[finding][]string {
 	}
 	lines := map[finding][]string{}
 	for _, k := range slices.SortedFunc(maps.Keys(metrics), func(a, b series) int { return cmp.Compare(a.resource, b.resource) }) {
-		if k.metrics = strings.Join(metrics[k], ","); len(metrics[k]) == logged {
+		names := metrics[k]
+		if k.metrics = strings.Join(names, ","); len(names) == logged {
 			k.metrics = "all"
 		}
 		lines[k.finding] = append(lines[k.finding], k.resource)
