@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -344,11 +345,12 @@ func launch(t *testing.T, addr, dir, executable string, args ...string) *exec.Cm
 	c.Dir = dir
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Apache has children, which would go on
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Process.Kill()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 		_ = c.Wait()
 		if t.Failed() {
 			t.Logf("%s: %s", executable, out.String())

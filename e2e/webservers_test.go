@@ -57,6 +57,7 @@ defaults
 	mode http
 	log global
 	option httplog
+	option dontlognull
 	timeout connect 5s
 	timeout client 5s
 	timeout server 5s
