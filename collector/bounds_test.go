@@ -299,13 +299,14 @@ func TestRetirementUnderWriters(t *testing.T) {
 	if testing.Short() {
 		length = 500 * ms
 	}
-	end := time.Now().Add(length)
+	begin := time.Now()
+	var stop atomic.Bool
 	var calls, nested, blocks atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 6 {
 		wg.Go(func() {
 			handle := c.Resource("shared")
-			for i := 0; time.Now().Before(end); i++ {
+			for i := 0; !stop.Load(); i++ {
 				switch i % 5 {
 				case 0, 1:
 					e := handle.Enter()
@@ -330,7 +331,8 @@ func TestRetirementUnderWriters(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		for time.Now().Before(end) {
+		defer stop.Store(true)
+		for took := time.Duration(0); took < length || took < time.Minute && c.Health().Retired < 20; took = time.Since(begin) {
 			f.add(70 * time.Second) // what was not used since is idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
