@@ -28,6 +28,12 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return f()
 }
 
+// silent is a server that says nothing.
+func silent(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
 func answer(status int, body string, header ...string) func() (*http.Response, error) {
 	return func() (*http.Response, error) {
 		h := http.Header{}
