@@ -189,7 +189,8 @@ func (v *verification) run(ctx context.Context, stdout io.Writer) error {
 		v.print(stdout, report, nil)
 		fmt.Fprintf(stdout, "\nhealed: %s\n\n", healed(result))
 	}
-	const looks = 30 // a database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted
+	v.gap.From, v.gap.To = report.From, report.To // and not what is old enough meanwhile
+	const looks = 30                              // a database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted
 	for range looks {
 		if report, err = verify.Check(ctx, v.gap, v.from); err != nil || report.Missing == 0 || result.Written == 0 {
 			break

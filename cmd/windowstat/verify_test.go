@@ -43,11 +43,18 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	lacks, page := false, false
+	var ends []string // of the queries
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case page:
 			_, _ = io.WriteString(w, "<html>\x1b[2J")
+		case r.URL.Path == "/api/v1/write":
+			lacks = false
+			time.Sleep(time.Second) // meanwhile another second is old enough
+		case r.URL.Path == "/api/v1/series":
+			_, _ = io.WriteString(w, `{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i","resource":"x"}]}`)
 		case r.URL.Path == "/api/v1/query":
+			ends = append(ends, r.FormValue("time"))
 			var values []string
 			for i := range int64(5) {
 				if !lacks || i != 2 && i != 3 {
@@ -98,6 +105,11 @@ func TestVerify(t *testing.T) {
 		t.Errorf("%v: %+v", err, report)
 	}
 	says(verified(1, "--from=-30s"), "no second was compared")
+	ends = nil
+	says(verified(0, "--heal"), "seconds missing: 2", "healed: 2 samples were written", "nothing is missing")
+	if len(ends) != 2 || ends[0] != ends[1] {
+		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
+	}
 	page = true
 	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),

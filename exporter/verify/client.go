@@ -91,12 +91,15 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 		return 0, false, err
 	}
 	resp, err := c.http.Do(r)
-	if err != nil {
-		return 0, ctx.Err() == nil, err
+	var body []byte
+	if err == nil {
+		defer func() { _ = resp.Body.Close() }()
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
+	switch {
+	case err != nil && attempt.Err() != nil && ctx.Err() == nil:
+		return 0, false, fmt.Errorf("no response in %v; perhaps %w", c.timeout, errTooMuch)
+	case err != nil:
 		return 0, ctx.Err() == nil, err
 	}
 	if len(body) > maxBody {

@@ -16,15 +16,18 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// answers is a server that gives one after the other, and then the last one again.
+// answers is a server that gives one after the other, and then the last one again; nil is silence.
 type answers struct {
 	list []func() (*http.Response, error)
 	n    int
 }
 
-func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	f := a.list[min(a.n, len(a.list)-1)]
-	a.n++
+	if a.n++; f == nil {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
 	return f()
 }
 
@@ -61,6 +64,7 @@ func TestClient(t *testing.T) {
 		"away":              {list: []func() (*http.Response, error){broken}, n: maxAttempts, after: 7 * time.Second, says: "http://s/x/api/v1/query: "},
 		"too many samples":  {list: []func() (*http.Response, error){answer(422, `{"error":"too many samples"}`)}, n: 1, says: "422 Unprocessable Entity: too many samples", tooMuch: true},
 		"it takes too long": {list: []func() (*http.Response, error){answer(503, `{"errorType":"timeout","error":"query timed out"}`)}, n: 1, says: "query timed out", tooMuch: true},
+		"it says nothing":   {list: []func() (*http.Response, error){nil}, n: 1, after: time.Minute, says: "no response in 1m0s", tooMuch: true},
 		"it does not end": {list: []func() (*http.Response, error){func() (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(endless{})}, nil
 		}}, n: 1, says: "more than 33554432 bytes", tooMuch: true},

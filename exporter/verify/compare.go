@@ -37,7 +37,7 @@ func (c *comparison) part(ctx context.Context, log *expected, from, to int64) er
 		return nil
 	}
 	series, err := c.samples(ctx, c.selector, from, to)
-	if (errors.Is(err, errTooMuch) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) && from < to {
+	if errors.Is(err, errTooMuch) && from < to {
 		middle := from + (to-from)/2
 		if err := c.part(ctx, log, from, middle); err != nil {
 			return err
@@ -52,21 +52,21 @@ func (c *comparison) part(ctx context.Context, log *expected, from, to int64) er
 			return fmt.Errorf("nothing is written while the server warns: %s", warning)
 		}
 	}
-	database, err := c.sort(series)
+	database, has, err := c.sort(series)
 	if err != nil {
 		return err
 	}
-	c.compare(log, database, from, to)
+	c.compare(log, database, has, from, to)
 	return nil
 }
 
-// sort returns the points of the instance by series, and an error if they are of several instances.
-func (c *comparison) sort(series []stored) (map[key][]point, error) {
-	all := map[key][]point{}
+// sort returns the points of what is compared by series, the seconds in which the instance has any, and an error if they are of
+// several instances.
+func (c *comparison) sort(series []stored) (all map[key][]point, has map[int64]bool, err error) {
+	all, has = map[key][]point{}, map[int64]bool{}
 	var first map[string]string
 	for _, s := range series {
-		k := key{s.Metric["resource"], s.Metric["__name__"]}
-		if len(s.Values) == 0 || c.match != nil && !c.match(k.resource) {
+		if len(s.Values) == 0 {
 			continue
 		}
 		if first == nil {
@@ -74,11 +74,16 @@ func (c *comparison) sort(series []stored) (map[key][]point, error) {
 			c.report.Labels = instanceLabels(first)
 		}
 		if names := differing(first, s.Metric); len(names) > 0 {
-			return nil, severalError(names, first, s.Metric)
+			return nil, nil, severalError(names, first, s.Metric)
 		}
-		all[k] = append(all[k], s.Values...)
+		for _, p := range s.Values {
+			has[p.at/1000] = true
+		}
+		if k := (key{s.Metric["resource"], s.Metric["__name__"]}); c.match == nil || c.match(k.resource) {
+			all[k] = append(all[k], s.Values...)
+		}
 	}
-	return all, nil
+	return all, has, nil
 }
 
 // instanceLabels are the labels of a series without those that differ within an instance.
@@ -113,14 +118,8 @@ func severalError(names []string, a, b map[string]string) error {
 // differences are the seconds of a part in which something is wrong.
 type differences struct{ seconds, missing, different, extra map[int64]bool }
 
-// compare compares all series of a part.
-func (c *comparison) compare(log *expected, database map[key][]point, from, to int64) {
-	has := map[int64]bool{} // seconds of which the database has anything
-	for _, points := range database {
-		for _, p := range points {
-			has[p.at/1000] = true
-		}
-	}
+// compare compares all series of a part. The database has something of the seconds in has.
+func (c *comparison) compare(log *expected, database map[key][]point, has map[int64]bool, from, to int64) {
 	d := differences{map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
 	for _, s := range log.series {
 		first, _ := slices.BinarySearchFunc(s.samples, from, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })

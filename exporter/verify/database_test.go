@@ -76,7 +76,7 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sets := []map[string]string{}
 		for text := range d.series {
 			labels := map[string]string{}
-			if _ = json.Unmarshal([]byte(text), &labels); labels["__name__"] == q[1] {
+			if _ = json.Unmarshal([]byte(text), &labels); slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) {
 				sets = append(sets, labels)
 			}
 		}

@@ -63,7 +63,7 @@ func (c *comparison) instance(ctx context.Context, gap backfill.Gap, o Options) 
 	if _, err := clamp(&gap, o.Delay); err != nil {
 		return nil, err
 	}
-	all, err := c.labels(ctx, selector([]string{namespace(gap) + "_persecond_pass"}, o.Labels), gap.From.Unix(), max(gap.To.Unix(), gap.From.Unix()))
+	all, err := c.labels(ctx, c.selector, gap.From.Unix(), max(gap.To.Unix(), gap.From.Unix()))
 	if err != nil {
 		return nil, err
 	}

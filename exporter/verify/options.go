@@ -35,8 +35,7 @@ type Options struct {
 	URL string
 	// Labels select the series of one instance, by job and instance and what else is needed.
 	Labels map[string]string
-	// Metrics are full names of metrics in the log. If empty, it is those that the database has of the instance, and the calls that
-	// passed.
+	// Metrics are full names of metrics in the log. If empty, it is those that the database has of the instance.
 	Metrics []string
 	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
 	Client config.HTTPClientConfig

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -49,14 +50,7 @@ func names(gap backfill.Gap, o Options) []string {
 	if len(o.Metrics) > 0 {
 		return o.Metrics
 	}
-	return seconds.Logged(namespace(gap))
-}
-
-func namespace(gap backfill.Gap) string {
-	if gap.Namespace == "" {
-		return table.Namespace
-	}
-	return gap.Namespace
+	return seconds.Logged(cmp.Or(gap.Namespace, table.Namespace))
 }
 
 // selector selects metrics with labels, in PromQL.
@@ -140,7 +134,6 @@ func (c *comparison) choose(ctx context.Context, gap backfill.Gap, o Options) er
 			c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
 			known = names
 		}
-		known = append(known, namespace(gap)+"_persecond_pass")
 	}
 	for _, name := range names {
 		if slices.Contains(known, name) {

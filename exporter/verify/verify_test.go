@@ -80,6 +80,12 @@ func TestCheck(t *testing.T) {
 			r.gap.Match = func(resource string) bool { return resource == "steady" }
 			r.drop(func(s string, at int64) bool { return at == r.begin+7 })
 		}, 1, 0, 0, "steady pass missing 7+1", ""},
+		"one resource, which the second process was not asked for": {func(r *replica) {
+			r.gap.Match = func(resource string) bool { return resource == "early" }
+		}, 0, 0, 0, "", "idle seconds"},
+		"a metric that only the others have": {func(r *replica) {
+			r.drop(func(s string, _ int64) bool { return !strings.Contains(s, block) })
+		}, 0, 0, 0, "", pass + " of the instance"},
 		"nothing is old enough": {func(r *replica) { r.options.Delay = time.Hour }, 0, 0, 0, "", "younger than 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {

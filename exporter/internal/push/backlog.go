@@ -17,6 +17,7 @@ const (
 	lookback = collector.DefaultRetireAfter // before them: rows that tell who was idle
 	together = 60                           // the most in a request
 	rate     = 100_000                      // the most samples in a second
+	stale    = time.Minute                  // after which retention may have deleted what is being read
 )
 
 // fromLog sends the seconds that only the log has: those of earlier processes, and those of this process that have left the
@@ -27,8 +28,10 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	}
 	first, history := p.resources.First(), int64(p.stats.History()/time.Second)
 	if p.next < first {
-		if !p.sendLogged(ctx, p.next, first) {
-			return false
+		for p.next < first {
+			if !p.sendLogged(ctx, p.next, first) {
+				return false
+			}
 		}
 		p.mu.Lock()
 		p.skip(p.place.begin)
@@ -52,7 +55,7 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 // sendLogged sends the logged seconds in [from, to), Unix times, one request after the other. The seconds that an earlier
 // process may have sent go first and alone: a server that has them refuses the request that they are in. Every request has whole
 // seconds of one process, and pauses as long as it took, so that the server has at least half of its time for others. Memory is
-// bounded by one request.
+// bounded by one request. After one that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, from, to int64) bool {
 	p.countCut(from, to)
 	s := splitter{p: p}
@@ -80,6 +83,7 @@ func (p *Pusher) sendLogged(ctx context.Context, from, to int64) bool {
 			samples += r.samples
 		}
 		from = before
+		began := time.Now()
 		if samples > 0 && !p.sendPaced(ctx, samples) {
 			return false
 		}
@@ -87,7 +91,7 @@ func (p *Pusher) sendLogged(ctx context.Context, from, to int64) bool {
 		p.settle()
 		p.mu.Unlock()
 		begin()
-		return true
+		return from >= to || time.Since(began) < stale
 	}
 	ok := true
 	p.opts.Log.Logged(from-int64(lookback/time.Second), to, func(resource string, m *node.MetricNode) bool {
@@ -101,13 +105,15 @@ func (p *Pusher) sendLogged(ctx context.Context, from, to int64) bool {
 		}
 		if ok {
 			rows.Add(resource, m)
+		} else {
+			p.place.row = at
 		}
 		return ok
 	})
 	for ok && from < to {
 		ok = send(until)
 	}
-	return ok
+	return ok || ctx.Err() == nil
 }
 
 // sendPaced sends the batch, and pauses. What the server refuses is lost: it is too old, as a rule.
@@ -134,12 +140,15 @@ func (p *Pusher) sendPaced(ctx context.Context, samples int) bool {
 }
 
 // countCut counts the seconds that the log does not have any more. Those before its first row were cut if some were sent
-// before: a log begins with the first row of the first process.
+// before: a log begins with the first row of the first process. Likewise if it has had a row of them.
 func (p *Pusher) countCut(from, to int64) {
-	if len(p.place.Runs) == 0 || from <= p.place.Runs[0].From {
+	oldest := from
+	switch {
+	case p.place.row >= from:
+		from, oldest = p.place.row, to
+	case len(p.place.Runs) == 0 || from <= p.place.Runs[0].From:
 		return
 	}
-	oldest := from
 	p.opts.Log.Logged(0, to, func(_ string, m *node.MetricNode) bool {
 		oldest = m.Start.Unix()
 		return false

@@ -186,6 +186,41 @@ func TestBacklogThatRetentionCut(t *testing.T) {
 	})
 }
 
+// A server that went away while it was being sent a backlog did not get what retention deleted meanwhile, and nobody was told.
+func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 9)
+		l.log.MaxFileSize, l.log.MaxFiles = 30_000, 6
+		first := l.begin("i", Options{}, away(20*time.Second, time.Hour))
+		l.load(first, 5*time.Minute)
+		l.kill(first)
+		n, back := 0, time.Now().Add(20*time.Minute)
+		x := l.begin("i", Options{}, func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			if n++; n > 2 && time.Now().Before(back) {
+				return nil, errors.New("connection refused")
+			}
+			return arrive()
+		})
+		l.load(x, 25*time.Minute)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		stored := map[int64]bool{}
+		for key := range l.store.stored {
+			var unix int64
+			if _, err := fmt.Sscan(key[strings.LastIndex(key, " "):], &unix); err != nil {
+				t.Fatal(err)
+			}
+			stored[unix] = true
+		}
+		missing := x.next - first.first - int64(len(stored))
+		if lost := x.total.lost; missing < 300 || lost < missing || lost > missing+60 {
+			t.Errorf("%d seconds are counted as lost, and %d are missing", lost, missing)
+		}
+		l.check() // what the log has
+	})
+}
+
 // What is too old for the server is counted as lost, and what is not is sent.
 func TestBacklogThatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -360,6 +395,18 @@ func TestPositionOfManyProcesses(t *testing.T) {
 	}
 	if err := x.check(&of, 1e9); err != nil || len(x.Runs) != maxRuns || x.Next != 10*maxRuns || lost != x.Next-10 {
 		t.Errorf("%v: %d processes, next %d, %d lost", err, len(x.Runs), x.Next, lost)
+	}
+}
+
+// A process that began no later than the one before it, because both were killed at once or the clock was set back, left a
+// position that was none.
+func TestPositionOfProcessesThatBeganAtOnce(t *testing.T) {
+	for _, from := range []int64{9, 10} {
+		x := position{URL: "u", Way: "w", Namespace: "n", Next: 10, Runs: []run{{10, labelsOf(0)}}}
+		of := x
+		if lost := x.add(run{from, labelsOf(1)}); lost != 0 || x.check(&of, 1e9) != nil || len(x.Runs) != 1 || x.Runs[0].Labels["instance"] != "1" {
+			t.Errorf("%d lost, %v: %+v", lost, x.check(&of, 1e9), x)
+		}
 	}
 }
 

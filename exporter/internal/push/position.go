@@ -59,6 +59,7 @@ type place struct {
 	saved bool  // the file has it
 	doubt int64 // Unix time before which an earlier process may have sent seconds
 	begin int64 // index of the first second of this process to send
+	row   int64 // Unix time of a row that the log had when reading it stopped
 }
 
 // newPlace returns the place of a server's position in the log's directory. Pushers with the same URL take their places by the
@@ -137,10 +138,10 @@ func (p *Pusher) skip(to int64) {
 
 // add adds the run of this process. It returns how many seconds are given up, because there are too many runs.
 func (x *position) add(own run) (lost int64) {
-	for len(x.Runs) > 1 && x.Runs[len(x.Runs)-1].From >= own.From {
+	for len(x.Runs) > 0 && x.Runs[len(x.Runs)-1].From >= own.From {
 		x.Runs = x.Runs[:len(x.Runs)-1]
 	}
-	if !maps.Equal(x.Runs[len(x.Runs)-1].Labels, own.Labels) {
+	if len(x.Runs) == 0 || !maps.Equal(x.Runs[len(x.Runs)-1].Labels, own.Labels) {
 		x.Runs = append(x.Runs, own)
 	}
 	if len(x.Runs) > maxRuns {
