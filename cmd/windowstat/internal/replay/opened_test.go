@@ -47,7 +47,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 		want    []int64 // lines after each of these
 	}{
 		"a log appears whose rotations are followed": {
-			"access.log*", []string{"access.log.1"},
+			"access.log*",
+			[]string{"access.log.1"},
 			[]func(*testing.T, func(string) string){
 				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log")), now()) },
 				func(t *testing.T, in func(string) string) {
@@ -59,7 +60,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			[]int64{1, 3},
 		},
 		"a link goes on to a file that is followed": {
-			"*.log", []string{"x-1.log"},
+			"*.log",
+			[]string{"x-1.log"},
 			[]func(*testing.T, func(string) string){
 				func(t *testing.T, in func(string) string) { link(t, in("x-1.log"), in("a.log")) },
 				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("x-2.log")), now()) },
@@ -68,7 +70,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			[]int64{0, 1, 1},
 		},
 		"a log is put aside, and there is no other for long": {
-			"*.log*", []string{"access.log"},
+			"*.log*",
+			[]string{"access.log"},
 			[]func(*testing.T, func(string) string){
 				func(t *testing.T, in func(string) string) {
 					appendTo(t, create(t, in("access.log")), now())
@@ -81,7 +84,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			[]int64{1, 1, 2, 3},
 		},
 		"a log gets another name than rotation gives": {
-			"*.log", []string{"access.log"},
+			"*.log",
+			[]string{"access.log"},
 			[]func(*testing.T, func(string) string){
 				func(t *testing.T, in func(string) string) {
 					appendTo(t, create(t, in("access.log")), now())
@@ -94,7 +98,8 @@ func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
 			[]int64{2, 2, 2},
 		},
 		"a log is packed": {
-			"*", []string{"access.log"},
+			"*",
+			[]string{"access.log"},
 			[]func(*testing.T, func(string) string){
 				func(t *testing.T, in func(string) string) {
 					appendTo(t, create(t, in("old.gz")), "\x1f\x8b\x08\x00\n\x00\n")
