@@ -59,6 +59,21 @@ func documents(t *testing.T) []string {
 	return append(files, "../README.md")
 }
 
+// What git leaves where two changes of a text meet does not stay in it.
+func TestRegressionMergeConflictsStayedInTheText(t *testing.T) {
+	for _, path := range append(documents(t), "../CHANGELOG.md", "../CONTRIBUTING.md", "../dashboards/README.md", "../deploy/README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+				t.Errorf("%s:%d: %s", path, n+1, line)
+			}
+		}
+	}
+}
+
 // Every block of the documentation is in a language that a test reads, and every Go block compiles: as statements, with the
 // imports and the surroundings that are declared here.
 func TestBlocksOfDocumentation(t *testing.T) {

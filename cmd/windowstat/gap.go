@@ -47,30 +47,25 @@ func parseFill(c *cli.Context, format string) (f *fill, err error) {
 		return nil, errors.Join(append(errs, needsURL(c))...)
 	}
 	f = &fill{namespace: c.String("namespace"), Options: remote.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout")}}
-	var errs []error
+	var errs flagErrors
 	f.Labels, err = parseLabels("label", c.StringSlice("label"))
 	errs = append(errs, err)
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, oneLine(err)))
-		}
-	}
-	wrong("label", backfill.CheckLabels(f.Labels))
-	wrong("namespace", backfill.CheckNamespace(f.namespace))
+	errs.add("label", oneLine(backfill.CheckLabels(f.Labels)))
+	errs.add("namespace", oneLine(backfill.CheckNamespace(f.namespace)))
 	if url {
 		f.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
 		errs = append(errs, err)
 		rest := f.Options // what was not looked at yet
 		rest.Labels = map[string]string{"job": "any", "instance": "any"}
-		wrong("remote-write", backfill.CheckRemoteWrite(rest))
+		errs.add("remote-write", oneLine(backfill.CheckRemoteWrite(rest)))
 	} else {
 		errs = append(errs, needsURL(c))
 	}
 	if url && c.IsSet("format") {
-		errs = append(errs, errors.New("--format: not with --remote-write, which prints no rows"))
+		errs.add("format", errors.New("not with --remote-write, which prints no rows"))
 	}
 	if !c.IsSet("from") {
-		errs = append(errs, errors.New("--from: needed to fill a gap; and --to, if it has ended"))
+		errs.add("from", errors.New("needed to fill a gap; and --to, if it has ended"))
 	}
 	return f, errors.Join(errs...)
 }
@@ -135,8 +130,11 @@ func several(err error) error {
 	return err
 }
 
-// oneLine is an error of several as one line.
+// oneLine is an error of several as one line; nil stays nil.
 func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
 	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 

@@ -107,15 +107,10 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 		asked: asked{resources: c.StringSlice("resource"), where: c.StringSlice("where")}, stderr: c.App.ErrWriter,
 	}
 	s.peaks = c.IsSet("step") || c.IsSet("top")
-	errs := []error{noArguments(c)}
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", dashed(flag), err))
-		}
-	}
+	errs := flagErrors{noArguments(c)}
 	var err error
 	s.zone, err = parseZone(c.String("zone"))
-	wrong("zone", err)
+	errs.add("zone", err)
 	if err != nil {
 		s.zone = time.UTC // to go on and see what else is wrong
 	}
@@ -126,27 +121,27 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	s.where, err = parseWhere(s.asked.where)
 	errs = append(errs, err)
 	s.by, err = parseColumn(c.String("by"), true)
-	wrong("by", err)
+	errs.add("by", err)
 	format := c.String("format")
 	s.print = printers[format]
 	if s.print == nil && format != openMetrics {
-		wrong("format", fmt.Errorf("%q is not one of %s, %s", format, strings.Join(slices.Sorted(maps.Keys(printers)), ", "), openMetrics))
+		errs.add("format", fmt.Errorf("%q is not one of %s, %s", format, strings.Join(slices.Sorted(maps.Keys(printers)), ", "), openMetrics))
 	}
 	s.fill, err = parseFill(c, format)
 	errs = append(errs, err, s.checkLogs())
 	if s.sum && c.IsSet("format") && format != "table" {
-		wrong("summary", errors.New("is a table; leave --format out"))
+		errs.add("summary", errors.New("is a table; leave --format out"))
 	}
 	if c.IsSet("step") {
-		wrong("step", checkStep(s.step))
+		errs.add("step", checkStep(s.step))
 	}
 	for flag, n := range map[string]int{"top": s.top, "n": s.tail} {
 		if c.IsSet(flag) && n < 1 {
-			wrong(flag, fmt.Errorf("%d is not at least 1", n))
+			errs.add(flag, fmt.Errorf("%d is not at least 1", n))
 		}
 	}
 	if c.IsSet("by") && !s.peaks {
-		wrong("by", errors.New("needs --top or --step"))
+		errs.add("by", errors.New("needs --top or --step"))
 	}
 	given := func(flag string) bool {
 		return c.IsSet(flag) && (c.Bool(flag) || flag != "follow" && flag != "summary")
@@ -175,11 +170,11 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	} {
 		name, value, _ := strings.Cut(x.other, " ")
 		if given(x.flag) && given(name) && (value == "" || value == format) {
-			wrong(x.flag, fmt.Errorf("not with %s%s", dashed(x.other), x.why))
+			errs.add(x.flag, fmt.Errorf("not with %s%s", dashed(x.other), x.why))
 		}
 	}
 	if c.IsSet("n") && c.IsSet("top") && !c.IsSet("step") {
-		wrong("n", errors.New("not with --top, which says how many"))
+		errs.add("n", errors.New("not with --top, which says how many"))
 	}
 	return s, errors.Join(errs...)
 }

@@ -86,7 +86,7 @@ type flagErrors []error
 // add adds the mistake in a flag, if it is one.
 func (e *flagErrors) add(flag string, err error) {
 	if err != nil {
-		*e = append(*e, fmt.Errorf("--%s: %w", flag, err))
+		*e = append(*e, fmt.Errorf("%s: %w", dashed(flag), err))
 	}
 }
 

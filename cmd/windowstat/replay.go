@@ -86,12 +86,7 @@ const (
 )
 
 func newReplay(c *cli.Context) (r replaying, err error) {
-	var errs []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
-	}
+	var errs flagErrors
 	r.settings, err = parseSettings(c, c.App.ErrWriter)
 	errs = append(errs, err)
 	if r.follow = c.Bool("follow"); !r.follow {
@@ -122,7 +117,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	errs = append(errs, err)
 	o.Zone, err = time.LoadLocation(c.String("zone"))
 	if err != nil {
-		wrong("zone", fmt.Errorf("%q is not a time zone, such as UTC, Local or Europe/Berlin", c.String("zone")))
+		errs.add("zone", fmt.Errorf("%q is not a time zone, such as UTC, Local or Europe/Berlin", c.String("zone")))
 	}
 	if o.Tolerance = c.Duration("tolerance"); !c.IsSet("tolerance") {
 		o.Tolerance = toleranceOfFiles
@@ -132,14 +127,14 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	}
 	const longest = 24 * time.Hour
 	if o.Tolerance < 0 || o.Tolerance > longest || o.Tolerance%time.Second != 0 {
-		wrong("tolerance", fmt.Errorf("%v is not whole seconds from 0s to %v", o.Tolerance, longest))
+		errs.add("tolerance", fmt.Errorf("%v is not whole seconds from 0s to %v", o.Tolerance, longest))
 	}
 	o.Exceptions, err = replay.ParseStatuses(c.String("exception-status"))
-	wrong("exception-status", err)
+	errs.add("exception-status", err)
 	o.Blocks, err = replay.ParseStatuses(c.String("block-status"))
-	wrong("block-status", err)
+	errs.add("block-status", err)
 	if status, both := o.Exceptions.Common(&o.Blocks); both {
-		wrong("block-status", fmt.Errorf("%d is in --exception-status, too", status))
+		errs.add("block-status", fmt.Errorf("%d is in --exception-status, too", status))
 	}
 	r.naming, err = parseNaming(c, "path-depth")
 	errs = append(errs, err)
@@ -147,11 +142,11 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	o.MaxResources = c.Int("max-resources")
 	r.Collector.MaxResources = o.MaxResources
 	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
-		wrong("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
+		errs.add("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
 	}
 	r.App = c.String("metric-log.app")
 	if r.Log.Dir == "" && c.IsSet("metric-log.app") {
-		wrong("metric-log.app", errors.New("needs --metric-log.dir"))
+		errs.add("metric-log.app", errors.New("needs --metric-log.dir"))
 	}
 	return r, errors.Join(append(errs, r.check())...)
 }

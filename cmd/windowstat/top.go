@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
@@ -53,47 +54,37 @@ func topCommand() *cli.Command {
 }
 
 // parseTop reads the arguments. The error names everything that is wrong with them.
-func parseTop(c *cli.Context) ([]*top.Endpoint, top.Options, error) {
-	var errs []error
-	wrong := func(flag string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
-		}
+func parseTop(c *cli.Context) (endpoints []*top.Endpoint, options top.Options, err error) {
+	var errs flagErrors
+	options = top.Options{Sort: c.String("sort"), Filter: c.String("filter")}
+	if errs.add("sort", options.Check()); options.Sort == "" {
+		errs.add("sort", errors.New("is empty; leave it out for pass"))
 	}
-	options := top.Options{Sort: c.String("sort"), Filter: c.String("filter")}
-	if wrong("sort", options.Check()); options.Sort == "" {
-		wrong("sort", errors.New("is empty; leave it out for pass"))
-	}
-	client := config.DefaultHTTPClientConfig
+	client := &config.DefaultHTTPClientConfig
 	if path := c.String("http.config.file"); path != "" {
-		loaded, _, err := config.LoadHTTPConfigFile(path)
-		if err != nil {
-			wrong("http.config.file", fmt.Errorf("%s: %w", path, err))
-		} else {
-			client = *loaded
+		if client, _, err = config.LoadHTTPConfigFile(path); err != nil {
+			errs.add("http.config.file", fmt.Errorf("%s: %w", path, err))
+			client = &config.DefaultHTTPClientConfig // to see what else is wrong
 		}
 	} else if c.IsSet("http.config.file") {
-		wrong("http.config.file", errors.New("is empty; leave it out for none"))
+		errs.add("http.config.file", errors.New("is empty; leave it out for none"))
 	}
 	addresses := c.Args().Slice()
 	if len(addresses) == 0 {
 		addresses = []string{topEndpoint}
 	}
-	var endpoints []*top.Endpoint
-	given := map[string]bool{}
 	for _, address := range addresses {
 		if strings.HasPrefix(address, "-") {
 			errs = append(errs, fmt.Errorf("flags stand before addresses, got %q", addresses))
 			break
 		}
-		endpoint, err := top.NewEndpoint(address, client)
+		endpoint, err := top.NewEndpoint(address, *client)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case given[endpoint.Name()]:
+		case slices.ContainsFunc(endpoints, endpoint.Same):
 			errs = append(errs, fmt.Errorf("%s is given twice, and would be added up twice", endpoint.Name()))
 		default:
-			given[endpoint.Name()] = true
 			endpoints = append(endpoints, endpoint)
 		}
 	}

@@ -108,6 +108,7 @@ func TestTopBadArguments(t *testing.T) {
 		{"top --http.config.file= --sort= http://x:99999", 2, []string{"--http.config.file: is empty", "--sort: is empty", `port "99999"`}},
 		{"top --http.config.file=" + file + ".missing", 2, []string{"--http.config.file:", "no such file"}},
 		{"top a:1 http://a:1", 2, []string{"a:1 is given twice"}},
+		{"top a:1 a:1/metrics/seconds http://b/metrics B:80", 2, []string{"a:1/metrics/seconds is given twice", "B:80 is given twice"}},
 		{"top nonsense x:y", 2, []string{`"nonsense" is not host:port`, "invalid port"}},
 		{"top http://a --once", 2, []string{"flags stand before addresses"}},
 		{"top http://user:secret@x", 2, []string{"--http.config.file"}},

@@ -25,6 +25,7 @@ type Follower struct {
 	mu         sync.Mutex // guards run but for its Options
 	run        *run
 	logs       []*followed
+	opened     opened
 	patterns   []string
 	matched    time.Time            // when files that match the patterns were last looked for
 	unreadable map[string]time.Time // files that match, and since when they have been there
@@ -44,7 +45,7 @@ const ingestDelay = time.Second
 // ended. It reads all that is written later, even to files that do not exist yet.
 func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	f := &Follower{Clock: &Clock{}, run: newRun(o), changed: make(chan struct{}, 1), unwatch: func() error { return nil }, unreadable: map[string]time.Time{}}
-	f.names = f.run.newNames()
+	f.names, f.opened.note = f.run.newNames(), f.run.note
 	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
 		f.run.after = after.Unix()
@@ -94,6 +95,7 @@ func (f *Follower) open(after time.Time) error {
 func (f *Follower) tellFormat() error {
 	f.format, f.Timed = f.run.Format, true
 	for ; ; time.Sleep(poll) {
+		f.match(time.Now())
 		known := 0
 		for _, l := range f.logs {
 			s, err := l.inspect(&f.run.Options)

@@ -215,7 +215,7 @@ func TestFollowStdin(t *testing.T) {
 		s := newSite(t, dir, true, f)
 		s.options.Files, s.options.Stdin = []string{"-"}, r
 		go func() {
-			tail, err := newTail(s.path, time.Unix(1, 0))
+			tail, err := newTail(s.path, time.Unix(1, 0), &opened{})
 			if err != nil {
 				t.Error(err)
 				return

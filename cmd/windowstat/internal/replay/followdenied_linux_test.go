@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -59,6 +60,57 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 	x, err := f.logs[1].look(now)
 	if err != nil || len(x.data) == 0 {
 		t.Errorf("what was written before is not read: %q, %v", x.data, err)
+	}
+}
+
+// Rotation makes a file before it sets who may read it. Who comes in between waits, and says so once; for ever only where a pattern
+// stands for the logs.
+func TestRegressionRotatedLogThatMayNotYetBeReadEndedFollowing(t *testing.T) {
+	for _, matched := range []bool{false, true} {
+		dir := t.TempDir()
+		for d := dir; d != os.TempDir(); d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path, notes := filepath.Join(dir, "access.log"), 0
+		appendTo(t, create(t, path), "one\n")
+		tail, err := newTail(path, time.Unix(1, 0), &opened{note: func(string) { notes++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail.quit = matched
+		rename(t, path, path+".1")
+		appendTo(t, create(t, path), "two\n")
+		if err := os.Chmod(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		var read string
+		look := func() error {
+			for {
+				x, err := tail.look()
+				if read += string(x.data); err != nil || !x.upTo.IsZero() {
+					return err
+				}
+			}
+		}
+		asNobody(t, func() { err = errors.Join(look(), look()) })
+		if err != nil || notes != 1 || read != "one\n" {
+			t.Errorf("%q is read, with %d notes: %v", read, notes, err)
+		}
+		tail.denied = tail.denied.Add(-linger)
+		if asNobody(t, func() { err = look() }); (err == nil) != matched {
+			t.Errorf("after a minute, where a pattern stands for the log: %v: %v", matched, err)
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := look(); err != nil || read != "one\ntwo\n" || !tail.denied.IsZero() {
+			t.Errorf("%q is read: %v", read, err)
+		}
+		if err := tail.close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (f *Follower) add(name string, matched bool, since time.Time) (err error) {
 	case err != nil && (!errors.Is(err, os.ErrNotExist) || o.Format == nil):
 		return err
 	default:
-		if l.tail, err = newTail(name, since); err != nil {
+		if l.tail, err = newTail(name, since, &f.opened); err != nil {
 			return err
 		}
 		l.tail.quit = matched
@@ -94,11 +94,6 @@ func (l *followed) gone() bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// reads reports whether a file is open.
-func (l *followed) reads(at os.FileInfo) bool {
-	return l.tail != nil && slices.ContainsFunc(l.tail.files, func(g *growing) bool { return g.is(at) })
-}
-
 func (l *followed) close() error {
 	if l.tail == nil {
 		return nil // a pipe is left to the end of the process: reading it may block
@@ -107,6 +102,11 @@ func (l *followed) close() error {
 }
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+func isDirectory(name string) bool {
+	at, err := os.Stat(name)
+	return err == nil && at.IsDir()
+}
 
 // match opens the files that match a pattern and were not there before, five times a second. One that cannot be opened is said
 // once and tried again, so that it stops no other; then it is read from where it was when it came.
@@ -131,36 +131,45 @@ func (f *Follower) match(now time.Time) {
 	}
 }
 
-// unknown returns the files that match a pattern, are not among the names or followed yet, and are not what rotation has made of
-// one that is.
+// packedNames are the ends of names of packed files, which do not grow.
+var packedNames = []string{".gz", ".zst", ".bz2", ".xz"}
+
+// unknown returns the files that match a pattern, are not among the names or followed yet, are not packed, and are not what rotation
+// has made of one that is there.
 func (f *Follower) unknown(names []string) (found []string) {
 	known := map[string]bool{}
 	var files []os.FileInfo // two names may be of one file
-	for _, name := range names {
+	know := func(name string) {
 		known[filepath.Clean(name)] = true
 		if at, err := os.Stat(name); err == nil {
 			files = append(files, at)
 		}
 	}
+	for _, name := range names {
+		know(name)
+	}
 	for _, l := range f.logs {
-		known[filepath.Clean(l.name)] = true
-		if at, err := os.Stat(l.name); err == nil { // which it may not have looked at yet
-			files = append(files, at)
-		}
+		know(l.name) // its tail may not have looked yet
 	}
+	var matches []string
 	for _, pattern := range f.patterns {
-		matches, _ := filepath.Glob(pattern) // the command has checked the pattern
-		for _, name := range matches {
-			at, err := os.Stat(name)
-			if err != nil || !at.Mode().IsRegular() || known[name] || slices.ContainsFunc(f.logs, func(l *followed) bool { return l.reads(at) }) ||
-				slices.ContainsFunc(files, func(x os.FileInfo) bool { return os.SameFile(x, at) }) {
-				continue
+		list, _ := filepath.Glob(pattern) // the command has checked the pattern
+		for _, name := range list {
+			if !known[name] && !slices.Contains(packedNames, filepath.Ext(name)) {
+				known[name] = true
+				matches = append(matches, name)
 			}
-			known[name] = true
-			found, files = append(found, name), append(files, at)
 		}
 	}
-	return slices.DeleteFunc(found, func(name string) bool {
-		return isRotated(name, func(of string) bool { return known[of] })
-	})
+	for _, name := range matches {
+		if isRotated(name, func(of string) bool { return known[of] && !isDirectory(of) }) {
+			continue
+		}
+		at, err := os.Stat(name)
+		if err != nil || !at.Mode().IsRegular() || f.opened.has(at) || slices.ContainsFunc(files, func(x os.FileInfo) bool { return os.SameFile(x, at) }) {
+			continue
+		}
+		found, files = append(found, name), append(files, at)
+	}
+	return found
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
-	"github.com/windowstat/windowstat/collector"
 )
 
 // Several logs are one service: each line of any of them is counted once, in its second, through rotations of each, restarts, and
@@ -103,18 +102,8 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 			appendTo(t, create(t, filepath.Join(dir, name)), now())
 		}
 		f := begin(t, filepath.Join(dir, "*.log"), time.Time{})
-		c, err := collector.New(collector.Options{Now: f.Clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.run.player = newPlayer(c, f.Clock, &f.run.names, f.run.window.from)
-		f.run.player.done = func(time.Time, []*collector.Resource, int64) error { return nil }
 		for _, want := range []int{2, 2, 1} {
-			for idle := false; !idle; {
-				if idle, err = f.round(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			f.rounds()
 			if n := len(f.logs); n != want {
 				t.Errorf("%d logs are open, want %d", n, want)
 			}

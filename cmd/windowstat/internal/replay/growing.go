@@ -11,6 +11,7 @@ import (
 // growing is one file that grows.
 type growing struct {
 	*os.File
+	at     os.FileInfo
 	offset int64  // up to which it was read
 	size   int64  // the last that was seen
 	last   []byte // what is before the offset: another text there tells that the file was truncated and has grown again
@@ -21,15 +22,9 @@ type growing struct {
 // lastBytes is how much of what was read is remembered. It has the time of a line, which is another later.
 const lastBytes = 512
 
-func newGrowing(file *os.File, now time.Time) *growing {
-	g := &growing{File: file}
-	g.rewind(now)
-	return g
-}
-
 // rewind begins at the beginning.
 func (g *growing) rewind(now time.Time) {
-	*g = growing{File: g.File, grown: now}
+	*g = growing{File: g.File, at: g.at, grown: now}
 	g.lines.r = g
 }
 
@@ -49,10 +44,7 @@ func (g *growing) toEnd() error {
 }
 
 // is reports whether at is this file.
-func (g *growing) is(at os.FileInfo) bool {
-	own, err := g.Stat()
-	return err == nil && os.SameFile(at, own)
-}
+func (g *growing) is(at os.FileInfo) bool { return os.SameFile(at, g.at) }
 
 // Read reads what follows.
 func (g *growing) Read(p []byte) (int, error) {

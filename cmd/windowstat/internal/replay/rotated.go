@@ -86,17 +86,13 @@ func (t *tail) openRotated(since time.Time) error {
 		if err := in.close(); err != nil {
 			return err
 		}
-		file, err := os.Open(name)
+		g, err := t.opened.file(name, time.Now())
 		if err != nil {
 			return err
 		}
-		if at, err := file.Stat(); err != nil || slices.ContainsFunc(t.files, func(g *growing) bool { return g.is(at) }) {
-			if err := errors.Join(err, file.Close()); err != nil {
-				return err
-			}
-			continue
+		if g != nil {
+			t.files = slices.Insert(t.files, 0, g)
 		}
-		t.files = slices.Insert(t.files, 0, newGrowing(file, time.Now()))
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestWhatIsCutOffIsCounted(t *testing.T) {
 		if err := os.WriteFile(path, bytes.Repeat(line, 1000), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tail, err := newTail(path, time.Unix(1, 0))
+		tail, err := newTail(path, time.Unix(1, 0), &opened{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,11 +13,13 @@ import (
 // the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
 // not read yet is read from the copy that rotation made of it.
 type tail struct {
-	name  string
-	files []*growing // the last one has the name, or had it last
-	old   []*rotated // read before the files
-	gone  bool       // no file has the name
-	quit  bool       // of the last file, too, when it is gone and does not grow
+	name   string
+	opened *opened
+	files  []*growing // the last one has the name, or had it last
+	old    []*rotated // read before the files
+	gone   bool       // no file has the name, or one of another log
+	quit   bool       // of the last file, too, when it is gone and does not grow
+	denied time.Time  // since when the file that has the name may not be read; zero if it may
 }
 
 const (
@@ -29,8 +32,8 @@ const (
 // newTail opens the file, if it exists, at its end, or, if since is not the zero Time, at its beginning, and what was rotated
 // away since. Files that appear later are read from their beginning. The file stays open, so that no later one is mistaken
 // for it.
-func newTail(name string, since time.Time) (*tail, error) {
-	t := &tail{name: name}
+func newTail(name string, since time.Time, o *opened) (*tail, error) {
+	t := &tail{name: name, opened: o}
 	err := t.reopen(time.Now())
 	if err == nil && since.IsZero() && len(t.files) > 0 {
 		err = t.files[0].toEnd()
@@ -56,18 +59,14 @@ func (t *tail) reopen(now time.Time) error {
 	if t.has(at) {
 		return nil
 	}
-	file, err := os.Open(t.name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if t.gone = t.opened.has(at); t.gone {
 		return nil
 	}
-	if err != nil {
-		return err
+	g, err := t.opened.file(t.name, now)
+	if g != nil {
+		t.files = append(t.files, g)
 	}
-	if at, err = file.Stat(); err != nil || t.has(at) { // the name has changed hands meanwhile
-		return errors.Join(err, file.Close())
-	}
-	t.files = append(t.files, newGrowing(file, now))
-	return nil
+	return err
 }
 
 // has reports whether the file is open already, and makes it the one with the name: a rotation may have been undone, and
@@ -89,7 +88,7 @@ func (t *tail) look() (block, error) {
 			return x, err
 		}
 		now := time.Now() // all that was written before is read below
-		if err := t.reopen(now); err != nil {
+		if err := t.refused(t.reopen(now), now); err != nil {
 			return block{}, err
 		}
 		again := false
@@ -101,7 +100,7 @@ func (t *tail) look() (block, error) {
 			if (i < len(t.files)-1 || t.gone && t.quit) && now.Sub(g.grown) > linger {
 				t.files = append(t.files[:i:i], t.files[i+1:]...)
 				x := g.end()
-				if err := g.Close(); err != nil || len(x.data) > 0 {
+				if err := t.opened.close(g); err != nil || len(x.data) > 0 {
 					return x, err
 				}
 				again = true
@@ -114,10 +113,26 @@ func (t *tail) look() (block, error) {
 	}
 }
 
+// refused returns an error of reopen, unless the file may not be read: rotation makes a file before it sets who may. That is said
+// once, and lasts for as long as a file lingers, or, where a pattern stands for the logs, for ever: the others go on.
+func (t *tail) refused(err error, now time.Time) error {
+	switch {
+	case !errors.Is(err, fs.ErrPermission):
+		t.denied = time.Time{}
+		return err
+	case t.denied.IsZero():
+		t.denied = now
+		t.opened.note(fmt.Sprintf("%v; it is tried again", err))
+	case !t.quit && now.Sub(t.denied) > linger:
+		return err
+	}
+	return nil
+}
+
 func (t *tail) close() error {
 	var errs []error
 	for _, g := range t.files {
-		errs = append(errs, g.Close())
+		errs = append(errs, t.opened.close(g))
 	}
 	for _, r := range t.old {
 		errs = append(errs, r.close())

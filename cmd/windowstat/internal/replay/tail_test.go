@@ -25,7 +25,7 @@ func follow(t *testing.T, path string, atEnd bool) *reading {
 	if atEnd {
 		since = time.Time{}
 	}
-	tail, err := newTail(path, since)
+	tail, err := newTail(path, since, &opened{})
 	if err != nil {
 		t.Fatal(err)
 	}

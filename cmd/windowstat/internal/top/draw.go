@@ -51,17 +51,18 @@ func (u *ui) drawTitle(c *canvas, now time.Time) int {
 	}
 	x := c.text(0, y, c.width, name, bold)
 	if at := u.now(); u.past > 0 {
-		x = c.text(x, y, c.width, fmt.Sprintf("  PAST %s, %d s ago, End: now", clock(at), now.Unix()-at), notice)
+		last, _ := latest(u.targets)
+		x = c.text(x, y, c.width, fmt.Sprintf("  PAST %s, %d s back, End: now", clock(at), max(last-at, 0)), notice)
 	} else if at > 0 {
 		x = c.text(x, y, c.width, "  "+clock(at), plain)
 	}
-	n := len(table(u.targets, u.now(), u.apart, order{}, ""))
+	n, with := u.count()
 	count := fmt.Sprintf("  %d resources", n)
 	if n == 1 {
 		count = "  1 resource"
 	}
 	if u.filter != "" {
-		count += fmt.Sprintf(", %d with %q", len(u.lines()), clean(u.filter))
+		count += fmt.Sprintf(", %d with %q", with, clean(u.filter))
 	}
 	x = c.text(x, y, c.width, count, plain)
 	if n > 0 && len(totals(u.targets, u.now(), false)) == 0 {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +86,17 @@ func (e *Endpoint) pages() []*url.URL {
 		return []*url.URL{e.at(secondsPath)}
 	}
 	return []*url.URL{e.base, e.at(path.Join(e.base.Path, "seconds"))}
+}
+
+// Same reports whether two endpoints have a page in common, so that they would be added up twice.
+func (e *Endpoint) Same(other *Endpoint) bool {
+	where := func(u *url.URL) string {
+		port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + strings.TrimRight(u.Path, "/")
+	}
+	return slices.ContainsFunc(e.pages(), func(u *url.URL) bool {
+		return slices.ContainsFunc(other.pages(), func(v *url.URL) bool { return where(u) == where(v) })
+	})
 }
 
 func (e *Endpoint) at(p string) *url.URL {

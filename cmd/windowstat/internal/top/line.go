@@ -110,7 +110,7 @@ func table(targets []*target, at int64, apart bool, o order, filter string) []li
 	for _, t := range targets {
 		for _, r := range t.rows {
 			switch p := (part{t, r}); {
-			case !r.recent(at) || !strings.Contains(strings.ToLower(r.shown), filter):
+			case !r.recent(at) || !r.has(filter):
 			case apart || len(targets) == 1:
 				list = append(list, of(at, apart, p))
 			default:
@@ -124,6 +124,9 @@ func table(targets []*target, at int64, apart bool, o order, filter string) []li
 	o.sort(list)
 	return list
 }
+
+// has reports whether the name contains a filter in lower case.
+func (r *row) has(filter string) bool { return strings.Contains(strings.ToLower(r.shown), filter) }
 
 func (o order) sort(list []line) {
 	sign := 1

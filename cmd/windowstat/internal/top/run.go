@@ -83,7 +83,7 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 				})
 			})
 		}
-		if len(events) == 0 {
+		if len(events)+len(answers) == 0 {
 			u.draw(screen, time.Now())
 		}
 	}

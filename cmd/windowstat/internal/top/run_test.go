@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 			s.SetSize(40, 10)
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
-			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 4 s ago,") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
+			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 3 s back") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
 				t.Errorf("%q", got)
 			}
 			s.InjectKey(tcell.KeyRune, ' ', 0)

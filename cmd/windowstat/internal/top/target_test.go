@@ -80,7 +80,7 @@ func TestAddedUpAndApart(t *testing.T) {
 	}
 	press(u, "t")
 	if got, want := numbersOf(t, u, 100), []string{
-		"2 targets, apart 00:17:49 3 resources",
+		"2 targets, apart 00:17:49 2 resources",
 		"inbound a:1 20 1 2 20.0ms 20.0s 2.00 25",
 		"inbound b:1 10 1 2 10.0ms 10.0s 1.00 15",
 		"GET /x a:1 20 1 2 20.0ms 20.0s 2.00 25",
@@ -121,11 +121,11 @@ func TestSecondsOfSeveral(t *testing.T) {
 		{func() { u.tell(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
 		{func() { u.tell(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
 		{func() { u.tell(a, 1075, 60); u.take(b, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
-		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, -4 s ago, End: now 1 ", "inbound 52 "}},
+		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, 1 s back, End: now 1 ", "inbound 52 "}},
 		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
 		{func() { u.take(a, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
 		{func() { u.tell(b, 1076, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:17:56 1 ", "inbound 3 "}},
-		{func() { press(u, "[") }, []string{"AWAY 0s a:1: connection refused NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, -5 s ago, End: now 1 ", "inbound 60 "}},
+		{func() { press(u, "[") }, []string{"AWAY 0s a:1: connection refused NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, 1 s back, End: now 1 ", "inbound 60 "}},
 	} {
 		step.do()
 		got := numbersOf(t, u, 100)

@@ -64,6 +64,23 @@ func (u *ui) step(seconds int64) {
 // lines returns the table.
 func (u *ui) lines() []line { return table(u.targets, u.now(), u.apart, u.order, u.filter) }
 
+// count returns how many resources there are, and how many with the filter. Several targets may have the same.
+func (u *ui) count() (all, with int) {
+	now, filter, known := u.now(), strings.ToLower(u.filter), map[string]bool{}
+	for _, t := range u.targets {
+		for name, r := range t.rows {
+			if known[name] || !r.recent(now) {
+				continue
+			}
+			known[name] = true
+			if r.has(filter) {
+				with++
+			}
+		}
+	}
+	return len(known), with
+}
+
 // current returns the line that is selected, of all that there are.
 func (u *ui) current() (line, bool) {
 	var parts []part

@@ -1,0 +1,166 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// rounds has a Follower look until there is nothing new, and returns how many lines there were.
+func (b begun) rounds() int64 {
+	b.t.Helper()
+	if b.run.player == nil {
+		c, err := collector.New(collector.Options{Now: b.Clock.Now})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.run.player = newPlayer(c, b.Clock, &b.run.names, b.run.window.from)
+		b.run.player.done = func(time.Time, []*collector.Resource, int64) error { return nil }
+	}
+	time.Sleep(poll)
+	for idle := false; !idle; {
+		var err error
+		if idle, err = b.round(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return b.Report().Lines
+}
+
+// A file that gets another name, which matches the pattern too, or is a log of its own, was read under the one before.
+func TestRegressionRenamedFilesWereReadAgain(t *testing.T) {
+	link := func(t *testing.T, to, name string) {
+		_ = os.Remove(name)
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		pattern string
+		files   []string // that there are before
+		do      []func(t *testing.T, in func(name string) string)
+		want    []int64 // lines after each of these
+	}{
+		"a log appears whose rotations are followed": {
+			"access.log*",
+			[]string{"access.log.1"},
+			[]func(*testing.T, func(string) string){
+				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log")), now()) },
+				func(t *testing.T, in func(string) string) {
+					rename(t, in("access.log"), in("access.log.1"))
+					appendTo(t, create(t, in("access.log")), now())
+					appendTo(t, create(t, in("access.log.1")), now())
+				},
+			},
+			[]int64{1, 3},
+		},
+		"a link goes on to a file that is followed": {
+			"*.log",
+			[]string{"x-1.log"},
+			[]func(*testing.T, func(string) string){
+				func(t *testing.T, in func(string) string) { link(t, in("x-1.log"), in("a.log")) },
+				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("x-2.log")), now()) },
+				func(t *testing.T, in func(string) string) { link(t, in("x-2.log"), in("a.log")) },
+			},
+			[]int64{0, 1, 1},
+		},
+		"a log is put aside, and there is no other for long": {
+			"*.log*",
+			[]string{"access.log"},
+			[]func(*testing.T, func(string) string){
+				func(t *testing.T, in func(string) string) {
+					appendTo(t, create(t, in("access.log")), now())
+					rename(t, in("access.log"), in("access.log.1"))
+				},
+				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
+				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log.1")), now()) },
+				func(t *testing.T, in func(string) string) { appendTo(t, create(t, in("access.log")), now()) },
+			},
+			[]int64{1, 1, 2, 3},
+		},
+		"a log gets another name than rotation gives": {
+			"*.log",
+			[]string{"access.log"},
+			[]func(*testing.T, func(string) string){
+				func(t *testing.T, in func(string) string) {
+					appendTo(t, create(t, in("access.log")), now())
+					rename(t, in("access.log"), in("before.log"))
+					appendTo(t, create(t, in("access.log")), now())
+				},
+				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
+				func(*testing.T, func(string) string) { time.Sleep(2 * linger) },
+			},
+			[]int64{2, 2, 2},
+		},
+		"a log is packed": {
+			"*",
+			[]string{"access.log"},
+			[]func(*testing.T, func(string) string){
+				func(t *testing.T, in func(string) string) {
+					appendTo(t, create(t, in("old.gz")), "\x1f\x8b\x08\x00\n\x00\n")
+				},
+			},
+			[]int64{0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in := func(name string) string { return filepath.Join(dir, name) }
+			synctest.Test(t, func(t *testing.T) {
+				for _, file := range c.files {
+					appendTo(t, create(t, in(file)), now())
+				}
+				f := begin(t, in(c.pattern), time.Time{})
+				var got []int64
+				for _, do := range c.do {
+					do(t, in)
+					f.rounds()
+					got = append(got, f.rounds())
+				}
+				if fmt.Sprint(got) != fmt.Sprint(c.want) {
+					t.Errorf("there are %d lines, want %d", got, c.want)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// While all files that match are empty and no format is given, one that appears with a line tells it.
+func TestRegressionTheFormatWasNotLookedForInFilesThatAppear(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		create(t, filepath.Join(dir, "a.log"))
+		made := make(chan *Follower, 1)
+		go func() {
+			o := options(t, filepath.Join(dir, "*.log"))
+			o.Format, o.Tolerance = nil, time.Second
+			f, err := NewFollower(o, time.Time{})
+			if err != nil {
+				t.Error(err)
+			}
+			made <- f
+		}()
+		time.Sleep(time.Minute)
+		b := create(t, filepath.Join(dir, "b.log"))
+		appendTo(t, b, fmt.Sprintf("::1 - - [%s] \"GET / HTTP/1.1\" 200 1\n", time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700")))
+		time.Sleep(time.Second)
+		select {
+		case f := <-made:
+			if n := (begun{f, t}).follow(); n != 1 {
+				t.Errorf("%d lines, want 1", n)
+			}
+		default:
+			t.Error("it still waits for a line")
+			appendTo(t, openLog(t, filepath.Join(dir, "a.log")), now()) // of no format: it ends
+			<-made
+		}
+	})
+}
