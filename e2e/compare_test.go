@@ -80,7 +80,7 @@ func (s *server) show(t *testing.T) {
 }
 
 // await waits until a server has the second before end of what a selector selects. VictoriaMetrics shows an answer while it still
-// takes it: there it waits, too, until nothing has come for a second, or three have passed.
+// takes it: there the first to wait for this end waits, too, until nothing has come for a second, or three have passed.
 func await(t *testing.T, s *server, selector string, end int64, deadline time.Time) {
 	t.Helper()
 	samples, since, reached := 0, time.Now(), time.Time{}
@@ -103,8 +103,9 @@ func await(t *testing.T, s *server, selector string, end int64, deadline time.Ti
 		case reached.IsZero():
 			reached = time.Now()
 		}
-		atOnce := !s.isVictoria && len(s.stores) == 0
+		atOnce := !s.isVictoria && len(s.stores) == 0 || s.settled >= end
 		if atOnce || time.Since(since) > time.Second || time.Since(reached) > 3*time.Second {
+			s.settled = end
 			return
 		}
 	}

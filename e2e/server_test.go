@@ -40,6 +40,7 @@ type server struct {
 	process    *exec.Cmd
 	ended      chan struct{} // closed when the process has
 	stopped    bool          // it was told to
+	settled    int64         // the second before which it has shown all, see await
 }
 
 // startServers starts one of each program.
