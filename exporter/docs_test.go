@@ -59,6 +59,20 @@ func documents(t *testing.T) []string {
 	return append(files, "../README.md")
 }
 
+// What a merge could not decide was left in two pages.
+func TestPagesHaveNoMarksOfMerging(t *testing.T) {
+	marks := regexp.MustCompile(`(?m)^(<<<<<<<|=======|>>>>>>>)`)
+	for _, path := range append(documents(t), "../CHANGELOG.md") {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := marks.FindIndex(page); m != nil {
+			t.Errorf("%s: line %d", path, 1+strings.Count(string(page[:m[0]]), "\n"))
+		}
+	}
+}
+
 // Every block of the documentation is in a language that a test reads, and every Go block compiles: as statements, with the
 // imports and the surroundings that are declared here.
 func TestBlocksOfDocumentation(t *testing.T) {
