@@ -135,8 +135,8 @@ func newSearch(c *cli.Context, now time.Time) (*search, error) {
 	if c.IsSet("step") {
 		errs.add("step", checkStep(s.step))
 	}
-	for flag, n := range map[string]int{"top": s.top, "n": s.tail} {
-		if c.IsSet(flag) && n < 1 {
+	for _, flag := range []string{"top", "n"} { // in the same order each time
+		if n := c.Int(flag); c.IsSet(flag) && n < 1 {
 			errs.add(flag, fmt.Errorf("%d is not at least 1", n))
 		}
 	}

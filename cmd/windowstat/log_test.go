@@ -125,6 +125,7 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
 		{"--dir=" + dir + "  --top=3  -n=2", []string{"-n: not with --top"}},
+		{"--dir=" + dir + "  --top=-1  -n=0", []string{"--top: -1 is not at least 1\nwindowstat: -n: 0 is not at least 1"}}, // in the same order each time
 		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--follow: not with --step", "--follow: not with --top", "--follow: not with -n"}},
 		{"--dir=" + dir + "  --summary  --step=1m  --top=1  -n=3", []string{"--summary: not with --step", "--summary: not with --top", "--summary: not with -n"}},
 		{"--dir=" + dir + "  --where=block>0  --step=1m  --top=1  -n=3  --format=openmetrics", []string{"--where: not with --format openmetrics", "--step: not with --format openmetrics", "--top: not with --format openmetrics", "-n: not with --format openmetrics"}},

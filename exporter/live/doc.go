@@ -19,7 +19,8 @@
 // The total of the minutes before the first viewer is read while that has the rest of the page already: with 10,000 resources
 // it takes a processor for some 0.15 s, in which nobody else waits. Response times of single calls are kept for a minute, so there
 // is no p99 before, and the page says from when on it is known. The total is of inbound calls; in a service without any it is called
-// background, all outermost calls, which other ways out have not. A page that is paused and loaded again shows its charts as they were, and the table as it is then.
+// background, all outermost calls, which other ways out have not. A page that is paused and loaded again shows its charts as they
+// were, and the table as it is then.
 //
 // Everyone who can open the page sees the names of all resources and origins. The page's address has what is open and searched,
 // behind the #; the server's access log gets the same with the address of the stream.
