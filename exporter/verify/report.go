@@ -2,6 +2,9 @@ package verify
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -53,7 +56,18 @@ type Range struct {
 type Difference struct {
 	At       time.Time `json:"at"`
 	Log      float64   `json:"log"`
-	Database float64   `json:"database"`
+	Database Value     `json:"database"`
+}
+
+// Value is what a database may have: JSON has no number for some of it.
+type Value float64
+
+// MarshalJSON implements json.Marshaler: infinities are strings, "+Inf" and "-Inf", as Prometheus's API has them.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(v), 0) {
+		return fmt.Appendf(nil, "%q", fmt.Sprintf("%+v", float64(v))), nil
+	}
+	return json.Marshal(float64(v))
 }
 
 const (
@@ -112,7 +126,7 @@ func (f *findings) extra(k key, unix int64) {
 func (f *findings) different(k key, unix int64, log, database float64) {
 	x := f.of(k)
 	if x.Different++; len(x.Values) < maxValues {
-		x.Values = append(x.Values, Difference{time.Unix(unix, 0).UTC(), log, database})
+		x.Values = append(x.Values, Difference{time.Unix(unix, 0).UTC(), log, Value(database)})
 	}
 }
 

@@ -68,7 +68,7 @@ function zoom(first, last) {
 
 // zoomKey is zooming without a mouse.
 function zoomKey(e) {
-  if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
+  if (!lastShown() || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
   const [from, to] = view.zoom || span(lastShown()), length = to - from;
   const by = { '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], '0': [], ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4] }[e.key];
   if (!by || !view.zoom && e.key !== '+') return;
