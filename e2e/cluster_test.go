@@ -134,9 +134,8 @@ func checkGraphs(t *testing.T, s *server, rows []metriclog.Row, begin, end int64
 // A storage is the cluster of VictoriaMetrics: the server is what answers queries.
 type storage struct {
 	*server
-	dir    string // of the executables
-	write  string // where to push to
-	insert *server
+	dir   string // of the executables
+	write string // where to push to
 }
 
 // startCluster starts two stores, and what writes to both and reads from both.
@@ -150,10 +149,10 @@ func startCluster(t *testing.T) *storage {
 		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader))
 		writers, readers = append(writers, writer), append(readers, reader)
 	}
-	x.insert = x.start(t, "vminsert", "vminsert", "-storageNode="+strings.Join(writers, ","))
+	insert := x.start(t, "vminsert", "vminsert", "-storageNode="+strings.Join(writers, ","))
 	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","), "-search.latencyOffset=0s")
 	x.server.queries, x.server.stores = "/select/0/prometheus", stores
-	x.write = "http://" + x.insert.addr + "/insert/0/prometheus/api/v1/write"
+	x.write = "http://" + insert.addr + "/insert/0/prometheus/api/v1/write"
 	return x
 }
 

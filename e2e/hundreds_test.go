@@ -21,11 +21,11 @@ const (
 	hundredsSeconds   = 60
 )
 
-// TestHundredsOfInstances has two hundred instances with a hundred resources push ten metrics to the cluster of VictoriaMetrics:
+// TestHundredsOfInstances has two hundred instances with a hundred resources push ten metrics to one VictoriaMetrics:
 // 200,000 samples a second for a minute. Each instance is a Collector and a Pusher, as in a service; what is simulated is that they
 // are all in this process, and that their seconds are opened by it. Afterwards every sample of every second is there, once.
 func TestHundredsOfInstances(t *testing.T) {
-	storage := startCluster(t)
+	server := startServer(t, "victoria", victoria)
 	var resources []string
 	for i := range hundredsResources {
 		resources = append(resources, fmt.Sprintf("GET /api/v1/customers/{customer}/orders/{order}/items/%04d", i))
@@ -37,7 +37,7 @@ func TestHundredsOfInstances(t *testing.T) {
 		p := newPaced(t, time.Unix(begin, 0), resources, collector.Options{})
 		p.calls = func(resource int, second int64) count { return count{pass: 1 + (i+resource+int(second))%3} }
 		push, err := remote.New(p.stats, remote.Options{
-			URL: storage.write, Labels: map[string]string{"job": "hundreds", "instance": fmt.Sprintf("10.0.%d.%d:9719", i/250, i%250)},
+			URL: writeTo(server), Labels: map[string]string{"job": "hundreds", "instance": fmt.Sprintf("10.0.%d.%d:9719", i/250, i%250)},
 			Interval: hundredsInterval, Metrics: scaled,
 		})
 		if err != nil {
@@ -51,11 +51,7 @@ func TestHundredsOfInstances(t *testing.T) {
 		time.Sleep(hundredsInterval / hundredsInstances) // instances of a fleet do not push at the same moment
 	}
 	time.Sleep(time.Until(time.Unix(begin, 0)))
-	parts := append([]*server{storage.server, storage.insert}, storage.stores...)
-	cost := map[*server]float64{}
-	for _, s := range parts {
-		cost[s] = -s.cpu(t)
-	}
+	cost := -server.cpu(t)
 	end, late := begin+hundredsSeconds, time.Duration(0)
 	first := instances[0]
 	first.live(func() bool {
@@ -75,23 +71,21 @@ func TestHundredsOfInstances(t *testing.T) {
 	}
 	stopped.Wait()
 	t.Logf("seconds were opened at most %v late; all was sent %v after the last", late, time.Since(time.Unix(end, 0)).Round(100*time.Millisecond))
-	storage.show(t)
-	for _, s := range parts {
-		cost[s] += s.cpu(t) // without the queries below
-	}
+	server.show(t)
+	cost += server.cpu(t) // without the queries below
 
 	// New series can be found only some time after their samples have been stored.
 	all := fmt.Sprintf(`count(last_over_time({__name__=~"windowstat_persecond_.+",job="hundreds"}[%ds])) or vector(0)`, hundredsSeconds)
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
-		storage.show(t)
-		if storage.queryAt(t, all, float64(end-1))[0].Value.value == float64(hundredsInstances*hundredsResources*len(scaled)) {
+		server.show(t)
+		if server.queryAt(t, all, float64(end-1))[0].Value.value == float64(hundredsInstances*hundredsResources*len(scaled)) {
 			break
 		}
 	}
 	samples := 0.0
 	for _, metric := range scaled {
 		counts, n := fmt.Sprintf(`sum(count_over_time(%s{job="hundreds"}[999ms]))`, metric), 0
-		for _, x := range storage.queryRange(t, counts, begin, end-1, 1) {
+		for _, x := range server.queryRange(t, counts, begin, end-1, 1) {
 			for _, v := range x.Values {
 				n++
 				samples += v.value
@@ -104,7 +98,7 @@ func TestHundredsOfInstances(t *testing.T) {
 			t.Errorf("%d seconds of %s", n, metric)
 		}
 	}
-	for _, x := range storage.queryRange(t, `sum(last_over_time(windowstat_persecond_pass{job="hundreds"}[999ms]))`, begin, end-1, 1) {
+	for _, x := range server.queryRange(t, `sum(last_over_time(windowstat_persecond_pass{job="hundreds"}[999ms]))`, begin, end-1, 1) {
 		for _, v := range x.Values {
 			want := 0
 			for _, p := range instances {
@@ -117,13 +111,8 @@ func TestHundredsOfInstances(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range parts {
-		t.Logf("%s: %.1f s of CPU, %.2f s for a million samples", s.name, cost[s], cost[s]/samples*1e6)
-	}
-	disk := int64(0)
-	for _, s := range storage.stores {
-		disk += size(t, filepath.Join(s.dir, "data", "data"))
-	}
+	t.Logf("%s: %.1f s of CPU, %.2f s for a million samples", server.name, cost, cost/samples*1e6)
+	disk := size(t, filepath.Join(server.dir, "data"))
 	t.Logf("%.0f samples, %.0f a second; %.2f bytes of each on disk", samples, samples/hundredsSeconds, float64(disk)/samples)
 }
 
