@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,15 +76,9 @@ func (o Options) Check(namespace string) error {
 	}
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("verify: "+format, args...)) }
-	u, err := url.Parse(o.URL)
-	switch {
-	case err != nil:
-		wrong("URL %q: %w", bare.URL(o.URL), errors.Unwrap(err))
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		wrong("URL %q is not http:// or https:// with a host", bare.URL(o.URL))
-	case u.User != nil:
-		wrong("URL has user information; set it in Client")
-	case endpoint.MatchString(u.Path):
+	if u, err := bare.Server(o.URL); err != nil {
+		wrong("%w", err)
+	} else if endpoint.MatchString(u.Path) {
 		wrong("URL %q: what comes before /api/v1 is needed", bare.URL(o.URL))
 	}
 	if len(o.Labels) == 0 {

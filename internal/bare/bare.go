@@ -1,8 +1,9 @@
-// Package bare takes out of messages what of a URL may be secret.
+// Package bare reads URLs, and takes out of messages what of them may be secret.
 package bare
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -14,6 +15,21 @@ var secret = regexp.MustCompile(`(?s)(//)[^?#]*@|[?#].*`)
 
 // URL returns a URL, which may be malformed, without what may be secret. Messages have no other.
 func URL(s string) string { return secret.ReplaceAllString(s, "$1") }
+
+// Server parses the URL of a server, which has http:// or https://, a host, and no user information: that belongs in the options of
+// the client. The error has no secrets.
+func Server(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("URL %q: %w", URL(s), errors.Unwrap(err))
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("URL %q is not http:// or https:// with a host", URL(s))
+	case u.User != nil:
+		return nil, errors.New("URL has user information; set it in Client")
+	}
+	return u, nil
+}
 
 // Error is an error without the secrets of URLs in its text, which net/http puts there.
 func Error(err error) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/bare"
@@ -82,14 +81,8 @@ func (o *Options) defaults() {
 func (o *Options) check(c *collector.Collector) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	u, err := url.Parse(o.URL)
-	switch {
-	case err != nil:
-		wrong("URL %q: %w", bare.URL(o.URL), errors.Unwrap(err))
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		wrong("URL %q is not http:// or https:// with a host", bare.URL(o.URL))
-	case u.User != nil:
-		wrong("URL has user information; set it in Client")
+	if _, err := bare.Server(o.URL); err != nil {
+		errs = append(errs, err)
 	}
 	if err := CheckLabels(o.Labels); err != nil {
 		errs = append(errs, err)
