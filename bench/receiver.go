@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // Receiver is a server for remote write that takes everything and keeps nothing.
@@ -38,7 +38,7 @@ func (r *Receiver) Close() { r.server.Close() }
 func (r *Receiver) Push(s *Service) (time.Duration, error) {
 	// The Pusher waits by the machine's clock for the second to end, so the service's clock goes with it for that long.
 	const ahead = 50 * time.Millisecond
-	p, err := remote.New(s.Collector, remote.Options{
+	p, err := push.New(s.Collector, push.Options{
 		URL: r.server.URL, Labels: map[string]string{"job": "bench", "instance": "bench"}, Interval: time.Second,
 		Drain: time.Minute, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // BenchmarkWaits reports how long callers wait while something works on all of 10,000 resources with five origins each: half of
@@ -242,7 +242,7 @@ func (c *crowd) look(b *testing.B) func() {
 func (c *crowd) push(b *testing.B) func() {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	b.Cleanup(server.Close)
-	p, err := remote.New(c.stats, remote.Options{
+	p, err := push.New(c.stats, push.Options{
 		URL:      server.URL,
 		Labels:   map[string]string{"job": "waits", "instance": "one"},
 		Interval: time.Second,

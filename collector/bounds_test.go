@@ -265,7 +265,7 @@ func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
 	if h := c.Health(); h.Resources != 1 || h.Retired != 0 {
 		t.Errorf("%+v", h)
 	}
-	if _, err := collector.New(collector.Options{RetireAfter: 601 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter is 10m1s; at least 10m2s") {
+	if _, err := collector.New(collector.Options{RetireAfter: 601 * time.Second}); err == nil || !strings.Contains(err.Error(), "RetireAfter: 10m1s; at least 10m2s") {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ type Collector struct {
 
 	bounds []time.Duration // of the classic histogram
 	began  time.Time       // by the wall clock
+	run    int64           // see RunID
 
 	byName    sync.Map     // name, clean: *Resource
 	count     atomic.Int64 // of the resources in byName, those that were given in Options aside; changes under mu
@@ -73,7 +73,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	invalid := o.defaults()
 	shape, err := node.NewShape(line, o.Windows)
 	if err != nil {
-		err = fmt.Errorf("collector: Windows: %w", err)
+		err = &OptionError{"collector", "Windows", err}
 	}
 	if err := errors.Join(err, invalid); err != nil {
 		return nil, err
@@ -84,6 +84,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	}
 	now := line.Now()
 	c.began = c.now()
+	c.run = newRun(c.began)
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
 	c.root.life.init(c, node.NewView(shape, now), ofAll, nil, "")

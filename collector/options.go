@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -86,7 +87,7 @@ func (o *Options) defaults() error {
 		{"MaxDepth", &o.MaxDepth, DefaultMaxDepth},
 	} {
 		if *limit.v = cmp.Or(*limit.v, limit.def); *limit.v < 1 {
-			errs = append(errs, fmt.Errorf("collector: %s is %d; at least 1 is needed", limit.name, *limit.v))
+			errs = append(errs, &OptionError{"collector", limit.name, fmt.Errorf("%d; at least 1 is needed", *limit.v)})
 		}
 	}
 	if o.Exception == nil {
@@ -95,9 +96,18 @@ func (o *Options) defaults() error {
 	o.Windows.History = cmp.Or(o.Windows.History, max(o.Windows.Minute, DefaultHistory))
 	least := o.Windows.History + 2*time.Second
 	if o.RetireAfter = cmp.Or(o.RetireAfter, max(DefaultRetireAfter, least)); o.RetireAfter >= 0 && o.RetireAfter < least {
-		errs = append(errs, fmt.Errorf("collector: RetireAfter is %v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History))
+		errs = append(errs, &OptionError{"collector", "RetireAfter", fmt.Errorf("%v; at least %v is needed with a history of %v", o.RetireAfter, least, o.Windows.History)})
 	}
 	return errors.Join(errs...)
+}
+
+// Check returns everything that is wrong with the options, as [OptionError]s.
+func (o Options) Check() error {
+	err := o.defaults()
+	if _, windows := node.NewShape(leap.NewTimeline(leap.Clock{}), o.Windows); windows != nil {
+		err = errors.Join(err, &OptionError{"collector", "Windows", windows})
+	}
+	return err
 }
 
 // IsException is the default of [Options].Exception: every error but context.Canceled is an exception. A caller that no

@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // What tells the test's executable that it is a service, and where.
@@ -29,18 +28,17 @@ const (
 const importedJob = clusterJob + "-imported"
 
 // runChild is a service under load until it is told to end, or killed.
-func runChild(dir, addr, push string) error {
-	var pushes []remote.Options
-	var imports []vmpush.Options
-	for _, url := range strings.Fields(push) {
+func runChild(dir, addr, urls string) error {
+	var pushes []push.Options
+	for _, url := range strings.Fields(urls) {
 		const timeout = 5 * time.Second // of a server that is killed, too
 		if strings.Contains(url, "/import/") {
-			imports = append(imports, vmpush.Options{URL: url, Labels: map[string]string{"job": importedJob, "instance": addr}, Timeout: timeout})
+			pushes = append(pushes, push.Options{Format: push.VictoriaMetrics, URL: url, Labels: map[string]string{"job": importedJob, "instance": addr}, Timeout: timeout})
 		} else {
-			pushes = append(pushes, remote.Options{URL: url, Labels: map[string]string{"job": clusterJob, "instance": addr}, Timeout: timeout})
+			pushes = append(pushes, push.Options{URL: url, Labels: map[string]string{"job": clusterJob, "instance": addr}, Timeout: timeout})
 		}
 	}
-	s, err := newService(dir, pushes, imports)
+	s, err := newService(dir, pushes)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 const (
@@ -143,7 +142,7 @@ func TestHistogramsOfSeconds(t *testing.T) {
 	var stops []func() error
 	for target, p := range instances {
 		for _, s := range []*server{new3, old, vm} {
-			w, err := remote.New(p.stats, remote.Options{
+			w, err := push.New(p.stats, push.Options{
 				URL: "http://" + s.addr + "/api/v1/write", Labels: map[string]string{"job": "pushed", "instance": fmt.Sprint(target)}, Histogram: true,
 			})
 			if err != nil {
@@ -151,8 +150,9 @@ func TestHistogramsOfSeconds(t *testing.T) {
 			}
 			stops = append(stops, w.Start())
 		}
-		w, err := vmpush.New(p.stats, vmpush.Options{
-			URL: "http://" + vm.addr + "/api/v1/import/prometheus", Labels: map[string]string{"job": "text", "instance": fmt.Sprint(target)}, Histogram: true,
+		w, err := push.New(p.stats, push.Options{
+			Format: push.VictoriaMetrics,
+			URL:    "http://" + vm.addr + "/api/v1/import/prometheus", Labels: map[string]string{"job": "text", "instance": fmt.Sprint(target)}, Histogram: true,
 		})
 		if err != nil {
 			t.Fatal(err)

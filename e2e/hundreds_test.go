@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 const (
@@ -32,11 +32,11 @@ func TestHundredsOfInstances(t *testing.T) {
 	}
 	begin := time.Now().Unix() + int64(hundredsInterval/time.Second) + 2
 	var instances []*paced
-	var pushes []*remote.Pusher
+	var pushes []*push.Pusher
 	for i := range hundredsInstances {
 		p := newPaced(t, time.Unix(begin, 0), resources, collector.Options{})
 		p.calls = func(resource int, second int64) count { return count{pass: 1 + (i+resource+int(second))%3} }
-		push, err := remote.New(p.stats, remote.Options{
+		push, err := push.New(p.stats, push.Options{
 			URL: writeTo(server), Labels: map[string]string{"job": "hundreds", "instance": fmt.Sprintf("10.0.%d.%d:9719", i/250, i%250)},
 			Interval: hundredsInterval, Metrics: scaled,
 		})

@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // A pusher sends seconds to a server.
@@ -28,7 +27,7 @@ func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pus
 	t.Helper()
 	labels := func(job string) map[string]string { return map[string]string{"job": job, "instance": "e2e"} }
 	for _, s := range servers {
-		w, err := remote.New(c, remote.Options{URL: "http://" + s.addr + "/api/v1/write", Labels: labels("remote-write")})
+		w, err := push.New(c, push.Options{URL: "http://" + s.addr + "/api/v1/write", Labels: labels("remote-write")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +35,7 @@ func pushTo(t *testing.T, c *collector.Collector, servers ...*server) (all []pus
 		if !s.isVictoria {
 			continue
 		}
-		p, err := vmpush.New(c, vmpush.Options{URL: "http://" + s.addr + "/api/v1/import/prometheus", Labels: labels("text")})
+		p, err := push.New(c, push.Options{Format: push.VictoriaMetrics, URL: "http://" + s.addr + "/api/v1/import/prometheus", Labels: labels("text")})
 		if err != nil {
 			t.Fatal(err)
 		}

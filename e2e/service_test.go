@@ -13,8 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // A service is what the servers scrape: the SDK under load, its pages, and its metric log, which is the truth that the
@@ -40,9 +39,9 @@ const (
 )
 
 // newService goes on with the metric log in a directory, and with the positions of the scrapers there.
-func newService(dir string, pushes []remote.Options, imports []vmpush.Options) (*service, error) {
+func newService(dir string, pushes []push.Options) (*service, error) {
 	x, err := exporter.New(exporter.Options{
-		App: "e2e", Log: metriclog.Options{Dir: dir}, RemoteWrite: pushes, VictoriaMetrics: imports, Logger: slog.New(slog.DiscardHandler),
+		App: "e2e", Log: metriclog.Options{Dir: dir}, Push: pushes, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func newService(dir string, pushes []remote.Options, imports []vmpush.Options) (
 // with its last second.
 func startService(t *testing.T, listeners ...net.Listener) (*service, func() error) {
 	t.Helper()
-	s, err := newService(t.TempDir(), nil, nil)
+	s, err := newService(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // TestShortJob has a job of three seconds push what it did, the second included that is open when it ends. Nobody could
@@ -127,7 +127,7 @@ func TestSlot(t *testing.T) {
 		}
 		var stops []func() error
 		for _, s := range servers {
-			p, err := remote.New(c, remote.Options{URL: writeTo(s), Labels: map[string]string{"job": "import", "instance": "worker-1"}})
+			p, err := push.New(c, push.Options{URL: writeTo(s), Labels: map[string]string{"job": "import", "instance": "worker-1"}})
 			if err != nil {
 				t.Fatal(err)
 			}

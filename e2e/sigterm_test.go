@@ -178,7 +178,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 func main() {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 var thanos = program{"thanos-0.41.0", buildCopy("github.com/thanos-io/thanos@v0.41.0", asThanos, "./cmd/thanos")}
@@ -38,7 +38,7 @@ func TestThanosReceive(t *testing.T) {
 	proxy := &weather{bad: stormy}
 	pushes := map[string]pushed{}
 	for name, to := range map[string]*server{"pushed": &write, "stormy": through(t, &write, proxy)} {
-		w, err := remote.New(p.stats, remote.Options{
+		w, err := push.New(p.stats, push.Options{
 			URL: "http://" + to.addr + "/api/v1/receive", Labels: map[string]string{"job": name, "instance": "e2e"}, Timeout: weatherTimeout,
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
@@ -88,7 +88,7 @@ func TestVerify(t *testing.T) {
 	var swallowed atomic.Int64
 	var stops []func() error
 	for _, s := range []*server{prometheus, vm, older} {
-		w, err := remote.New(p.stats, remote.Options{
+		w, err := push.New(p.stats, push.Options{
 			URL: swallow(t, s, &swallows, &swallowed) + "/api/v1/write", Labels: map[string]string{"job": "pushed", "instance": "e2e"},
 		})
 		if err != nil {

@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 const (
@@ -124,11 +123,12 @@ func TestPushWeather(t *testing.T) {
 			p := pushed{server: through(t, s, x), job: job{name: way}, stats: c, way: way}
 			labels := map[string]string{"job": way, "instance": "e2e"}
 			if way == "vm" {
-				p.pusher, err = vmpush.New(c, vmpush.Options{
-					URL: "http://" + p.addr + "/api/v1/import/prometheus", Labels: labels, Interval: 2 * time.Second, Timeout: weatherTimeout,
+				p.pusher, err = push.New(c, push.Options{
+					Format: push.VictoriaMetrics,
+					URL:    "http://" + p.addr + "/api/v1/import/prometheus", Labels: labels, Interval: 2 * time.Second, Timeout: weatherTimeout,
 				})
 			} else {
-				p.pusher, err = remote.New(c, remote.Options{
+				p.pusher, err = push.New(c, push.Options{
 					URL: "http://" + p.addr + "/api/v1/write", Labels: labels, Interval: 2 * time.Second, Timeout: weatherTimeout,
 				})
 			}
@@ -236,7 +236,7 @@ func TestPushOfTwoWriters(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, err := remote.New(c, remote.Options{
+				w, err := push.New(c, push.Options{
 					URL: "http://" + to.addr + "/api/v1/write", Labels: map[string]string{"job": "same", "instance": "same"}, Interval: interval,
 					Metrics: []string{"windowstat_persecond_block"},
 				})

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/version"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -37,7 +37,7 @@ func Catalogue() []Metric {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
 	for _, list := range [][]collector.Metric{
-		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), remote.Metrics(), verify.Metrics(), {gather.BuildInfo},
+		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), push.Metrics(), verify.Metrics(), {gather.BuildInfo},
 	} {
 		for _, m := range list {
 			all = append(all, Metric{Name: m.Name, Type: string(table.TypeOf(m.Name)), Unit: m.Unit, Help: m.Help, Labels: m.Labels})

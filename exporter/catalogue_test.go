@@ -22,10 +22,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 func TestCatalogueIsConsistent(t *testing.T) {
@@ -72,9 +71,9 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	x, err := exporter.New(exporter.Options{
 		Verify: []verify.Options{{URL: database.URL, Labels: map[string]string{"job": "shop"}, Delay: time.Second, Every: time.Second, Window: time.Minute}},
 		App:    "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
-		Collector:   collector.Options{ExceptionClass: func(error) string { return "any" }},
-		Sampler:     sampler.Options{Gatherer: registry},
-		RemoteWrite: []remote.Options{{URL: receiver.URL}}, VictoriaMetrics: []vmpush.Options{{URL: receiver.URL}},
+		Collector: collector.Options{ExceptionClass: func(error) string { return "any" }},
+		Sampler:   sampler.Options{Gatherer: registry},
+		Push:      []push.Options{{URL: receiver.URL}, {Format: push.VictoriaMetrics, URL: receiver.URL + "/import"}},
 	})
 	if err != nil {
 		t.Fatal(err)

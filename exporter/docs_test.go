@@ -46,7 +46,7 @@ var imported = []string{
 	"context", "errors", "log", "net", "net/http", "os", "os/signal", "syscall", "time",
 	"github.com/prometheus/client_golang/prometheus",
 	module + "collector", module + "collector/httpstat", module + "exporter", module + "exporter/metriclog",
-	module + "exporter/prom", module + "exporter/remote", module + "exporter/sampler", module + "exporter/verify",
+	module + "exporter/prom", module + "exporter/push", module + "exporter/sampler", module + "exporter/verify",
 }
 
 // documents are the pages for users.

@@ -19,7 +19,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/vm"
 )
 
@@ -49,7 +49,7 @@ func TestDurationsUnknown(t *testing.T) {
 			defer mu.Unlock()
 			pushed = append(pushed, plain...)
 		}))
-		push, err := remote.New(c, remote.Options{URL: receiver.URL, Labels: map[string]string{"job": "shop", "instance": "a"}})
+		push, err := push.New(c, push.Options{URL: receiver.URL, Labels: map[string]string{"job": "shop", "instance": "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}

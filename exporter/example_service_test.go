@@ -18,7 +18,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // A net/http service with everything, ended by SIGTERM while a request is being served: its completion is in the log.
@@ -30,10 +30,10 @@ func Example_service() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	x, err := exporter.New(exporter.Options{
-		App:         "shop",
-		LimitsFile:  limits,
-		Log:         metriclog.Options{Dir: dir},
-		RemoteWrite: []remote.Options{{URL: url}},
+		App:        "shop",
+		LimitsFile: limits,
+		Log:        metriclog.Options{Dir: dir},
+		Push:       []push.Options{{URL: url}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // A worker that pushes, and has no port.
@@ -23,7 +23,7 @@ func Example_worker() {
 	}
 
 	// begin worker
-	x, err := exporter.New(exporter.Options{App: "indexer", RemoteWrite: []remote.Options{{URL: url}}})
+	x, err := exporter.New(exporter.Options{App: "indexer", Push: []push.Options{{URL: url}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func Example_job() {
 	run := func() error { return errors.New("the disk is full") }
 
 	// begin job
-	x, err := exporter.New(exporter.Options{App: "nightly", RemoteWrite: []remote.Options{{URL: url}}})
+	x, err := exporter.New(exporter.Options{App: "nightly", Push: []push.Options{{URL: url}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,10 +14,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // Exporter is a Collector with its ways out. It must be made with [New]. The fields are the parts, for whoever serves or
@@ -39,16 +38,10 @@ type Exporter struct {
 	ready   atomic.Bool // it runs, and was not told to end
 }
 
-// pusher is a Pusher of remote or of vmpush.
+// pusher is a Pusher, and whether its label instance was given.
 type pusher struct {
-	runner
-	instance bool // it has a label instance that was given
-}
-
-type runner interface {
-	part
-	SetInstance(string)
-	Close()
+	*push.Pusher
+	instance bool
 }
 
 // New makes the Collector and all ways out, in order: what an earlier process has logged, the Collector after it, limits,
@@ -58,8 +51,7 @@ func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	o.defaults()
-	x, err := build(o, false)
+	x, err := build(o)
 	if err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
@@ -67,69 +59,44 @@ func New(o Options) (*Exporter, error) {
 	return x, nil
 }
 
-// build makes the parts in order. A dry run makes those that need no file to write, to hear what is wrong with their options;
-// if the Collector cannot be made, with another one.
-func build(o Options, dry bool) (*Exporter, error) {
-	given := o
-	o.fill()
-	x := &Exporter{options: o}
+// build makes the parts in order.
+func build(given Options) (x *Exporter, err error) {
+	o := given.filled()
+	x = &Exporter{options: o}
 	var errs []error
-	try := func(field string, err error) {
-		if err != nil {
-			errs = append(errs, &fieldError{field, err})
-		}
+	try := func(field string, err error) bool {
+		errs = append(errs, within(field, err)...)
+		return err == nil
 	}
-	var err error
-	if o.Log.Dir != "" && !dry {
+	logged := o.Log.Dir != ""
+	if logged {
 		o.Collector.After, err = metriclog.Last(o.Log)
 		try("Log", err)
 	}
-	x.Collector, err = collector.New(o.Collector)
-	if try("Collector", err); err != nil {
-		x.Collector, _ = collector.New(collector.Options{}) // the zero value is right
+	if x.Collector, err = collector.New(o.Collector); !try("Collector", err) {
+		return x, errors.Join(errs...)
 	}
 	c := x.Collector
-	switch {
-	case o.LimitsFile == "":
-	case dry:
-		_, err := limitfile.Read(o.LimitsFile)
-		try("LimitsFile", err)
-	default:
+	if o.LimitsFile != "" {
 		x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger)
 		try("LimitsFile", err)
 	}
-	switch {
-	case o.Log.Dir == "":
-	case dry:
-		try("Log", o.Log.Check())
-	case len(errs) == 0:
-		if x.Log, err = metriclog.New(c, o.Log); err == nil {
+	if logged && len(errs) == 0 {
+		if x.Log, err = metriclog.New(c, o.Log); try("Log", err) {
 			o.Seconds.Log = x.Log
 		}
-		try("Log", err)
 	}
 	if o.Sampler.Gatherer != nil {
 		x.sampler, err = sampler.New(c, o.Sampler)
 		try("Sampler", err)
 	}
-	queue := x.Log
-	if o.Log.PID {
-		queue = nil // the next process has another log
-	}
-	for i, options := range o.RemoteWrite {
-		options.Sampler, options.Log = x.sampler, queue
-		p, err := remote.New(c, options)
-		try(fmt.Sprintf("RemoteWrite[%d]", i), err)
-		if err == nil {
-			x.pushers = append(x.pushers, pusher{p, given.RemoteWrite[i].Labels["instance"] != ""})
+	for i, options := range o.Push {
+		options.Sampler = x.sampler
+		if x.Log != nil {
+			options.Log = x.Log
 		}
-	}
-	for i, options := range o.VictoriaMetrics {
-		options.Sampler, options.Log = x.sampler, queue
-		p, err := vmpush.New(c, options)
-		try(fmt.Sprintf("VictoriaMetrics[%d]", i), err)
-		if err == nil {
-			x.pushers = append(x.pushers, pusher{p, given.VictoriaMetrics[i].Labels["instance"] != ""})
+		if p, err := push.New(c, options); try(fmt.Sprintf("Push[%d]", i), err) {
+			x.pushers = append(x.pushers, pusher{p, given.Push[i].Labels["instance"] != ""})
 		}
 	}
 	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
@@ -137,9 +104,7 @@ func build(o Options, dry bool) (*Exporter, error) {
 		gap.PIDs = []int{os.Getpid()}
 	}
 	for i, options := range o.Verify {
-		k, err := verify.New(c, gap, options)
-		try(fmt.Sprintf("Verify[%d]", i), err)
-		if err == nil {
+		if k, err := verify.New(c, gap, options); try(fmt.Sprintf("Verify[%d]", i), err) {
 			x.checks = append(x.checks, k)
 		}
 	}

@@ -29,9 +29,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
-	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -67,34 +66,33 @@ func TestZeroOptions(t *testing.T) {
 // All mistakes are told at once, each with the name of its field; nothing is made before.
 func TestMistakes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	push := remote.Options{URL: "ftp://x", Interval: 1500 * time.Millisecond, Labels: map[string]string{"a-b": "c"}}
+	bad := push.Options{URL: "ftp://x", Interval: 1500 * time.Millisecond, Labels: map[string]string{"a-b": "c"}}
 	_, err := exporter.New(exporter.Options{
 		App: "a/b", Namespace: "1", MetricsPath: "/", LimitsFile: dir + ".yml",
-		Collector:   collector.Options{MaxResources: -1, RetireAfter: time.Second},
-		Metrics:     prom.Options{By: "day", Namespace: "x"},
-		Seconds:     prom.SecondsOptions{MaxBytes: -1, MaxSamples: -1, Namespace: "x", Sampler: new(sampler.Sampler)},
-		Live:        live.Options{MaxRows: -1},
-		Log:         metriclog.Options{Dir: dir, MaxFiles: -1, App: "x"},
-		Sampler:     sampler.Options{Gatherer: prometheus.NewRegistry(), Prefix: "a-"},
-		RemoteWrite: []remote.Options{{URL: "http://fine/"}, push},
-		VictoriaMetrics: []vmpush.Options{
-			{Metrics: []string{"nothing"}, URL: "http://x/", Namespace: "x"},
+		Collector: collector.Options{MaxResources: -1, RetireAfter: time.Second},
+		Metrics:   prom.Options{By: "day", Namespace: "x"},
+		Seconds:   prom.SecondsOptions{MaxBytes: -1, MaxSamples: -1, Namespace: "x", Sampler: new(sampler.Sampler)},
+		Live:      live.Options{MaxRows: -1},
+		Log:       metriclog.Options{Dir: dir, MaxFiles: -1, App: "x"},
+		Sampler:   sampler.Options{Gatherer: prometheus.NewRegistry(), Prefix: "a-"},
+		Push: []push.Options{
+			{URL: "http://fine/"}, bad, {Format: push.VictoriaMetrics, Metrics: []string{"nothing"}, URL: "http://x/", Namespace: "x"}, {URL: "http://fine/"},
 		},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`App "a/b"`, `Namespace "1"`, `MetricsPath "/"`, "LimitsFile: ", "Collector: MaxResources is -1", "Collector: RetireAfter is 1s",
-		`Metrics: By is "day"`, "Metrics.Namespace: is filled in", "Seconds: MaxBytes is -1", "Seconds: MaxSamples is -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
-		"Live: MaxRows is -1", "Log: MaxFiles is -1", "Log.App: ", `Sampler: Prefix "a-"`, `RemoteWrite[1]: URL "ftp://x"`, "RemoteWrite[1]: Interval is 1.5s",
-		`RemoteWrite[1]: label "a-b"`, `VictoriaMetrics[0]: unknown metric "nothing"`, "VictoriaMetrics[0].Namespace: ",
+		`App: "a/b"`, `Namespace: "1"`, `MetricsPath: "/"`, "LimitsFile: ", "Collector.MaxResources: -1", "Collector.RetireAfter: 1s",
+		`Metrics.By: "day"`, "Metrics.Namespace: is filled in", "Seconds.MaxBytes: -1", "Seconds.MaxSamples: -1", "Seconds.Namespace: ", "Seconds.Sampler: ",
+		"Live.MaxRows: -1", "Log.MaxFiles: -1", "Log.App: ", `Sampler.Prefix: "a-"`, `Push[1].URL: "ftp://x"`, "Push[1].Interval: 1.5s",
+		`Push[1].Labels: "a-b"`, `Push[2].Metrics: "nothing"`, "Push[2].Namespace: ", "Push[3]: has the URL and the labels of Push[0]",
 	} {
 		if !strings.Contains(err.Error(), "exporter: "+want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if strings.Contains(err.Error(), "RemoteWrite[0]") {
+	if strings.Contains(err.Error(), "Push[0].") {
 		t.Errorf("what is right is wrong:\n%v", err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -107,8 +105,8 @@ func TestMistakes(t *testing.T) {
 
 // The slices and maps of the options stay as they were.
 func TestOptionsAreTheCallers(t *testing.T) {
-	pushes := []remote.Options{{URL: "http://x/", Labels: map[string]string{"zone": "a"}}}
-	x, err := exporter.New(exporter.Options{RemoteWrite: pushes})
+	pushes := []push.Options{{URL: "http://x/", Labels: map[string]string{"zone": "a"}}}
+	x, err := exporter.New(exporter.Options{Push: pushes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +293,7 @@ func TestCallsThatNeverEnd(t *testing.T) {
 // Serve names pushes by host and port, unless they have a name, and ends with a live page open.
 func TestServe(t *testing.T) {
 	receiver := newPushes(t)
-	x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, RemoteWrite: []remote.Options{
+	x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, Push: []push.Options{
 		{URL: receiver.URL + "/a"}, {URL: receiver.URL + "/b", Labels: map[string]string{"instance": "given"}},
 	}})
 	if err != nil {
@@ -433,31 +431,32 @@ func TestPushesOfTheExporterBefore(t *testing.T) {
 		_, _ = io.Copy(&got, body)
 	}))
 	defer server.Close()
-	for _, pid := range []bool{false, true} {
-		options := exporter.Options{
-			App: "shop", Log: metriclog.Options{Dir: t.TempDir(), PID: pid}, Logger: quiet, Drain: -1,
-			VictoriaMetrics: []vmpush.Options{{URL: server.URL, Drain: time.Second}},
+	options := exporter.Options{
+		App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet, Drain: -1,
+		Push: []push.Options{{Format: push.VictoriaMetrics, URL: server.URL, Drain: time.Second}},
+	}
+	away.Store(true)
+	for n := range 2 {
+		x, err := exporter.New(options)
+		if err != nil {
+			t.Fatal(err)
 		}
-		away.Store(true)
-		for n := range 2 {
-			x, err := exporter.New(options)
-			if err != nil {
-				t.Fatal(err)
+		if n == 0 {
+			for range 41 {
+				x.Collector.Resource("a").Block("")
 			}
-			if n == 0 {
-				for range 41 {
-					x.Collector.Resource("a").Block("")
-				}
-			}
-			stop := x.Start()
-			if err := stop(); (err != nil) != (pid && n == 0) {
-				t.Errorf("with PID %t: %v", pid, err)
-			}
-			away.Store(false)
 		}
-		if has := strings.Contains(got.String(), `windowstat_persecond_block{instance="`) && strings.Contains(got.String(), "} 41 "); has == pid {
-			t.Errorf("with PID %t: %s", pid, got.String())
+		stop := x.Start()
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
-		got.Reset()
+		away.Store(false)
+	}
+	if !strings.Contains(got.String(), `windowstat_persecond_block{instance="`) || !strings.Contains(got.String(), "} 41 ") {
+		t.Errorf("%s", got.String())
+	}
+	options.Log.PID = true // the next process would not find it
+	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log.PID: ") {
+		t.Error(err)
 	}
 }

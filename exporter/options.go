@@ -1,27 +1,30 @@
 package exporter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/limitfile"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // Namespace is the prefix of all names unless [Options] say otherwise.
@@ -54,10 +57,9 @@ type Options struct {
 	// Sampler samples what the service counts with client_golang; there is none without a Gatherer. Its seconds are on the
 	// per-second page and in every push.
 	Sampler sampler.Options
-	// RemoteWrite and VictoriaMetrics are servers that every second is pushed to. The labels job and instance are App and
-	// the host's name, with the port where [Exporter.Serve] knows it, unless they are given.
-	RemoteWrite     []remote.Options
-	VictoriaMetrics []vmpush.Options
+	// Push has the servers that every second is pushed to. The labels job and instance are App and the host's name, with the port
+	// where [Exporter.Serve] knows it, unless they are given.
+	Push []push.Options
 	// Verify are databases that are compared with the log, which is needed.
 	Verify []verify.Options
 
@@ -71,30 +73,56 @@ var (
 	control   = func(r rune) bool { return r < ' ' || r == 0x7f }
 )
 
-// Check returns everything that is wrong with the options, each mistake with the name of its field. It opens no file for
-// writing, makes no directory and starts nothing: what is wrong with the log's directory shows in [New].
+// Check returns everything that is wrong with the options, as [collector.OptionError]s with the names of their fields: one of a part
+// has the part's field before it, such as Push[0].URL. It makes nothing, and opens no file for writing: what is wrong with the log's
+// directory shows in [New].
 func (o Options) Check() error {
 	errs := o.twice()
-	o.defaults()
+	o = o.filled()
 	if len(o.App) > 100 || strings.ContainsFunc(o.App, control) || strings.ContainsAny(o.App, `/\`) {
-		errs = append(errs, fmt.Errorf("exporter: App %.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
-	}
-	if err := gather.CheckNamespace(o.Namespace); err != nil {
-		errs = append(errs, fmt.Errorf("exporter: %w", err))
-		o.Namespace = Namespace // to see what else is wrong
+		errs = append(errs, wrong("App", "%.120q: up to 100 bytes without slashes and control characters are allowed", o.App))
 	}
 	if !validPath.MatchString(o.MetricsPath) || path.Clean(o.MetricsPath) != o.MetricsPath {
-		errs = append(errs, fmt.Errorf("exporter: MetricsPath %.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
+		errs = append(errs, wrong("MetricsPath", "%.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
 	}
-	_, err := build(o, true)
-	return errors.Join(append(errs, err)...)
+	if err := gather.CheckNamespace(o.Namespace); err != nil {
+		errs = append(errs, wrong("Namespace", "%w", err))
+		o.Namespace = Namespace // to see what else is wrong
+		o = o.filled()
+	}
+	part := func(field string, err error) { errs = append(errs, within(field, err)...) }
+	part("Collector", o.Collector.Check())
+	part("Metrics", o.Metrics.Check())
+	part("Seconds", o.Seconds.Check())
+	part("Live", o.Live.Check())
+	if o.Log.Dir != "" {
+		part("Log", o.Log.Check())
+	}
+	if o.LimitsFile != "" {
+		_, err := limitfile.Read(o.LimitsFile)
+		part("LimitsFile", err)
+	}
+	if o.Sampler.Gatherer != nil {
+		part("Sampler", o.Sampler.Check())
+	}
+	for i, p := range o.Push {
+		part(fmt.Sprintf("Push[%d]", i), p.Check())
+	}
+	for i, v := range o.Verify {
+		field := fmt.Sprintf("Verify[%d]", i)
+		if o.Log.Dir == "" {
+			errs = append(errs, wrong(field, "there is no metric log to compare with"))
+		}
+		part(field, v.Check(o.Namespace))
+	}
+	return errors.Join(errs...)
 }
 
 // twice finds what was set that New fills in itself.
 func (o *Options) twice() (errs []error) {
 	set := func(is bool, field, instead string) {
 		if is {
-			errs = append(errs, fmt.Errorf("exporter: %s: is filled in by New; %s", field, instead))
+			errs = append(errs, wrong(field, "is filled in by New; %s", instead))
 		}
 	}
 	set(o.Log.App != "", "Log.App", "App is the place for it")
@@ -103,75 +131,50 @@ func (o *Options) twice() (errs []error) {
 	set(o.Seconds.Namespace != "", "Seconds.Namespace", "Namespace is the place for it")
 	set(o.Seconds.Log != nil, "Seconds.Log", "Log is the place for it")
 	set(o.Seconds.Sampler != nil, "Seconds.Sampler", "Sampler is the place for it")
-	for i, push := range o.RemoteWrite {
-		set(push.Namespace != "", fmt.Sprintf("RemoteWrite[%d].Namespace", i), "Namespace is the place for it")
-		set(push.Log != nil, fmt.Sprintf("RemoteWrite[%d].Log", i), "Log is the place for it")
-		set(push.Sampler != nil, fmt.Sprintf("RemoteWrite[%d].Sampler", i), "Sampler is the place for it")
+	targets := map[string]int{}
+	for i, push := range o.Push {
+		field := fmt.Sprintf("Push[%d]", i)
+		set(push.Namespace != "", field+".Namespace", "Namespace is the place for it")
+		set(push.Log != nil, field+".Log", "Log is the place for it")
+		set(push.Sampler != nil, field+".Sampler", "Sampler is the place for it")
+		target := fmt.Sprint(push.URL, push.Labels) // a map is printed in order
+		if first, ok := targets[target]; ok {
+			errs = append(errs, wrong(field, "has the URL and the labels of Push[%d]: one would overwrite what the other writes", first))
+		}
+		targets[target] = i
 	}
-	for i, push := range o.VictoriaMetrics {
-		set(push.Namespace != "", fmt.Sprintf("VictoriaMetrics[%d].Namespace", i), "Namespace is the place for it")
-		set(push.Log != nil, fmt.Sprintf("VictoriaMetrics[%d].Log", i), "Log is the place for it")
-		set(push.Sampler != nil, fmt.Sprintf("VictoriaMetrics[%d].Sampler", i), "Sampler is the place for it")
+	if o.Log.PID && o.Log.Dir != "" && len(o.Push) > 0 {
+		errs = append(errs, wrong("Log.PID", "with Push the log is the queue, which the next process must find: its name cannot have a PID"))
 	}
 	return errs
 }
 
-func (o *Options) defaults() {
-	if o.App == "" {
-		o.App = filepath.Base(os.Args[0])
-	}
-	if o.Namespace == "" {
-		o.Namespace = Namespace
-	}
-	if o.MetricsPath == "" {
-		o.MetricsPath = "/metrics"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Drain == 0 {
-		o.Drain = DefaultDrain
-	}
-}
-
-// fill gives the parts what they have in common. The slices and maps of the caller stay as they are.
-func (o *Options) fill() {
+// filled returns the options with defaults, and with what the parts have in common. The slices and maps of the caller stay as they
+// are.
+func (o Options) filled() Options {
+	o.App = cmp.Or(o.App, filepath.Base(os.Args[0]))
+	o.Namespace = cmp.Or(o.Namespace, Namespace)
+	o.MetricsPath = cmp.Or(o.MetricsPath, "/metrics")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Drain = cmp.Or(o.Drain, DefaultDrain)
 	o.Metrics.Namespace, o.Seconds.Namespace = o.Namespace, o.Namespace
 	o.Log.App = o.App
-	if o.Live.Title == "" {
-		o.Live.Title = o.App
-	}
+	o.Live.Title = cmp.Or(o.Live.Title, o.App)
 	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Sampler.Logger, &o.Seconds.Logger} {
-		if *logger == nil {
-			*logger = o.Logger
-		}
+		*logger = cmp.Or(*logger, o.Logger)
 	}
-	push := func(labels *map[string]string, namespace *string, logger **slog.Logger) {
-		all := map[string]string{"job": o.App, "instance": instance(nil)}
-		for name, value := range *labels {
-			all[name] = value
-		}
-		*labels, *namespace = all, o.Namespace
-		if *logger == nil {
-			*logger = o.Logger
-		}
+	o.Push = slices.Clone(o.Push)
+	for i := range o.Push {
+		x := &o.Push[i]
+		labels := map[string]string{"job": o.App, "instance": instance(nil)}
+		maps.Copy(labels, x.Labels)
+		x.Labels, x.Namespace, x.Logger = labels, o.Namespace, cmp.Or(x.Logger, o.Logger)
 	}
-	o.RemoteWrite = append([]remote.Options(nil), o.RemoteWrite...)
-	for i := range o.RemoteWrite {
-		x := &o.RemoteWrite[i]
-		push(&x.Labels, &x.Namespace, &x.Logger)
-	}
-	o.VictoriaMetrics = append([]vmpush.Options(nil), o.VictoriaMetrics...)
-	for i := range o.VictoriaMetrics {
-		x := &o.VictoriaMetrics[i]
-		push(&x.Labels, &x.Namespace, &x.Logger)
-	}
-	o.Verify = append([]verify.Options(nil), o.Verify...)
+	o.Verify = slices.Clone(o.Verify)
 	for i := range o.Verify {
-		if x := &o.Verify[i]; x.Logger == nil {
-			x.Logger = o.Logger
-		}
+		o.Verify[i].Logger = cmp.Or(o.Verify[i].Logger, o.Logger)
 	}
+	return o
 }
 
 // instance names this process by host and, if it listens, port.
@@ -190,26 +193,15 @@ func instance(address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// fieldError is an error of a part, which may have several lines, each of which gets the name of the field.
-type fieldError struct {
-	field string
-	err   error
+// wrong is an error about a field.
+func wrong(field, format string, args ...any) error {
+	return &collector.OptionError{Package: "exporter", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-// Unwrap makes errors.Is and errors.As find the part's error.
-func (e *fieldError) Unwrap() error { return e.err }
-
-// Error puts the field in the place of the part's package.
-func (e *fieldError) Error() string {
-	lines := strings.Split(e.err.Error(), "\n")
-	for i, line := range lines {
-		if name, rest, ok := strings.Cut(line, ": "); ok && partName.MatchString(name) {
-			line = rest
-		}
-		lines[i] = "exporter: " + e.field + ": " + line
+// within returns the errors of a part's options, with the field of the part before theirs.
+func within(field string, err error) (errs []error) {
+	for _, e := range collector.OptionErrors(err) {
+		errs = append(errs, &collector.OptionError{Package: "exporter", Field: strings.TrimSuffix(field+"."+e.Field, "."), Err: e.Err})
 	}
-	return strings.Join(lines, "\n")
+	return errs
 }
-
-// partName are the packages of the parts, as they stand before their errors.
-var partName = regexp.MustCompile(`^(collector|metriclog|prom|live|remote|vmpush|sampler|verify)$`)

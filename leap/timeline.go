@@ -168,6 +168,20 @@ func (t *Timeline) Name(index int64) (time.Time, bool) {
 	return time.Unix(name, 0).UTC(), true
 }
 
+// NameFrom is the name of the second with this index, or, if it has none, of the first later second that has: the inverse of
+// [Timeline.IndexFrom]. For a second to come it is the name that it will have if the clock does not step. For one from before
+// the line began, or, if the clock stepped since, from more than two hours ago, it is the name of the first known second.
+func (t *Timeline) NameFrom(index int64) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := len(t.runs) - 1
+	for i > 0 && t.runs[i].index > index {
+		i--
+	}
+	r := t.runs[i]
+	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
+}
+
 // Index is the inverse of Name: the index of the second that stands for the wall-clock second at. It reports false for a
 // second from before the line began, for one that names skipped, and, if the clock stepped since, for one from more than
 // two hours ago. A second that has not opened yet has the index that it will have if the clock does not step.

@@ -12,9 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // fillFlags are those that fill a gap in a database.
@@ -24,14 +25,14 @@ func fillFlags() []cli.Flag {
 		&cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Usage: "`PREFIX` of the metrics' names, with openmetrics and --remote-write"},
 		&cli.StringFlag{Name: "remote-write", Usage: "`URL` of a server that takes Prometheus remote write, to send the samples to in the place of printing rows"},
 		&cli.StringFlag{Name: "remote-write.config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
-		&cli.DurationFlag{Name: "remote-write.timeout", Value: remote.DefaultTimeout, Usage: "`DURATION` that a request may take"},
+		&cli.DurationFlag{Name: "remote-write.timeout", Value: push.DefaultTimeout, Usage: "`DURATION` that a request may take"},
 	}
 }
 
 // fill is how a gap is filled: without a URL as OpenMetrics text.
 type fill struct {
 	namespace string
-	remote.Options
+	push.Options
 }
 
 // parseFill reads the flags for a gap; it is nil if none is to be result.
@@ -46,7 +47,7 @@ func parseFill(c *cli.Context, format string) (f *fill, err error) {
 		}
 		return nil, errors.Join(append(errs, needsURL(c))...)
 	}
-	f = &fill{namespace: c.String("namespace"), Options: remote.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout")}}
+	f = &fill{namespace: c.String("namespace"), Options: push.Options{URL: c.String("remote-write"), Timeout: c.Duration("remote-write.timeout")}}
 	var errs flagErrors
 	f.Labels, err = parseLabels("label", c.StringSlice("label"))
 	errs = append(errs, err)
@@ -57,7 +58,7 @@ func parseFill(c *cli.Context, format string) (f *fill, err error) {
 		errs = append(errs, err)
 		rest := f.Options // what was not looked at yet
 		rest.Labels = map[string]string{"job": "any", "instance": "any"}
-		errs.add("remote-write", oneLine(backfill.CheckRemoteWrite(rest)))
+		errs.add("remote-write", oneLine(rest.Check()))
 	} else {
 		errs = append(errs, needsURL(c))
 	}
@@ -135,7 +136,15 @@ func oneLine(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	var all []string
+	for _, e := range collector.OptionErrors(err) {
+		text := e.Err.Error()
+		if e.Field == "Timeout" {
+			text = "Timeout: " + text
+		}
+		all = append(all, text)
+	}
+	return errors.New(strings.Join(all, "; "))
 }
 
 // oneApp is the error for logs of several applications.

@@ -132,11 +132,11 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --where=block>0  --remote-write=http://x", []string{"--where: not with --remote-write"}},
 		{
 			"--dir=" + dir + "  --format=openmetrics  --label=job  --label=resource=x  --namespace=1",
-			[]string{`--label: "job" is not NAME=VALUE`, "there is no label instance", `label "resource"`, "--namespace:", "--from: needed", "--app: needed to fill a gap, as there are logs of shop, till-v2"},
+			[]string{`--label: "job" is not NAME=VALUE`, "there is no instance", `"resource" is reserved`, "--namespace:", "--from: needed", "--app: needed to fill a gap, as there are logs of shop, till-v2"},
 		},
 		{
 			"--dir=" + dir + "  --remote-write=ftp://x  --format=json  --follow  --summary  --remote-write.timeout=-1s  --remote-write.config.file=" + dir + "/no",
-			[]string{"--remote-write: ", `URL "ftp://x"`, "Timeout is -1s", "--label: there is no label job", "--format: not with --remote-write", "--follow: not with --remote-write", "--summary: not with --remote-write", "--remote-write.config.file:"},
+			[]string{"--remote-write: ", `"ftp://x" is not http`, "Timeout: -1s", "--label: there is no job", "--format: not with --remote-write", "--follow: not with --remote-write", "--summary: not with --remote-write", "--remote-write.config.file:"},
 		},
 	} {
 		status, out, stderr := loggedRun(t, tc.args)

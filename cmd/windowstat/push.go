@@ -3,20 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/prometheus/common/config"
 	"github.com/urfave/cli/v2"
 
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/exporter/vmpush"
 )
 
 // pushWays are the ways to push: what their flags begin with, and where they push to.
-var pushWays = []struct{ flags, usage string }{
-	{"remote-write.", "a server that takes Prometheus remote write"},
-	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus"},
+var pushWays = []struct {
+	flags, usage string
+	format       push.Format
+}{
+	{"remote-write.", "a server that takes Prometheus remote write", push.RemoteWrite},
+	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus", push.VictoriaMetrics},
 }
 
 // pushFlags are the flags of all ways to push, and of the database that has what was pushed or scraped.
@@ -26,8 +30,8 @@ func pushFlags() (flags []cli.Flag) {
 			&cli.StringFlag{Name: w.flags + "url", Usage: "`URL` of " + w.usage + ", to send every second to"},
 			&cli.StringSliceFlag{Name: w.flags + "label", Usage: "`NAME=VALUE` of a label for all series; job and instance have defaults"},
 			&cli.StringFlag{Name: w.flags + "config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
-			&cli.DurationFlag{Name: w.flags + "interval", Value: remote.DefaultInterval, Usage: "`DURATION` between two requests"},
-			&cli.DurationFlag{Name: w.flags + "timeout", Value: remote.DefaultTimeout, Usage: "`DURATION` that a request may take"},
+			&cli.DurationFlag{Name: w.flags + "interval", Value: push.DefaultInterval, Usage: "`DURATION` between two requests"},
+			&cli.DurationFlag{Name: w.flags + "timeout", Value: push.DefaultTimeout, Usage: "`DURATION` that a request may take"},
 		)
 	}
 	return append(flags,
@@ -71,11 +75,8 @@ func (s *settings) parsePushes(c *cli.Context) error {
 		errs = append(errs, err)
 		client, err := parseClient(w.flags+"config.file", c.String(w.flags+"config.file"))
 		errs = append(errs, err)
-		if w.flags == "remote-write." {
-			s.RemoteWrite = []remote.Options{{URL: url, Labels: labels, Client: client, Interval: interval, Timeout: timeout}}
-		} else {
-			s.VictoriaMetrics = []vmpush.Options{{URL: url, Labels: labels, Client: client, Interval: interval, Timeout: timeout}}
-		}
+		s.pushes = append(s.pushes, w.flags)
+		s.Push = append(s.Push, push.Options{URL: url, Format: w.format, Labels: labels, Client: client, Interval: interval, Timeout: timeout})
 	}
 	return errors.Join(errs...)
 }
@@ -95,14 +96,18 @@ func parseLabels(flag string, labels []string) (map[string]string, error) {
 	return to, errors.Join(errs...)
 }
 
-// parseClient reads the file of a flag; none is the zero configuration.
-func parseClient(flag, path string) (config.HTTPClientConfig, error) {
+// parseClient makes a client from the file of a flag; nil is the default.
+func parseClient(flag, path string) (*http.Client, error) {
 	if path == "" {
-		return config.HTTPClientConfig{}, nil
+		return nil, nil
 	}
-	client, _, err := config.LoadHTTPConfigFile(path)
+	options, _, err := config.LoadHTTPConfigFile(path)
 	if err != nil {
-		return config.HTTPClientConfig{}, fmt.Errorf("--%s: %s: %w", flag, path, err)
+		return nil, fmt.Errorf("--%s: %s: %w", flag, path, err)
 	}
-	return *client, nil
+	client, err := config.NewClientFromConfig(*options, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %s: %w", flag, path, err)
+	}
+	return client, nil
 }

@@ -44,6 +44,7 @@ type settings struct {
 	listen, webConfig string
 	pprof             bool
 	logger            *slog.Logger
+	pushes            []string // what the flags of each push begin with
 	exporter.Options
 }
 
@@ -118,7 +119,7 @@ func startTelemetry(s settings) (*telemetry, error) {
 	}
 	x, err := exporter.New(s.Options)
 	if err != nil {
-		return nil, errors.Join(flagged(err), listener.Close())
+		return nil, errors.Join(s.flagged(err), listener.Close())
 	}
 	bounds := pageBounds()
 	bounds.Proxies = s.Seconds.Proxies

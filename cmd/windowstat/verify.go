@@ -12,10 +12,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
@@ -77,7 +78,7 @@ type verification struct {
 	gap   backfill.Gap
 	from  verify.Options
 	heal  bool
-	to    remote.Options
+	to    push.Options
 	rate  int
 	json  bool
 	after time.Duration // between two looks after healing
@@ -131,7 +132,7 @@ func newVerification(c *cli.Context, now time.Time) (*verification, error) {
 }
 
 func (v *verification) parseHeal(c *cli.Context) (err error) {
-	v.to = remote.Options{
+	v.to = push.Options{
 		URL: strings.TrimSuffix(v.from.URL, "/") + "/api/v1/write", Client: v.from.Client, Timeout: v.from.Timeout,
 		Logger: slog.New(slog.NewTextHandler(v.stderr, nil)),
 	}
@@ -146,31 +147,20 @@ func (v *verification) parseHeal(c *cli.Context) (err error) {
 	return errors.Join(append(errs, verifyFlags("remote-write", verify.CheckHeal(v.to, v.rate)))...)
 }
 
-// verifyFlags puts flags in the place of fields.
+// verifyFields are the fields of verify.Options that have a flag.
+var verifyFields = map[string]string{
+	"URL": "url", "Labels": "label", "Metrics": "metric", "Timeout": "timeout", "Delay": "delay", "Namespace": "namespace", "Rate": "rate",
+}
+
+// verifyFlags puts flags in the place of fields: flag for all but Rate, if it is not empty.
 func verifyFlags(flag string, err error) error {
-	if err == nil {
-		return nil
-	}
 	var errs []error
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		for _, part := range []string{"verify: ", "backfill: "} {
-			line = strings.TrimPrefix(line, part)
+	for _, e := range collector.OptionErrors(err) {
+		name := verifyFields[e.Field]
+		if flag != "" && e.Field != "Rate" {
+			name = flag
 		}
-		name, rest, _ := strings.Cut(line, " ")
-		to := map[string]string{
-			"URL": "url", "Labels:": "label", "label": "label", "metric": "metric", "Timeout": "timeout", "Delay": "delay", "Client:": "config.file",
-			"namespace": "namespace",
-		}[name]
-		switch {
-		case flag != "" && strings.HasSuffix(line, "at least 1 is needed"):
-			line = "--rate: " + line
-		case flag != "":
-			line = "--" + flag + ": " + line
-		case to != "":
-			line = "--" + to + ": " + strings.TrimPrefix(rest, "is ")
-		}
-		errs = append(errs, errors.New(line))
+		errs = append(errs, &flagError{name, e.Err})
 	}
 	return errors.Join(errs...)
 }

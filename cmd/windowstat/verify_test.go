@@ -114,7 +114,7 @@ func TestVerify(t *testing.T) {
 	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
 		`--url: "ftp://x"`, `--label: "resource"`, `--metric: "up"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
-	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: URL "ftp://x"`)
+	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: "ftp://x"`)
 }
 
 // A line has the resources of which the same is missing, and the names of the metrics unless it is all of them.

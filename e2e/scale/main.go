@@ -25,8 +25,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
-	"github.com/windowstat/windowstat/exporter/vmpush"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 var (
@@ -115,14 +114,14 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 	labels := map[string]string{"job": "scale", "instance": *instance}
 	switch *way {
 	case "remote":
-		p, err := remote.New(c, remote.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
+		p, err := push.New(c, push.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
 		if err != nil {
 			return nil, err
 		}
 		go func() { log.Fatal(p.Run(context.Background())) }()
 		return handed, nil
 	case "text":
-		p, err := vmpush.New(c, vmpush.Options{URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
+		p, err := push.New(c, push.Options{Format: push.VictoriaMetrics, URL: *url, Labels: labels, Interval: *interval, Metrics: metrics})
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,7 @@
 //		From: began, To: ended,
 //	}
 //	scan, err := gap.OpenMetrics(ctx, w, labels)                  // for promtool tsdb create-blocks-from openmetrics
-//	scan, result, err := gap.RemoteWrite(ctx, remote.Options{…}) // for a server that accepts samples out of order
+//	scan, result, err := gap.RemoteWrite(ctx, push.Options{…}) // for a server that accepts samples out of order
 //
 // The labels are those that the server adds to scraped series, job and instance at least.
 //

@@ -6,10 +6,10 @@ import (
 	"io"
 
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/push"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // CheckLabels returns everything that is wrong with labels: job and instance are required, resource is reserved.

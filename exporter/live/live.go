@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"embed"
@@ -63,36 +64,42 @@ type file struct {
 //go:embed assets/*.html assets/*.js assets/*.css
 var assets embed.FS
 
-// New makes the page. The error names every invalid option.
-func New(c *collector.Collector, o Options) (*Page, error) {
-	if o.Title == "" {
-		o.Title = "windowstat"
-	}
-	if o.MaxViewers == 0 {
-		o.MaxViewers = DefaultMaxViewers
-	}
-	if o.MaxRows == 0 {
-		o.MaxRows = DefaultMaxRows
-	}
+func (o *Options) defaults() {
+	o.Title = cmp.Or(o.Title, "windowstat")
+	o.MaxViewers, o.MaxRows = cmp.Or(o.MaxViewers, DefaultMaxViewers), cmp.Or(o.MaxRows, DefaultMaxRows)
+}
+
+// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+func (o Options) Check() error {
+	o.defaults()
 	var errs []error
-	if c == nil {
-		errs = append(errs, errors.New("live: no Collector"))
+	wrong := func(field string, n int) {
+		errs = append(errs, &collector.OptionError{Package: "live", Field: field, Err: fmt.Errorf("%d; at least 1 is needed", n)})
 	}
 	if o.MaxViewers < 1 {
-		errs = append(errs, fmt.Errorf("live: MaxViewers is %d; at least 1 is needed", o.MaxViewers))
+		wrong("MaxViewers", o.MaxViewers)
 	}
 	if o.MaxRows < 1 {
-		errs = append(errs, fmt.Errorf("live: MaxRows is %d; at least 1 is needed", o.MaxRows))
+		wrong("MaxRows", o.MaxRows)
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// New makes the page. The error names every invalid option.
+func New(c *collector.Collector, o Options) (*Page, error) {
+	err := o.Check()
+	if c == nil {
+		err = errors.Join(&collector.OptionError{Package: "live", Err: errors.New("no Collector")}, err)
+	}
+	if err != nil {
 		return nil, err
 	}
+	o.defaults()
 	p := &Page{
 		stats: c, opts: o, feed: newFeed(c, o.MaxRows), places: limiter.NewPlaces(maxAnswers),
 		viewers: limiter.Shares{Max: o.MaxViewers}, polls: limiter.Shares{Max: o.MaxViewers, Quick: true},
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
-	var err error
 	p.files, err = load(o)
 	return p, err
 }

@@ -211,7 +211,7 @@ func TestArchiveThatCannotWrite(t *testing.T) {
 
 func TestArchiveOptions(t *testing.T) {
 	_, err := metriclog.NewArchive(metriclog.Options{App: "a/b", MaxFileSize: -1})
-	for _, want := range []string{"App", "MaxFileSize", "Dir is empty"} {
+	for _, want := range []string{"App", "MaxFileSize", "Dir: is empty"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %s in %v", want, err)
 		}

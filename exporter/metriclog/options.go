@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // Defaults of [Options], as in Sentinel.
@@ -74,38 +76,31 @@ func (o *Options) check() error {
 	errs := []error{o.Check()}
 	if o.Dir != "" {
 		if err := writable(o.Dir); err != nil {
-			errs = append(errs, fmt.Errorf("metriclog: Dir: %w", err))
+			errs = append(errs, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: err})
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Check returns everything that is wrong with the options, as [New] does, except for the directory, which it does not touch.
+// Check returns everything that is wrong with the options, as [collector.OptionError]s, except for the directory, which it does not
+// touch.
 func (o Options) Check() error {
 	o.defaults()
 	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("metriclog: "+format, args...)) }
-	if o.App == "" || len(o.App) > 100 || !utf8.ValidString(o.App) || strings.ContainsFunc(o.App, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
-		wrong("App %.120q: a name of 1 to 100 bytes of UTF-8 without slashes and control characters is needed", o.App)
+	wrong := func(is bool, field, format string, args ...any) {
+		if is {
+			errs = append(errs, &collector.OptionError{Package: "metriclog", Field: field, Err: fmt.Errorf(format, args...)})
+		}
 	}
-	if o.MaxFileSize < 1 {
-		wrong("MaxFileSize is %d; at least 1 is needed", o.MaxFileSize)
-	}
-	if o.MaxFiles < 0 {
-		wrong("MaxFiles is %d; at least 1 is needed, or 0 for the default", o.MaxFiles)
-	}
-	if o.MaxBytes < 0 {
-		wrong("MaxBytes is %d; at least 1 is needed, or 0 for no limit", o.MaxBytes)
-	}
-	if o.MaxAge < 0 || o.MaxAge%time.Second != 0 {
-		wrong("MaxAge is %v; whole seconds are needed, or 0 for no limit", o.MaxAge)
-	}
-	if o.Sync < 0 || o.Sync%time.Second != 0 {
-		wrong("Sync is %v; whole seconds are needed, or 0 to leave it to the operating system", o.Sync)
-	}
-	if o.Dir == "" {
-		wrong("Dir is empty")
-	}
+	forbidden := func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }
+	wrong(o.App == "" || len(o.App) > 100 || !utf8.ValidString(o.App) || strings.ContainsFunc(o.App, forbidden),
+		"App", "%.120q: a name of 1 to 100 bytes of UTF-8 without slashes and control characters is needed", o.App)
+	wrong(o.MaxFileSize < 1, "MaxFileSize", "%d; at least 1 is needed", o.MaxFileSize)
+	wrong(o.MaxFiles < 0, "MaxFiles", "%d; at least 1 is needed, or 0 for the default", o.MaxFiles)
+	wrong(o.MaxBytes < 0, "MaxBytes", "%d; at least 1 is needed, or 0 for no limit", o.MaxBytes)
+	wrong(o.MaxAge < 0 || o.MaxAge%time.Second != 0, "MaxAge", "%v; whole seconds are needed, or 0 for no limit", o.MaxAge)
+	wrong(o.Sync < 0 || o.Sync%time.Second != 0, "Sync", "%v; whole seconds are needed, or 0 to leave it to the operating system", o.Sync)
+	wrong(o.Dir == "", "Dir", "is empty")
 	return errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -34,6 +35,7 @@ type Writer struct {
 	jsonLines  jsonLines
 	failing    bool
 	stateFiles []string // names that StateFile returned
+	runs       *runs.File
 
 	stat stats
 }
@@ -72,6 +74,9 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	}
 	w.stat.last.Store(last)
 	w.warnFuture()
+	if err := w.openRuns(last); err != nil {
+		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
+	}
 	w.unpublish = c.Publish(w.metrics()...)
 	return w, nil
 }

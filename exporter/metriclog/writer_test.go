@@ -213,7 +213,7 @@ func (r *rig) index(t *testing.T, name string) (seconds, offsets []int64) {
 func (r *rig) checkIndexes(t *testing.T) (rows int) {
 	t.Helper()
 	for _, name := range r.files(t) {
-		if strings.HasSuffix(name, ".idx") || strings.Contains(name, "-metrics.json.") {
+		if strings.HasSuffix(name, ".idx") || strings.HasSuffix(name, "-runs.json") || strings.Contains(name, "-metrics.json.") {
 			continue
 		}
 		data := r.read(t, name)
@@ -659,14 +659,14 @@ func TestOptionsNameAllThatIsWrong(t *testing.T) {
 		o    metriclog.Options
 		want []string
 	}{
-		{metriclog.Options{}, []string{`App ""`, "Dir is empty"}},
-		{metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1}, []string{`App "../x"`, "MaxFiles is -1", "MaxFileSize is -1"}},
-		{metriclog.Options{App: "a\nb", Dir: t.TempDir()}, []string{`App "a\nb"`}},
-		{metriclog.Options{App: "\xff", Dir: t.TempDir()}, []string{`App "\xff"`}},
+		{metriclog.Options{}, []string{`App: ""`, "Dir: is empty"}},
+		{metriclog.Options{App: "../x", Dir: t.TempDir(), MaxFiles: -1, MaxFileSize: -1}, []string{`App: "../x"`, "MaxFiles: -1", "MaxFileSize: -1"}},
+		{metriclog.Options{App: "a\nb", Dir: t.TempDir()}, []string{`App: "a\nb"`}},
+		{metriclog.Options{App: "\xff", Dir: t.TempDir()}, []string{`App: "\xff"`}},
 		{metriclog.Options{App: strings.Repeat("a", 101), Dir: t.TempDir()}, []string{`1 to 100 bytes`}},
 		{
 			metriclog.Options{MaxFiles: -1, MaxBytes: -2, MaxAge: 1500 * ms, Sync: -time.Second, MaxFileSize: -3},
-			[]string{`App ""`, "Dir is empty", "MaxFiles is -1", "MaxBytes is -2", "MaxAge is 1.5s; whole seconds", "Sync is -1s; whole seconds", "MaxFileSize is -3"},
+			[]string{`App: ""`, "Dir: is empty", "MaxFiles: -1", "MaxBytes: -2", "MaxAge: 1.5s; whole seconds", "Sync: -1s; whole seconds", "MaxFileSize: -3"},
 		},
 		{metriclog.Options{App: "a", Dir: file}, []string{"file: not a directory"}},
 		{metriclog.Options{App: "a", Dir: filepath.Join(file, "sub")}, []string{"not a directory"}},

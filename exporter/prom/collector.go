@@ -1,7 +1,6 @@
 package prom
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +22,9 @@ type Options struct {
 	// Without it the histogram has all calls of the resource.
 	HistogramsBy bool
 }
+
+// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+func (o Options) Check() error { return gather.Options(o).Check("prom") }
 
 // Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself. It must be
 // made with [New], and is safe for concurrent use.
@@ -48,12 +50,11 @@ func newDesc(m *gather.Metric) desc {
 
 // New makes a Collector to register. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Collector, error) {
-	all, err := gather.New(c, gather.Options(o))
-	if err != nil {
-		return nil, fmt.Errorf("prom: %w", err)
+	if err := o.Check(); err != nil {
+		return nil, err
 	}
-	p := &Collector{metrics: all}
-	for _, m := range all.List {
+	p := &Collector{metrics: gather.New(c, gather.Options(o))}
+	for _, m := range p.metrics.List {
 		p.descs = append(p.descs, newDesc(m))
 	}
 	return p, nil

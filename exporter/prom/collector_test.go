@@ -461,7 +461,7 @@ func TestBy(t *testing.T) {
 		}
 	}
 	_, err := prom.New(c, prom.Options{Namespace: "1", By: "day"})
-	if err == nil || !strings.Contains(err.Error(), `By is "day"`) || !strings.Contains(err.Error(), "Namespace") {
+	if err == nil || !strings.Contains(err.Error(), `By: "day"`) || !strings.Contains(err.Error(), "Namespace") {
 		t.Error(err)
 	}
 	if _, err := prom.New(c, prom.Options{HistogramsBy: true}); err == nil {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/vm"
 )
@@ -162,7 +162,7 @@ func TestTwoOfEachPartOnEveryPage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, tenant := range []string{"dead", "alive"} {
-		p, err := remote.New(c, remote.Options{
+		p, err := push.New(c, push.Options{
 			URL: server.URL + "/write?tenant=" + tenant, Labels: map[string]string{"job": "j", "instance": tenant},
 			Drain: time.Millisecond, Logger: slog.New(slog.DiscardHandler), Interval: time.Second,
 		})

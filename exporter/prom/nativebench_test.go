@@ -10,11 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/snappy"
-
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/remotewrite"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
@@ -38,8 +34,8 @@ func histogramTraffic(b *testing.B, resources, calls int) *collector.Collector {
 	return c
 }
 
-// BenchmarkHistogramsOfSeconds reports what a second of a busy resource takes in a page of 15 seconds and in a push, with and
-// without its histogram.
+// BenchmarkHistogramsOfSeconds reports what a second of a busy resource takes in a page of 15 seconds, with and without its
+// histogram.
 func BenchmarkHistogramsOfSeconds(b *testing.B) {
 	const resources, span = 100, 15
 	for _, calls := range []int{10, 100, 1000} {
@@ -71,30 +67,6 @@ func BenchmarkHistogramsOfSeconds(b *testing.B) {
 					b.ReportMetric(float64(compressed)/resources/span, "gzip-B/second")
 				}
 			})
-		}
-		for name, span := range map[string]int64{"each second": 1, "every 5 s": 5} {
-			for _, histogram := range []seconds.Histogram{seconds.None, seconds.Single} {
-				b.Run(fmt.Sprint(calls, " calls/remote write, ", name, ", histogram ", histogram == seconds.Single), func(b *testing.B) {
-					stream, open := seconds.NewResources(c, "windowstat", nil), c.Seal().Open
-					enc := remotewrite.Format.New()
-					for b.Loop() {
-						enc.Reset()
-						stream.Emit(&seconds.Selection{Histogram: histogram}, open-span, open, seconds.Limit{Seconds: span}, enc)
-						body, err := enc.Body()
-						if err != nil {
-							b.Fatal(err)
-						}
-						raw, err := snappy.DecodedLen(body)
-						if err != nil {
-							b.Fatal(err)
-						}
-						n := float64(resources * span)
-						b.ReportMetric(float64(raw)/n, "B/second")
-						b.ReportMetric(float64(len(body))/n, "snappy-B/second")
-						b.ReportMetric(float64(enc.Samples())/n, "samples/second")
-					}
-				})
-			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -77,46 +77,15 @@ type Seconds struct {
 // NewSeconds makes the endpoint, and restores the positions of scrapers if there is a Log. The error names every invalid
 // option.
 func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
-	if o.Namespace == "" {
-		o.Namespace = table.Namespace
-	}
-	if o.MaxSamples == 0 {
-		o.MaxSamples = DefaultMaxSamples
-	}
-	vmMaxBytes := o.MaxBytes
-	if o.MaxBytes == 0 {
-		o.MaxBytes, vmMaxBytes = DefaultMaxBytes, 15<<20
-	}
-	if o.MaxCursors == 0 {
-		o.MaxCursors = DefaultMaxCursors
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	var errs []error
+	err := o.Check()
 	if c == nil {
-		errs = append(errs, errors.New("prom: no Collector"))
+		err = errors.Join(&collector.OptionError{Package: "prom", Err: errors.New("no Collector")}, err)
 	}
-	if err := gather.CheckNamespace(o.Namespace); err != nil {
-		errs = append(errs, fmt.Errorf("prom: %w", err))
-	}
-	if o.MaxSamples < 1 {
-		errs = append(errs, fmt.Errorf("prom: MaxSamples is %d; at least 1 is needed", o.MaxSamples))
-	}
-	if o.MaxBytes < 1 {
-		errs = append(errs, fmt.Errorf("prom: MaxBytes is %d; at least 1 is needed", o.MaxBytes))
-	}
-	if o.MaxCursors < 1 {
-		errs = append(errs, fmt.Errorf("prom: MaxCursors is %d; at least 1 is needed", o.MaxCursors))
-	}
-	for _, p := range o.Proxies {
-		if !p.IsValid() {
-			errs = append(errs, fmt.Errorf("prom: Proxies has the invalid network %v", p))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	vmMaxBytes := cmp.Or(o.MaxBytes, 15<<20)
+	o.defaults()
 	streams := []seconds.Stream{seconds.NewResources(c, o.Namespace, o.Log)}
 	if o.Sampler != nil {
 		streams = append(streams, o.Sampler.Stream())
@@ -137,7 +106,6 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 			s.oldestLogged = m.Start.Unix()
 			return false
 		})
-		var err error
 		if s.positions, err = s.log.StateFile(positionsName); err != nil {
 			return nil, fmt.Errorf("prom: %w; a log serves one per-second endpoint", err)
 		}

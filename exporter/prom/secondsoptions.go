@@ -1,9 +1,15 @@
 package prom
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/node"
 )
@@ -46,6 +52,38 @@ type SecondsOptions struct {
 	Proxies []netip.Prefix
 	// Logger receives a message when the positions of scrapers cannot be read; slog.Default if nil.
 	Logger *slog.Logger
+}
+
+func (o *SecondsOptions) defaults() {
+	o.Namespace, o.Logger = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.Logger, slog.Default())
+	o.MaxSamples, o.MaxBytes = cmp.Or(o.MaxSamples, DefaultMaxSamples), cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.MaxCursors = cmp.Or(o.MaxCursors, DefaultMaxCursors)
+}
+
+// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+func (o SecondsOptions) Check() error {
+	o.defaults()
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "prom", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	if err := gather.CheckNamespace(o.Namespace); err != nil {
+		wrong("Namespace", "%w", err)
+	}
+	for _, limit := range []struct {
+		field string
+		n     int
+	}{{"MaxSamples", o.MaxSamples}, {"MaxBytes", o.MaxBytes}, {"MaxCursors", o.MaxCursors}} {
+		if limit.n < 1 {
+			wrong(limit.field, "%d; at least 1 is needed", limit.n)
+		}
+	}
+	for _, p := range o.Proxies {
+		if !p.IsValid() {
+			wrong("Proxies", "%v is no network", p)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Log is what [Seconds] needs of a metric log; metriclog.Writer implements it.

@@ -34,9 +34,7 @@ func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux
 	if err != nil {
 		return err
 	}
-	if page.self, err = gather.New(c, gather.Options{}); err != nil {
-		return err
-	}
+	page.self = gather.New(c, gather.Options{})
 	mux.Handle("/metrics/seconds", page)
 	return s.Run(ctx)
 }

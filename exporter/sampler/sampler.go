@@ -84,25 +84,39 @@ type Sampler struct {
 	left     int64 // series left out of the last gathering
 }
 
-// New makes a Sampler on the timeline of a Collector. The error names every invalid option.
-func New(c *collector.Collector, o Options) (*Sampler, error) {
+func (o *Options) defaults() {
 	o.Prefix, o.MaxSeries, o.Logger = cmp.Or(o.Prefix, "persecond_"), cmp.Or(o.MaxSeries, DefaultMaxSeries), cmp.Or(o.Logger, slog.Default())
+}
+
+// Check returns everything that is wrong with the options, as [collector.OptionError]s.
+func (o Options) Check() error {
+	o.defaults()
 	var errs []error
-	if c == nil {
-		errs = append(errs, errors.New("sampler: no Collector"))
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "sampler", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	if o.Gatherer == nil {
-		errs = append(errs, errors.New("sampler: no Gatherer"))
+		wrong("Gatherer", "is missing")
 	}
 	if !validName(o.Prefix) {
-		errs = append(errs, fmt.Errorf("sampler: Prefix %q: letters, digits and _ are allowed, no digit in front", o.Prefix))
+		wrong("Prefix", "%q: letters, digits and _ are allowed, no digit in front", o.Prefix)
 	}
 	if o.MaxSeries < 1 {
-		errs = append(errs, fmt.Errorf("sampler: MaxSeries is %d; at least 1 is needed", o.MaxSeries))
+		wrong("MaxSeries", "%d; at least 1 is needed", o.MaxSeries)
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// New makes a Sampler on the timeline of a Collector. The error names every invalid option.
+func New(c *collector.Collector, o Options) (*Sampler, error) {
+	err := o.Check()
+	if c == nil {
+		err = errors.Join(&collector.OptionError{Package: "sampler", Err: errors.New("no Collector")}, err)
+	}
+	if err != nil {
 		return nil, err
 	}
+	o.defaults()
 	open := c.Seal().Open
 	s := &Sampler{
 		stats: c, opts: o, series: map[string]*sampled{}, families: map[string]*table.Family{},

@@ -7,20 +7,23 @@ import (
 )
 
 // Stream returns what per-second endpoints and pushes read.
-func (s *Sampler) Stream() seconds.Stream { return stream{s} }
+func (s *Sampler) Stream() seconds.Stream { return stream{s, seconds.NewLine(s.stats)} }
 
 // stream is a Sampler as a seconds.Stream.
-type stream struct{ *Sampler }
+type stream struct {
+	*Sampler
+	line *seconds.Line
+}
 
 // Sealed implements [seconds.Stream]. The last second is not sealed before it was gathered, for at most a second.
 func (s stream) Sealed(open int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if late := open - 2; s.last < late {
+	if late := s.line.Index(open) - 2; s.last < late {
 		s.missed += late - s.last
 		s.last = late // missed
 	}
-	return min(s.last+1, open)
+	return min(s.line.Unix(s.last+1), open)
 }
 
 // Knows implements [seconds.Stream].
@@ -47,14 +50,14 @@ func (s stream) Size(sel *seconds.Selection, _ int64) (all seconds.Size) {
 func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to = min(to, from+max(limit.Seconds, 1))
-	line := s.stats.Timeline()
+	to = min(to, s.line.After(from, max(limit.Seconds, 1)))
+	line, begin, end := s.stats.Timeline(), s.line.Index(from), s.line.Index(to)
 	for _, x := range s.order {
 		if !x.selected(sel) {
 			continue
 		}
 		sink.Series(x.family, x.names, x.values)
-		for i, v := range x.seconds(from, to) {
+		for i, v := range x.seconds(begin, end) {
 			if name, ok := line.Name(i); ok {
 				sink.Value(name.Unix(), v)
 			}
@@ -65,5 +68,6 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 
 // selected reports whether the selection has the series.
 func (x *sampled) selected(sel *seconds.Selection) bool {
-	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name))
+	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name)) &&
+		sel.Slots.Has(x.key)
 }

@@ -34,11 +34,14 @@ type Checker struct {
 // New makes a Checker. Of the gap it uses all but the range. The error names every invalid option.
 func New(c *collector.Collector, gap backfill.Gap, o Options) (*Checker, error) {
 	err := o.Check(gap.Namespace)
+	wrong := func(text string) {
+		err = errors.Join(&collector.OptionError{Package: "verify", Err: errors.New(text)}, err)
+	}
 	if c == nil {
-		err = errors.Join(errors.New("verify: no Collector"), err)
+		wrong("no Collector")
 	}
 	if gap.Searcher.Dir == "" {
-		err = errors.Join(errors.New("verify: there is no metric log to compare with"), err)
+		wrong("there is no metric log to compare with")
 	}
 	if err != nil {
 		return nil, err

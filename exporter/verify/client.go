@@ -14,9 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/config"
-
-	"github.com/windowstat/windowstat/exporter/internal/version"
+	"github.com/windowstat/windowstat/exporter/internal/httpclient"
 	"github.com/windowstat/windowstat/internal/bare"
 )
 
@@ -33,12 +31,7 @@ func newClient(o Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := config.NewClientFromConfig(o.Client, "windowstat", config.WithUserAgent("windowstat/"+version.String()))
-	if err != nil {
-		return nil, fmt.Errorf("invalid Client: %w", err)
-	}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{base, c, o.Timeout, map[string]bool{}}, nil
+	return &client{base, httpclient.New(o.Client, 1), o.Timeout, map[string]bool{}}, nil
 }
 
 // errTooMuch is the error for a response that may come if less is asked for.
@@ -90,6 +83,7 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 	if err != nil {
 		return 0, false, err
 	}
+	r.Header.Set("User-Agent", httpclient.UserAgent())
 	resp, err := c.http.Do(r)
 	var body []byte
 	if err == nil {

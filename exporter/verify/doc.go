@@ -3,7 +3,7 @@
 //	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"}, From: began, To: ended}
 //	o := verify.Options{URL: "http://prometheus:9090", Labels: map[string]string{"job": "shop-seconds", "instance": "shop:9719"}}
 //	report, err := verify.Check(ctx, gap, o)
-//	report, result, err := verify.Heal(ctx, gap, o, remote.Options{URL: "http://prometheus:9090/api/v1/write"}, 0)
+//	report, result, err := verify.Heal(ctx, gap, o, push.Options{URL: "http://prometheus:9090/api/v1/write"}, 0)
 //
 // It reads the samples of one instance with their own timestamps by the query API of Prometheus, which VictoriaMetrics, Thanos,
 // Mimir and others have, and compares them with those that package backfill makes of the log: the metrics of single seconds that

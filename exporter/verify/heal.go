@@ -7,9 +7,10 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // DefaultRate is how many samples [Heal] writes in a second: a part of what any receiver takes.
@@ -19,7 +20,7 @@ const DefaultRate = 20_000
 // [backfill.Gap.RemoteWrite] does, at most perSecond of them in a second, [DefaultRate] if zero. The report is of the database as
 // it was before. The samples get all labels that the series of the instance have in the database. It is an error if it has none,
 // and if the server warns that a response may not be complete. Samples that are different or extra stay as they are.
-func Heal(ctx context.Context, gap backfill.Gap, o Options, to remote.Options, perSecond int) (Report, backfill.WriteResult, error) {
+func Heal(ctx context.Context, gap backfill.Gap, o Options, to push.Options, perSecond int) (Report, backfill.WriteResult, error) {
 	if err := errors.Join(o.Check(gap.Namespace), CheckHeal(to, perSecond)); err != nil {
 		return Report{}, backfill.WriteResult{}, err
 	}
@@ -37,7 +38,7 @@ func Heal(ctx context.Context, gap backfill.Gap, o Options, to remote.Options, p
 	}
 	var report Report
 	var failed error
-	result, err := backfill.Write(ctx, to, func(sink seconds.Sink) error {
+	result, err := push.Write(ctx, to, func(sink seconds.Sink) error {
 		c.heal = &paced{sink, ctx, rate.NewLimiter(rate.Limit(perSecond), perSecond)}
 		report, failed = c.run(ctx, gap, o)
 		return nil
@@ -45,17 +46,20 @@ func Heal(ctx context.Context, gap backfill.Gap, o Options, to remote.Options, p
 	return report, result, errors.Join(failed, err)
 }
 
-// CheckHeal returns everything that is wrong with options for [Heal].
-func CheckHeal(to remote.Options, perSecond int) error {
+// CheckHeal returns everything that is wrong with options for [Heal], as [collector.OptionError]s.
+func CheckHeal(to push.Options, perSecond int) error {
 	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
+	}
 	if len(to.Labels) > 0 {
-		errs = append(errs, errors.New("verify: the labels to write are those of the database"))
+		wrong("Labels", "the labels to write are those of the database")
 	}
 	if perSecond < 0 {
-		errs = append(errs, fmt.Errorf("verify: %d samples in a second; at least 1 is needed", perSecond))
+		wrong("Rate", "%d samples in a second; at least 1 is needed", perSecond)
 	}
 	to.Labels = map[string]string{"job": "any", "instance": "any"}
-	return errors.Join(append(errs, backfill.CheckRemoteWrite(to))...)
+	return errors.Join(append(errs, to.Check())...)
 }
 
 // instance returns the labels that all series of the instance have.

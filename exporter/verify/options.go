@@ -1,17 +1,19 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/config"
-
-	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/internal/bare"
@@ -36,8 +38,9 @@ type Options struct {
 	Labels map[string]string
 	// Metrics are full names of metrics in the log. If empty, it is those that the database has of the instance.
 	Metrics []string
-	// Client configures the connection: authorization, TLS, a proxy, headers. Redirects are not followed.
-	Client config.HTTPClientConfig
+	// Client sends the requests: set its Transport for authorization, TLS, a proxy. It is copied, and redirects are not followed. If
+	// nil, it is one without them, with the proxy of the environment.
+	Client *http.Client
 	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
 	// Delay is how old a second must be to be compared: it must have had the time to arrive. [DefaultDelay] if zero; for a [Checker]
@@ -68,43 +71,44 @@ var (
 	endpoint   = regexp.MustCompile(`/api/v1(/|$)`)
 )
 
-// Check returns everything that is wrong with the options. The namespace is that of the gap, windowstat if empty.
+// Check returns everything that is wrong with the options, as [collector.OptionError]s. The namespace is that of the gap,
+// windowstat if empty.
 func (o Options) Check(namespace string) error {
 	o.defaults(DefaultDelay)
-	if namespace == "" {
-		namespace = table.Namespace
-	}
 	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("verify: "+format, args...)) }
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
+	}
 	if u, err := bare.Server(o.URL); err != nil {
-		wrong("%w", err)
+		wrong("URL", "%w", err)
 	} else if endpoint.MatchString(u.Path) {
-		wrong("URL %q: what comes before /api/v1 is needed", bare.URL(o.URL))
+		wrong("URL", "%q: what comes before /api/v1 is needed", bare.URL(o.URL))
 	}
 	if len(o.Labels) == 0 {
-		wrong("Labels: those of the instance are needed, such as job and instance")
+		wrong("Labels", "those of the instance are needed, such as job and instance")
 	}
-	for name, value := range o.Labels {
-		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
-			wrong("label %q=%q: letters, digits and _ are allowed in names, no digit in front, not __ and not resource; values are not empty", name, value)
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		if value := o.Labels[name]; !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
+			wrong("Labels", "%q=%q: letters, digits and _ are allowed in names, no digit in front, not __ and not resource; values are not empty", name, value)
 		}
 	}
-	if err := backfill.CheckNamespace(namespace); err != nil {
-		wrong("%w", err)
+	namespace = cmp.Or(namespace, table.Namespace)
+	if err := gather.CheckNamespace(namespace); err != nil {
+		wrong("Namespace", "%w", err)
 		namespace = table.Namespace
 	}
 	for _, name := range o.Metrics {
 		if all := seconds.Logged(namespace); !slices.Contains(all, name) {
-			wrong("metric %.70q is not in the log, which has %s", name, strings.Join(all, ", "))
+			wrong("Metrics", "%.70q is not in the log, which has %s", name, strings.Join(all, ", "))
 		}
 	}
-	for name, d := range map[string]time.Duration{"Timeout": o.Timeout, "Delay": o.Delay, "Every": o.Every, "Window": o.Window} {
-		if d < time.Second || d > 24*time.Hour {
-			wrong("%s is %v; a second to a day is allowed", name, d)
+	for _, d := range []struct {
+		field string
+		time.Duration
+	}{{"Timeout", o.Timeout}, {"Delay", o.Delay}, {"Every", o.Every}, {"Window", o.Window}} {
+		if d.Duration < time.Second || d.Duration > 24*time.Hour {
+			wrong(d.field, "%v; a second to a day is allowed", d.Duration)
 		}
-	}
-	if err := o.Client.Validate(); err != nil {
-		wrong("Client: %w", err)
 	}
 	return errors.Join(errs...)
 }

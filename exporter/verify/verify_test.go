@@ -16,7 +16,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/exporter/remote"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 func TestCheck(t *testing.T) {
@@ -306,13 +306,13 @@ func TestHealWritesNothing(t *testing.T) {
 			written := 0
 			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { written++ }))
 			defer receiver.Close()
-			_, result, err := Heal(t.Context(), r.gap, r.options, remote.Options{URL: receiver.URL}, 0)
+			_, result, err := Heal(t.Context(), r.gap, r.options, push.Options{URL: receiver.URL}, 0)
 			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || result != (backfill.WriteResult{}) {
 				t.Errorf("%v: %+v, %d requests", err, result, written)
 			}
 		})
 	}
-	if _, _, err := Heal(t.Context(), backfill.Gap{}, Options{}, remote.Options{Labels: map[string]string{"a": "b"}}, -1); err == nil || strings.Count(err.Error(), "\n") < 4 {
+	if _, _, err := Heal(t.Context(), backfill.Gap{}, Options{}, push.Options{Labels: map[string]string{"a": "b"}}, -1); err == nil || strings.Count(err.Error(), "\n") < 4 {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/windowstat/windowstat/collector"
@@ -30,10 +29,10 @@ type Writer struct {
 
 // New makes a Writer. The error names every invalid option.
 func New(c *collector.Collector, o Options) (*Writer, error) {
-	all, err := gather.New(c, gather.Options(o))
-	if err != nil {
-		return nil, fmt.Errorf("vm: %w", err)
+	if err := gather.Options(o).Check("vm"); err != nil {
+		return nil, err
 	}
+	all := gather.New(c, gather.Options(o))
 	return &Writer{metrics: all, families: all.Families()}, nil
 }
 

@@ -22,11 +22,11 @@ func Server(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("URL %q: %w", URL(s), errors.Unwrap(err))
+		return nil, fmt.Errorf("%q: %w", URL(s), errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("URL %q is not http:// or https:// with a host", URL(s))
+		return nil, fmt.Errorf("%q is not http:// or https:// with a host", URL(s))
 	case u.User != nil:
-		return nil, errors.New("URL has user information; set it in Client")
+		return nil, errors.New("it has user information, which belongs in Client")
 	}
 	return u, nil
 }

@@ -57,23 +57,31 @@ var validNamespace = regexp.MustCompile(`^[a-zA-Z_]([a-zA-Z0-9_]*[a-zA-Z0-9])?$`
 // CheckNamespace returns an error for an invalid namespace. An empty one is valid.
 func CheckNamespace(name string) error {
 	if name != "" && !validNamespace.MatchString(name) {
-		return fmt.Errorf("%s %q: letters, digits and _ are allowed, no digit in front and no _ at the end", "Namespace", name)
+		return fmt.Errorf("%q: letters, digits and _ are allowed, no digit in front and no _ at the end", name)
 	}
 	return nil
 }
 
-// New makes the Metrics. The error names every invalid option.
-func New(c *collector.Collector, o Options) (*Metrics, error) {
-	errs := []error{CheckNamespace(o.Namespace)}
+// Check returns everything that is wrong with the options of a package, as [collector.OptionError]s.
+func (o Options) Check(pkg string) error {
+	var errs []error
+	wrong := func(field string, err error) {
+		errs = append(errs, &collector.OptionError{Package: pkg, Field: field, Err: err})
+	}
+	if err := CheckNamespace(o.Namespace); err != nil {
+		wrong("Namespace", err)
+	}
 	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		errs = append(errs, fmt.Errorf("%s is %q; %q, %q or nothing is allowed", "By", o.By, byOrigin, byEntrance))
+		wrong("By", fmt.Errorf("%q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
 	}
 	if o.HistogramsBy && o.By == "" {
-		errs = append(errs, fmt.Errorf("%s needs By", "HistogramsBy"))
+		wrong("HistogramsBy", errors.New("needs By"))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
+	return errors.Join(errs...)
+}
+
+// New makes the Metrics. The options must be right.
+func New(c *collector.Collector, o Options) *Metrics {
 	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
 	for _, m := range table.Metrics() {
 		if m.Name == table.RT && c.DurationsUnknown() {
@@ -89,7 +97,7 @@ func New(c *collector.Collector, o Options) (*Metrics, error) {
 			p.inbound = append(p.inbound, p.metric(m, len(p.List)+len(p.inbound)))
 		}
 	}
-	return p, nil
+	return p
 }
 
 func (p *Metrics) metric(m table.Metric, no int) *Metric {

@@ -97,8 +97,8 @@ func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
 	if at >= f.from && at < f.last() {
 		return emitted
 	}
-	if len(f.only.Resources) > 0 && (resource == collector.InboundTotal || !f.only.wants(resource)) {
-		return // but the process ran
+	if wanted := f.only.total(); resource != collector.InboundTotal && !f.only.wants(resource) || resource == collector.InboundTotal && !wanted {
+		return emitted // but the process ran
 	}
 	if resource == collector.InboundTotal {
 		if at >= f.from {

@@ -31,7 +31,7 @@ type logged struct {
 func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 	l := &logged{rows: rows{series: map[string]*series{}}, to: to}
 	second := nextSize{one: r.size(s, &r.resources), told: map[still]Size{}}
-	if len(s.Resources) == 0 {
+	if s.total() {
 		l.total, second.always = newSeries(), r.size(s, &r.inbound).whole
 	}
 	// end completes the last second, and reports whether the limit allows another.

@@ -19,7 +19,7 @@ type Resources struct {
 	log       Log
 	resources families
 	inbound   families
-	first     int64 // index of the first second of this process
+	line      *Line
 	kept      int64 // seconds for which histograms are kept
 	bounds    int   // of the classic histogram
 }
@@ -40,6 +40,15 @@ func newFamily(namespace string, m table.Second) family {
 	return family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}}
 }
 
+// Names returns the full names of all metrics of single seconds, but for the histograms.
+func Names(namespace string) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range append(table.Seconds(), table.InboundSeconds()...) {
+		names[newFamily(namespace, m).family.Name] = true
+	}
+	return names
+}
+
 // newFamilies leaves out what a Collector does not know.
 func newFamilies(c *collector.Collector, namespace string, metrics []table.Second) (list []family) {
 	for _, m := range metrics {
@@ -53,7 +62,7 @@ func newFamilies(c *collector.Collector, namespace string, metrics []table.Secon
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
-	r := &Resources{stats: c, log: log, first: whole.Since(), kept: int64(c.Histograms() / time.Second)}
+	r := &Resources{stats: c, log: log, line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
 	r.resources.metrics, r.inbound.metrics = newFamilies(c, namespace, table.Seconds()), newFamilies(c, namespace, table.InboundSeconds())
 	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
 	var h node.Histogram
@@ -76,9 +85,6 @@ func (r *Resources) histogram(s *Selection, f *families) *table.Family {
 	return nil
 }
 
-// First returns the index of the first second of this process. Indexes of earlier seconds are Unix times.
-func (r *Resources) First() int64 { return r.first }
-
 // Knows implements [Stream].
 func (r *Resources) Knows(metric string) bool {
 	is := func(m family) bool { return m.family.Name == metric }
@@ -90,11 +96,11 @@ func (r *Resources) Sealed(open int64) int64 { return open }
 
 // Size implements [Stream].
 func (r *Resources) Size(s *Selection, from int64) (all Size) {
-	from = max(from, r.first)
-	first, named := r.stats.Timeline().Name(from)
+	index := r.line.Index(from)
+	first, named := r.stats.Timeline().Name(index)
 	of := func(v *node.View, one rowSize) Size {
-		if named && v.LastActive(math.MaxInt64) < from {
-			if past := stillBefore(r.stats, v, from); past.is(first.Unix()) {
+		if named && v.LastActive(math.MaxInt64) < index {
+			if past := stillBefore(r.stats, v, index); past.is(first.Unix()) {
 				return one.always
 			}
 		}
@@ -112,7 +118,7 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 
 // total is the view of all inbound traffic, nil if it is not selected or there never was any.
 func (r *Resources) total(s *Selection) *node.View {
-	if v := r.stats.Inbound().Node(); v.Used() && len(s.Resources) == 0 {
+	if v := r.stats.Inbound().Node(); v.Used() && s.total() {
 		return v
 	}
 	return nil
@@ -166,12 +172,15 @@ func (f *families) selected(s *Selection) []*family {
 
 // wants reports whether a resource is selected.
 func (s *Selection) wants(resource string) bool {
-	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
+	return (len(s.Resources) == 0 || slices.Contains(s.Resources, resource)) && s.Slots.Has(resource)
 }
+
+// total reports whether the total of inbound traffic is selected.
+func (s *Selection) total() bool { return len(s.Resources) == 0 && s.Slots.Has(collector.InboundTotal) }
 
 // resources returns the selected ones of the resources.
 func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
-	if len(s.Resources) == 0 {
+	if len(s.Resources) == 0 && s.Slots == 0 {
 		return all
 	}
 	var list []*collector.Resource
@@ -185,21 +194,21 @@ func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
 
 // Emit implements [Stream].
 func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64) {
-	reached = min(to, from+max(limit.Seconds, 1))
+	reached = min(to, r.line.After(from, max(limit.Seconds, 1)))
 	var old *logged
-	if from < r.first && r.log != nil {
-		old = r.logged(s, from, min(to, r.first), limit)
-		if reached = old.to; reached == r.first {
+	if first := r.line.First(); from < first && r.log != nil {
+		old = r.logged(s, from, min(to, first), limit)
+		if reached = old.to; reached == first {
 			// What is left of the limit is for the seconds of this process.
 			used := max(float64(old.size.Samples)/float64(max(limit.Samples, 1)), float64(old.size.Bytes)/float64(max(limit.Bytes, 1)))
 			left := min(limit.Seconds-old.seconds, int64(float64(limit.Seconds)*(1-used)))
-			reached = min(to, r.first+max(left, 0))
+			reached = min(to, r.line.After(first, max(left, 0)))
 		}
 	}
+	begin, end := r.line.Index(from), r.line.Index(reached)
 	e := r.emitter(s, &r.resources, sink)
-	from = max(from, r.first)
 	for _, x := range s.resources(r.stats.Resources()) {
-		e.read(r, x.View().Node(), from, reached)
+		e.read(r, x.View().Node(), begin, end)
 		e.resource(x.Name(), old.take(x.Name()))
 	}
 	e.forget()
@@ -209,7 +218,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	e = r.emitter(s, &r.inbound, sink)
 	total := r.total(s)
 	if total != nil {
-		e.read(r, total, from, reached)
+		e.read(r, total, begin, end)
 	}
 	if rows := old.inbound(); total != nil || rows.seconds != nil {
 		e.emit(nil, nil, rows)

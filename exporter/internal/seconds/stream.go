@@ -3,17 +3,19 @@
 package seconds
 
 import (
+	"math"
+
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
 // Stream is a source of sealed seconds: the resources of a Collector, see [Resources], or something else that is sampled every
-// second. Seconds are indexes of the Collector's timeline. A Stream is safe for concurrent use.
+// second. Seconds are Unix times, see [Line]. A Stream is safe for concurrent use.
 type Stream interface {
 	// Knows reports whether the stream has a metric with this full name.
 	Knows(metric string) bool
-	// Sealed returns the second before which all are sealed, while open is the open second of the timeline: open, or less if the
-	// stream is not ready. Sealed seconds never change.
+	// Sealed returns the second before which all are sealed, while open is the open one: open, or less if the stream is not ready.
+	// Sealed seconds never change.
 	Sealed(open int64) int64
 	// Size returns the largest size of a sealed second of the selection from the second from on. With the cumulative histogram,
 	// which begins again a second earlier, several seconds together may be as large as one more.
@@ -54,6 +56,27 @@ type Selection struct {
 	Resources []string
 	// Histogram adds a histogram of response times.
 	Histogram Histogram
+	// Slots selects series by a hash of their names; all if 0.
+	Slots Slots
+}
+
+// Slots is a set of hash slots, a bit for each. Every series is in one: a resource with all its metrics, and everything else by
+// its name and labels. So consumers that have different slots have different series.
+type Slots uint16
+
+// AllSlots has every slot, and every series.
+const AllSlots Slots = math.MaxUint16
+
+// Has reports whether the slot of a name is in the set; the empty set has every name.
+func (s Slots) Has(name string) bool {
+	if s == 0 || s == AllSlots {
+		return true
+	}
+	h := uint32(2166136261) // FNV-1a
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return s&(1<<((h^h>>16)%16)) != 0
 }
 
 // Histogram is which histogram of response times is selected.

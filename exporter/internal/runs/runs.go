@@ -1,0 +1,138 @@
+// Package runs keeps a file beside a metric log that says which process counted which of its seconds.
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/windowstat/windowstat/internal/statefile"
+)
+
+// Run is a process that counted seconds of a log.
+type Run struct {
+	ID    int64 // of its Collector, see [collector.Collector.RunID]
+	PID   int   `json:",omitempty"`
+	First int64 // Unix time of its first second
+	// Last is the Unix time of its last second in the log, 0 while it runs; a process that was killed gets it from the next one.
+	Last int64 `json:",omitempty"`
+	// Labels are those under which its seconds were pushed, by the push.
+	Labels map[string]map[string]string `json:",omitempty"`
+}
+
+// maxRuns is how many runs a file keeps; the oldest go. A process that crashes every ten seconds needs a day for them.
+const maxRuns = 10_000
+
+// maxBytes is more than maxRuns take.
+const maxBytes = 16 << 20
+
+// File is the runs of a log. The zero value has none and no file. It is safe for concurrent use.
+type File struct {
+	path string
+
+	mu   sync.Mutex // guards what follows
+	list []Run      // in the order of First
+}
+
+// Open reads the file and adds own, which begins after last, the last second in the log; runs that ended before oldest, the first
+// second in the log, are dropped. A file that cannot be read is set aside, and the File begins anew; one that cannot be written
+// costs the next process its knowledge. Both are the error, and the File can be used all the same.
+func Open(path string, own Run, oldest, last int64) (*File, error) {
+	list, err := Read(path)
+	if err != nil {
+		aside := path + ".unreadable"
+		err = fmt.Errorf("the file of runs cannot be read, and is set aside as %s: %w", aside, errors.Join(err, os.Rename(path, aside)))
+	}
+	f := &File{path: path, list: list}
+	if n := len(f.list); n > 0 && f.list[n-1].Last == 0 {
+		f.list[n-1].Last = max(min(last, own.First-1), f.list[n-1].First)
+	}
+	// What began with or after this process never logged a second.
+	f.list = slices.DeleteFunc(f.list, func(r Run) bool { return r.First >= own.First || r.Last != 0 && r.Last < oldest })
+	f.list = append(f.list, own)
+	if n := len(f.list); n > maxRuns {
+		f.list = f.list[n-maxRuns:]
+	}
+	return f, errors.Join(err, f.save())
+}
+
+// Read reads the runs in a file, in order; there are none without a file.
+func Read(path string) ([]Run, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.Size() > maxBytes:
+		return nil, fmt.Errorf("%s: %d bytes are more than %d", path, info.Size(), maxBytes)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []Run
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i, r := range list {
+		if r.ID <= 0 || r.First <= 0 || r.Last != 0 && r.Last < r.First || i > 0 && r.First <= list[i-1].First {
+			return nil, fmt.Errorf("%s: run %d is not one, or not in order", path, i)
+		}
+	}
+	return list, nil
+}
+
+// SetLabels records under which labels this process, the last one, pushes its seconds.
+func (f *File) SetLabels(push string, labels map[string]string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	own := &f.list[len(f.list)-1]
+	if own.Labels == nil {
+		own.Labels = map[string]map[string]string{}
+	}
+	own.Labels[push] = maps.Clone(labels)
+	return f.save()
+}
+
+// Labels are those under which the run that has a second, a Unix time, pushed it, and until is the second before which it is that
+// run. There are none if no run has the second, or it did not push.
+func (f *File) Labels(push string, unix int64) (labels map[string]string, until int64) {
+	r, until := f.At(unix)
+	return r.Labels[push], until
+}
+
+// First is the first second of the oldest run that is known.
+func (f *File) First() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.list[0].First
+}
+
+// At is the run that counted a second of the log, and the second before which all are of this run. It is the zero Run for a second
+// that no run has.
+func (f *File) At(unix int64) (r Run, until int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const forever = 1 << 60
+	i, _ := slices.BinarySearchFunc(f.list, unix, func(r Run, unix int64) int { // the first that begins later
+		if r.First <= unix {
+			return -1
+		}
+		return 1
+	})
+	if until = forever; i < len(f.list) {
+		until = f.list[i].First
+	}
+	if i == 0 {
+		return Run{}, until
+	}
+	return f.list[i-1], until
+}
+
+// save replaces the file. Holds mu.
+func (f *File) save() error { return statefile.Replace(f.path, f.list) }

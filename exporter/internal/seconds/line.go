@@ -1,0 +1,71 @@
+package seconds
+
+import (
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Line is the line of sealed seconds that consumers move along. A second is known by its name, its Unix time, which outlives the
+// process: those before [Line.First] were counted by earlier processes, and only a metric log has them. It is safe for concurrent
+// use.
+type Line struct {
+	stats *collector.Collector
+	first int64 // index of the first second of this process
+}
+
+// NewLine makes the line of a Collector.
+func NewLine(c *collector.Collector) *Line { return &Line{c, c.Tree().View().Node().Since()} }
+
+// First is the first second of this process.
+func (l *Line) First() int64 { return l.Unix(l.first) }
+
+// Open is the second that is open now, or the next one that will have a name. It seals nothing.
+func (l *Line) Open() int64 {
+	line := l.stats.Timeline()
+	return l.Unix(line.At(line.Now()).Index)
+}
+
+// Sealed seals all seconds that are over, and returns the second before which all of the streams have them.
+func (l *Line) Sealed(streams []Stream) int64 {
+	open := l.Unix(l.stats.Seal().Open)
+	for _, stream := range streams {
+		open = stream.Sealed(open)
+	}
+	return open
+}
+
+// Oldest is the oldest second in the Collector's history: those before it are not kept, but for the log.
+func (l *Line) Oldest() int64 { return l.Before(l.Open(), int64(l.stats.History()/time.Second)) }
+
+// Before is n seconds of this process before unix, at least [Line.First].
+func (l *Line) Before(unix, n int64) int64 { return l.Unix(max(l.Index(unix)-n, l.first)) }
+
+// After is n seconds after unix. Seconds that a step of the clock skipped do not count.
+func (l *Line) After(unix, n int64) int64 {
+	if first := l.First(); unix < first {
+		if n <= first-unix {
+			return unix + n
+		}
+		n, unix = n-(first-unix), first
+	}
+	return l.Unix(l.Index(unix) + n)
+}
+
+// Count is how many seconds there are from one to before another; 0 if there are none.
+func (l *Line) Count(from, to int64) int64 {
+	first := l.First()
+	n := max(min(to, first)-from, 0)
+	if to > first {
+		n += max(l.Index(to)-l.Index(max(from, first)), 0)
+	}
+	return n
+}
+
+// Index is the index of the first second of this process that is not before unix.
+func (l *Line) Index(unix int64) int64 {
+	return max(l.stats.Timeline().IndexFrom(time.Unix(unix, 0)), l.first)
+}
+
+// Unix is the name of the second with this index of the timeline, or of the first one after it that has a name: the inverse of Index.
+func (l *Line) Unix(index int64) int64 { return l.stats.Timeline().NameFrom(index).Unix() }

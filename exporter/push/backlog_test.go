@@ -1,0 +1,427 @@
+package push
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
+)
+
+// away answers nothing from one time to another, counted from now.
+func away(after, before time.Duration) func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	began := time.Now()
+	return func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+		if d := time.Since(began); d >= after && d < before {
+			return nil, errors.New("connection refused")
+		}
+		return arrive()
+	}
+}
+
+// An outage that is longer than the history loses nothing: what has left it is in the log.
+func TestOutageLongerThanTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 1)
+		x := l.begin("i", Options{}, away(0, 5*time.Minute)) // of one minute that is kept
+		l.load(x, 7*time.Minute)
+		if err := x.end(); err != nil || x.total.lost != 0 {
+			t.Errorf("%v, %d seconds lost", err, x.total.lost)
+		}
+		if rows := l.check(); rows < 400 {
+			t.Errorf("%d rows are too few", rows)
+		}
+	})
+}
+
+// A process that ends while the server is away says that the next one sends the rest, and that one does.
+func TestWhatIsLeftIsSentByTheNextProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 2)
+		x := l.begin("i", Options{}, away(0, time.Hour))
+		l.load(x, 20*time.Second)
+		if err := x.end(); err != nil || x.total.lost != 0 {
+			t.Errorf("%v, %d seconds lost", err, x.total.lost)
+		}
+		if said := l.said.String(); !strings.Contains(said, "they are in the metric log, and the next process sends them") {
+			t.Error(said)
+		}
+		if err := l.begin("i", Options{}, nil).endAfter(10 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 30 {
+			t.Errorf("%d rows are too few", rows)
+		}
+	})
+}
+
+func (x *life) endAfter(d time.Duration) error {
+	time.Sleep(d)
+	return x.end()
+}
+
+// The first process that keeps a position does not send the whole log.
+func TestFirstPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 3)
+		x := l.begin("i", Options{}, away(0, time.Hour))
+		l.load(x, 20*time.Second)
+		l.kill(x)
+		if err := os.Remove(l.position()); err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		for key := range l.store.stored {
+			var unix int64
+			if _, err := fmt.Sscan(key[strings.LastIndex(key, " "):], &unix); err != nil || unix < x.first {
+				t.Fatalf("%s is of another process: %v", key, err)
+			}
+		}
+		if len(l.store.stored) == 0 || x.total.lost != 0 {
+			t.Errorf("%d samples, %d seconds lost", len(l.store.stored), x.total.lost)
+		}
+	})
+}
+
+// A position that is not to be trusted is set aside and said; pushing goes on with the present process.
+func TestPositionsThatAreNone(t *testing.T) {
+	change := func(f func(*slotPosition)) func([]byte) []byte {
+		return func(b []byte) []byte {
+			var x []slotPosition
+			if err := json.Unmarshal(b, &x); err != nil {
+				panic(err)
+			}
+			f(&x[0])
+			b, _ = json.Marshal(x)
+			return b
+		}
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty":          func([]byte) []byte { return nil },
+		"torn":           func(b []byte) []byte { return b[:len(b)/2] },
+		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
+		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 2<<20)) },
+		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
+		"of the future":  change(func(x *slotPosition) { x.Next += 3600 }),
+		"to the future":  change(func(x *slotPosition) { x.Doubt = x.Next + 3600 }),
+		"of no time":     change(func(x *slotPosition) { x.Next = 0 }),
+		"of long ago":    change(func(x *slotPosition) { x.Next = -5 }),
+		"of some series": change(func(x *slotPosition) { x.Slots = 0xf }),
+		"of series twice": func(b []byte) []byte {
+			return []byte(strings.Replace(string(b), "]", ","+strings.Trim(string(b), "[]\n")+"]", 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLives(t, 4)
+				x := l.begin("i", Options{}, away(0, time.Hour))
+				l.load(x, 10*time.Second)
+				l.kill(x)
+				path := l.position()
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(b), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				x = l.begin("i", Options{}, nil)
+				l.load(x, 5*time.Second)
+				if err := x.end(); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(l.said.String(), "the file is set aside") {
+					t.Error(err, l.said.String())
+				}
+				if n := x.total.seconds; n < 5 || n > 7 {
+					t.Errorf("%d seconds were sent", n)
+				}
+				if was := l.positions(); len(was) != 1 || was[0].Next < x.first {
+					t.Errorf("%+v", was)
+				}
+			})
+		})
+	}
+}
+
+// What retention has deleted is counted as lost and said once; what is left is sent.
+func TestBacklogThatRetentionCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 5)
+		l.log.MaxFileSize, l.log.MaxFiles = 3000, 4
+		x := l.begin("i", Options{}, away(20*time.Second, time.Hour))
+		l.load(x, 20*time.Second)
+		l.load(x, 4*time.Minute)
+		l.kill(x)
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 30 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if lost := x.total.lost; lost < 60 || lost > 235 {
+			t.Errorf("%d seconds lost", lost)
+		}
+		if n := strings.Count(l.said.String(), "does not have seconds any more"); n != 1 {
+			t.Errorf("it is said %d times", n)
+		}
+	})
+}
+
+// A server that went away while it was being sent a backlog did not get what retention deleted meanwhile, and nobody was told.
+func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 9)
+		l.log.MaxFileSize, l.log.MaxFiles = 30_000, 6
+		first := l.begin("i", Options{}, away(20*time.Second, time.Hour))
+		l.load(first, 5*time.Minute)
+		l.kill(first)
+		n, back := 0, time.Now().Add(20*time.Minute)
+		x := l.begin("i", Options{}, func(_ *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			if n++; n > 2 && time.Now().Before(back) {
+				return nil, errors.New("connection refused")
+			}
+			return arrive()
+		})
+		l.load(x, 25*time.Minute)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		stored := map[int64]bool{}
+		for key := range l.store.stored {
+			var unix int64
+			if _, err := fmt.Sscan(key[strings.LastIndex(key, " "):], &unix); err != nil {
+				t.Fatal(err)
+			}
+			stored[unix] = true
+		}
+		missing := x.shards[0].Next - first.first - int64(len(stored))
+		if lost := x.total.lost; missing < 300 || lost < missing || lost > missing+60 {
+			t.Errorf("%d seconds are counted as lost, and %d are missing", lost, missing)
+		}
+		l.check() // what the log has
+	})
+}
+
+// What is too old for the server is counted as lost, and what is not is sent.
+func TestBacklogThatIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 6)
+		x := l.begin("i", Options{}, away(0, time.Hour))
+		l.load(x, 3*time.Minute)
+		l.kill(x)
+		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			x.mu.Lock()
+			next := x.shards[0].Next
+			x.mu.Unlock()
+			if next < x.first-60 {
+				return answer(http.StatusBadRequest, "out of bounds\n")
+			}
+			return arrive()
+		})
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if lost := x.total.lost; lost < 120 || lost > 180 || lost+x.total.seconds < 185 {
+			t.Errorf("%d seconds lost, %d sent", lost, x.total.seconds)
+		}
+		if n := strings.Count(l.said.String(), "the server refused samples"); n != 1 {
+			t.Errorf("it is said %d times", n)
+		}
+	})
+}
+
+// A process that begins while another one has the position waits, and then goes on where that one stopped.
+func TestPositionOfAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 7)
+		x := l.begin("i", Options{}, away(0, time.Hour))
+		l.load(x, 10*time.Second)
+		l.kill(x)
+		lock, _, err := filelock.Lock(l.position() + ".lck")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 20*time.Second)
+		if len(l.store.stored) != 0 {
+			t.Error("it sends beside the process that has the position")
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 50 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		l.begin("i", Options{}, nil)
+		time.Sleep(time.Second)
+		if lock, _, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
+			t.Errorf("the lock: %v", err)
+		}
+		_ = lock.Close()
+	})
+}
+
+// A backlog of many samples goes in requests of a bounded size, with pauses.
+func TestBacklogIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 8)
+		x := l.begin("i", Options{}, away(0, time.Hour))
+		l.load(x, 5*time.Minute)
+		l.kill(x)
+		var sent []time.Time
+		const takes = 100 * time.Millisecond
+		x = l.begin("i", Options{MaxSamples: 100}, func(_ *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+			sent = append(sent, time.Now())
+			time.Sleep(takes)
+			return arrive()
+		})
+		if err := x.endAfter(90 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 100 || len(sent) < 100 {
+			t.Errorf("%d rows in %d requests are too few", rows, len(sent))
+		}
+		for i, at := range sent[1:50] {
+			if d := at.Sub(sent[i]); d < 2*takes {
+				t.Fatalf("%v between two requests", d)
+			}
+		}
+	})
+}
+
+// The place of a position is in the log's directory, under a bounded name without secrets, and a place of its own for each of
+// several pushes to one server.
+func TestPlacesOfPositions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 9)
+		secret := "http://x/push/" + strings.Repeat("long/", 100) + "?token=secret"
+		x := l.begin("i", Options{URL: secret}, nil)
+		time.Sleep(2500 * time.Millisecond)
+		o := x.opts
+		if _, err := New(x.Collector, o); err != nil {
+			t.Error("a second push to one server: ", err)
+		}
+		files, err := filepath.Glob(filepath.Join(l.dir, "shop-push-*"))
+		if err != nil || len(files) != 2 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		for _, path := range files {
+			b, err := os.ReadFile(path)
+			if err != nil || len(filepath.Base(path)) > 100 || strings.Contains(path+string(b), "secret") {
+				t.Errorf("%s: %s, %v", path, b, err)
+			}
+		}
+	})
+}
+
+// Without a place for its position a process pushes as without a log.
+func TestPositionWithoutAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 11)
+		x := l.begin("i", Options{}, nil)
+		time.Sleep(2500 * time.Millisecond)
+		l.kill(x)
+		lock := l.position() + ".lck"
+		if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		x = l.begin("i", Options{}, nil)
+		l.load(x, 10*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 10 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if said := l.said.String(); strings.Count(said, "positions of pushes cannot be used") != 1 {
+			t.Error(said)
+		}
+	})
+}
+
+// A position that cannot be written does not keep pushes from being sent.
+func TestPositionThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 10)
+		x := l.begin("i", Options{}, nil)
+		l.load(x, 5*time.Second)
+		if err := os.Mkdir(x.Pusher.positions.path+".new", 0o700); err != nil { // it is written to a file of that name
+			t.Fatal(err)
+		}
+		l.load(x, 5*time.Second)
+		if err := x.end(); err != nil {
+			t.Error(err)
+		}
+		if rows := l.check(); rows < 10 {
+			t.Errorf("%d rows are too few", rows)
+		}
+		if n := strings.Count(l.said.String(), "cannot save the position"); n != 1 {
+			t.Errorf("it is said %d times: %s", n, l.said.String())
+		}
+	})
+}
+
+// From the log comes what is selected, and a selection that the log has nothing of keeps no position.
+func TestSelectionOfABacklog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selected Options
+		want     []string
+	}{
+		"all":        {Options{}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"a metric":   {Options{Metrics: []string{"windowstat_persecond_block"}}, []string{`block{instance="i",job="j",resource="r0"}`, `block{instance="i",job="j",resource="r1"}`}},
+		"a resource": {Options{Resources: []string{"r1"}}, []string{`block{instance="i",job="j",resource="r1"}`, `pass{instance="i",job="j",resource="r1"}`}},
+		"no such":    {Options{Metrics: []string{"windowstat_persecond_pass_peak"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLives(t, 12)
+				x := l.begin("i", tc.selected, away(0, time.Hour))
+				l.load(x, 30*time.Second)
+				l.kill(x)
+				x = l.begin("i", tc.selected, nil)
+				if err := x.endAfter(10 * time.Second); err != nil {
+					t.Error(err)
+				}
+				got := map[string]bool{}
+				for key := range l.store.stored {
+					series := key[:strings.LastIndex(key, " ")]
+					if metric := strings.TrimPrefix(series, "windowstat_persecond_"); strings.HasPrefix(metric, "block{") || strings.HasPrefix(metric, "pass{") {
+						if strings.Contains(metric, `"r0"`) || strings.Contains(metric, `"r1"`) {
+							got[metric] = true
+						}
+					}
+				}
+				for _, series := range tc.want {
+					if !got[series] {
+						t.Errorf("%s is missing", series)
+					}
+				}
+				if all := tc.selected.Metrics == nil && tc.selected.Resources == nil; !all && len(got) != len(tc.want) {
+					t.Errorf("got %v", got)
+				}
+				if _, err := os.Stat(l.position()); (err == nil) != (tc.want != nil) {
+					t.Errorf("the position: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package push
+
+import (
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
+// would reject new samples with it.
+type request struct {
+	enc       encoder
+	body      []byte
+	samples   int
+	err       error // from encoding
+	histogram bool  // it has one
+	lastErr   error // of the last attempt
+	doubt     bool  // an attempt ended without a clear result: the server may have it
+	errors    int   // responses with status 500
+}
+
+// batch is the seconds of a shard before one, which are sent together: in one request, or, if one second is larger than that, in
+// several. The requests are resent unchanged until all of them are settled.
+type batch struct {
+	to       int64 // the second before which they are
+	requests []*request
+	logged   bool // they are from the log, so what the server refuses is too old, as a rule
+	lost     bool // the server refused some of them: they are counted as lost, not as sent
+}
+
+// encode makes the requests of a shard for the seconds in [from, to), or for fewer if a stream emits fewer. It reports false if one
+// emits none.
+func (p *Pusher) encode(s *shard, from, to int64) bool {
+	x := splitter{p: p, labels: newLabels(p.opts.Labels)}
+	for {
+		x.begin(p.line.Count(from, to) > 1)
+		reached := to
+		for i, stream := range p.streams {
+			reached = stream.Emit(p.selection(i, s.slots), from, reached, seconds.Limit{Seconds: p.line.Count(from, to)}, &x)
+		}
+		if reached <= from {
+			x.drop()
+			return false
+		}
+		if reached >= to {
+			break
+		}
+		to = reached // again with fewer seconds, so that all streams have the same
+	}
+	s.batch = batch{to: to, requests: x.finish()}
+	return true
+}
+
+// splitter is a Sink that splits series into requests and adds the common labels.
+type splitter struct {
+	p      *Pusher
+	labels labels
+	one    bool       // all in one request
+	all    []*request // the last one is in the making
+}
+
+// begin starts the first request, and drops what there is.
+func (s *splitter) begin(one bool) {
+	s.drop()
+	s.one = one
+	s.next()
+}
+
+// next starts another request.
+func (s *splitter) next() {
+	r := s.p.free.Get().(*request)
+	r.begin()
+	s.all = append(s.all, r)
+}
+
+// drop gives the requests back.
+func (s *splitter) drop() {
+	for _, r := range s.all {
+		s.p.free.Put(r)
+	}
+	s.all = s.all[:0]
+}
+
+// finish completes the requests; one that is empty is dropped.
+func (s *splitter) finish() (all []*request) {
+	for _, r := range s.all {
+		if r.finish() {
+			all = append(all, r)
+		} else {
+			s.p.free.Put(r)
+		}
+	}
+	return all
+}
+
+// begin resets the request.
+func (r *request) begin() {
+	r.enc.Reset()
+	*r = request{enc: r.enc}
+}
+
+// finish makes the body. It reports false if the request is empty.
+func (r *request) finish() bool {
+	if r.samples = r.enc.Samples(); r.samples == 0 {
+		return false
+	}
+	r.body, r.err = r.enc.Body()
+	return true
+}
+
+// enc is the encoder of the request in the making.
+func (s *splitter) enc() encoder { return s.all[len(s.all)-1].enc }
+
+// Series implements seconds.Sink.
+func (s *splitter) Series(f *table.Family, names, values []string) {
+	if !s.one && s.enc().Samples() >= s.p.opts.MaxSamples {
+		s.next()
+	}
+	s.labels.merge(names, values)
+	s.enc().Series(f, s.labels.names, s.labels.values)
+}
+
+// Value implements seconds.Sink.
+func (s *splitter) Value(unix int64, v float64) { s.enc().Value(unix, v) }
+
+// Histogram implements seconds.Sink.
+func (s *splitter) Histogram(unix int64, h *node.Histogram) {
+	s.all[len(s.all)-1].histogram = true
+	s.enc().Histogram(unix, h)
+}

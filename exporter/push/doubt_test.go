@@ -1,0 +1,212 @@
+package push
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+)
+
+// A server was busy for one attempt, and then refused the samples: they were counted as pushed, and it had none of them.
+func TestRefusalAfterAnUnknownAttemptIsNoArrival(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		first  func(*http.Request) (*http.Response, error) // of each request
+		code   int
+		body   string
+		header []string
+		want   string // where the samples are counted
+	}{
+		{"too old", busy, 400, "out of bounds\n", nil, "refused"},
+		{"a proxy's page", busy, 400, "<html>Bad Request</html>", []string{"Content-Type", "text/html"}, "refused"},
+		{"too large", busy, 413, "", nil, "refused"},
+		{"Mimir's limit", reset, 400, "per-user series limit of 1 exceeded (err-mimir-max-series-per-user)", nil, "refused"},
+		{"another process writes the same series", busy, 400, "out of order sample\n", nil, "unconfirmed"},
+		{"and after a broken connection", reset, 400, "duplicate sample for timestamp\n", nil, "unconfirmed"},
+		{"Thanos", busy, 409, "store locally for endpoint a:1: add 1 samples: out of order sample\n", nil, "unconfirmed"},
+		{"nothing was sent before", noRoute, 400, "out of order sample\n", nil, "refused"},
+		{"it was told to wait", wait, 400, "out of order sample\n", nil, "refused"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := newJob(t, Options{})
+				seen := map[string]bool{}
+				j.before = func(r *http.Request) (*http.Response, error) {
+					body := peek(r)
+					if time.Since(began(j)) < 10*time.Second || len(seen) == 10 && !seen[body] {
+						return nil, nil
+					}
+					if !seen[body] {
+						seen[body] = true
+						return tc.first(r)
+					}
+					return answer(tc.code, tc.body, tc.header...)
+				}
+				if err := j.run(t, 40*time.Second); err != nil {
+					t.Error(err)
+				}
+				s := j.counts()
+				if got := int(s["push_samples_total"]); got != len(j.stored) {
+					t.Errorf("%d samples are counted as accepted, and the server has %d", got, len(j.stored))
+				}
+				for _, name := range []string{"refused", "unconfirmed"} {
+					if got := s["push_"+name+"_samples_total"]; (got > 0) != (name == tc.want) {
+						t.Errorf("%v samples are %s", got, name)
+					}
+				}
+			})
+		})
+	}
+}
+
+func began(j job) time.Time { return time.Unix(j.Tree().View().Node().Since(), 0) }
+
+func busy(*http.Request) (*http.Response, error)    { return answer(503, "") }
+func wait(*http.Request) (*http.Response, error)    { return answer(429, "", "Retry-After", "1") }
+func noRoute(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }
+
+func reset(r *http.Request) (*http.Response, error) {
+	_, _ = r.Body.Read(make([]byte, 100))
+	return nil, errors.New("connection reset by peer")
+}
+
+// peek returns the body of a request, as if it were not read.
+func peek(r *http.Request) string {
+	b := r.Body.(*body)
+	text := make([]byte, b.rest.Len())
+	_, _ = b.rest.ReadAt(text, 0)
+	return string(text)
+}
+
+// A request whose end is unknown when a job ends may have arrived: it is not lost, and the job says so.
+func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{Drain: 5 * time.Second, Interval: 4 * time.Second})
+		hangs := time.Now().Add(7 * time.Second)
+		j.after = func(r *http.Request) (*http.Response, error) {
+			if time.Now().Before(hangs) {
+				return nil, nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		err := j.run(t, 9*time.Second)
+		s := j.counts()
+		if err == nil || !strings.Contains(err.Error(), "2 seconds could not be sent") || !strings.Contains(err.Error(), "samples arrived at http://x/push is unknown") {
+			t.Error(err)
+		}
+		if s["push_unconfirmed_samples_total"] == 0 || s["push_lost_seconds_total"] != 2 || s["push_seconds_total"]+2 != float64(*j.end-began(j).Unix()) {
+			t.Errorf("%v", s)
+		}
+		if got := s["push_samples_total"] + s["push_unconfirmed_samples_total"]; int(got) != len(j.stored) {
+			t.Errorf("%v samples are accepted or unconfirmed, and the server has %d", got, len(j.stored))
+		}
+	})
+}
+
+// still is a stream that has no seconds after the first five.
+type still struct {
+	seconds.Stream
+	first int64
+}
+
+func (s still) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
+	return s.Stream.Emit(sel, from, max(from, min(to, s.first+5)), limit, sink)
+}
+
+// A stream that has no more seconds held a processor for ever.
+func TestPushOfAStreamThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := newJob(t, Options{})
+		j.streams = append(j.streams, still{seconds.NewResources(other, "other", nil), seconds.NewLine(other).First()})
+		if err := j.run(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), "16 seconds could not be sent") {
+			t.Error(err)
+		}
+		if s := j.counts(); s["push_seconds_total"] != 5 || s["push_lost_seconds_total"] != 16 {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
+// A refusal within a minute of an outage was not logged. Nothing is logged more than once a minute, however often it happens.
+func TestLogOfPushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		j := newJob(t, Options{})
+		j.Pusher.opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
+		n := 0
+		j.before = func(r *http.Request) (*http.Response, error) {
+			switch n++; n % 4 {
+			case 0:
+				return answer(503, "")
+			case 1:
+				return answer(413, "<html>Request Entity Too Large</html>")
+			}
+			return nil, nil
+		}
+		if err := j.run(t, 55*time.Second); err != nil {
+			t.Error(err)
+		}
+		for _, message := range []string{"cannot push; retrying", "the server refused samples", "pushing works again"} {
+			if got := strings.Count(out.String(), message); got != 1 {
+				t.Errorf("%q was logged %d times:\n%s", message, got, out.String())
+			}
+		}
+	})
+}
+
+// A wrong path that is right after some minutes costs nothing.
+func TestPushToAPathThatIsNotThereYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{})
+		ready := time.Now().Add(45 * time.Second)
+		j.before = func(*http.Request) (*http.Response, error) {
+			if time.Now().Before(ready) {
+				return answer(404, "404 page not found")
+			}
+			return nil, nil
+		}
+		if err := j.run(t, time.Minute); err != nil {
+			t.Error(err)
+		}
+		j.check(t, 0)
+		if s := j.counts(); int(s["push_samples_total"]) != len(j.stored) || s["push_resent_samples_total"] != 0 {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
+// A Pusher that is told to run again sends nothing twice, and does not mix what may have arrived with what was not sent.
+func TestNothingIsLeftOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{Drain: time.Second, Interval: 3 * time.Second, MaxSamples: 20})
+		j.after = func(*http.Request) (*http.Response, error) { return answer(503, "") }
+		if err := j.run(t, 5*time.Second); err == nil {
+			t.Error("nothing is unknown")
+		}
+		before := j.counts()
+		j.after = nil
+		stop := background.Start(j.Run)
+		time.Sleep(10 * time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		s := j.counts()
+		if s["push_lost_seconds_total"] != before["push_lost_seconds_total"] || s["push_unconfirmed_samples_total"] != before["push_unconfirmed_samples_total"] ||
+			s["push_refused_samples_total"] != 0 || s["push_resent_samples_total"] != 0 {
+			t.Errorf("%v, and then %v", before, s)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package push
+
+import (
+	"net/http"
+
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+)
+
+// Format is how seconds are sent: [RemoteWrite] or [VictoriaMetrics]. It is implemented in this package only, a file for each.
+type Format interface {
+	// name is the value of the label way in the self-metrics, and part of the name of the file of positions.
+	name() string
+	// header is sent with every request.
+	header() http.Header
+	// encoder makes an encoder of requests, which is used by one goroutine at a time.
+	encoder() encoder
+	// judge says what a response means for the request. The body is its beginning. doubt says that an attempt before this one
+	// may have arrived. Most formats return [judge] of it.
+	judge(status int, h http.Header, body []byte, doubt bool) verdict
+}
+
+// encoder encodes the bodies of requests. A Sink gets the values of seconds and their histograms: what is cumulative a format
+// adds up for itself.
+type encoder interface {
+	seconds.Sink
+	// Samples returns the number of samples in the body so far.
+	Samples() int
+	// Body returns the finished body. It is valid until Reset.
+	Body() ([]byte, error)
+	// Reset starts a new body.
+	Reset()
+}
+
+// verdict is what an attempt says about a request.
+type verdict int
+
+const (
+	retry       verdict = iota // it is sent again, and the server does not have it
+	doubtful                   // it is sent again, and the server may have it
+	unreachable                // it is sent again; the URL or the credentials may be wrong
+	accepted                   // the server has it
+	refused                    // the server will never accept it
+	unconfirmed                // the server may have it from an earlier attempt, and will not say
+	noHistogram                // it is sent again without histograms, which the server does not take
+)

@@ -1,0 +1,105 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+)
+
+var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// labelProblems returns everything that is wrong with labels for all series, in order.
+func labelProblems(all map[string]string) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, name := range []string{"job", "instance"} {
+		if _, ok := all[name]; !ok {
+			wrong("there is no %s: without job and instance two processes would write to the same series", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := all[name]
+		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") {
+			wrong("%q: letters, digits and _ are allowed, no digit in front, and not __", name)
+		}
+		if name == "resource" {
+			wrong("%q is reserved for resources", name)
+		}
+		if value == "" {
+			wrong("%q is empty", name)
+		}
+		if len(value) > collector.MaxNameLength {
+			wrong("%q is longer than %d bytes", name, collector.MaxNameLength)
+		}
+	}
+	return problems
+}
+
+// CheckLabels returns everything that is wrong with labels for all series: job and instance are required, resource is reserved.
+func CheckLabels(labels map[string]string) error {
+	var errs []error
+	for _, problem := range labelProblems(labels) {
+		errs = append(errs, &collector.OptionError{Package: "push", Field: "Labels", Err: errors.New(problem)})
+	}
+	return errors.Join(errs...)
+}
+
+// Labelled is a Sink that adds labels to each series.
+type Labelled struct {
+	seconds.Sink
+	labels labels
+}
+
+// NewLabelled makes a Labelled that adds the labels of more.
+func NewLabelled(sink seconds.Sink, more map[string]string) *Labelled {
+	return &Labelled{sink, newLabels(more)}
+}
+
+// Series implements seconds.Sink.
+func (l *Labelled) Series(f *table.Family, names, values []string) {
+	l.labels.merge(names, values)
+	l.Sink.Series(f, l.labels.names, l.labels.values)
+}
+
+// labels adds labels to those of each series.
+type labels struct {
+	more          map[string]string
+	own           []string // names of more, sorted
+	names, values []string // of the merged labels, sorted by name
+}
+
+func newLabels(more map[string]string) labels {
+	l := labels{more: more}
+	for name := range more {
+		l.own = append(l.own, name)
+	}
+	slices.Sort(l.own)
+	return l
+}
+
+// merge sets names and values to the labels of a series and the added ones.
+func (l *labels) merge(names, values []string) {
+	l.names, l.values = l.names[:0], l.values[:0]
+	add := func(name, value string) {
+		i, _ := slices.BinarySearchFunc(l.names, name, strings.Compare)
+		l.names, l.values = slices.Insert(l.names, i, name), slices.Insert(l.values, i, value)
+	}
+	for _, name := range l.own {
+		l.names, l.values = append(l.names, name), append(l.values, l.more[name])
+	}
+	for i, name := range names {
+		taken := func(name string) bool { return l.more[name] != "" || slices.Contains(l.names, name) }
+		if l.more[name] != "" {
+			for taken(name) || slices.Contains(names, name) {
+				name = "exported_" + name
+			}
+		}
+		add(name, values[i])
+	}
+}

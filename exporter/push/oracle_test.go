@@ -1,0 +1,394 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/background"
+)
+
+// TestPushOracle pushes for most of an hour to a real HTTP server that fails in every way that servers, proxies and networks do. Where
+// each sample was counted is what simple rules say of what the pusher was told, and what is counted as accepted is in the
+// server.
+func TestPushOracle(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		options Options
+		doubles bool
+	}{
+		{"Prometheus", Options{MaxSamples: 30}, false},
+		{"Prometheus, several seconds at a time", Options{Interval: 5 * time.Second}, false},
+		{"VictoriaMetrics", Options{MaxSamples: 30}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.options.Timeout = 2 * time.Second
+				j := newJob(t, tc.options)
+				began := time.Now()
+				s := &hostile{
+					doubles: tc.doubles, timeout: tc.options.Timeout, random: rand.New(rand.NewPCG(7, 8)), quiet: began.Add(38 * time.Minute),
+					store: j.receiver, times: map[sample]int{}, fates: map[string]*fate{}, faults: map[fault]int{}, cut: map[string]bool{},
+				}
+				s.serve(t, j.Pusher)
+				truth := s.load(t, j, began, 40*time.Minute)
+				s.check(t, j, truth)
+			})
+		})
+	}
+}
+
+// hostile is a server behind a bad network and worse proxies. It notes what it let the pusher know.
+type hostile struct {
+	doubles bool // it stores as VictoriaMetrics does: everything, as often as it comes
+	timeout time.Duration
+	random  *rand.Rand
+	quiet   time.Time // when nothing fails any more
+
+	mu       sync.Mutex
+	store    *receiver
+	times    map[sample]int
+	fates    map[string]*fate // of requests, by body
+	faults   map[fault]int
+	requests int
+	cut      map[string]bool // requests that were cut off, by their sums
+}
+
+// fate is what became of a request.
+type fate struct {
+	samples []sample
+	unknown bool   // an attempt has ended without a clear response
+	errors  int    // responses with 500
+	end     string // where its samples are counted
+	resent  bool
+}
+
+type fault int
+
+const (
+	none        fault = iota
+	errorBefore       // it is stored
+	errorAfter
+	busyBefore
+	busyAfter
+	slowBefore
+	slowAfter
+	late // it is stored when the pusher has given it up
+	cutBefore
+	cutWithin
+	cutAfter
+	tooOld
+	page     // 400 of a proxy
+	another  // process has written newer samples
+	large    // 413
+	throttle // 429
+	missing  // 404
+	moved    // 302
+	greeting // 200 with a web page
+	slowBody // 408
+	numFaults
+)
+
+// ServeHTTP implements http.Handler.
+func (s *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, f, body := s.receive(r)
+	if f == nil {
+		panic(http.ErrAbortHandler)
+	}
+	switch kind {
+	case none:
+		s.tell(w, f, s.keep(f, body))
+	case errorBefore:
+		s.tell(w, f, failure(500, ""))
+	case errorAfter:
+		s.keep(f, body)
+		s.tell(w, f, failure(500, ""))
+	case busyBefore:
+		s.tell(w, f, failure(503, ""))
+	case busyAfter:
+		s.keep(f, body)
+		s.tell(w, f, failure(503, ""))
+	case slowBefore:
+		s.tell(w, f, nil)
+		<-r.Context().Done()
+	case slowAfter:
+		s.keep(f, body)
+		s.tell(w, f, nil)
+		<-r.Context().Done()
+	case late:
+		s.tell(w, f, nil)
+		time.Sleep(s.timeout + 500*time.Millisecond)
+		s.keep(f, body)
+	case cutBefore:
+		s.tell(w, f, nil)
+		panic(http.ErrAbortHandler)
+	case cutAfter:
+		s.keep(f, body)
+		s.tell(w, f, nil)
+		panic(http.ErrAbortHandler)
+	case tooOld:
+		s.tell(w, f, failure(400, "out of bounds\n"))
+	case page:
+		s.tell(w, f, failure(400, "<html>out of order sample"))
+	case another:
+		s.tell(w, f, failure(400, "out of order sample\n"))
+	case large:
+		s.tell(w, f, failure(413, "<html>too large"))
+	case throttle:
+		s.tell(w, f, failure(429, ""))
+	case missing:
+		s.tell(w, f, failure(404, "<html>nothing here"))
+	case moved:
+		s.tell(w, f, failure(302, ""))
+	case greeting:
+		s.tell(w, f, failure(200, "<html>hello"))
+	case slowBody:
+		s.tell(w, f, failure(408, ""))
+	}
+}
+
+func failure(code int, body string) *http.Response {
+	resp, _ := answer(code, body)
+	if strings.HasPrefix(body, "<html>") {
+		resp.Header.Set("Content-Type", "text/html")
+	}
+	return resp
+}
+
+// receive reads a request and decides what goes wrong. There is no fate if it is cut off.
+func (s *hostile) receive(r *http.Request) (kind fault, f *fate, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	if time.Now().Before(s.quiet) && s.random.IntN(2) == 0 {
+		kind = fault(s.random.IntN(int(numFaults)))
+	}
+	if kind == cutWithin {
+		_, _ = io.ReadFull(r.Body, make([]byte, 10))
+		s.faults[kind]++
+		s.cut[r.Header.Get("Sum")] = true
+		return kind, nil, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	if s.fates[string(body)] == nil {
+		samples, err := parse(body)
+		if err != nil {
+			panic(err)
+		}
+		s.fates[string(body)] = &fate{samples: samples}
+	}
+	f = s.fates[string(body)]
+	f.unknown = f.unknown || s.cut[r.Header.Get("Sum")]
+	if time.Now().Before(s.quiet) && crc32.ChecksumIEEE(body)%500 == 0 { // what it cannot digest
+		kind = errorBefore
+	}
+	s.faults[kind]++
+	return kind, f, body
+}
+
+// keep stores a request.
+func (s *hostile) keep(f *fate, body []byte) *http.Response {
+	if !s.doubles {
+		resp, _ := s.store.store(body)
+		return resp
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range f.samples {
+		s.times[x]++
+		s.store.stored[fmt.Sprint(x.series, " ", x.unix)] = x.value
+	}
+	resp, _ := answer(204, "")
+	return resp
+}
+
+// tell responds, nil for not at all, and notes what that means.
+func (s *hostile) tell(w http.ResponseWriter, f *fate, resp *http.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resp == nil {
+		f.unknown = true
+		return
+	}
+	text, _ := io.ReadAll(resp.Body)
+	isPage := resp.Header.Get("Content-Type") == "text/html"
+	switch code := resp.StatusCode; {
+	case f.end != "":
+		panic("it is sent again after its end: " + f.end)
+	case code/100 == 2 && !isPage:
+		f.end, f.resent = "samples", f.unknown
+	case code/100 == 2 || code == 302 || code == 404 || code == 429:
+	case code == 500 && f.errors == 30:
+		f.end = "unconfirmed_samples"
+	case code == 400 && f.unknown && !isPage && (strings.HasPrefix(string(text), "out of order") || strings.HasPrefix(string(text), "duplicate")):
+		f.end = "unconfirmed_samples"
+	case code == 408 || code/100 == 5:
+		f.unknown = true
+		if code == 500 {
+			f.errors++
+		}
+	default:
+		f.end = "refused_samples"
+	}
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(text)
+}
+
+// serve connects the pusher with the server, by connections that are closed when they are idle for a moment.
+func (s *hostile) serve(t *testing.T, p *Pusher) {
+	conns := make(pipes)
+	server := &http.Server{Handler: s, IdleTimeout: 900 * time.Millisecond, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	go func() { _ = server.Serve(conns) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		if time.Now().Before(s.quiet) && s.randomly(10) == 0 {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		}
+		here, there := net.Pipe()
+		conns <- there
+		return here, nil
+	}}
+	p.client.Transport = summed{transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+		time.Sleep(time.Minute)
+	})
+}
+
+// summed says in a header which request it is, for one that is cut off.
+type summed struct{ http.RoundTripper }
+
+func (x summed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Sum", fmt.Sprint(crc32.ChecksumIEEE([]byte(peek(r)))))
+	return x.RoundTripper.RoundTrip(r)
+}
+
+// pipes is a listener for the other ends of pipes.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// blocked is a resource in a second.
+type blocked struct {
+	resource string
+	unix     int64
+}
+
+// load counts calls, and returns how many there were.
+func (s *hostile) load(t *testing.T, j job, began time.Time, d time.Duration) map[blocked]float64 {
+	truth := map[blocked]float64{}
+	stop := background.Start(j.Run)
+	for time.Since(began) < d {
+		x := blocked{fmt.Sprint("r", s.randomly(5)), time.Now().Unix()}
+		j.Resource(x.resource).Block("")
+		truth[x]++
+		time.Sleep(time.Duration(1+s.randomly(300)) * time.Millisecond)
+	}
+	*j.end = j.Seal().Open + 1
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	return truth
+}
+
+func (s *hostile) randomly(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(n)
+}
+
+func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
+	counted := map[string]int{}
+	passes := map[int64]int{} // resources of which a second was sent; passes are sent of every second
+	sent := map[string]bool{}
+	for _, f := range s.fates {
+		counted[f.end] += len(f.samples)
+		if f.resent {
+			counted["resent_samples"] += len(f.samples)
+		}
+		for _, x := range f.samples {
+			if strings.HasPrefix(x.series, "windowstat_persecond_pass{") {
+				passes[x.unix]++
+			}
+			key := fmt.Sprint(x.series, " ", x.unix)
+			if sent[key] {
+				t.Fatalf("%s is in two requests", key)
+			}
+			sent[key] = true
+			if v, ok := s.store.stored[key]; f.end == "samples" && (!ok || v != x.value) {
+				t.Errorf("%s was accepted as %v, and is %v (%t)", key, x.value, v, ok)
+			}
+			if s.doubles && f.end == "samples" && s.times[x] != 1 && !f.resent {
+				t.Errorf("%s is stored %d times, and not counted as sent again", key, s.times[x])
+			}
+			if name, ok := strings.CutPrefix(x.series, `windowstat_persecond_block{instance="i",job="j",resource="`); ok {
+				if want := truth[blocked{strings.TrimSuffix(name, `"}`), x.unix}]; x.value != want {
+					t.Errorf("%s is %v, want %v", key, x.value, want)
+				}
+			}
+		}
+	}
+	for key := range s.store.stored {
+		if !sent[key] {
+			t.Errorf("%s was never sent", key)
+		}
+	}
+	got := j.counts()
+	for _, name := range []string{"samples", "unconfirmed_samples", "refused_samples", "resent_samples"} {
+		if int(got["push_"+name+"_total"]) != counted[name] || counted[name] == 0 {
+			t.Errorf("%v in push_%s_total, want %d", got["push_"+name+"_total"], name, counted[name])
+		}
+	}
+	all := *j.end - j.Tree().View().Node().Since()
+	whole, first := int64(0), map[string]int64{}
+	for x := range truth {
+		if at, ok := first[x.resource]; !ok || x.unix < at {
+			first[x.resource] = x.unix
+		}
+	}
+	for at := *j.end - all; at < *j.end; at++ {
+		want := 0
+		for _, began := range first {
+			if began <= at {
+				want++
+			}
+		}
+		if passes[at] == want {
+			whole++
+		}
+	}
+	if lost := all - whole; counted[""] != 0 || got["push_lost_seconds_total"] != float64(lost) || got["push_seconds_total"] != float64(whole) {
+		t.Errorf("%d samples have no end; %d seconds were not sent; %v", counted[""], lost, got)
+	}
+	for kind := range numFaults {
+		if s.faults[kind] < 5 {
+			t.Errorf("fault %d happened %d times", kind, s.faults[kind])
+		}
+	}
+	t.Logf("%d requests, faults %v; %v", s.requests, s.faults, got)
+}

@@ -1,0 +1,299 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
+)
+
+// lives are processes one after the other that share a directory, and a server as [receiver].
+type lives struct {
+	t     *testing.T
+	dir   string
+	store *receiver
+	said  lockedText
+	lives []*life
+	log   metriclog.Options
+
+	killing sync.Mutex
+	mu      sync.Mutex // guards what follows
+	random  *rand.Rand
+	times   map[string]int // how often a sample was stored
+	doubt   map[int64]bool // seconds that a process cannot know to have arrived
+}
+
+func (l *lives) randomly(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.random.IntN(n)
+}
+
+// life is a process. It is killed by taking the directory away from it as it is, and its network.
+type life struct {
+	*collector.Collector
+	*Pusher
+	log      *metriclog.Writer
+	instance string
+	first    int64
+	dead     atomic.Bool
+	cancel   func()
+	end      func() error
+}
+
+type lockedText struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Builder.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Builder.String()
+}
+
+func newLives(t *testing.T, seed uint64) *lives {
+	return &lives{
+		t: t, dir: t.TempDir(), store: newReceiver(), times: map[string]int{}, random: rand.New(rand.NewPCG(seed, 5)), doubt: map[int64]bool{},
+		log: metriclog.Options{App: "shop", Location: time.UTC},
+	}
+}
+
+// begin starts a process. Its requests go through do, which may be nil.
+func (l *lives) begin(instance string, o Options, do func(*life, *http.Request, func() (*http.Response, error)) (*http.Response, error)) *life {
+	l.t.Helper()
+	x := &life{instance: instance}
+	logs := l.log
+	logs.Dir, logs.Logger = l.dir, slog.New(slog.NewTextHandler(&l.said, nil))
+	last, err := metriclog.Last(logs)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	x.Collector, err = collector.New(collector.Options{Windows: node.Options{History: time.Minute}, After: last, RetireAfter: -1})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if x.log, err = metriclog.New(x.Collector, logs); err != nil {
+		l.t.Fatal(err)
+	}
+	if o.URL == "" {
+		o.URL = "http://user-less/push"
+	}
+	o.Labels, o.Logger, o.Log = map[string]string{"job": "j", "instance": instance}, logs.Logger, x.log
+	o.Format = lineFormat{}
+	o.Client = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		samples, wrong := parse(body)
+		if err != nil || r.Body.Close() != nil || x.dead.Load() || wrong != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+		arrived := false
+		arrive := func() (*http.Response, error) {
+			if x.dead.Load() {
+				return nil, io.ErrUnexpectedEOF
+			}
+			resp, err := l.store.store(body)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if arrived = resp.StatusCode/100 == 2; arrived {
+				for _, s := range samples {
+					l.times[fmt.Sprint(s.series, " ", s.unix)]++
+				}
+			}
+			return resp, err
+		}
+		if do == nil {
+			return arrive()
+		}
+		resp, err := do(x, r, arrive)
+		if x.dead.Load() {
+			return nil, io.ErrUnexpectedEOF
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, s := range samples {
+			if arrived && err != nil {
+				l.doubt[s.unix] = true
+			}
+		}
+		return resp, err
+	})}
+	if x.Pusher, err = New(x.Collector, o); err != nil {
+		l.t.Fatal(err)
+	}
+	x.first = x.line.First()
+	ctx, cancel := context.WithCancel(l.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { _ = x.log.Run(ctx) })
+	all.Go(func() { err = x.Run(ctx) })
+	x.cancel, x.end = cancel, func() error { cancel(); all.Wait(); return err }
+	l.t.Cleanup(func() { _ = x.end() })
+	l.lives = append(l.lives, x)
+	return x
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// kill is kill -9: what is on the disk stays.
+func (l *lives) kill(x *life) {
+	l.killing.Lock() // who comes second finds the process dead
+	defer l.killing.Unlock()
+	if x.dead.Swap(true) {
+		return
+	}
+	next := l.t.TempDir()
+	if at := x.Pusher.positions; at != nil { // a file is not there while it is renamed
+		at.mu.Lock()
+		defer at.mu.Unlock()
+	}
+	if err := os.CopyFS(next, os.DirFS(l.dir)); err != nil {
+		l.t.Fatal(err)
+	}
+	l.dir = next
+	was := l.positions()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.cancel() // what it does from now on nobody sees
+	for _, s := range was {
+		for at := s.Next; at < s.Doubt; at++ {
+			l.doubt[at] = true
+		}
+	}
+}
+
+// positions reads the positions.
+func (l *lives) positions() []slotPosition {
+	l.t.Helper()
+	list, err := seconds.ReadPositions[slotPosition](l.position())
+	if err != nil {
+		l.t.Error(err)
+	}
+	return list
+}
+
+// position is the path of the first position.
+func (l *lives) position() string {
+	found, _ := filepath.Glob(filepath.Join(l.dir, "shop-push-*-1.json"))
+	if len(found) == 0 {
+		return filepath.Join(l.dir, "none")
+	}
+	return found[0]
+}
+
+// load makes calls for a time, or until the process is killed.
+func (l *lives) load(x *life, d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end) && !x.dead.Load(); {
+		x.Resource(fmt.Sprint("r", l.randomly(4))).Block("")
+		time.Sleep(time.Duration(l.randomly(400)+1) * time.Millisecond)
+	}
+}
+
+// check compares what is stored with the log: every row once, under the labels of its process.
+func (l *lives) check() (rows int) {
+	l.t.Helper()
+	found, err := metriclog.Searcher{Dir: l.dir, App: "shop"}.Search(metriclog.Query{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for row := range found.All() {
+		if row.Resource == collector.InboundTotal {
+			continue
+		}
+		at, instance := row.Start.Unix(), ""
+		for _, x := range l.lives {
+			if x.first <= at {
+				instance = x.instance
+			}
+		}
+		key := fmt.Sprintf(`windowstat_persecond_block{instance=%q,job="j",resource=%q} %d`, instance, row.Resource, at)
+		if v, ok := l.store.stored[key]; !ok || v != float64(row.Block) {
+			l.t.Errorf("%s is %v (%t), want %d", key, v, ok, row.Block)
+		}
+		if n := l.times[key]; n > 1 && !l.doubt[at] {
+			l.t.Errorf("%s was stored %d times", key, n)
+		}
+		rows++
+	}
+	return rows
+}
+
+// TestPushesOfKilledProcesses kills processes at any moment, before and after the server has what they send, while it is away and
+// while they catch up.
+func TestPushesOfKilledProcesses(t *testing.T) {
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLives(t, seed)
+			away := time.Time{}
+			do := func(x *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
+				switch n := l.randomly(100); {
+				case time.Now().Before(away):
+					return answer(http.StatusServiceUnavailable, "")
+				case n < 5:
+					away = time.Now().Add(time.Duration(l.randomly(150)) * time.Second)
+					return nil, io.ErrUnexpectedEOF
+				case n < 10:
+					_, _ = arrive()
+					return nil, io.ErrUnexpectedEOF
+				case n < 13:
+					l.kill(x)
+					return nil, io.ErrUnexpectedEOF
+				case n < 16:
+					_, _ = arrive()
+					l.kill(x)
+					return nil, io.ErrUnexpectedEOF
+				}
+				return arrive()
+			}
+			o := Options{Timeout: 2 * time.Second, MaxSamples: []int{30, 500, 10_000}[seed%3]}
+			o.Interval = time.Duration(1+seed%2*4) * time.Second
+			for n := range 12 {
+				x := l.begin(fmt.Sprint("i", l.randomly(2)), o, do)
+				l.load(x, time.Duration(l.randomly(120_000))*time.Millisecond)
+				if n%4 == 3 && !x.dead.Load() {
+					if err := x.end(); err != nil { // what it cannot send is left
+						t.Error(err)
+					}
+				}
+				l.kill(x)
+				time.Sleep(time.Duration(l.randomly(3)*l.randomly(5000)) * time.Millisecond)
+			}
+			x := l.begin("last", o, nil)
+			l.load(x, 5*time.Minute)
+			if err := x.end(); err != nil {
+				t.Error(err)
+			}
+			if rows := l.check(); rows < 500 {
+				t.Errorf("%d rows are too few", rows)
+			}
+			if lost := x.total.lost; lost != 0 {
+				t.Errorf("%d seconds lost", lost)
+			}
+			if t.Failed() {
+				t.Logf("with seed %d: %s", seed, l.said.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Pusher sends the sealed seconds of a Collector to a server. It must be made with [New]. It is safe for concurrent use, but Run or
+// Start must be called once. Recording never waits for it.
+//
+// A pusher sends one request at a time as long as a second has room in one. When a second has more than MaxSamples, the series are
+// divided by a hash of their names among shards, up to sixteen, each of which sends its requests one after the other: so the
+// samples of a series arrive in order, and a slow server or a request that is sent again holds up its own series only. Seconds wait
+// in the Collector's history until they are sent, so the queue takes no extra memory, and in the metric log when they have left
+// that, or their process has ended. What is encoded at a time is a request for each shard.
+type Pusher struct {
+	stats     *collector.Collector
+	line      *seconds.Line
+	resources *seconds.Resources
+	streams   []seconds.Stream // the resources first
+	positions *positions       // nil without a log
+	*sender
+	unpublish func()    // removes the metrics
+	free      sync.Pool // of *request
+
+	// Guarded by the sender's mu.
+	shards []*shard // they have all slots
+	lost   []span   // what some shard has lost and not all have passed, ascending
+}
+
+// New makes a Pusher for all seconds from the present one on, and for those that an earlier process left in the log. The error names
+// every invalid option.
+func New(c *collector.Collector, o Options) (*Pusher, error) {
+	err := o.Check()
+	o.defaults()
+	wrong := func(field, format string, args ...any) {
+		err = errors.Join(err, &collector.OptionError{Package: "push", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	if c == nil {
+		wrong("", "no Collector")
+	} else if o.Interval > c.History()/2 {
+		wrong("Interval", "%v; at most half of the history of %v is allowed", o.Interval, c.History())
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Pusher{
+		stats: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10), resources: seconds.NewResources(c, o.Namespace, nil),
+	}
+	p.streams = []seconds.Stream{p.resources}
+	if o.Sampler != nil {
+		p.streams = append(p.streams, o.Sampler.Stream())
+	}
+	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
+	c.Seal()
+	p.shards = []*shard{{slots: seconds.AllSlots, Position: seconds.Position{Next: p.line.Open()}}}
+	selection := o.selection()
+	if o.Log != nil && seconds.NewFiller(o.Namespace, "", 0, 1, nil).Select(&selection) {
+		if p.positions, err = newPositions(&o); err != nil {
+			return nil, err
+		}
+	}
+	p.unpublish = c.Publish(p.metrics()...)
+	return p, nil
+}
+
+// SetInstance replaces the label instance, for a service that learns its port after New. It must be called before Run.
+func (p *Pusher) SetInstance(instance string) {
+	p.opts.Labels = maps.Clone(p.opts.Labels)
+	p.opts.Labels["instance"] = instance
+}
+
+// Close removes the metrics of a Pusher that never ran.
+func (p *Pusher) Close() { p.unpublish() }
+
+// Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
+// called several times.
+func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
+
+// Run sends each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, and sends
+// what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
+// it is no error.
+func (p *Pusher) Run(ctx context.Context) error {
+	defer p.unpublish()
+	defer p.client.CloseIdleConnections()
+	line := p.stats.Timeline()
+	ended := make(chan stopTime, 1)
+	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
+	if p.positions != nil {
+		if !p.resume(ctx) {
+			return nil // the next process finds everything in the log
+		}
+		if x := p.positions; x != nil {
+			defer x.unlock()
+		}
+	}
+	var sending sync.WaitGroup
+	for ctx.Err() == nil {
+		now := line.Now()
+		open := line.At(now)
+		// At the end of a multiple of the interval.
+		every := int64(p.opts.Interval / time.Second)
+		wait := open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
+		if !sleep(ctx, wait) {
+			break
+		}
+		p.pushAll(ctx, p.line.Sealed(p.streams), &sending)
+	}
+	stop := <-ended
+	sending.Wait() // each for the request that it is sending
+	return p.drain(stop)
+}
+
+// stopTime is when the context of Run ended.
+type stopTime struct {
+	second leap.Second
+	at     time.Time
+}
+
+// drain sends what is left, the second that was open at stop included. The wait for a request that was being sent counts
+// towards Drain, but at least one second is left for sending.
+func (p *Pusher) drain(stop stopTime) error {
+	line := p.stats.Timeline()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	end := p.line.Unix(stop.second.Index + 1)
+	for p.line.Sealed(p.streams) < end { // streams may need a moment longer
+		if !sleep(ctx, max(stop.second.End.Sub(line.Now()), 10*time.Millisecond)) {
+			break
+		}
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stop.at), time.Second))
+	defer cancel()
+	var sending sync.WaitGroup
+	p.pushAll(ctx, end, &sending)
+	sending.Wait()
+	return p.abandon(end)
+}
+
+// abandon counts what was not settled before the second end. Of a shard only the request that was being sent may have arrived. With
+// a log what is in it is left to the next process.
+func (p *Pusher) abandon(end int64) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	logged := int64(0)
+	if p.positions != nil {
+		logged = p.opts.Log.Written()
+	}
+	unknown, next := 0, end
+	for _, s := range p.shards {
+		if rest := s.batch.requests; len(rest) > 0 && rest[0].doubt && p.positions == nil {
+			unknown += rest[0].samples
+			if len(rest) == 1 {
+				p.move(s, s.batch.to)
+			}
+		}
+		next = min(next, s.Next)
+	}
+	if unknown > 0 {
+		p.total.unconfirmed += int64(unknown)
+		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, bare.URL(p.opts.URL))
+	}
+	lost := p.lose(max(next, logged), end)
+	for _, s := range p.shards {
+		s.Settle(end)
+		s.batch = batch{}
+	}
+	if next < min(end, logged) {
+		p.opts.Logger.Warn("seconds could not be sent; they are in the metric log, and the next process sends them", "url", bare.URL(p.opts.URL),
+			"from", time.Unix(next, 0).UTC(), "not_in_the_log", lost)
+	}
+	if lost > 0 {
+		err = errors.Join(err, fmt.Errorf("push: %d seconds could not be sent to %s in %v", lost, bare.URL(p.opts.URL), p.opts.Drain))
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

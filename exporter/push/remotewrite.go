@@ -1,0 +1,177 @@
+package push
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/klauspost/compress/snappy"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/windowstat/windowstat/exporter/internal/native"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// RemoteWrite is Prometheus remote write 1.0: for Prometheus with --web.enable-remote-write-receiver, VictoriaMetrics, vmagent,
+// Mimir, Thanos and others. Histograms are native ones.
+var RemoteWrite Format = remoteWrite{}
+
+type remoteWrite struct{}
+
+func (remoteWrite) name() string { return "remote_write" }
+
+func (remoteWrite) header() http.Header {
+	return http.Header{
+		"Content-Type":                      {"application/x-protobuf"},
+		"Content-Encoding":                  {"snappy"},
+		"X-Prometheus-Remote-Write-Version": {"0.1.0"},
+	}
+}
+
+func (remoteWrite) encoder() encoder { return new(remoteWriteEncoder) }
+
+func (remoteWrite) judge(status int, h http.Header, body []byte, doubt bool) verdict {
+	return judge(status, h, body, doubt)
+}
+
+// The fields of the messages of remote write 1.0 (prompb/remote.proto and types.proto).
+const (
+	requestSeries    = 1
+	seriesLabels     = 1
+	seriesSamples    = 2
+	seriesHistograms = 4
+	labelName        = 1
+	labelValue       = 2
+	sampleValue      = 1
+	sampleMillis     = 2
+	metricName       = "__name__"
+)
+
+// remoteWriteEncoder encodes a WriteRequest: series by series, each with its length before it.
+type remoteWriteEncoder struct {
+	out     []byte // complete series
+	series  []byte // present series, without its length
+	empty   int    // length of the present series without samples
+	samples int
+	message []byte // a histogram
+	packed  []byte
+}
+
+// Reset implements encoder.
+func (e *remoteWriteEncoder) Reset() {
+	e.out, e.series, e.empty, e.samples = e.out[:0], e.series[:0], 0, 0
+}
+
+// Samples implements encoder.
+func (e *remoteWriteEncoder) Samples() int { return e.samples }
+
+// Series implements seconds.Sink. Labels must be sorted, the name among them.
+func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
+	e.flush()
+	named := false
+	for i, name := range names {
+		if !named && name > metricName {
+			e.label(metricName, f.Name)
+			named = true
+		}
+		e.label(name, values[i])
+	}
+	if !named {
+		e.label(metricName, f.Name)
+	}
+	e.empty = len(e.series)
+}
+
+func (e *remoteWriteEncoder) label(name, value string) {
+	size := protowire.SizeTag(labelName) + protowire.SizeBytes(len(name)) + protowire.SizeTag(labelValue) + protowire.SizeBytes(len(value))
+	b := protowire.AppendTag(e.series, seriesLabels, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	b = protowire.AppendTag(b, labelName, protowire.BytesType)
+	b = protowire.AppendString(b, name)
+	b = protowire.AppendTag(b, labelValue, protowire.BytesType)
+	e.series = protowire.AppendString(b, value)
+}
+
+// Value implements seconds.Sink.
+func (e *remoteWriteEncoder) Value(unix int64, v float64) {
+	ms := uint64(unix * 1000)
+	size := protowire.SizeTag(sampleValue) + protowire.SizeFixed64() + protowire.SizeTag(sampleMillis) + protowire.SizeVarint(ms)
+	b := protowire.AppendTag(e.series, seriesSamples, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	b = protowire.AppendTag(b, sampleValue, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, math.Float64bits(v))
+	b = protowire.AppendTag(b, sampleMillis, protowire.VarintType)
+	e.series = protowire.AppendVarint(b, ms)
+	e.samples++
+}
+
+// flush ends the series; one without samples is dropped.
+func (e *remoteWriteEncoder) flush() {
+	if len(e.series) > e.empty {
+		e.out = protowire.AppendTag(e.out, requestSeries, protowire.BytesType)
+		e.out = protowire.AppendBytes(e.out, e.series)
+	}
+	e.series, e.empty = e.series[:0], 0
+}
+
+// Body implements encoder.
+func (e *remoteWriteEncoder) Body() ([]byte, error) {
+	e.flush()
+	e.packed = snappy.Encode(e.packed[:cap(e.packed)], e.out)
+	return e.packed, nil
+}
+
+// The fields of a histogram and of its spans (prompb/types.proto).
+const (
+	histogramCount     = 1
+	histogramSum       = 3
+	histogramSchema    = 4
+	histogramThreshold = 5
+	histogramZero      = 6
+	histogramSpans     = 11
+	histogramDeltas    = 12
+	histogramReset     = 14
+	histogramMillis    = 15
+	spanOffset         = 1
+	spanLength         = 2
+
+	resetGauge = 3 // what came before does not matter
+)
+
+// Histogram implements seconds.Sink. The histogram is one of a gauge.
+func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
+	n, b := native.Histogram(h), e.message[:0]
+	varint := func(field protowire.Number, v uint64) {
+		b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+	}
+	float := func(field protowire.Number, v float64) {
+		b = protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(v))
+	}
+	varint(histogramCount, n.GetSampleCount())
+	float(histogramSum, n.GetSampleSum())
+	varint(histogramSchema, protowire.EncodeZigZag(int64(n.GetSchema())))
+	float(histogramThreshold, n.GetZeroThreshold())
+	varint(histogramZero, n.GetZeroCount())
+	for _, s := range n.PositiveSpan {
+		offset, length := protowire.EncodeZigZag(int64(s.GetOffset())), uint64(s.GetLength())
+		size := protowire.SizeTag(spanOffset) + protowire.SizeVarint(offset) + protowire.SizeTag(spanLength) + protowire.SizeVarint(length)
+		b = protowire.AppendVarint(protowire.AppendTag(b, histogramSpans, protowire.BytesType), uint64(size))
+		varint(spanOffset, offset)
+		varint(spanLength, length)
+	}
+	if len(n.PositiveDelta) > 0 {
+		size := 0
+		for _, d := range n.PositiveDelta {
+			size += protowire.SizeVarint(protowire.EncodeZigZag(d))
+		}
+		b = protowire.AppendVarint(protowire.AppendTag(b, histogramDeltas, protowire.BytesType), uint64(size))
+		for _, d := range n.PositiveDelta {
+			b = protowire.AppendVarint(b, protowire.EncodeZigZag(d))
+		}
+	}
+	varint(histogramReset, resetGauge)
+	varint(histogramMillis, uint64(unix*1000))
+	e.message = b
+	e.series = protowire.AppendBytes(protowire.AppendTag(e.series, seriesHistograms, protowire.BytesType), b)
+	e.samples++
+}

@@ -1,0 +1,97 @@
+package push
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// judge is what HTTP says about a request, and the words of Prometheus and those that speak like it.
+//
+// A status 4xx means that the server will never take these samples; but those about the URL or the credentials may be corrected by
+// an operator, so the request is sent again. A request that is rejected as a duplicate, after an attempt without a clear result, may
+// have arrived then, or another process may have written to the same series: it is unconfirmed.
+func judge(status int, h http.Header, body []byte, doubt bool) verdict {
+	switch {
+	case status/100 == 2 && isPage(h):
+		return unreachable
+	case status/100 == 2:
+		return accepted
+	case doubt && isDuplicate(status, h, body):
+		return unconfirmed
+	case status == http.StatusTooManyRequests:
+		return retry
+	case noHistograms.Match(body) && !isPage(h):
+		return noHistogram
+	case status/100 == 5, status == http.StatusRequestTimeout: // VictoriaMetrics stores lines while it reads the next ones
+		return doubtful
+	case status/100 == 3, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
+		status == http.StatusMethodNotAllowed, status == http.StatusProxyAuthRequired:
+		return unreachable
+	}
+	return refused
+}
+
+// noHistograms are the words of a server that takes no native histograms, and nothing of a request that has one: Prometheus 2.42
+// without --enable-feature=native-histograms, and later ones that were told so, answer 500 with "native histograms are disabled".
+var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))`)
+
+// duplicates are the words for a sample that is not newer than what the server has of its series:
+//
+//	Prometheus 2.42  400 out of order sample
+//	                 400 duplicate sample for timestamp
+//	Prometheus 3.15  400 out of order sample
+//	                 400 duplicate sample for timestamp 1700000000000; overrides not allowed: existing 1, new value 2
+//	Mimir            400 … (err-mimir-sample-out-of-order). The affected sample has timestamp … and is from series {…}
+//	                 400 … (err-mimir-sample-duplicate-timestamp). The affected sample …
+//	Cortex           400 user=…: err: out of order sample. timestamp=…, series={…}
+//	                 400 user=…: err: duplicate sample for timestamp. timestamp=…, series={…}
+//	Thanos           409 store locally for endpoint …: add 8 samples: out of order sample
+//
+// VictoriaMetrics has none: it stores duplicates. "out of bounds", "too old sample", err-mimir-sample-timestamp-too-old and
+// everything else is a refusal.
+var duplicates = []string{
+	"out of order sample", "duplicate sample for timestamp", "err-mimir-sample-out-of-order", "err-mimir-sample-duplicate-timestamp",
+}
+
+// isDuplicate reports whether a response says that samples are duplicates or out of order.
+func isDuplicate(status int, h http.Header, body []byte) bool {
+	if status != http.StatusBadRequest && status != http.StatusConflict || isPage(h) {
+		return false
+	}
+	text, _, _ := bytes.Cut(body, []byte("{")) // labels are ours, and may say anything
+	for _, words := range duplicates {
+		if bytes.Contains(text, []byte(words)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPage reports whether a response is a web page, which no receiver of samples sends.
+func isPage(h http.Header) bool { return strings.HasPrefix(h.Get("Content-Type"), "text/html") }
+
+// oneLine returns the beginning of a response body on one line.
+func oneLine(b []byte) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
+	const most = 200
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
+}
+
+// retryAfter returns the wait that the server asks for, at most a minute; 0 for none.
+func retryAfter(h http.Header) time.Duration {
+	header := h.Get("Retry-After")
+	d := time.Duration(0)
+	if seconds, err := strconv.Atoi(header); err == nil {
+		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		d = time.Until(at)
+	}
+	return min(max(d, 0), time.Minute)
+}

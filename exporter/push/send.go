@@ -1,0 +1,209 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/httpclient"
+	"github.com/windowstat/windowstat/internal/bare"
+)
+
+// sender sends requests and sends them again.
+type sender struct {
+	opts         Options
+	client       *http.Client
+	maxBackoff   time.Duration // between two attempts
+	failFast     bool          // errors of URL and credentials are not retried
+	noHistograms atomic.Bool   // the server takes none
+
+	mu     sync.Mutex // guards what follows
+	total  totals
+	logged map[string]time.Time // when each message was logged
+	told   bool                 // that pushing fails
+}
+
+// totals counts what a sender has done. Each sample that is sent ends as one of samples, refused and unconfirmed.
+type totals struct {
+	seconds, samples, refused, unconfirmed, resent, lost, retries, bytes int64
+	failing                                                              bool
+	succeeded                                                            time.Time
+}
+
+func newSender(o Options, maxBackoff time.Duration) *sender {
+	return &sender{opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff), logged: map[string]time.Time{}}
+}
+
+// Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
+const (
+	minWait = 250 * time.Millisecond
+	maxWait = 5 * time.Second
+)
+
+// maxErrors is how often the server may respond to a request with 500. After that the request is given up, so that it does not
+// block the next ones.
+const maxErrors = 30
+
+// send sends the requests of a shard's batch one after the other. It reports false if ctx ended before all are settled. If the
+// server takes no histograms, it drops the rest, to be encoded again.
+func (p *Pusher) send(ctx context.Context, s *shard) bool {
+	for len(s.batch.requests) > 0 {
+		r := s.batch.requests[0]
+		if ctx.Err() != nil {
+			return false
+		}
+		switch p.deliver(ctx, r) {
+		case retry, doubtful, unreachable:
+			return false
+		case noHistogram:
+			s.batch.requests, s.batch.to = nil, 0
+			return true
+		case refused:
+			s.batch.lost = s.batch.logged
+		}
+		s.batch.requests = s.batch.requests[1:]
+		p.free.Put(r)
+	}
+	return true
+}
+
+// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another
+// verdict means that it gave up before.
+func (p *sender) deliver(ctx context.Context, r *request) verdict {
+	if r.err != nil {
+		p.refuse(r, r.err)
+		return refused
+	}
+	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
+		v, after, err := p.attempt(ctx, r)
+		switch v {
+		case accepted:
+			p.succeed(r)
+			return v
+		case refused:
+			p.refuse(r, err)
+			return v
+		case unconfirmed:
+			p.unconfirm(r, err)
+			return v
+		case noHistogram:
+			if !p.noHistograms.Swap(true) {
+				p.opts.Logger.Error("the server takes no native histograms; the other samples are sent without them", "url", bare.URL(p.opts.URL), "err", bare.Error(err))
+			}
+			return v
+		}
+		r.lastErr = err
+		if ctx.Err() != nil || v == unreachable && p.failFast {
+			return v
+		}
+		p.fail(err)
+		pause := wait/2 + rand.N(wait)
+		if after > 0 {
+			pause = after
+		}
+		if end, ok := ctx.Deadline(); ok { // leave time for some attempts
+			pause = min(pause, max(time.Until(end)/4, minWait))
+		}
+		if !sleep(ctx, pause) {
+			return v
+		}
+		p.retry()
+	}
+}
+
+// attempt sends a request once. It returns the pause that the server asks for, if any.
+func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
+	ctx, cancel := p.attemptContext(ctx)
+	defer cancel()
+	content := &body{rest: bytes.NewReader(r.body), closed: make(chan struct{})}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
+	if err != nil {
+		return refused, 0, err
+	}
+	req.ContentLength = int64(len(r.body))
+	defer content.wait(ctx)
+	req.Header.Set("User-Agent", httpclient.UserAgent())
+	for name, values := range p.opts.Format.header() {
+		req.Header[name] = values
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		r.doubt = r.doubt || content.used.Load()
+		return retry, 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	const maxBody = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
+	}
+	err = fmt.Errorf("%s: %s", resp.Status, oneLine(text))
+	v = p.opts.Format.judge(resp.StatusCode, resp.Header, text, r.doubt)
+	if v == unreachable && resp.StatusCode/100 == 2 {
+		err = errors.New("the response is a web page; check the URL")
+	}
+	if v == noHistogram && !r.histogram {
+		v = doubtful // it is about something else
+	}
+	if resp.StatusCode == http.StatusInternalServerError && v == doubtful {
+		if r.errors++; r.errors > maxErrors {
+			return unconfirmed, 0, err
+		}
+	}
+	if v == doubtful {
+		r.doubt = true
+	}
+	if v == retry || v == doubtful {
+		after = retryAfter(resp.Header)
+	}
+	return v, after, err
+}
+
+// attemptContext returns the context of an attempt. The end of Run does not cancel a request that is being sent, because nobody
+// could tell whether it arrived; it is canceled after Drain.
+func (p *sender) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
+	stop := context.AfterFunc(ctx, func() {
+		if _, last := ctx.Deadline(); last {
+			cancel()
+		} else {
+			time.AfterFunc(p.opts.Drain, cancel)
+		}
+	})
+	return attempt, func() { stop(); cancel() }
+}
+
+// body is a request body that reports whether any of it may have been sent, and when its memory may be reused. Nothing can
+// rewind it, so the transport never sends it twice by itself.
+type body struct {
+	rest   *bytes.Reader
+	used   atomic.Bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Read implements io.Reader.
+func (b *body) Read(to []byte) (int, error) {
+	b.used.Store(true)
+	return b.rest.Read(to)
+}
+
+// Close implements io.Closer. The transport may call it after Do has returned.
+func (b *body) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+func (b *body) wait(ctx context.Context) {
+	select {
+	case <-b.closed:
+	case <-ctx.Done():
+	}
+}

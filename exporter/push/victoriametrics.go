@@ -1,0 +1,66 @@
+package push
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"sync"
+
+	"github.com/windowstat/windowstat/exporter/internal/text"
+)
+
+// VictoriaMetrics is the import endpoint of VictoriaMetrics, vminsert or vmagent, /api/v1/import/prometheus: text with gzip.
+// Histograms have buckets by vmrange, a sample for each that is not empty, and two more.
+var VictoriaMetrics Format = victoriaMetrics{}
+
+type victoriaMetrics struct{}
+
+func (victoriaMetrics) name() string { return "vm" }
+
+func (victoriaMetrics) header() http.Header {
+	return http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}}
+}
+
+func (victoriaMetrics) encoder() encoder {
+	e := new(textEncoder)
+	e.Page = e.pages.Get(text.VictoriaMetrics)
+	return e
+}
+
+func (victoriaMetrics) judge(status int, h http.Header, body []byte, doubt bool) verdict {
+	return judge(status, h, body, doubt)
+}
+
+// textEncoder encodes a request as text, with gzip.
+type textEncoder struct {
+	*text.Page
+	pages text.Pages
+	out   bytes.Buffer
+}
+
+// zips has idle compressors, which take almost a megabyte each.
+var zips = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
+	return z
+}}
+
+// Reset implements encoder.
+func (e *textEncoder) Reset() {
+	e.pages.Put(e.Page)
+	e.Page = e.pages.Get(text.VictoriaMetrics)
+}
+
+// Body implements encoder.
+func (e *textEncoder) Body() ([]byte, error) {
+	z := zips.Get().(*gzip.Writer)
+	defer zips.Put(z)
+	e.out.Reset()
+	z.Reset(&e.out)
+	if _, err := e.WriteTo(z); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return e.out.Bytes(), nil
+}
