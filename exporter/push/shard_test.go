@@ -249,4 +249,3 @@ func TestLostSecondsCountOnce(t *testing.T) {
 		}
 	})
 }
-
