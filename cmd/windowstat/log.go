@@ -193,6 +193,10 @@ func (s *search) checkLogs() error {
 		return errors.New("--dir: the directory of the log is needed")
 	}
 	all, err := metriclog.Searcher{Dir: s.Dir}.Logs()
+	if errors.Is(err, os.ErrNotExist) && s.following {
+		s.several = s.App == ""
+		return nil
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("--dir: there is no %s", s.Dir)
 	}

@@ -40,10 +40,6 @@
 //		fmt.Println(row.Start, row.Resource, row.Pass)
 //	}
 //
-// With [Options.JSON] there is a second log, app-metrics.json.2026-01-02, with a line of JSON for each row: the counts, the
-// calls in flight at the end of the second, the sliding peak, sum, extremes and quantiles of the response times, and counts by
-// origin and entrance. It has its own index. [Searcher] does not read it.
-//
 // # Caveats
 //
 // Without [Options.Sync], a power cut loses what the operating system has not written yet. After the wall clock was set

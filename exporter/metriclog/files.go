@@ -14,7 +14,6 @@ import (
 
 // files are the files of one log: the data file that is written now, its index, and older ones.
 type files struct {
-	format
 	dir, log string
 	maxSize  int64
 	keep     retention
@@ -26,7 +25,6 @@ type files struct {
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
 	records       []byte   // a buffer
-	previous      [2]int64 // sizes before the last append
 	synced        int64    // Unix time of the last second that was synced
 	retained      int64    // Unix time of the second at which old files were last deleted
 }
@@ -35,7 +33,7 @@ func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
 
 // list returns the log's files, oldest first.
 func (f *files) list() ([]segment, error) {
-	return segments(f.dir, f.kind, func(log string) bool { return log == f.log })
+	return segments(f.dir, func(log string) bool { return log == f.log })
 }
 
 // resume locks the log for this process, selects the newest file to append to, and returns the Unix time of the last second in
@@ -95,7 +93,7 @@ func (f *files) acquire() error {
 // nextFor returns the number of a day's next file. No other process makes any while the log is locked.
 func (f *files) nextFor(date string) (int, error) {
 	if f.next == nil {
-		all, err := segmentsByName(f.dir, f.kind, func(log string) bool { return log == f.log })
+		all, err := segmentsByName(f.dir, func(log string) bool { return log == f.log })
 		if err != nil {
 			return 0, err
 		}
@@ -115,7 +113,7 @@ func (f *files) last(all []segment) (last int64, err error) {
 		if _, most := s.span(); most <= last {
 			continue
 		}
-		second, err := lastSecond(f.dir, s, f.format)
+		second, err := lastSecond(f.dir, s)
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
 			return 0, err
 		}
@@ -138,7 +136,6 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err := f.roll(start); err != nil {
 		return err
 	}
-	f.previous = [2]int64{f.size, f.idxSize}
 	records := f.records[:0]
 	for _, m := range marks {
 		records = appendRecord(records, m.second, f.size+m.offset)
@@ -148,26 +145,17 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err == nil {
 		_, err = f.idx.WriteAt(records, f.idxSize)
 	}
-	f.size += int64(len(rows))
-	f.idxSize += int64(len(records))
 	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
 		if err = f.fsync(); err == nil {
 			f.synced = start.Unix()
 		}
 	}
 	if err != nil {
-		return errors.Join(err, f.undo(), f.closeSegment())
+		return errors.Join(err, f.truncate(), f.closeSegment())
 	}
+	f.size += int64(len(rows))
+	f.idxSize += int64(len(records))
 	return nil
-}
-
-// undo removes the seconds that were appended last.
-func (f *files) undo() error {
-	f.size, f.idxSize = f.previous[0], f.previous[1]
-	if f.data == nil {
-		return nil
-	}
-	return f.truncate()
 }
 
 // truncate cuts both files to the sizes that are known to be complete.

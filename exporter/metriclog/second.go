@@ -9,12 +9,12 @@ import (
 
 // second is the lines of one second.
 type second struct {
-	start          time.Time // in the log's time zone
-	named          bool      // or else the wall clock was set back; the timeline counts these seconds
-	head, jsonHead []byte    // what all lines begin with
-	lines, json    []byte
-	rows           int64
-	lost           bool // a resource's record is not known any more
+	start time.Time // in the log's time zone
+	named bool      // or else the wall clock was set back; the timeline counts these seconds
+	head  []byte    // what all lines begin with
+	lines []byte
+	rows  int64
+	lost  bool // a resource's record is not known any more
 }
 
 // A Writer that is behind reads several seconds at once, so that each resource is looked for once for all of them; at most
@@ -33,7 +33,7 @@ func (w *Writer) read(m collector.Moment) []second {
 	for len(w.seconds) < n {
 		s := second{}
 		if len(w.seconds) > 0 { // which is probably as long
-			s.lines, s.json = make([]byte, 0, cap(w.seconds[0].lines)), make([]byte, 0, cap(w.seconds[0].json))
+			s.lines = make([]byte, 0, cap(w.seconds[0].lines))
 		}
 		w.seconds = append(w.seconds, s)
 	}
@@ -42,11 +42,8 @@ func (w *Writer) read(m collector.Moment) []second {
 		s := &seconds[i]
 		name, ok := w.stats.Timeline().Name(w.next + int64(i))
 		s.start, s.named, s.rows, s.lost = name.In(w.loc), ok, 0, false
-		s.lines, s.json = s.lines[:0], s.json[:0]
+		s.lines = s.lines[:0]
 		s.head = appendHead(s.head[:0], s.start)
-		if w.json != nil {
-			s.jsonHead = appendJSONHead(s.jsonHead[:0], s.start)
-		}
 	}
 	for _, r := range m.Resources {
 		w.add(seconds, r.Name(), r, r.View().Node())
@@ -77,9 +74,6 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 		}
 		s.rows++
 		s.lines = appendNode(append(append(s.lines, s.head...), w.name...), m)
-		if w.json != nil {
-			s.json = w.jsonLines.add(append(s.json, s.jsonHead...), name, r, v, index, m)
-		}
 	}
 }
 

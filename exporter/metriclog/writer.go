@@ -26,12 +26,10 @@ type Writer struct {
 
 	mu         sync.Mutex // guards what follows
 	files      *files
-	json       *files            // nil without Options.JSON
 	next       int64             // index of the first second to write
 	seconds    []second          // memory for those that are written next
 	records    []node.MetricNode // of one resource
 	name       []byte            // its name, as in a line
-	jsonLines  jsonLines
 	failing    bool
 	stateFiles []string // names that StateFile returned
 
@@ -56,17 +54,10 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err := errors.Join(append(errs, o.check())...); err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files(sentinel)}
-	w.jsonLines.untimed = c.DurationsUnknown()
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files()}
 	w.first = c.Seal().Open
 	w.next = w.first
 	last, err := w.files.resume()
-	if err == nil && o.JSON {
-		var second int64
-		w.json = o.files(jsonl)
-		second, err = w.json.resume()
-		last = max(last, second)
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
@@ -160,7 +151,7 @@ func (w *Writer) write(s *second) error {
 		s.lost, s.rows = true, 0
 	}
 	if s.rows > 0 {
-		if err := w.append(s); err != nil {
+		if err := w.files.append(s.start, s.lines); err != nil {
 			return err
 		}
 		w.stat.last.Store(s.start.Unix())
@@ -173,29 +164,16 @@ func (w *Writer) write(s *second) error {
 	return nil
 }
 
-// relock locks the logs again where another process may have had them, and reads how far they go now.
+// relock locks the log again where another process may have had it, and reads how far it goes now.
 func (w *Writer) relock() error {
-	for _, f := range []*files{w.files, w.json} {
-		if f == nil || f.held() {
-			continue
-		}
-		last, err := f.resume()
-		if err != nil {
-			return errors.Join(err, f.close())
-		}
-		w.stat.last.Store(max(w.stat.last.Load(), last))
+	if w.files.held() {
+		return nil
 	}
-	return nil
-}
-
-// append writes a second to both logs, or to neither.
-func (w *Writer) append(s *second) error {
-	if err := w.files.append(s.start, s.lines); err != nil || w.json == nil {
-		return err
+	last, err := w.files.resume()
+	if err != nil {
+		return errors.Join(err, w.files.close())
 	}
-	if err := w.json.append(s.start, s.json); err != nil {
-		return errors.Join(err, w.files.undo())
-	}
+	w.stat.last.Store(max(w.stat.last.Load(), last))
 	return nil
 }
 
@@ -207,11 +185,7 @@ func (w *Writer) Close() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.files.close()
-	if w.json != nil {
-		err = errors.Join(err, w.json.close())
-	}
-	return err
+	return w.files.close()
 }
 
 // Files returns the paths of the log's files, oldest first, without the indexes.
