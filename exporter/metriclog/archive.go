@@ -23,9 +23,6 @@ type Archive struct {
 	err   error // of the first write that failed; nothing is written after it
 }
 
-// flushSize is how many bytes of rows are held before they are written.
-const flushSize = 256 << 10
-
 // NewArchive opens a log to append to it, as [New] does. Options about retention are ignored.
 func NewArchive(o Options) (*Archive, error) {
 	o.MaxFiles, o.MaxBytes, o.MaxAge = 0, 0, 0

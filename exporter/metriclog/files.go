@@ -122,20 +122,26 @@ func (f *files) last(all []segment) (last int64, err error) {
 	return last, nil
 }
 
-// append writes the rows of the second that begins at start, in the log's time zone.
-func (f *files) append(start time.Time, rows []byte) error {
-	return f.appendAll(start, rows, []mark{{start.Unix(), 0}})
-}
+// flushSize is how many bytes of rows are enough for one write.
+const flushSize = 256 << 10
 
 // mark is the offset at which the rows of a second begin.
 type mark struct{ second, offset int64 }
 
-// appendAll writes the rows of several seconds of one date in one write, and then their index records, which make them valid:
-// rows without a record are removed, at once or when the file is opened again. start is the first second.
+// appendAll writes the rows of several seconds of one date to the file for the first one, which begins at start.
 func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
+	if err := f.acquire(); err != nil {
+		return err
+	}
 	if err := f.roll(start); err != nil {
 		return err
 	}
+	return f.append(rows, marks)
+}
+
+// append writes the rows of several seconds to the current file in one write, and then their index records, which make them
+// valid: rows without a record are removed, at once or when the file is opened again.
+func (f *files) append(rows []byte, marks []mark) error {
 	records := f.records[:0]
 	for _, m := range marks {
 		records = appendRecord(records, m.second, f.size+m.offset)
@@ -145,9 +151,9 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err == nil {
 		_, err = f.idx.WriteAt(records, f.idxSize)
 	}
-	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
+	if last := marks[len(marks)-1].second; err == nil && f.sync > 0 && last-f.synced >= int64(f.sync/time.Second) {
 		if err = f.fsync(); err == nil {
-			f.synced = start.Unix()
+			f.synced = last
 		}
 	}
 	if err != nil {
@@ -168,12 +174,9 @@ func (f *files) fsync() error {
 	return errors.Join(f.data.Sync(), f.idx.Sync())
 }
 
-// roll opens the file for this second: the current one, or the next if that is full or of another date.
+// roll opens the file for this second: the current one, or the next if that is full or of another date. The log must be locked.
 func (f *files) roll(start time.Time) error {
 	date := start.Format(time.DateOnly)
-	if err := f.acquire(); err != nil {
-		return err
-	}
 	if f.current.date == date {
 		if f.data != nil && (!same(f.path(f.current), f.data) || !same(f.path(f.current)+idxSuffix, f.idx) || !f.unchanged()) {
 			// It was deleted, moved or truncated.
@@ -186,7 +189,7 @@ func (f *files) roll(start time.Time) error {
 				return err
 			}
 		}
-		if f.size < f.maxSize {
+		if !f.full(0) {
 			f.retain(start.Unix(), false)
 			return nil
 		}
@@ -201,6 +204,16 @@ func (f *files) roll(start time.Time) error {
 	f.current = segment{log: f.log, date: date, n: n, first: start.Unix()}
 	f.retain(start.Unix(), true)
 	return f.open()
+}
+
+// full reports whether the next file begins after so many more bytes.
+func (f *files) full(more int) bool { return f.size+int64(more) >= f.maxSize }
+
+// sameDate reports whether seconds of the same time zone belong into files of the same date.
+func sameDate(a, b time.Time) bool {
+	y, m, d := a.Date()
+	year, month, day := b.Date()
+	return d == day && m == month && y == year
 }
 
 // same reports whether the file at the path is the one that is open.

@@ -47,7 +47,7 @@ func (p *process) second(second int64, names ...string) error {
 		}}
 		rows = appendLine(rows, head, name, &m)
 	}
-	return p.append(start, rows)
+	return p.appendAll(start, rows, []mark{{start.Unix(), 0}})
 }
 
 var (

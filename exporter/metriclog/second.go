@@ -14,8 +14,11 @@ type second struct {
 	head  []byte    // what all lines begin with
 	lines []byte
 	rows  int64
-	lost  bool // a resource's record is not known any more
+	lost  bool // it is not written, with none of its rows
 }
+
+// lose leaves a second out, for good.
+func (s *second) lose() { s.lost, s.rows, s.lines = true, 0, s.lines[:0] }
 
 // A Writer that is behind reads several seconds at once, so that each resource is looked for once for all of them; at most
 // maxSeconds, and about maxRows rows, which bounds memory and how long a resource is locked.
@@ -64,12 +67,12 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 			continue
 		}
 		if len(records) == 0 || !records[0].Start.Equal(s.start) {
-			s.lost = true
+			s.lose() // a second has all its rows, or none
 			continue
 		}
 		m := &records[0]
 		records = records[1:]
-		if m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
+		if s.lost || m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
 			continue
 		}
 		s.rows++
@@ -80,6 +83,6 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 // forget frees the memory for all seconds but one.
 func (w *Writer) forget() {
 	if len(w.seconds) > 1 {
-		w.seconds = []second{w.seconds[0]}
+		w.seconds, w.rows = []second{w.seconds[0]}, nil
 	}
 }
