@@ -25,7 +25,7 @@ func BenchmarkLogBehind(b *testing.B) {
 				s := newService(b, bench.Traffic{Resources: resources, Calls: 1, History: time.Hour})
 				var logs []*metriclog.Writer
 				for range writers { // each catches up once
-					logs = append(logs, newWriter(b, s, metriclog.Options{}))
+					logs = append(logs, newWriter(b, s))
 				}
 				advance(b, s, seconds)
 				runtime.GC()
@@ -68,31 +68,24 @@ func BenchmarkHistoryBehind(b *testing.B) {
 
 // BenchmarkLogSecond writes a second in which 10,000 resources were all in use, once it is sealed.
 func BenchmarkLogSecond(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		o    metriclog.Options
-	}{{"log", metriclog.Options{}}, {"log-and-json", metriclog.Options{JSON: true}}} {
-		b.Run(c.name, func(b *testing.B) {
-			s := newService(b, bench.Traffic{Resources: many, Calls: 3})
-			w := newWriter(b, s, c.o)
-			for range 5 { // until buffers and windows have their size
-				advance(b, s, 1)
-				flush(b, w)
-			}
-			var times, allocations []float64
-			for b.Loop() {
-				for range 5 {
-					advance(b, s, 1)
-					s.Collector.Seal()
-					runtime.GC() // what the calls left
-					ns, n := cost(func() { flush(b, w) })
-					times, allocations = append(times, ns), append(allocations, n)
-				}
-			}
-			b.ReportMetric(median(times), "ns/op")
-			b.ReportMetric(median(allocations), "own-allocs/op")
-		})
+	s := newService(b, bench.Traffic{Resources: many, Calls: 3})
+	w := newWriter(b, s)
+	for range 5 { // until buffers and windows have their size
+		advance(b, s, 1)
+		flush(b, w)
 	}
+	var times, allocations []float64
+	for b.Loop() {
+		for range 5 {
+			advance(b, s, 1)
+			s.Collector.Seal()
+			runtime.GC() // what the calls left
+			ns, n := cost(func() { flush(b, w) })
+			times, allocations = append(times, ns), append(allocations, n)
+		}
+	}
+	b.ReportMetric(median(times), "ns/op")
+	b.ReportMetric(median(allocations), "own-allocs/op")
 }
 
 // newService is bench.NewService.
@@ -113,10 +106,9 @@ func advance(b *testing.B, s *bench.Service, seconds int) {
 	}
 }
 
-func newWriter(b *testing.B, s *bench.Service, o metriclog.Options) *metriclog.Writer {
+func newWriter(b *testing.B, s *bench.Service) *metriclog.Writer {
 	b.Helper()
-	o.Dir, o.App, o.MaxFiles, o.Logger = b.TempDir(), "shop", 1, slog.New(slog.DiscardHandler)
-	w, err := metriclog.New(s.Collector, o)
+	w, err := metriclog.New(s.Collector, metriclog.Options{Dir: b.TempDir(), App: "shop", MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

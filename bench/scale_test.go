@@ -13,7 +13,6 @@ import (
 	"github.com/windowstat/windowstat/bench"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/live"
-	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
@@ -72,7 +71,7 @@ var costs = []struct {
 		}
 	}},
 	{"second of the metric log", 100_000, func(b *testing.B, s *bench.Service, _ bench.Traffic) func() float64 {
-		w := newWriter(b, s, metriclog.Options{})
+		w := newWriter(b, s)
 		return func() float64 {
 			advance(b, s, 1)
 			return each(1, func() { flush(b, w) })

@@ -29,7 +29,7 @@ func sum(page, metric string) (n, seconds int) {
 // that goes on where the log ends has those of the process before it.
 func TestTheTotalIsTheRequests(t *testing.T) {
 	const requests = 100
-	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir(), JSON: true}, Logger: quiet}
+	options := exporter.Options{App: "shop", Log: metriclog.Options{Dir: t.TempDir()}, Logger: quiet}
 	x, err := exporter.New(options)
 	if err != nil {
 		t.Fatal(err)

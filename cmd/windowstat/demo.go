@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/demo"
+	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
 func demoCommand() *cli.Command {
@@ -37,15 +38,16 @@ and compares, for each resource, what was sent, counted, scraped and logged. Exi
 // maxRate is more than one machine can send itself.
 const maxRate = 100_000
 
-type demo struct {
+// running is what the flags say.
+type running struct {
 	settings
 	rate     float64
 	duration time.Duration
 }
 
-func newDemo(c *cli.Context) (demo, error) {
+func newDemo(c *cli.Context) (running, error) {
 	s, err := parseSettings(c, c.App.ErrWriter)
-	d := demo{settings: s, rate: c.Float64("rate"), duration: c.Duration("duration")}
+	d := running{settings: s, rate: c.Float64("rate"), duration: c.Duration("duration")}
 	errs := []error{noArguments(c), err}
 	if !(d.rate > 0 && d.rate <= maxRate) {
 		errs = append(errs, fmt.Errorf("--rate: %v is not above 0 and at most %d", d.rate, maxRate))
@@ -56,10 +58,7 @@ func newDemo(c *cli.Context) (demo, error) {
 	return d, errors.Join(append(errs, d.check())...)
 }
 
-// errDifferent is the verdict that makes the exit status 1.
-var errDifferent = errors.New("the counts differ")
-
-func (d demo) run(c *cli.Context) (err error) {
+func (d running) run(c *cli.Context) (err error) {
 	out := c.App.Writer
 	temporary := ""
 	if d.Log.Dir == "" {
@@ -69,7 +68,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		d.Log.Dir = temporary
 	}
 	defer func() {
-		if temporary != "" && !errors.Is(err, errDifferent) {
+		if temporary != "" && !errors.Is(err, demo.ErrDifferent) {
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
@@ -82,14 +81,13 @@ func (d demo) run(c *cli.Context) (err error) {
 	line := stats.Timeline()
 	from, _ := line.Name(line.At(line.Now()).Index)
 
+	shop := demo.New(stats, d.rate)
 	if d.LimitsFile == "" {
-		if err := stats.SetLimits(d.ownLimits()); err != nil {
+		if err := stats.SetLimits(shop.Limits()); err != nil {
 			return err
 		}
 	}
-	sent := &observer{seen: map[string]counts{}}
-	routes := shop(&database{stats: stats, calls: sent})
-	service, err := listen("127.0.0.1:0", httpstat.Mux(stats, shopMux(routes), httpstat.OriginHeader(clientHeader)), d.logger, unbounded())
+	service, err := listen("127.0.0.1:0", shop.Handler(), d.logger, unbounded())
 	if err != nil {
 		return err
 	}
@@ -115,8 +113,7 @@ func (d demo) run(c *cli.Context) (err error) {
 		}
 		cancel()
 	}()
-	l := newLoad("http://"+service.address(), routes, d.rate, sent)
-	l.run(ctx)
+	unanswered := shop.Load(ctx, "http://"+service.address())
 
 	// A client has its answer a little before the handler has returned; stop waits for the handlers.
 	if err := service.stop(); err != nil {
@@ -125,38 +122,22 @@ func (d demo) run(c *cli.Context) (err error) {
 	if err := tele.finish(); err != nil {
 		return err
 	}
-	b := reconciliation{sent: sent.seen, counted: counted(stats)}
-	if b.scraped, err = d.scrape(tele); err != nil {
-		return err
+	if unanswered > 0 {
+		fmt.Fprintf(out, "%d requests got no answer\n", unanswered)
 	}
-	if b.logged, err = logged(d.Log.Dir, d.App, from); err != nil {
-		return err
-	}
-	if n := l.unanswered.Load(); n > 0 {
-		fmt.Fprintf(out, "%d requests got no answer\n", n)
-	}
-	if !b.print(out) {
-		return errDifferent
-	}
-	return nil
+	return d.reconcile(out, shop, tele, from)
 }
 
-// ownLimits are those of the demo without a file: the flash sale's burst, half the rate in one second, is a little too
-// much for it.
-func (d demo) ownLimits() []collector.Limit {
-	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(d.rate*0.4), 1)}}
-}
-
-// scrape reads the page over HTTP. If the page is behind TLS or a password, the same handler is asked on a listener
-// of its own.
-func (d demo) scrape(t *telemetry) (map[string]counts, error) {
+// reconcile reads the page over HTTP. If the page is behind TLS or a password, the same handler is asked on a listener of its own.
+func (d running) reconcile(out io.Writer, shop *demo.Shop, t *telemetry, from time.Time) error {
+	log := metriclog.Searcher{Dir: d.Log.Dir, App: d.App}
 	if d.webConfig == "" {
-		return scraped(t.url())
+		return shop.Reconcile(out, t.url(), log, from)
 	}
 	own, err := listen("127.0.0.1:0", t.Metrics, d.logger, unbounded())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all, err := scraped("http://" + own.address())
-	return all, errors.Join(err, own.stop())
+	err = shop.Reconcile(out, "http://"+own.address(), log, from)
+	return errors.Join(err, own.stop())
 }

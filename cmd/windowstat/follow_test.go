@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -208,6 +209,54 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 		}
 		if n := strings.Count(stderr.String(), "is not there"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, stderr.String())
+		}
+	})
+}
+
+// A log shipper that starts before the service waits for its log, and gets every row: by the command in the documentation.
+func TestFollowBeforeTheLogIsThere(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, args, _ := strings.Cut(string(readme), "command: [windowstat, ")
+	args, _, _ = strings.Cut(args, "]\n")
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "log")
+		time.Sleep(500 * time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		var out, stderr buffer
+		status := make(chan int, 1)
+		go func() {
+			args := strings.Split(strings.ReplaceAll(args, "/var/log/shop", dir), ", ")
+			status <- run(ctx, append([]string{"windowstat"}, args...), &out, &stderr)
+		}()
+		time.Sleep(3 * time.Second)
+		shop := startLogging(t, dir, "shop", false)
+		shop.second(t, "a", 1)
+		shop.second(t, "a", 2)
+		time.Sleep(time.Second)
+		cancel()
+		if got := <-status; got != 0 {
+			t.Errorf("status %d", got)
+		}
+		_ = shop.Close()
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var row struct {
+				App, Resource  string
+				Pass, Complete int
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			got = append(got, fmt.Sprint(row))
+		}
+		if want := []string{"{shop a 1 1}", "{shop __total_inbound_traffic__ 0 0}", "{shop a 2 2}", "{shop __total_inbound_traffic__ 0 0}"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, dir+" is not there; waiting for it") {
+			t.Errorf("said:\n%s", said)
 		}
 	})
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
@@ -38,7 +38,7 @@ type fill struct {
 // parseFill reads the flags for a gap; it is nil if none is to be result.
 func parseFill(c *cli.Context, format string) (f *fill, err error) {
 	url := c.IsSet("remote-write")
-	if !url && format != openMetrics {
+	if !url && format != logquery.OpenMetrics {
 		var errs []error
 		for _, name := range []string{"label", "namespace"} {
 			if c.IsSet(name) {
@@ -82,26 +82,26 @@ func needsURL(c *cli.Context) error {
 	return errors.Join(errs...)
 }
 
-// fillGap fills the gap, or prints what will.
-func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
-	gap := backfill.Gap{Searcher: s.Searcher, PIDs: s.pids, From: s.query.From, To: s.query.To, Match: s.query.Match, Namespace: s.fill.namespace}
-	if s.fill.URL == "" {
+// run fills the gap, or prints what will.
+func (f *fill) run(ctx context.Context, s *logquery.Selection, stdout, stderr io.Writer) error {
+	gap := backfill.Gap{Searcher: s.Searcher, PIDs: s.PIDs, From: s.From, To: s.To, Match: s.Match, Namespace: f.namespace}
+	if f.URL == "" {
 		out := bufio.NewWriter(stdout)
-		found, err := gap.OpenMetrics(ctx, out, s.fill.Labels)
-		s.sayMalformed(found.Malformed)
+		found, err := gap.OpenMetrics(ctx, out, f.Labels)
+		s.Malformed(stderr, found.Malformed)
 		if err == nil {
 			err = out.Flush()
 		}
 		if err == nil && found.Rows == 0 {
-			s.sayEmpty(0)
+			s.Empty(stderr, nil, 0)
 		}
 		return several(err)
 	}
-	s.fill.Logger = slog.New(slog.NewTextHandler(s.stderr, nil))
-	found, result, err := gap.RemoteWrite(ctx, s.fill.Options)
-	s.sayMalformed(found.Malformed)
+	f.Logger = slog.New(slog.NewTextHandler(stderr, nil))
+	found, result, err := gap.RemoteWrite(ctx, f.Options)
+	s.Malformed(stderr, found.Malformed)
 	if err == nil && result == (backfill.WriteResult{}) {
-		s.sayEmpty(0)
+		s.Empty(stderr, nil, 0)
 		return nil
 	}
 	if result != (backfill.WriteResult{}) {
@@ -110,7 +110,7 @@ func (s *search) fillGap(ctx context.Context, stdout io.Writer) error {
 			unconfirmed = fmt.Sprintf(", %d unconfirmed", result.Unconfirmed)
 		}
 		if _, e := fmt.Fprintf(stdout, "%d samples were written, %d refused, %d not sent%s: %s to %s\n", result.Written, result.Refused, result.Left, unconfirmed,
-			found.First.In(s.zone).Format(timeLayout), found.Last.In(s.zone).Format(timeLayout)); e != nil {
+			s.Time(found.First), s.Time(found.Last)); e != nil {
 			err = errors.Join(err, e)
 		}
 	}
@@ -145,12 +145,4 @@ func oneLine(err error) error {
 		all = append(all, text)
 	}
 	return errors.New(strings.Join(all, "; "))
-}
-
-// oneApp is the error for logs of several applications.
-func oneApp(logs []string) error {
-	if len(slices.Compact(logs)) < 2 {
-		return nil
-	}
-	return fmt.Errorf("--app: needed to fill a gap, as there are logs of %s", list(logs))
 }

@@ -98,7 +98,7 @@ func TestLogBadArguments(t *testing.T) {
 		{
 			"--dir=" + dir + "/no  --zone=X  --from=later  --to=1  --resource=~(  --resource=  --format=xml  --label=a  --remote-write.timeout=1s  extra",
 			[]string{
-				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, sentinel, table, openmetrics`,
+				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, openmetrics, sentinel, table`,
 				"--label: needs", "--remote-write.timeout: needs --remote-write", `"extra"`,
 			},
 		},
@@ -107,13 +107,14 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
 		{"--dir=" + dir + "  --app=till-v2  --pid=13", []string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"}},
 		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
-		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--follow: not with --to", "--follow: not with --summary"}},
+		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--to: not with --follow", "--summary: not with --follow"}},
 		{"--dir=" + dir + "  --follow  --format=openmetrics", []string{"--follow: not with --format openmetrics"}},
-		{"--dir=" + dir + "  --summary  --format=json", []string{"--summary: is a table"}},
+		{"--dir=" + dir + "  --summary  --format=sentinel", []string{"--summary: not with --format sentinel"}},
+		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{"--from: is empty", "--to: is empty", "--zone: is empty"}},
 		{
-			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=0  -n=-1  --by=rt_avg  --where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  --format=sentinel",
+			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  -n=-1  --by=rt_avg  --where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  --format=sentinel",
 			[]string{
-				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s is not whole seconds, from 1s to 24h", "--top: 0 is not", "-n: -1 is not",
+				`--from: "soon" is no time; these are: now, `, `--to: "+1x" is not a time away`, "--step: 1.5s is not whole seconds, from 1s to 24h", "--top: -2 is not", "-n: -1 is not",
 				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`, `--where: "block" is not a column, one of > >= < <= = !=`,
 				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, in_flight_max, rt_avg`,
 				`--where: "block>1.5": block is a whole number, not "1.5"`, `--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`, `--where: "pass==1": pass is a whole number, not "=1"`,
@@ -122,12 +123,11 @@ func TestLogBadArguments(t *testing.T) {
 		},
 		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is counted from --from`}},
 		{"--dir=" + dir + "  --from=+5m", []string{`--from: "+5m" is counted from --from, and only in --to`}},
-		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top or --step"}},
+		{"--dir=" + dir + "  --by=pass", []string{"--by: needs --top, --step or --summary"}},
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
-		{"--dir=" + dir + "  --top=3  -n=2", []string{"-n: not with --top"}},
-		{"--dir=" + dir + "  --top=-1  -n=0", []string{"--top: -1 is not at least 1\nwindowstat: -n: 0 is not at least 1"}}, // in the same order each time
-		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--follow: not with --step", "--follow: not with --top", "--follow: not with -n"}},
-		{"--dir=" + dir + "  --summary  --step=1m  --top=1  -n=3", []string{"--summary: not with --step", "--summary: not with --top", "--summary: not with -n"}},
+		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s is none; leave it out\nwindowstat: --top: 0 is none; leave it out\nwindowstat: -n: 0 is none; leave it out"}}, // in the same order each time
+		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--step: not with --follow", "--top: not with --follow", "-n: not with --follow"}},
+		{"--dir=" + dir + "  --summary  --step=1m", []string{"--summary: not with --step"}},
 		{"--dir=" + dir + "  --where=block>0  --step=1m  --top=1  -n=3  --format=openmetrics", []string{"--where: not with --format openmetrics", "--step: not with --format openmetrics", "--top: not with --format openmetrics", "-n: not with --format openmetrics"}},
 		{"--dir=" + dir + "  --where=block>0  --remote-write=http://x", []string{"--where: not with --remote-write"}},
 		{

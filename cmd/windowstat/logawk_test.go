@@ -144,6 +144,8 @@ func TestLogSumsBesideAwk(t *testing.T) {
 		{"--top=2", 0, 4, `$3 !~ /^__/`, " | sort -t'|' -k3,3nr -k2,2 | head -n 2"},
 		{"--top=100", 0, 4, `$3 !~ /^__/`, " | sort -t'|' -k3,3nr -k2,2"},
 		{"--top=2  --step=20s  --by=block", 20_000, 5, `$3 !~ /^__/`, " | sort -t'|' -k1,1 -k4,4nr -k2,2 | awk -F'|' 'n[$1]++ < 2'"},
+		{"--summary", 0, 4, "", ""},
+		{"--summary  --by=exception  --top=3", 0, 7, `$3 !~ /^__/`, " | sort -t'|' -k6,6nr -k2,2 | head -n 3"},
 		{"--top=100  --by=complete  --resource=GET*", 0, 6, `$3 ~ /^GET/`, " | sort -t'|' -k5,5nr -k2,2"},
 	} {
 		from := int64(1767312000)

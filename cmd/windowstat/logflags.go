@@ -14,11 +14,10 @@ func logFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "metric-log.dir", Usage: "`DIRECTORY` for the metric log"},
 		&cli.IntFlag{Name: "metric-log.max-files", Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)},
-		&cli.Int64Flag{Name: "metric-log.max-bytes", Usage: "how many bytes they may have together, and as many those of JSON", DefaultText: "no limit"},
+		&cli.Int64Flag{Name: "metric-log.max-bytes", Usage: "how many bytes they may have together", DefaultText: "no limit"},
 		&cli.DurationFlag{Name: "metric-log.max-age", Usage: "how old the last second of a file may be", DefaultText: "no limit"},
 		&cli.DurationFlag{Name: "metric-log.sync", Usage: "fsync interval in whole seconds", DefaultText: "left to the operating system"},
 		&cli.BoolFlag{Name: "metric-log.zero-rows", Usage: "write rows for seconds in which nothing happened, too"},
-		&cli.BoolFlag{Name: "metric-log.json", Usage: "write a second log, of JSON lines with quantiles, origins and entrances"},
 	}
 }
 
@@ -27,7 +26,7 @@ func parseLog(c *cli.Context) (metriclog.Options, error) {
 	o := metriclog.Options{
 		Dir:      c.String("metric-log.dir"),
 		MaxFiles: c.Int("metric-log.max-files"), MaxBytes: c.Int64("metric-log.max-bytes"), MaxAge: c.Duration("metric-log.max-age"),
-		Sync: c.Duration("metric-log.sync"), ZeroRows: c.Bool("metric-log.zero-rows"), JSON: c.Bool("metric-log.json"),
+		Sync: c.Duration("metric-log.sync"), ZeroRows: c.Bool("metric-log.zero-rows"),
 	}
 	var errs []error
 	for _, f := range logFlags() {

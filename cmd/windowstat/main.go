@@ -90,6 +90,14 @@ func (e *flagErrors) add(flag string, err error) {
 	}
 }
 
+// dashed is a flag as it is given.
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
+}
+
 // noArguments is the error for arguments after the flags of a command that takes none.
 func noArguments(c *cli.Context) error {
 	if c.Args().Present() {

@@ -540,7 +540,7 @@ func TestBadArguments(t *testing.T) {
 			"demo --metric-log.dir=/tmp/never --metric-log.max-files=0 --metric-log.sync=0s --remote-write.url= --limits.file=", 2,
 			[]string{"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty", "--limits.file: is empty"},
 		},
-		{"demo --metric-log.sync=5s --metric-log.json", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.json: needs --metric-log.dir"}},
+		{"demo --metric-log.sync=5s --metric-log.zero-rows", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"}},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
@@ -25,7 +26,7 @@ func namingFlags() []cli.Flag {
 
 // naming is how requests are named.
 type naming struct {
-	routes *routes
+	routes *routes.Routes
 	only   bool // what matches no route is unmatched
 	paths  func(*http.Request) string
 	earn   httpstat.NamesOptions
@@ -33,17 +34,17 @@ type naming struct {
 
 // parseNaming reads the flags; depth is the one with the depth of paths.
 func parseNaming(c *cli.Context, depth string) (n naming, err error) {
-	n = naming{routes: newRoutes(), only: c.Bool("routes-only"), paths: httpstat.PathName(c.Int(depth))}
+	n = naming{routes: routes.New(), only: c.Bool("routes-only"), paths: httpstat.PathName(c.Int(depth))}
 	var errs flagErrors
 	errs.add(depth, checkDepth(c.Int(depth)))
 	for _, path := range c.StringSlice("routes") {
-		n.routes.read(path)
+		n.routes.Read(path)
 	}
 	for _, pattern := range c.StringSlice("route") {
-		n.routes.add("--route", pattern)
+		n.routes.Add("--route", pattern)
 	}
-	errs = append(errs, n.routes.err())
-	if n.only && len(n.routes.patterns)+len(n.routes.errs) == 0 {
+	errs = append(errs, n.routes.Err())
+	if n.only && len(n.routes.Patterns) == 0 && n.routes.Err() == nil {
 		errs.add("routes-only", errors.New("needs --routes or --route, and a route there"))
 	}
 	for _, flag := range []string{depth, "max-path-values"} {
@@ -56,16 +57,16 @@ func parseNaming(c *cli.Context, depth string) (n naming, err error) {
 	if values < 1 || values > mostValues {
 		errs.add("max-path-values", fmt.Errorf("%d is not between 1 and %d", values, mostValues))
 	}
-	n.earn = httpstat.NamesOptions{Given: n.routes.patterns, MaxNames: c.Int("max-resources"), MaxValues: values}
+	n.earn = httpstat.NamesOptions{Given: n.routes.Patterns, MaxNames: c.Int("max-resources"), MaxValues: values}
 	return n, errors.Join(errs...)
 }
 
 // given are the names of resources that exist from the start.
-func (n *naming) given() []string { return append(slices.Clone(n.routes.patterns), httpstat.Unmatched) }
+func (n *naming) given() []string { return append(slices.Clone(n.routes.Patterns), httpstat.Unmatched) }
 
 // name is the pattern of the route that a request matches; otherwise its method and path, which must be earned.
 func (n *naming) name(r *http.Request) string {
-	if pattern := n.routes.name(r); pattern != "" || n.only {
+	if pattern := n.routes.Name(r); pattern != "" || n.only {
 		return pattern
 	}
 	return n.paths(r)

@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // A proxy that is restarted knows the names that it has earned; routes have their series from the start, and what has not been
@@ -84,24 +81,5 @@ func TestProxyOfRoutesOnly(t *testing.T) {
 	}
 	if status := p.end(t); status != 0 {
 		t.Errorf("status %d", status)
-	}
-}
-
-// Behind a proxy that is trusted, names are earned by those for whom it asks; one that does not say has no share.
-func TestClientsBehindProxies(t *testing.T) {
-	p := proxy{bounds: bounds{Bounds: netlimit.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
-	for _, tc := range []struct{ remote, forwarded, want string }{
-		{"192.0.2.1:80", "192.0.2.9", "192.0.2.1"},
-		{"10.0.0.1:80", "198.51.100.1, 192.0.2.9", "192.0.2.9"},
-		{"10.0.0.1:80", "2001:db8::7", "2001:db8::/64"},
-		{"10.0.0.1:80", "", ""},
-		{"10.0.0.1:80", "nobody", ""},
-	} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.RemoteAddr = tc.remote
-		r.Header.Set("X-Forwarded-For", tc.forwarded)
-		if got := p.client(r); got != tc.want {
-			t.Errorf("%s for %q is %q, want %q", tc.remote, tc.forwarded, got, tc.want)
-		}
 	}
 }

@@ -3,18 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/proxy"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
-	"github.com/windowstat/windowstat/internal/bare"
 )
 
 func proxyCommand() *cli.Command {
@@ -54,33 +53,33 @@ and answers pass as they are. With --limits.file, requests over a limit are answ
 	}
 }
 
-type proxy struct {
+// proxying is what the flags say.
+type proxying struct {
 	settings
 	naming
-	upstream *url.URL
-	clients  string
-	timeout  time.Duration
-	origin   string // header
-	bounds   bounds
+	proxy   proxy.Options
+	clients string // address
+	origin  string // header
+	bounds  bounds
 
 	exceptions replay.Statuses
-	skip       skips
+	skip       routes.Set
 }
 
-func newProxy(c *cli.Context) (proxy, error) {
+func newProxy(c *cli.Context) (*proxying, error) {
 	s, err := parseSettings(c, c.App.ErrWriter)
-	p := proxy{
-		settings: s, clients: c.String("proxy.listen-address"),
-		timeout: c.Duration("proxy.upstream-timeout"), origin: c.String("proxy.origin-header"),
-	}
+	p := &proxying{settings: s, clients: c.String("proxy.listen-address"), origin: c.String("proxy.origin-header")}
 	errs := flagErrors{noArguments(c), err}
 	p.bounds, err = parseBounds(c, openFiles())
 	errs = append(errs, err)
-	p.upstream, err = parseUpstream(c.String("upstream"))
+	p.proxy = proxy.Options{
+		Timeout: c.Duration("proxy.upstream-timeout"), Stall: p.bounds.Stall, Conns: p.bounds.Conns, Trusted: p.bounds.Proxies, Logger: s.logger,
+	}
+	p.proxy.Upstream, err = proxy.ParseUpstream(c.String("upstream"))
 	errs.add("upstream", err)
 	errs.add("proxy.listen-address", checkAddress(p.clients))
-	if p.timeout <= 0 {
-		errs.add("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.timeout))
+	if p.proxy.Timeout <= 0 {
+		errs.add("proxy.upstream-timeout", fmt.Errorf("%v is not positive", p.proxy.Timeout))
 	}
 	p.naming, err = parseNaming(c, "proxy.path-depth")
 	errs = append(errs, err)
@@ -92,7 +91,7 @@ func newProxy(c *cli.Context) (proxy, error) {
 	}
 	p.exceptions, err = replay.ParseStatuses(c.String("exception-status"))
 	errs.add("exception-status", err)
-	p.skip, err = parseSkips(c.StringSlice("skip"))
+	p.skip, err = routes.ParseSet(c.StringSlice("skip"))
 	errs.add("skip", err)
 	p.Collector = collector.Options{
 		Given: p.given(), MaxResources: c.Int("max-resources"), MaxOrigins: c.Int("max-origins"), RetireAfter: c.Duration("retire-after"),
@@ -111,28 +110,8 @@ func checkDepth(depth int) error {
 // validHeader is a token as HTTP has them.
 var validHeader = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
 
-func parseUpstream(s string) (*url.URL, error) {
-	if s == "" {
-		return nil, errors.New("is required: the URL of the service, such as http://127.0.0.1:8000")
-	}
-	u, err := url.Parse(s)
-	s = bare.URL(s) // in messages
-	if err != nil {
-		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
-	}
-	if port := u.Port(); port != "" {
-		if _, err := net.LookupPort("tcp", port); err != nil {
-			return nil, fmt.Errorf("%q: port %q is not a number from 0 to 65535", s, port)
-		}
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with a path at most", s)
-	}
-	return u, nil
-}
-
-func (p proxy) run(c *cli.Context) error {
-	p.earn.Host = p.client
+func (p *proxying) run(c *cli.Context) error {
+	p.earn.Host = p.proxy.Client
 	names, err := httpstat.NewNames(p.earn)
 	if err != nil {
 		return err
@@ -142,11 +121,11 @@ func (p proxy) run(c *cli.Context) error {
 		return err
 	}
 	saveNames := keepNames(tele, names)
-	opts := []httpstat.Option{httpstat.Earn(names), httpstat.Exception(p.exceptions.Has), httpstat.Skip(p.skip.match)}
+	opts := []httpstat.Option{httpstat.Earn(names), httpstat.Exception(p.exceptions.Has), httpstat.Skip(p.skip.Match)}
 	if p.origin != "" {
 		opts = append(opts, httpstat.OriginHeader(p.origin))
 	}
-	h := httpstat.Handler(tele.Collector, p.name, p.handler(), opts...)
+	h := httpstat.Handler(tele.Collector, p.name, proxy.Handler(p.proxy), opts...)
 	front, err := listen(p.clients, h, p.logger, p.bounds)
 	if err != nil {
 		saveNames()
@@ -154,7 +133,7 @@ func (p proxy) run(c *cli.Context) error {
 	}
 	p.logger.Info("connections are bounded", "clients", p.bounds.Conns, "of_a_host", p.bounds.ConnsPerHost,
 		"of_pages", pageConnections(openFiles()), "open_files", openFiles())
-	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.upstream, tele.url())
+	fmt.Fprintf(c.App.Writer, "proxy       http://%s  in front of %s\nmetrics     %s\n", front.address(), p.proxy.Upstream, tele.url())
 	if p.Log.Dir != "" {
 		fmt.Fprintf(c.App.Writer, "metric log  %s\n", p.Log.Dir)
 	}

@@ -182,7 +182,14 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	const secret = "hunter2"
+	const (
+		secret      = "hunter2"
+		unreachable = "the upstream does not answer: no connection"
+		hungUp      = "the upstream ended a connection without an answer"
+		unreadable  = "the upstream's answer cannot be read"
+		brokenOff   = "the upstream broke off an answer"
+		late        = "the upstream does not answer in time"
+	)
 	for message, tc := range map[string]struct {
 		answer string
 		status string

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
@@ -212,12 +213,12 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	progress := newProgress(c.App.ErrWriter)
 	r.options.Progress = progress.show
-	sum := &summary{zone: r.options.Zone}
+	sum := logquery.NewSummary(r.options.Zone)
 	report, err := replay.Run(c.Context, r.options, func(s *replay.Second) error {
 		for i := range s.Rows {
-			sum.add(rowOf(s.Rows[i].Resource, &s.Rows[i].MetricNode))
+			sum.Add(rowOf(s.Rows[i].Resource, &s.Rows[i].MetricNode))
 		}
-		sum.add(rowOf(collector.InboundTotal, &s.Total))
+		sum.Add(rowOf(collector.InboundTotal, &s.Total))
 		if archive == nil {
 			return nil
 		}
@@ -237,7 +238,7 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	if report.Lines == 0 && err != nil {
 		return err
 	}
-	return errors.Join(err, printReport(c, report), sum.write(c.App.Writer), r.tooMany(report))
+	return errors.Join(err, printReport(c, report), sum.Write(c.App.Writer), r.tooMany(report))
 }
 
 // tooMany is the error if more lines are not counted than may be.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
@@ -85,10 +86,10 @@ func testStorm(t *testing.T, status int) {
 	var now atomic.Int64
 	now.Store(1_700_000_000 * int64(time.Second))
 	clock := func() time.Time { return time.Unix(0, now.Load()) }
-	naming := naming{routes: newRoutes(), paths: httpstat.PathName(0)}
-	naming.routes.add("--route", "POST /checkout")
-	naming.routes.add("--route", "GET /users/{id}")
-	names, err := httpstat.NewNames(httpstat.NamesOptions{Given: naming.routes.patterns, Now: clock})
+	naming := naming{routes: routes.New(), paths: httpstat.PathName(0)}
+	naming.routes.Add("--route", "POST /checkout")
+	naming.routes.Add("--route", "GET /users/{id}")
+	names, err := httpstat.NewNames(httpstat.NamesOptions{Given: naming.routes.Patterns, Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
-	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -27,7 +27,7 @@ func verifyCommand() *cli.Command {
 		Description: `The seconds from --from to --to, both included, are read from the database by the query API of Prometheus, which
 VictoriaMetrics, Thanos and Mimir have, too, and compared with the metric log, value by value: those of the last 15 minutes if there
 is neither. A time is one of
-  ` + timeHelp + `.
+  ` + logquery.TimeHelp + `.
 
 The labels select the series of one instance:
   windowstat verify --dir DIR --from -6h --url http://prometheus:9090 --label job=shop-seconds --label instance=shop:9719
@@ -48,7 +48,7 @@ arguments are wrong.`,
 			&cli.StringFlag{Name: "from", Usage: "`TIME` of the first second; by default 15 minutes before --to"},
 			&cli.StringFlag{Name: "to", Usage: "`TIME` of the last second (default: now)"},
 			&cli.StringFlag{Name: "zone", Value: "local", Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"},
-			&cli.StringSliceFlag{Name: "resource", Usage: "`RESOURCE` to compare: " + patternHelp + "; all by default; repeatable"},
+			&cli.StringSliceFlag{Name: "resource", Usage: "`RESOURCE` to compare: " + logquery.PatternHelp + "; all by default; repeatable"},
 			&cli.StringSliceFlag{Name: "metric", Usage: "full `NAME` of a metric to compare; by default those that the database has of the instance; repeatable"},
 			&cli.StringFlag{Name: "url", Usage: "`URL` of the query API, without /api/v1 (required)"},
 			&cli.StringSliceFlag{Name: "label", Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"},
@@ -74,7 +74,7 @@ arguments are wrong.`,
 
 // verification is what is compared, and with what.
 type verification struct {
-	search
+	*logquery.Selection
 	gap   backfill.Gap
 	from  verify.Options
 	heal  bool
@@ -82,24 +82,20 @@ type verification struct {
 	rate  int
 	json  bool
 	after time.Duration // between two looks after healing
+
+	stderr io.Writer
 }
 
 func newVerification(c *cli.Context, now time.Time) (*verification, error) {
 	v := &verification{heal: c.Bool("heal"), rate: c.Int("rate"), json: c.String("format") == "json", after: time.Second}
-	v.Searcher, v.pids, v.stderr = metriclog.Searcher{Dir: c.String("dir"), App: c.String("app")}, c.IntSlice("pid"), c.App.ErrWriter
-	v.fill = &fill{} // of one application
-	v.asked.resources = c.StringSlice("resource")
+	v.stderr = c.App.ErrWriter
 	errs := []error{noArguments(c)}
 	add := func(err error) { errs = append(errs, err) }
-	var err error
-	if v.zone, err = parseZone(c.String("zone")); err != nil {
-		add(fmt.Errorf("--zone: %w", err))
-		v.zone = time.UTC // to go on and see what else is wrong
-	}
-	add(v.parseRange(c, now))
-	v.query.Match, err = parsePatterns(v.asked.resources)
+	o, err := source(c)
 	add(err)
-	add(v.checkLogs())
+	o.OneApp = true
+	v.Selection, err = logquery.Select(o, now)
+	add(err)
 	if f := c.String("format"); f != "table" && f != "json" {
 		add(fmt.Errorf("--format: %q is not one of table, json", f))
 	}
@@ -109,7 +105,7 @@ func newVerification(c *cli.Context, now time.Time) (*verification, error) {
 	v.from.Client, err = parseClient("config.file", c.String("config.file"))
 	add(err)
 	v.gap = backfill.Gap{
-		Searcher: v.Searcher, PIDs: v.pids, From: v.query.From, To: v.query.To, Match: v.query.Match, Namespace: c.String("namespace"),
+		Searcher: v.Searcher, PIDs: v.PIDs, From: v.From, To: v.To, Match: v.Match, Namespace: c.String("namespace"),
 	}
 	add(verifyFlags("", v.from.Check(v.gap.Namespace)))
 	for _, flag := range []string{"timeout", "delay", "rate"} {

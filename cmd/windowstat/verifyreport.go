@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/verify"
@@ -24,7 +25,7 @@ type finding struct {
 
 // print prints a report for reading; it is complete unless there was an error.
 func (v *verification) print(w io.Writer, r verify.Report, err error) {
-	show := func(t time.Time) string { return t.In(v.zone).Format(timeLayout) }
+	show := v.Time
 	if !r.From.After(r.To) {
 		fmt.Fprintf(w, "%s to %s: %d samples of %d seconds compared\n", show(r.From), show(r.To), r.Samples, r.Seconds)
 	}
@@ -36,14 +37,14 @@ func (v *verification) print(w io.Writer, r verify.Report, err error) {
 		for _, f := range slices.SortedFunc(maps.Keys(lines), func(a, b finding) int {
 			return cmp.Or(a.from.Compare(b.from), a.to.Compare(b.to), cmp.Compare(a.what, b.what), cmp.Compare(a.metrics, b.metrics))
 		}) {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", f.what, show(f.from), show(f.to), f.seconds, f.metrics, list(lines[f]))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", f.what, show(f.from), show(f.to), f.seconds, f.metrics, logquery.List(lines[f]))
 		}
 		_ = t.Flush()
 		fmt.Fprintln(w)
 	}
 	for _, f := range r.Findings {
 		for _, x := range f.Values {
-			fmt.Fprintf(w, "different at %s: %s of %s is %v in the log, %v in the database\n", show(x.At), visible(f.Metric), visible(resourceOf(f)), x.Log, x.Database)
+			fmt.Fprintf(w, "different at %s: %s of %s is %v in the log, %v in the database\n", show(x.At), logquery.Visible(f.Metric), logquery.Visible(resourceOf(f)), x.Log, x.Database)
 		}
 		if more := f.Different - int64(len(f.Values)); more > 0 {
 			fmt.Fprintf(w, "  and in %d more seconds\n", more)
@@ -75,7 +76,7 @@ func (v *verification) lines(r verify.Report) map[finding][]string {
 	add := func(what string, ranges []verify.Range, f verify.Finding) {
 		for _, x := range ranges {
 			k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
-			metrics[k] = append(metrics[k], visible(strings.TrimPrefix(f.Metric, v.gap.Namespace+"_persecond_")))
+			metrics[k] = append(metrics[k], logquery.Visible(strings.TrimPrefix(f.Metric, v.gap.Namespace+"_persecond_")))
 		}
 	}
 	for _, f := range r.Findings {
@@ -125,19 +126,19 @@ func (v *verification) advise(w io.Writer, r verify.Report, result *backfill.Wri
 		fmt.Fprintln(w, "Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
 		return
 	}
-	log := []string{"windowstat log --dir", shellWord(v.Dir)}
+	log := []string{"windowstat log --dir", shellWord(v.Searcher.Dir)}
 	option := func(name, value string) { log = append(log, name, shellWord(value)) }
-	if v.App != "" {
-		option("--app", v.App)
+	if v.Searcher.App != "" {
+		option("--app", v.Searcher.App)
 	}
-	for _, pid := range v.pids {
+	for _, pid := range v.PIDs {
 		option("--pid", fmt.Sprint(pid))
 	}
-	for _, resource := range v.asked.resources {
+	for _, resource := range v.Resources {
 		option("--resource", resource)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		option("--label", name+"="+visible(r.Labels[name]))
+		option("--label", name+"="+logquery.Visible(r.Labels[name]))
 	}
 	option("--namespace", v.gap.Namespace)
 	fmt.Fprintln(w, "For Prometheus, blocks can be made of what is older than three hours; DATA is its data directory:")

@@ -23,18 +23,15 @@ type Archive struct {
 	err   error // of the first write that failed; nothing is written after it
 }
 
-// flushSize is how many bytes of rows are held before they are written.
-const flushSize = 256 << 10
-
-// NewArchive opens a log to append to it, as [New] does. Options about retention and JSON are ignored.
+// NewArchive opens a log to append to it, as [New] does. Options about retention are ignored.
 func NewArchive(o Options) (*Archive, error) {
-	o.MaxFiles, o.MaxBytes, o.MaxAge, o.JSON = 0, 0, 0, false
+	o.MaxFiles, o.MaxBytes, o.MaxAge = 0, 0, 0
 	o.defaults()
 	o.MaxFiles = 0
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	a := &Archive{files: o.files(sentinel), loc: o.Location}
+	a := &Archive{files: o.files(), loc: o.Location}
 	var err error
 	if a.last, err = a.files.resume(); err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), a.files.close())

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func (r *rig) weather(t *testing.T, seconds int, each func()) {
 // A log that is written minutes after the calls is, byte for byte, the one that is written every second.
 func TestLogThatIsBehindIsTheSame(t *testing.T) {
 	for _, zeroRows := range []bool{false, true} {
-		o := metriclog.Options{JSON: true, ZeroRows: zeroRows, MaxFileSize: 100_000, MaxFiles: 100}
+		o := metriclog.Options{ZeroRows: zeroRows, MaxFileSize: 100_000, MaxFiles: 100}
 		r := newRig(t, start, o)
 		late := r.late(t, o)
 		n := 0
@@ -82,8 +81,7 @@ func TestLogThatIsBehindIsTheSame(t *testing.T) {
 	}
 }
 
-// contents are the log's files by name, and under one name the lines of JSON, without quantiles: histograms are kept for a
-// minute.
+// contents are the log's files by name.
 func (r *rig) contents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -92,21 +90,6 @@ func (r *rig) contents(t *testing.T) map[string]string {
 			all[name] = r.read(t, name)
 		}
 	}
-	var lines []string
-	for _, name := range r.files(t) {
-		if strings.HasPrefix(name, todayJSON) && !strings.HasSuffix(name, ".idx") {
-			for line := range strings.Lines(r.read(t, name)) {
-				before, after, ok := strings.Cut(line, `,"p50_seconds":`)
-				if ok {
-					_, after, _ = strings.Cut(after, "}")
-					before += "}"
-				}
-				lines = append(lines, before+after)
-			}
-		}
-	}
-	slices.Sort(lines) // files of one day are not sorted by name
-	all["json"] = strings.Join(lines, "")
 	return all
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // busy is a Writer for the seconds of a Collector, each with some calls of each resource.
-func busy(b *testing.B, resources, seconds, calls int, o Options, options ...collector.Option) *Writer {
+func busy(b *testing.B, resources, seconds, calls int, options ...collector.Option) *Writer {
 	b.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
@@ -23,8 +23,7 @@ func busy(b *testing.B, resources, seconds, calls int, o Options, options ...col
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Dir, o.App, o.Location, o.MaxFiles, o.Logger = b.TempDir(), "shop", time.UTC, 1, slog.New(slog.DiscardHandler)
-	w, err := New(c, o)
+	w, err := New(c, Options{Dir: b.TempDir(), App: "shop", Location: time.UTC, MaxFiles: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,22 +90,8 @@ func BenchmarkCatchUp(b *testing.B) {
 			name += "/inbound"
 		}
 		b.Run(name, func(b *testing.B) {
-			w := busy(b, c.resources, c.behind, 1, Options{}, c.inbound...)
+			w := busy(b, c.resources, c.behind, 1, c.inbound...)
 			catchUp(b, w, int64((c.resources+1)*c.behind), "cpu-ns/row")
-		})
-	}
-}
-
-// BenchmarkSecondWithJSON writes one second to both logs.
-func BenchmarkSecondWithJSON(b *testing.B) {
-	const resources = 10_000
-	for _, c := range []struct {
-		name string
-		o    Options
-	}{{"log", Options{}}, {"both", Options{JSON: true}}} {
-		b.Run(c.name, func(b *testing.B) {
-			w := busy(b, resources, 1, 3, c.o, collector.Inbound())
-			catchUp(b, w, resources+1, "cpu-ns/row")
 		})
 	}
 }

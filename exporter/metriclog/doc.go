@@ -26,9 +26,10 @@
 // become dashes. Each has an index with the suffix .idx: 16 bytes for each second, its Unix time and the offset of its first
 // line, both big-endian int64. The lock file app-metrics.log.lck keeps other processes from writing.
 //
-// A sealed second is appended with one write and then added to the index. So every row is final, seconds ascend, and a
+// Sealed seconds are appended with one write and then added to the index. So every row is final, seconds ascend, and a
 // second in the index is complete in the file. If a write fails, both files are truncated to their previous size, and the
-// second is retried while it is in the Collector's history, ten minutes by default. A deleted file, index or directory is
+// seconds are retried while they are in the Collector's history, ten minutes by default. A second of which the history has lost
+// a resource is not written at all, and counted as lost. A deleted file, index or directory is
 // made again. A second that a crash or power cut left incomplete is not found by searches, and the next process removes it;
 // a complete second stays, even if the index lacks it.
 //
@@ -39,10 +40,6 @@
 //	for row := range rows.All() {
 //		fmt.Println(row.Start, row.Resource, row.Pass)
 //	}
-//
-// With [Options.JSON] there is a second log, app-metrics.json.2026-01-02, with a line of JSON for each row: the counts, the
-// calls in flight at the end of the second, the sliding peak, sum, extremes and quantiles of the response times, and counts by
-// origin and entrance. It has its own index. [Searcher] does not read it.
 //
 // # Caveats
 //

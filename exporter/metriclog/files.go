@@ -14,7 +14,6 @@ import (
 
 // files are the files of one log: the data file that is written now, its index, and older ones.
 type files struct {
-	format
 	dir, log string
 	maxSize  int64
 	keep     retention
@@ -26,7 +25,6 @@ type files struct {
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
 	records       []byte   // a buffer
-	previous      [2]int64 // sizes before the last append
 	synced        int64    // Unix time of the last second that was synced
 	retained      int64    // Unix time of the second at which old files were last deleted
 }
@@ -35,7 +33,7 @@ func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
 
 // list returns the log's files, oldest first.
 func (f *files) list() ([]segment, error) {
-	return segments(f.dir, f.kind, func(log string) bool { return log == f.log })
+	return segments(f.dir, func(log string) bool { return log == f.log })
 }
 
 // resume locks the log for this process, selects the newest file to append to, and returns the Unix time of the last second in
@@ -95,7 +93,7 @@ func (f *files) acquire() error {
 // nextFor returns the number of a day's next file. No other process makes any while the log is locked.
 func (f *files) nextFor(date string) (int, error) {
 	if f.next == nil {
-		all, err := segmentsByName(f.dir, f.kind, func(log string) bool { return log == f.log })
+		all, err := segmentsByName(f.dir, func(log string) bool { return log == f.log })
 		if err != nil {
 			return 0, err
 		}
@@ -115,7 +113,7 @@ func (f *files) last(all []segment) (last int64, err error) {
 		if _, most := s.span(); most <= last {
 			continue
 		}
-		second, err := lastSecond(f.dir, s, f.format)
+		second, err := lastSecond(f.dir, s)
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
 			return 0, err
 		}
@@ -124,21 +122,26 @@ func (f *files) last(all []segment) (last int64, err error) {
 	return last, nil
 }
 
-// append writes the rows of the second that begins at start, in the log's time zone.
-func (f *files) append(start time.Time, rows []byte) error {
-	return f.appendAll(start, rows, []mark{{start.Unix(), 0}})
-}
+// flushSize is how many bytes of rows are enough for one write.
+const flushSize = 256 << 10
 
 // mark is the offset at which the rows of a second begin.
 type mark struct{ second, offset int64 }
 
-// appendAll writes the rows of several seconds of one date in one write, and then their index records, which make them valid:
-// rows without a record are removed, at once or when the file is opened again. start is the first second.
+// appendAll writes the rows of several seconds of one date to the file for the first one, which begins at start.
 func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
+	if err := f.acquire(); err != nil {
+		return err
+	}
 	if err := f.roll(start); err != nil {
 		return err
 	}
-	f.previous = [2]int64{f.size, f.idxSize}
+	return f.append(rows, marks)
+}
+
+// append writes the rows of several seconds to the current file in one write, and then their index records, which make them
+// valid: rows without a record are removed, at once or when the file is opened again.
+func (f *files) append(rows []byte, marks []mark) error {
 	records := f.records[:0]
 	for _, m := range marks {
 		records = appendRecord(records, m.second, f.size+m.offset)
@@ -148,26 +151,17 @@ func (f *files) appendAll(start time.Time, rows []byte, marks []mark) error {
 	if err == nil {
 		_, err = f.idx.WriteAt(records, f.idxSize)
 	}
-	f.size += int64(len(rows))
-	f.idxSize += int64(len(records))
-	if err == nil && f.sync > 0 && start.Unix()-f.synced >= int64(f.sync/time.Second) {
+	if last := marks[len(marks)-1].second; err == nil && f.sync > 0 && last-f.synced >= int64(f.sync/time.Second) {
 		if err = f.fsync(); err == nil {
-			f.synced = start.Unix()
+			f.synced = last
 		}
 	}
 	if err != nil {
-		return errors.Join(err, f.undo(), f.closeSegment())
+		return errors.Join(err, f.truncate(), f.closeSegment())
 	}
+	f.size += int64(len(rows))
+	f.idxSize += int64(len(records))
 	return nil
-}
-
-// undo removes the seconds that were appended last.
-func (f *files) undo() error {
-	f.size, f.idxSize = f.previous[0], f.previous[1]
-	if f.data == nil {
-		return nil
-	}
-	return f.truncate()
 }
 
 // truncate cuts both files to the sizes that are known to be complete.
@@ -180,12 +174,9 @@ func (f *files) fsync() error {
 	return errors.Join(f.data.Sync(), f.idx.Sync())
 }
 
-// roll opens the file for this second: the current one, or the next if that is full or of another date.
+// roll opens the file for this second: the current one, or the next if that is full or of another date. The log must be locked.
 func (f *files) roll(start time.Time) error {
 	date := start.Format(time.DateOnly)
-	if err := f.acquire(); err != nil {
-		return err
-	}
 	if f.current.date == date {
 		if f.data != nil && (!same(f.path(f.current), f.data) || !same(f.path(f.current)+idxSuffix, f.idx) || !f.unchanged()) {
 			// It was deleted, moved or truncated.
@@ -198,7 +189,7 @@ func (f *files) roll(start time.Time) error {
 				return err
 			}
 		}
-		if f.size < f.maxSize {
+		if !f.full(0) {
 			f.retain(start.Unix(), false)
 			return nil
 		}
@@ -213,6 +204,16 @@ func (f *files) roll(start time.Time) error {
 	f.current = segment{log: f.log, date: date, n: n, first: start.Unix()}
 	f.retain(start.Unix(), true)
 	return f.open()
+}
+
+// full reports whether the next file begins after so many more bytes.
+func (f *files) full(more int) bool { return f.size+int64(more) >= f.maxSize }
+
+// sameDate reports whether seconds of the same time zone belong into files of the same date.
+func sameDate(a, b time.Time) bool {
+	y, m, d := a.Date()
+	year, month, day := b.Date()
+	return d == day && m == month && y == year
 }
 
 // same reports whether the file at the path is the one that is open.

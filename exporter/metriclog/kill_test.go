@@ -2,13 +2,11 @@ package metriclog_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,15 +18,12 @@ import (
 
 var kills = flag.Int("kills", 0, "how many processes TestKilled kills; 0 for a few")
 
-// What tells the test's executable that it is a process to be killed, and where it writes.
-const (
-	childDir  = "WINDOWSTAT_LOG_DIR"
-	childJSON = "WINDOWSTAT_LOG_JSON"
-)
+// childDir tells the test's executable that it is a process to be killed, and where it writes.
+const childDir = "WINDOWSTAT_LOG_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := writeUntilKilled(dir, os.Getenv(childJSON) != ""); err != nil {
+		if err := writeUntilKilled(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)
@@ -36,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func childOptions(dir string, json bool) metriclog.Options {
-	return metriclog.Options{Dir: dir, App: "shop", Location: time.UTC, MaxFileSize: 30_000, MaxFiles: 10_000, JSON: json}
+func childOptions(dir string) metriclog.Options {
+	return metriclog.Options{Dir: dir, App: "shop", Location: time.UTC, MaxFileSize: 30_000, MaxFiles: 10_000}
 }
 
 // calls is what each resource does in a second, by which every row can be told to be right.
@@ -50,8 +45,8 @@ func calls(second int64) map[string]int64 {
 }
 
 // writeUntilKilled writes a second after the other as fast as it can, and reports each one that is flushed.
-func writeUntilKilled(dir string, json bool) error {
-	o := childOptions(dir, json)
+func writeUntilKilled(dir string) error {
+	o := childOptions(dir)
 	last, err := metriclog.Last(o)
 	if err != nil {
 		return err
@@ -84,13 +79,10 @@ func writeUntilKilled(dir string, json bool) error {
 }
 
 // killOne lets a process write for a while and kills it, and returns the seconds that it reported.
-func killOne(t *testing.T, dir string, json bool, after time.Duration) (flushed []int64) {
+func killOne(t *testing.T, dir string, after time.Duration) (flushed []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	if json {
-		cmd.Env = append(cmd.Env, childJSON+"=1")
-	}
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.StdoutPipe()
@@ -130,13 +122,13 @@ func TestKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 6))
 	const perDir = 20
 	seconds := 0
-	for round := 0; n > 0; round++ {
-		dir, json := t.TempDir(), round%2 == 0
+	for n > 0 {
+		dir := t.TempDir()
 		flushed := map[int64]bool{}
 		read := map[int64]int{}
 		token := ""
 		for range min(n, perDir) {
-			for _, second := range killOne(t, dir, json, time.Duration(rng.Int64N(int64(40*ms)))) {
+			for _, second := range killOne(t, dir, time.Duration(rng.Int64N(int64(40*ms)))) {
 				flushed[second] = true
 			}
 			token = readOn(t, dir, token, read)
@@ -151,9 +143,6 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		seconds += len(flushed)
-		if json {
-			checkJSON(t, dir, flushed)
-		}
 	}
 	t.Logf("%d seconds", seconds)
 }
@@ -190,47 +179,4 @@ func readOn(t *testing.T, dir, token string, read map[int64]int) string {
 		t.Fatalf("%d malformed lines, %v", rows.Malformed(), err)
 	}
 	return rows.Token()
-}
-
-// checkJSON checks the log of JSON lines, after the next process has opened it.
-func checkJSON(t *testing.T, dir string, flushed map[int64]bool) {
-	t.Helper()
-	if _, err := metriclog.Last(childOptions(dir, true)); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.json.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	perSecond := map[int64]map[string]int64{}
-	for _, path := range files {
-		if strings.HasSuffix(path, ".idx") || strings.HasSuffix(path, ".lck") {
-			continue
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(b)) {
-			var row struct {
-				TS       int64
-				Resource string
-				Block    int64
-			}
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
-				t.Fatalf("%s: %q: %v", path, line, err)
-			}
-			if perSecond[row.TS/1000] == nil {
-				perSecond[row.TS/1000] = map[string]int64{}
-			}
-			perSecond[row.TS/1000][row.Resource] = row.Block
-		}
-	}
-	for second := range flushed {
-		want := calls(second)
-		want[collector.InboundTotal] = 0
-		if got := perSecond[second]; fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("JSON: second %d has\n%v, want\n%v", second, got, want)
-		}
-	}
 }

@@ -8,8 +8,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
+
+// maxStamp is the most bytes of a line up to the end of its timestamp.
+const maxStamp = 32
+
+// secondOf returns the Unix time of a line's second. It reports false for a malformed line.
+func secondOf(line []byte) (int64, bool) {
+	stamp, _, ok := bytes.Cut(line[:min(len(line), maxStamp)], []byte("|"))
+	if !ok {
+		return 0, false
+	}
+	ms, err := strconv.ParseInt(string(stamp), 10, 64)
+	return ms / 1000, err == nil && ms > 0
+}
+
+// totalField is what only a line of [collector.InboundTotal] has, the last one of a second.
+var totalField = []byte("|" + collector.InboundTotal + "|")
+
+// isTotal reports whether a line is the last one of a second.
+func isTotal(line []byte) bool { return bytes.Contains(line, totalField) }
 
 // appendHead appends the first two fields, which all lines of a second share.
 func appendHead(b []byte, start time.Time) []byte {

@@ -32,11 +32,11 @@ func (s Searcher) Logs() ([]Log, error) {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
 	for _, e := range entries {
-		x, ok := parseSegment(e.Name(), sentinel.kind)
+		x, ok := parseSegment(e.Name())
 		if !ok || !e.Type().IsRegular() {
 			continue
 		}
-		app, pid := parseLogName(x.log, sentinel.kind)
+		app, pid := parseLogName(x.log)
 		if log := (Log{app, pid}); (s.App == "" || app == fileName(s.App)) && !slices.Contains(logs, log) {
 			logs = append(logs, log)
 		}
@@ -48,7 +48,7 @@ func (s Searcher) Logs() ([]Log, error) {
 // Span returns the first and the last second of the logs of these processes, all if there are none: zero Times if nothing is
 // logged. It reads the ends of files only. Files that cannot be read are left out; the error says that the directory cannot be.
 func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
-	all, err := segments(s.Dir, sentinel.kind, s.wanted(pids))
+	all, err := segments(s.Dir, s.wanted(pids))
 	if err != nil {
 		return first, last, fmt.Errorf("metriclog: %w", err)
 	}
@@ -59,7 +59,7 @@ func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
 		if at := time.Unix(x.first, 0).UTC(); first.IsZero() || at.Before(first) {
 			first = at
 		}
-		if second, err := lastSecond(s.Dir, x, sentinel); err == nil && second > 0 && second > last.Unix() {
+		if second, err := lastSecond(s.Dir, x); err == nil && second > 0 && second > last.Unix() {
 			last = time.Unix(second, 0).UTC()
 		}
 	}

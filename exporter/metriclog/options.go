@@ -35,7 +35,7 @@ type Options struct {
 	MaxFileSize int64
 	// MaxFiles is how many files are kept, the current one included; [DefaultMaxFiles] if it, MaxBytes and MaxAge are all zero.
 	// MaxBytes limits their total size with indexes, and MaxAge the age of a file's last second; zero is no limit. Files are
-	// deleted when a new one is started, and at least once a minute. With JSON the limits hold for each of the two logs.
+	// deleted when a new one is started, and at least once a minute.
 	MaxFiles int
 	MaxBytes int64
 	MaxAge   time.Duration
@@ -43,8 +43,6 @@ type Options struct {
 	// ZeroRows writes a row for every resource in every second. Without it there are rows only for seconds with events or calls
 	// in flight.
 	ZeroRows bool
-	// JSON writes a second log with response times, origins and entrances, see the package comment.
-	JSON bool
 	// Sync is the fsync interval, in whole seconds. Zero leaves it to the operating system, and a power cut may lose about the
 	// last half minute.
 	Sync time.Duration
@@ -116,14 +114,14 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// files returns the files of a log of this format.
-func (o *Options) files(f format) *files {
+// files returns the files of the log.
+func (o *Options) files() *files {
 	pid := 0
 	if o.PID {
 		pid = os.Getpid()
 	}
 	return &files{
-		format: f, dir: o.Dir, log: logName(o.App, f.kind, pid), maxSize: o.MaxFileSize, sync: o.Sync,
+		dir: o.Dir, log: logName(o.App, pid), maxSize: o.MaxFileSize, sync: o.Sync,
 		keep: retention{o.MaxFiles, o.MaxBytes, o.MaxAge},
 	}
 }
@@ -136,31 +134,14 @@ func Last(o Options) (time.Time, error) {
 	if err := o.check(); err != nil {
 		return time.Time{}, err
 	}
-	var last int64
-	for _, format := range o.formats() {
-		f := o.files(format)
-		second, err := f.resume()
-		if err = errors.Join(err, f.close()); err != nil {
-			return time.Time{}, fmt.Errorf("metriclog: %w", err)
-		}
-		last = max(last, second)
-		if !o.PID {
-			continue
-		}
-		app, _ := parseLogName(f.log, f.kind)
-		all, err := segments(f.dir, f.kind, func(log string) bool {
-			other, pid := parseLogName(log, f.kind)
-			return other == app && pid != 0
-		})
-		for _, s := range all { // with several logs, the last file may not have the last second
-			if err == nil {
-				second, err = f.last([]segment{s})
-				last = max(last, second)
-			}
-		}
-		if err != nil {
-			return time.Time{}, fmt.Errorf("metriclog: %w", err)
-		}
+	f := o.files()
+	last, err := f.resume()
+	err = errors.Join(err, f.close())
+	if err == nil && o.PID {
+		last, err = f.lastOfAll(last)
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("metriclog: %w", err)
 	}
 	if last == 0 {
 		return time.Time{}, nil
@@ -168,10 +149,20 @@ func Last(o Options) (time.Time, error) {
 	return time.Unix(last, 0), nil
 }
 
-// formats returns the formats that are written.
-func (o *Options) formats() []format {
-	if o.JSON {
-		return []format{sentinel, jsonl}
+// lastOfAll returns the last second of the logs of all processes of the application, or last if that is later.
+func (f *files) lastOfAll(last int64) (int64, error) {
+	app, _ := parseLogName(f.log)
+	all, err := segments(f.dir, func(log string) bool {
+		other, pid := parseLogName(log)
+		return other == app && pid != 0
+	})
+	for _, s := range all { // with several logs, the last file may not have the last second
+		if err != nil {
+			break
+		}
+		var second int64
+		second, err = f.last([]segment{s})
+		last = max(last, second)
 	}
-	return []format{sentinel}
+	return last, err
 }

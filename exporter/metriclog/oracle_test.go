@@ -27,7 +27,7 @@ type process struct {
 // newProcess is a process of an application; without a number in the names of files if pid is 0.
 func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
 	t.Helper()
-	p := &process{&files{format: sentinel, dir: dir, log: logName(app, sentinel.kind, pid), maxSize: maxSize}, loc}
+	p := &process{&files{dir: dir, log: logName(app, pid), maxSize: maxSize}, loc}
 	if _, err := p.resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (p *process) second(second int64, names ...string) error {
 		}}
 		rows = appendLine(rows, head, name, &m)
 	}
-	return p.append(start, rows)
+	return p.appendAll(start, rows, []mark{{start.Unix(), 0}})
 }
 
 var (
@@ -133,7 +133,7 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 }
 
 // log is the name of the row's log.
-func (r *Row) log() string { return logName(r.App, sentinel.kind, r.PID) }
+func (r *Row) log() string { return logName(r.App, r.PID) }
 
 // only is the rows of a range of seconds, both included, and of the resources that match.
 func only(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {

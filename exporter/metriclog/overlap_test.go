@@ -68,7 +68,7 @@ func TestSearchOfFilesThatOverlap(t *testing.T) {
 			}
 		}
 	}
-	f := files{dir: dir, log: "shop-metrics.log", format: sentinel}
+	f := files{dir: dir, log: "shop-metrics.log"}
 	list, err := f.list()
 	if err != nil {
 		t.Fatal(err)

@@ -31,15 +31,15 @@ func (f *files) repair() (bool, error) {
 	}
 	var missing []byte
 	for {
-		second, ok := f.second(rest)
-		n, complete := f.length(rest, second)
+		second, ok := secondOf(rest)
+		n, complete := secondLength(rest, second)
 		if !ok || !complete || second < o.from || second >= o.to {
 			break
 		}
 		missing = appendRecord(missing, second, end)
 		end, rest = end+int64(n), rest[n:]
 	}
-	if f.severalSeconds(rest) {
+	if severalSeconds(rest) {
 		return false, nil
 	}
 	kept := int64(records) * idxRecord
@@ -57,7 +57,7 @@ func (f *files) repair() (bool, error) {
 
 // reader returns the current file, for reading.
 func (f *files) reader() *segmentReader {
-	o := &segmentReader{format: f.format, data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
+	o := &segmentReader{data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
 	o.from, o.to = f.current.span()
 	return o
 }
@@ -69,7 +69,7 @@ func (o *segmentReader) lengthAt(second, offset int64) (int64, error) {
 	if _, err := o.data.ReadAt(rows, offset); err != nil {
 		return 0, err
 	}
-	n, complete := o.format.length(rows, second)
+	n, complete := secondLength(rows, second)
 	if complete || n == 0 {
 		return int64(n), nil
 	}
@@ -79,12 +79,36 @@ func (o *segmentReader) lengthAt(second, offset int64) (int64, error) {
 	return int64(n), nil
 }
 
+// secondLength returns the length in bytes of the lines of a second at the start of rows; 0 if one of them is truncated or
+// malformed. Lines of a later second may follow, the last one truncated. complete says that the last line is the total of
+// inbound calls, with which the Writer ends a second.
+func secondLength(rows []byte, second int64) (n int, complete bool) {
+	for n < len(rows) {
+		rest := rows[n:]
+		end := bytes.IndexByte(rest, '\n')
+		got, ok := secondOf(rest)
+		switch {
+		case ok && got != second:
+			return n, complete
+		case complete && (!ok || end < 0):
+			return n, complete // garbage behind a complete second
+		case end < 0 && len(rest) < maxStamp && !ok && n > 0 && len(bytes.Trim(rest, "0123456789")) == 0:
+			return n, complete // truncated within the timestamp: it may be a later second's
+		case !ok || end < 0:
+			return 0, false
+		}
+		complete = isTotal(rest[:end])
+		n += end + 1
+	}
+	return n, complete
+}
+
 // severalSeconds reports whether there are lines of more than one second.
-func (f *format) severalSeconds(rows []byte) bool {
+func severalSeconds(rows []byte) bool {
 	first := int64(0)
 	for len(rows) > 0 {
 		line, rest, _ := bytes.Cut(rows, []byte("\n"))
-		second, ok := f.second(line)
+		second, ok := secondOf(line)
 		if ok && first != 0 && second != first {
 			return true
 		}

@@ -29,7 +29,7 @@ func (f *files) retain(now int64, newFile bool) {
 			f.release(log, lock)
 		}
 	}()
-	all, err := segments(f.dir, f.kind, func(log string) bool { return log == f.log || ended[log] != nil })
+	all, err := segments(f.dir, func(log string) bool { return log == f.log || ended[log] != nil })
 	if err != nil {
 		return
 	}
@@ -69,10 +69,10 @@ func (f *files) tooOld(s segment, now int64) bool {
 
 // endedLogs locks and returns the logs of the application's processes that have ended.
 func (f *files) endedLogs() map[string]*os.File {
-	app, _ := parseLogName(f.log, f.kind)
+	app, _ := parseLogName(f.log)
 	ended := map[string]*os.File{}
-	_, _ = segmentsByName(f.dir, f.kind, func(log string) bool {
-		other, pid := parseLogName(log, f.kind)
+	_, _ = segmentsByName(f.dir, func(log string) bool {
+		other, pid := parseLogName(log)
 		if other == app && pid != 0 && log != f.log && ended[log] == nil {
 			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
 			switch {
@@ -89,7 +89,7 @@ func (f *files) endedLogs() map[string]*os.File {
 
 // release unlocks the log of an ended process, and removes the lock file if the log has no files left.
 func (f *files) release(log string, lock *os.File) {
-	rest, err := segmentsByName(f.dir, f.kind, func(other string) bool { return other == log })
+	rest, err := segmentsByName(f.dir, func(other string) bool { return other == log })
 	if err == nil && len(rest) == 0 {
 		_ = os.Remove(lock.Name())
 	}

@@ -91,7 +91,7 @@ func TestRetentionTakesOnlyWhatIsLeft(t *testing.T) {
 	r := newRig(t, start, metriclog.Options{Dir: dir, PID: true, MaxFileSize: 200, MaxFiles: 3})
 	me := fmt.Sprintf("shop-metrics.log.pid%d", os.Getpid())
 	dead, alive := "shop-metrics.log.pid999999", "shop-metrics.log.pid999998"
-	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01", "shop-metrics.log.pid999999.2025-01-01.bak", "shop-metrics.json.pid999999.2025-01-01"}
+	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01", "shop-metrics.log.pid999999.2025-01-01.bak"}
 	line := "1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"
 	for _, name := range append(foreign, dead+".2025-01-01", dead+".2025-01-01.idx", dead+".2025-01-01.1", dead+".lck", alive+".2025-01-01", alive+".lck") {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(line), 0o644); err != nil {

@@ -1,23 +1,23 @@
 package metriclog
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
 
-// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same.
+// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same. A log with a PID in
+// its name is of one process, and has none.
 func (w *Writer) openRuns(last int64) error {
-	name := "runs.json"
-	if _, pid := parseLogName(w.files.log, w.files.kind); pid != 0 { // processes that share a directory must not overwrite each other's
-		name = fmt.Sprintf("runs.pid%d.json", pid)
+	w.runs = new(runs.File)
+	if _, pid := parseLogName(w.files.log); pid != 0 {
+		return nil
 	}
-	path, err := w.StateFile(name)
+	path, err := w.StateFile("runs.json")
 	if err != nil {
 		return err
 	}
-	all, err := segments(w.files.dir, w.files.kind, func(log string) bool { return log == w.files.log })
+	all, err := segments(w.files.dir, func(log string) bool { return log == w.files.log })
 	if err != nil {
 		return err
 	}
@@ -34,5 +34,5 @@ func (w *Writer) openRuns(last int64) error {
 	return nil
 }
 
-// Runs returns the file of the processes that counted the seconds of the log.
+// Runs returns the file of the processes that counted the seconds of the log, for package push.
 func (w *Writer) Runs() *runs.File { return w.runs }

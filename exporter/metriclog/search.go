@@ -50,9 +50,9 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 
 // wanted returns whether a log is searched.
 func (s Searcher) wanted(pids []int) func(log string) bool {
-	app, _ := parseLogName(logName(s.App, sentinel.kind, 0), sentinel.kind)
+	app, _ := parseLogName(logName(s.App, 0))
 	return func(log string) bool {
-		of, pid := parseLogName(log, sentinel.kind)
+		of, pid := parseLogName(log)
 		if len(pids) > 0 && !slices.Contains(pids, pid) {
 			return false
 		}
@@ -66,7 +66,7 @@ func search(dir string, wanted func(log string) bool, from, to int64, q Query) (
 	if err != nil {
 		return nil, err
 	}
-	all, err := segments(dir, sentinel.kind, wanted)
+	all, err := segments(dir, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
@@ -279,7 +279,7 @@ func (p *progress) next(second int64) bool {
 // newStreams makes the streams of one log from its files, sorted by their first seconds, without those that end before from.
 // There are several where files overlap, as those of a clock that was set back do: in each stream seconds ascend.
 func newStreams(dir string, files []segment, from, to int64, at *progress) (streams []*stream) {
-	app, pid := parseLogName(at.log, sentinel.kind)
+	app, pid := parseLogName(at.log)
 	var ends []int64 // the last second of each stream
 	for i, x := range files {
 		end := int64(noTo)
@@ -287,7 +287,7 @@ func newStreams(dir string, files []segment, from, to int64, at *progress) (stre
 			continue
 		}
 		if x.ended = i+1 < len(files); x.ended {
-			if last, err := lastSecond(dir, x, sentinel); err == nil {
+			if last, err := lastSecond(dir, x); err == nil {
 				if end = max(last, x.first); x.known && end < from {
 					continue
 				}

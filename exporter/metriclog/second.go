@@ -9,13 +9,16 @@ import (
 
 // second is the lines of one second.
 type second struct {
-	start          time.Time // in the log's time zone
-	named          bool      // or else the wall clock was set back; the timeline counts these seconds
-	head, jsonHead []byte    // what all lines begin with
-	lines, json    []byte
-	rows           int64
-	lost           bool // a resource's record is not known any more
+	start time.Time // in the log's time zone
+	named bool      // or else the wall clock was set back; the timeline counts these seconds
+	head  []byte    // what all lines begin with
+	lines []byte
+	rows  int64
+	lost  bool // it is not written, with none of its rows
 }
+
+// lose leaves a second out, for good.
+func (s *second) lose() { s.lost, s.rows, s.lines = true, 0, s.lines[:0] }
 
 // A Writer that is behind reads several seconds at once, so that each resource is looked for once for all of them; at most
 // maxSeconds, and about maxRows rows, which bounds memory and how long a resource is locked.
@@ -33,7 +36,7 @@ func (w *Writer) read(m collector.Moment) []second {
 	for len(w.seconds) < n {
 		s := second{}
 		if len(w.seconds) > 0 { // which is probably as long
-			s.lines, s.json = make([]byte, 0, cap(w.seconds[0].lines)), make([]byte, 0, cap(w.seconds[0].json))
+			s.lines = make([]byte, 0, cap(w.seconds[0].lines))
 		}
 		w.seconds = append(w.seconds, s)
 	}
@@ -42,11 +45,8 @@ func (w *Writer) read(m collector.Moment) []second {
 		s := &seconds[i]
 		name, ok := w.stats.Timeline().Name(w.next + int64(i))
 		s.start, s.named, s.rows, s.lost = name.In(w.loc), ok, 0, false
-		s.lines, s.json = s.lines[:0], s.json[:0]
+		s.lines = s.lines[:0]
 		s.head = appendHead(s.head[:0], s.start)
-		if w.json != nil {
-			s.jsonHead = appendJSONHead(s.jsonHead[:0], s.start)
-		}
 	}
 	for _, r := range m.Resources {
 		w.add(seconds, r.Name(), r, r.View().Node())
@@ -67,25 +67,22 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 			continue
 		}
 		if len(records) == 0 || !records[0].Start.Equal(s.start) {
-			s.lost = true
+			s.lose() // a second has all its rows, or none
 			continue
 		}
 		m := &records[0]
 		records = records[1:]
-		if m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
+		if s.lost || m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
 			continue
 		}
 		s.rows++
 		s.lines = appendNode(append(append(s.lines, s.head...), w.name...), m)
-		if w.json != nil {
-			s.json = w.jsonLines.add(append(s.json, s.jsonHead...), name, r, v, index, m)
-		}
 	}
 }
 
 // forget frees the memory for all seconds but one.
 func (w *Writer) forget() {
 	if len(w.seconds) > 1 {
-		w.seconds = []second{w.seconds[0]}
+		w.seconds, w.rows = []second{w.seconds[0]}, nil
 	}
 }

@@ -38,8 +38,8 @@ func (s segment) name() string {
 func fileName(app string) string { return strings.ReplaceAll(app, ".", "-") }
 
 // logName returns the prefix of a log's file names. pid is 0 for none.
-func logName(app, kind string, pid int) string {
-	name := fileName(app) + "-metrics." + kind
+func logName(app string, pid int) string {
+	name := fileName(app) + "-metrics.log"
 	if pid != 0 {
 		name += ".pid" + strconv.Itoa(pid)
 	}
@@ -47,19 +47,19 @@ func logName(app, kind string, pid int) string {
 }
 
 // parseLogName is the inverse of logName. app is empty for other names.
-func parseLogName(name, kind string) (app string, pid int) {
-	app, process, _ := strings.Cut(name, "-metrics."+kind)
+func parseLogName(name string) (app string, pid int) {
+	app, process, _ := strings.Cut(name, "-metrics.log")
 	if process != "" {
 		pid, _ = strconv.Atoi(strings.TrimPrefix(process, ".pid"))
 	}
-	if app == "" || strings.Contains(app, ".") || !utf8.ValidString(app) || logName(app, kind, pid) != name {
+	if app == "" || strings.Contains(app, ".") || !utf8.ValidString(app) || logName(app, pid) != name {
 		return "", 0
 	}
 	return app, pid
 }
 
 // parseSegment is the inverse of name. It reports false for other names.
-func parseSegment(name, kind string) (s segment, ok bool) {
+func parseSegment(name string) (s segment, ok bool) {
 	rest := name
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 && number(rest[i+1:]) > 0 {
 		rest, s.n = rest[:i], number(rest[i+1:])
@@ -70,7 +70,7 @@ func parseSegment(name, kind string) (s segment, ok bool) {
 	}
 	s.log, s.date = rest[:i], rest[i+1:]
 	_, err := time.Parse(time.DateOnly, s.date)
-	app, _ := parseLogName(s.log, kind)
+	app, _ := parseLogName(s.log)
 	return s, err == nil && app != ""
 }
 
@@ -92,17 +92,17 @@ func number(s string) int {
 
 // segments lists the files of the logs that wanted accepts, by their first seconds. Dates in names may be in another order, if
 // the time zone was changed. It reads the beginning of every file.
-func segments(dir, kind string, wanted func(log string) bool) ([]segment, error) {
-	all, err := segmentsByName(dir, kind, wanted)
+func segments(dir string, wanted func(log string) bool) ([]segment, error) {
+	all, err := segmentsByName(dir, wanted)
 	if err == nil && hasGap(all) {
-		all, err = segmentsByName(dir, kind, wanted)
+		all, err = segmentsByName(dir, wanted)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
 		s := &all[i]
-		if s.first, s.known = firstSecond(dir, *s, formatOf(kind)); s.known {
+		if s.first, s.known = firstSecond(dir, *s); s.known {
 			continue
 		}
 		s.first, _ = s.span()
@@ -116,10 +116,10 @@ func segments(dir, kind string, wanted func(log string) bool) ([]segment, error)
 
 // segmentsByName lists the files by log, date and number. Files that are made during the call may be missing, even if a later
 // one is listed.
-func segmentsByName(dir, kind string, wanted func(log string) bool) (all []segment, err error) {
+func segmentsByName(dir string, wanted func(log string) bool) (all []segment, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if s, ok := parseSegment(e.Name(), kind); ok && e.Type().IsRegular() && wanted(s.log) {
+		if s, ok := parseSegment(e.Name()); ok && e.Type().IsRegular() && wanted(s.log) {
 			all = append(all, s)
 		}
 	}
@@ -140,7 +140,7 @@ func hasGap(all []segment) bool {
 }
 
 // firstSecond returns the first second of a file. It reports false if there is none near the beginning.
-func firstSecond(dir string, s segment, f format) (int64, bool) {
+func firstSecond(dir string, s segment) (int64, bool) {
 	file, err := os.Open(filepath.Join(dir, s.name()))
 	if err != nil {
 		return 0, false
@@ -151,7 +151,7 @@ func firstSecond(dir string, s segment, f format) (int64, bool) {
 		room := make([]byte, size)
 		n, _ := file.ReadAt(room, 0)
 		for b := room[:n]; len(b) > 0; {
-			if second, ok := f.second(b); ok && second >= from && second < to {
+			if second, ok := secondOf(b); ok && second >= from && second < to {
 				return second, true
 			}
 			_, rest, _ := bytes.Cut(b, []byte("\n"))

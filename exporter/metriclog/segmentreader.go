@@ -11,7 +11,6 @@ import (
 
 // segmentReader reads one file of a log, with its index.
 type segmentReader struct {
-	format
 	from, to  int64 // seconds that the date in its name allows
 	data, idx *os.File
 	index     // without records if there is no index
@@ -19,8 +18,8 @@ type segmentReader struct {
 }
 
 // openSegment opens a file with its present size: what is appended later is not read.
-func openSegment(dir string, s segment, f format) (_ *segmentReader, err error) {
-	o := &segmentReader{format: f}
+func openSegment(dir string, s segment) (_ *segmentReader, err error) {
+	o := &segmentReader{}
 	o.from, o.to = s.span()
 	defer func() {
 		if err != nil {
@@ -90,7 +89,7 @@ func (o *segmentReader) matches(second, offset int64) bool {
 	if second < o.from || second >= o.to || offset < 0 {
 		return false
 	}
-	stamp := []byte("\n" + o.begin + strconv.FormatInt(second*1000, 10) + o.end)
+	stamp := []byte("\n" + strconv.FormatInt(second*1000, 10) + "|")
 	if offset == 0 {
 		stamp = stamp[1:]
 	} else {
@@ -158,7 +157,7 @@ func (o *segmentReader) firstLine(offset, before int64) (at, second int64, ok bo
 		if len(b)-end-1 < maxStamp && err == nil {
 			continue // its timestamp may be truncated
 		}
-		if second, ok := o.second(b[end+1:]); ok && second >= o.from && second < o.to {
+		if second, ok := secondOf(b[end+1:]); ok && second >= o.from && second < o.to {
 			return offset + 1, second, offset+1 < before
 		}
 		offset++
@@ -188,7 +187,7 @@ func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err erro
 // completeAt reports whether a line of the total of inbound calls ends at the offset.
 func (o *segmentReader) completeAt(offset int64) (bool, error) {
 	line, end, err := o.lastLine(offset)
-	return end == offset && bytes.Contains(line, o.total), err
+	return end == offset && isTotal(line), err
 }
 
 // completeEnd returns the end of the last complete second. A second that is being written, or that a power cut truncated, lacks
@@ -199,15 +198,15 @@ func (o *segmentReader) completeEnd() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	second, ok := o.second(line)
-	if !ok || second < o.from || second >= o.to || bytes.Contains(line, o.total) {
+	second, ok := secondOf(line)
+	if !ok || second < o.from || second >= o.to || isTotal(line) {
 		return end, nil
 	}
 	began := end
 	low, high := o.bisect(second)
 	for lines := newLineReader(o.data, low, high, end); ; {
 		line, err := lines.next()
-		if got, ok := o.second(line); err != nil || ok && got == second {
+		if got, ok := secondOf(line); err != nil || ok && got == second {
 			began = min(end, lines.began)
 			break
 		}
@@ -225,8 +224,8 @@ func (o *segmentReader) completeEnd() (int64, error) {
 }
 
 // lastSecond returns the last second of a file; 0 if there is none.
-func lastSecond(dir string, s segment, f format) (int64, error) {
-	o, err := openSegment(dir, s, f)
+func lastSecond(dir string, s segment) (int64, error) {
+	o, err := openSegment(dir, s)
 	if err != nil {
 		return 0, err
 	}
@@ -245,7 +244,7 @@ func (o *segmentReader) last() (int64, error) {
 		return 0, err
 	}
 	last := o.lastIndexed()
-	if second, ok := o.second(line); ok && second < o.to {
+	if second, ok := secondOf(line); ok && second < o.to {
 		last = max(last, second)
 	}
 	return last, nil

@@ -83,7 +83,7 @@ func (s *stream) openNext(r *Rows) bool {
 			return false
 		}
 		s.files = s.files[1:]
-		open, err := openSegment(s.dir, x, sentinel)
+		open, err := openSegment(s.dir, x)
 		if err == nil {
 			if err = s.begin(open, x.ended, r); err == nil {
 				return true

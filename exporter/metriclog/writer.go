@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 )
 
 // Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use. A
-// second costs two system calls, one for the rows and one for the index, and a reused buffer.
+// second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
+// deleted, truncated or locked by another process meanwhile. Buffers are reused.
 type Writer struct {
 	stats     *collector.Collector
 	loc       *time.Location
@@ -27,12 +29,12 @@ type Writer struct {
 
 	mu         sync.Mutex // guards what follows
 	files      *files
-	json       *files            // nil without Options.JSON
 	next       int64             // index of the first second to write
 	seconds    []second          // memory for those that are written next
 	records    []node.MetricNode // of one resource
 	name       []byte            // its name, as in a line
-	jsonLines  jsonLines
+	rows       []byte            // of the seconds that are written together
+	marks      []mark            // where each of them begins
 	failing    bool
 	stateFiles []string // names that StateFile returned
 	runs       *runs.File
@@ -58,17 +60,10 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err := errors.Join(append(errs, o.check())...); err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files(sentinel)}
-	w.jsonLines.untimed = c.DurationsUnknown()
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files()}
 	w.first = c.Seal().Open
 	w.next = w.first
 	last, err := w.files.resume()
-	if err == nil && o.JSON {
-		var second int64
-		w.json = o.files(jsonl)
-		second, err = w.json.resume()
-		last = max(last, second)
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
@@ -132,8 +127,9 @@ func (w *Writer) Flush() error {
 		w.stat.lost.Add(skipped)
 	}
 	for w.next < m.Open {
-		for i := range w.read(m) {
-			if err := w.write(&w.seconds[i]); err != nil {
+		for seconds := w.read(m); len(seconds) > 0; {
+			n, err := w.write(seconds)
+			if err != nil {
 				w.stat.errors.Add(1)
 				if !w.failing {
 					w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
@@ -141,7 +137,11 @@ func (w *Writer) Flush() error {
 				w.failing = true
 				return fmt.Errorf("metriclog: %w", err)
 			}
-			w.next++
+			for _, s := range seconds[:n] {
+				w.count(s)
+			}
+			w.next += int64(n)
+			seconds = seconds[n:]
 			if w.failing {
 				w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
 				w.failing = false
@@ -151,56 +151,73 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// write writes one second.
-func (w *Writer) write(s *second) error {
+// write writes the first seconds, as many as one file takes in one write, and returns how many. A second that is not after the
+// log's last one is lost.
+func (w *Writer) write(seconds []second) (n int, err error) {
+	hasRows := func(s second) bool { return s.rows > 0 }
+	if !slices.ContainsFunc(seconds, hasRows) {
+		return len(seconds), nil
+	}
+	if err := w.relock(); err != nil {
+		return 0, err
+	}
+	for i := range seconds {
+		if s := &seconds[i]; s.rows > 0 && s.start.Unix() <= w.stat.last.Load() {
+			s.lose()
+		}
+	}
+	first := slices.IndexFunc(seconds, hasRows)
+	if first < 0 {
+		return len(seconds), nil
+	}
+	start, rows := seconds[first].start, seconds[first].lines
+	if err := w.files.roll(start); err != nil {
+		return 0, err
+	}
+	w.marks = append(w.marks[:0], mark{start.Unix(), 0})
+	for n = first + 1; n < len(seconds); n++ {
+		s := &seconds[n]
+		if s.rows == 0 {
+			continue
+		}
+		if !sameDate(s.start, start) || len(rows) >= flushSize || w.files.full(len(rows)) {
+			break
+		}
+		if len(w.marks) == 1 { // the first second's memory is no larger than it needs
+			w.rows = append(w.rows[:0], rows...)
+		}
+		w.marks = append(w.marks, mark{s.start.Unix(), int64(len(w.rows))})
+		w.rows = append(w.rows, s.lines...)
+		rows = w.rows
+	}
+	return n, w.files.append(rows, w.marks)
+}
+
+// count counts a second that the Writer has dealt with.
+func (w *Writer) count(s second) {
 	if !s.named {
-		return nil
-	}
-	if s.rows > 0 {
-		if err := w.relock(); err != nil {
-			return err
-		}
-	}
-	if s.rows > 0 && s.start.Unix() <= w.stat.last.Load() {
-		s.lost, s.rows = true, 0
-	}
-	if s.rows > 0 {
-		if err := w.append(s); err != nil {
-			return err
-		}
-		w.stat.last.Store(s.start.Unix())
+		return
 	}
 	w.stat.seconds.Add(1)
 	w.stat.rows.Add(s.rows)
 	if s.lost {
 		w.stat.lost.Add(1)
 	}
-	return nil
+	if s.rows > 0 {
+		w.stat.last.Store(s.start.Unix())
+	}
 }
 
-// relock locks the logs again where another process may have had them, and reads how far they go now.
+// relock locks the log again where another process may have had it, and reads how far it goes now.
 func (w *Writer) relock() error {
-	for _, f := range []*files{w.files, w.json} {
-		if f == nil || f.held() {
-			continue
-		}
-		last, err := f.resume()
-		if err != nil {
-			return errors.Join(err, f.close())
-		}
-		w.stat.last.Store(max(w.stat.last.Load(), last))
+	if w.files.held() {
+		return nil
 	}
-	return nil
-}
-
-// append writes a second to both logs, or to neither.
-func (w *Writer) append(s *second) error {
-	if err := w.files.append(s.start, s.lines); err != nil || w.json == nil {
-		return err
+	last, err := w.files.resume()
+	if err != nil {
+		return errors.Join(err, w.files.close())
 	}
-	if err := w.json.append(s.start, s.json); err != nil {
-		return errors.Join(err, w.files.undo())
-	}
+	w.stat.last.Store(max(w.stat.last.Load(), last))
 	return nil
 }
 
@@ -212,11 +229,7 @@ func (w *Writer) Close() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.files.close()
-	if w.json != nil {
-		err = errors.Join(err, w.json.close())
-	}
-	return err
+	return w.files.close()
 }
 
 // Files returns the paths of the log's files, oldest first, without the indexes.

@@ -106,10 +106,13 @@ func (f *File) Labels(push string, unix int64) (labels map[string]string, until 
 	return r.Labels[push], until
 }
 
-// First is the first second of the oldest run that is known.
+// First is the first second of the oldest run that is known, 0 if none is.
 func (f *File) First() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.list) == 0 {
+		return 0
+	}
 	return f.list[0].First
 }
 

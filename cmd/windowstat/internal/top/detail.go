@@ -18,7 +18,7 @@ import (
 type detail struct {
 	of     key
 	limits map[string][]float64 // by what they limit, of each target
-	blocks map[string]float64   // by reason
+	blocks map[string]float64   // by reason, or by what the metrics are split by, which have no reasons then
 	err    error
 }
 
@@ -67,7 +67,18 @@ func (d *detail) read(ctx context.Context, e *Endpoint, seconds *url.URL, resour
 	for name, unit := range map[string]string{"limit_qps": "calls/s", "limit_concurrency": "in flight"} {
 		each(name, func(_ map[string]string, v float64) { d.limits[unit] = append(d.limits[unit], v) })
 	}
-	each("block_total", func(labels map[string]string, v float64) { d.blocks[labels["reason"]] += v })
+	each("block_total", func(labels map[string]string, v float64) {
+		by, there := labels["reason"]
+		if !there {
+			delete(labels, "resource")
+			var all []string
+			for _, name := range slices.Sorted(maps.Keys(labels)) {
+				all = append(all, name+"="+cmp.Or(labels[name], "(none)"))
+			}
+			by = strings.Join(all, ",")
+		}
+		d.blocks[by] += v
+	})
 	return nil
 }
 

@@ -35,12 +35,8 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 // drawTitle draws the first lines, and returns the next line.
 func (u *ui) drawTitle(c *canvas, now time.Time) int {
 	y := 0
-	if status, bad := u.status(now); status != "" {
-		style := notice
-		if bad {
-			style = alarm
-		}
-		c.text(0, y, c.width, status, style)
+	if status := u.status(now); status != "" {
+		c.text(0, y, c.width, status, alarm)
 		if y++; c.height < 6 {
 			return y
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"path"
 	"slices"
@@ -105,52 +104,43 @@ func (e *Endpoint) at(p string) *url.URL {
 	return &u
 }
 
-// header is what came with a page.
-type header struct {
-	at    time.Time // the endpoint's clock, to the second
-	fresh bool      // the connection is new
-}
-
 // requestTimeout is how long a page may take. Only tests change it.
 var requestTimeout = 10 * time.Second
 
-// get requests a page.
-func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, a header, err error) {
+// get requests a page, and returns the endpoint's clock, to the second.
+func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) { a.fresh = !i.Reused },
-	})
 	asked := *u
 	asked.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
 	if err != nil {
-		return nil, a, err
+		return nil, now, err
 	}
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	req.Header.Set("Accept-Encoding", "gzip")
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return nil, a, reason(err)
+		return nil, now, reason(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, a, refusal(u, resp)
+		return nil, now, refusal(u, resp)
 	}
 	var body io.Reader = resp.Body
 	if resp.Header.Get("Content-Encoding") == "gzip" {
 		if body, err = gzip.NewReader(resp.Body); err != nil {
-			return nil, a, fmt.Errorf("the answer is not zipped as it says: %w", err)
+			return nil, now, fmt.Errorf("the answer is not zipped as it says: %w", err)
 		}
 	}
 	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind != "text/plain" {
-		return nil, a, fmt.Errorf("%s is %q, and no page of metrics", clean(u.Redacted()), clean(kind))
+		return nil, now, fmt.Errorf("%s is %q, and no page of metrics", clean(u.Redacted()), clean(kind))
 	}
-	if a.at, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
-		a.at = time.Now()
+	if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
+		now = time.Now()
 	}
 	p, err = readPage(body)
-	return p, a, err
+	return p, now, err
 }
 
 // statusError is a response with a status other than 200.

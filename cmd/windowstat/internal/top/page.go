@@ -135,6 +135,16 @@ func resourceOf(x *dto.Metric) (string, error) {
 	return "", nil
 }
 
+// resources returns how many resources some samples of one second are of: each has its passes.
+func resources(samples []sample) (n int) {
+	for i := range samples {
+		if samples[i].metric == pass {
+			n++
+		}
+	}
+	return n
+}
+
 // newest returns the last second of some samples, 0 if there are none.
 func newest(samples []sample) (unix int64) {
 	for i := range samples {

@@ -2,6 +2,7 @@ package top
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,25 +10,27 @@ import (
 )
 
 // reader polls an endpoint for new seconds. One goroutine at a time may use it.
+//
+// Each poll requests the last second with all metrics. What is missing before it is requested at once if it is a few seconds, and
+// otherwise one metric with each poll, so that no response is very large and the first comes soon.
 type reader struct {
 	endpoint *Endpoint
-	past     []metric          // those whose past is still to be read, one each time
-	window   int64             // how many seconds of it; 0 if not known yet
-	page     *url.URL          // nil until it is found
-	names    [metrics][]string // of each metric, those that the page knows
-	last     int64             // the newest second read
-	tells    bool              // that second can tell whether the process is another one: not everything was idle in it
-	known    string            // a resource that was not idle in it, inbound if there is none
-	fresh    bool              // the connection is new since then
+	past     []metric // those whose past is still to be read, one each time
+	window   int64    // how many seconds of it; 0 if not known yet
+	page     *url.URL // nil until it is found
+	untimed  bool     // the page knows no response times, as that of a log without durations
+	last     int64    // the newest second read
 }
+
+// few is how many missed seconds are requested at once.
+const few = 5
 
 // answer is the result of one poll.
 type answer struct {
-	samples   []sample
-	newest    int64
-	restarted bool     // another process than the last one answered
-	page      *url.URL // where the seconds are
-	err       error
+	samples []sample
+	newest  int64
+	page    *url.URL // where the seconds are
+	err     error
 }
 
 // read requests the seconds since the last time, or at first all that are kept.
@@ -35,30 +38,24 @@ func (r *reader) read(ctx context.Context) answer {
 	a, err := r.try(ctx)
 	if a.err, a.page = err, r.page; err != nil {
 		if statusOf(err) != 0 {
-			r.page = nil // it may have moved
+			r.page = nil // it may have moved, or be of another version
 		}
 		return a
 	}
 	if len(a.samples) > 0 {
-		r.last, r.tells = a.newest, false
-	}
-	for i := range a.samples {
-		if s := &a.samples[i]; s.unix == a.newest && s.metric == inFlight {
-			if r.tells, r.known = true, s.resource; r.known != inbound {
-				break
-			}
-		}
+		r.last = a.newest
 	}
 	return a
 }
 
 func (r *reader) try(ctx context.Context) (a answer, err error) {
+	var p page
+	var now time.Time
 	if r.page == nil {
-		if err := r.find(ctx); err != nil {
-			return a, err
-		}
+		p, now, err = r.find(ctx)
+	} else {
+		p, now, err = r.ask(ctx, r.page, 1, every...)
 	}
-	p, at, err := r.ask(ctx, 1, every...)
 	if err != nil {
 		return a, err
 	}
@@ -70,45 +67,32 @@ func (r *reader) try(ctx context.Context) (a answer, err error) {
 	if a.samples, err = p.seconds(); err != nil {
 		return a, err
 	}
-	until := newest(a.samples)
-	if until == 0 { // nothing was counted
-		a.newest = at.Unix() - 1
+	if a.newest = newest(a.samples); a.newest == 0 { // nothing was counted
+		a.newest = now.Unix() - 1
 		return a, nil
 	}
-	a.newest = until
-	if r.tells && r.fresh {
-		a.restarted = r.restarted(ctx, until)
-	}
-	r.fresh = false
-	missed, err := r.missed(ctx, until, len(a.samples)/int(metrics))
+	missed, err := r.missed(ctx, a.newest, resources(a.samples))
 	for _, s := range missed {
-		if s.unix < until { // a second that ended since is not complete
+		if s.unix < a.newest { // a second that ended since is not complete
 			a.samples = append(a.samples, s)
 		}
-	}
-	if a.restarted {
-		r.page = nil // another version may know other metrics
 	}
 	return a, err
 }
 
-// few is how many missed seconds are requested at once. After more, they are requested one metric at a time, so that no
-// response is very large and the first comes soon.
-const few = 5
-
-// missed returns what is missing before the second until, of which there are so many rows.
-func (r *reader) missed(ctx context.Context, until int64, rows int) ([]sample, error) {
+// missed returns what is missing before the second until, in which there are so many resources.
+func (r *reader) missed(ctx context.Context, until int64, resources int) ([]sample, error) {
 	window, list := int64(0), every
 	switch gap := until - r.last - 1; {
 	case r.last == 0 && r.window == 0:
-		r.window = keep(rows)
+		r.window = keep(resources)
 	case r.last > 0 && gap > few:
-		r.past, r.window = every, min(gap+int64(len(every))+2, keep(rows))
+		r.past, r.window = every, min(gap+int64(len(every))+2, keep(resources))
 	case r.last > 0 && gap > 0:
 		window = gap + 2 // a second may end meanwhile
 	}
 	if window == 0 {
-		for len(r.past) > 0 && len(r.names[r.past[0]]) == 0 {
+		for len(r.past) > 0 && r.untimed && timed(r.past[0]) {
 			r.past = r.past[1:]
 		}
 		if len(r.past) == 0 {
@@ -116,10 +100,10 @@ func (r *reader) missed(ctx context.Context, until int64, rows int) ([]sample, e
 		}
 		window, list, r.past = r.window, r.past[:1], r.past[1:]
 	}
-	p, _, err := r.ask(ctx, window, list...)
+	p, _, err := r.ask(ctx, r.page, window, list...)
 	if statusOf(err) == http.StatusBadRequest && window > minute { // it keeps less, or sends less at a time
 		r.window = minute
-		p, _, err = r.ask(ctx, 0, list...)
+		p, _, err = r.ask(ctx, r.page, minute, list...)
 	}
 	if err != nil {
 		return nil, err
@@ -127,42 +111,57 @@ func (r *reader) missed(ctx context.Context, until int64, rows int) ([]sample, e
 	return p.seconds()
 }
 
-// get requests a page, and returns the time of the endpoint.
-func (r *reader) get(ctx context.Context, u *url.URL, q url.Values) (page, time.Time, error) {
-	p, a, err := r.endpoint.get(ctx, u, q)
-	r.fresh = r.fresh || a.fresh
-	return p, a.at, err
-}
-
-// ask requests the last seconds of some metrics. Of a minute or 0 the endpoint may send fewer.
-func (r *reader) ask(ctx context.Context, window int64, list ...metric) (page, time.Time, error) {
+// ask requests the last seconds of some metrics. Of a minute the endpoint may send fewer.
+func (r *reader) ask(ctx context.Context, u *url.URL, window int64, list ...metric) (page, time.Time, error) {
 	q := url.Values{}
 	for _, m := range list {
-		q["metric"] = append(q["metric"], r.names[m]...)
-	}
-	if window > 0 && window != minute {
-		q.Set("window", fmt.Sprintf("%ds", window))
-	}
-	return r.get(ctx, r.page, q)
-}
-
-// restarted reports whether another process counted the last second read: seconds from the log lack what was in flight. It
-// reports false if it cannot tell.
-func (r *reader) restarted(ctx context.Context, until int64) bool {
-	window := time.Duration(until-r.last+2) * time.Second
-	q := url.Values{"metric": r.names[inFlight], "window": {window.String()}}
-	if r.known != inbound {
-		q.Set("resource", r.known)
-	}
-	p, _, err := r.get(ctx, r.page, q)
-	if err != nil {
-		return false
-	}
-	samples, err := p.seconds()
-	for _, s := range samples {
-		if s.unix == r.last {
-			return false
+		if !r.untimed || !timed(m) {
+			q["metric"] = append(q["metric"], onPage[m].list()...)
 		}
 	}
-	return err == nil
+	if window != minute {
+		q.Set("window", fmt.Sprintf("%ds", window))
+	}
+	return r.endpoint.get(ctx, u, q)
+}
+
+// errNoSeconds ends the error of an endpoint without a per-second page.
+var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + secondsPath + " (package exporter), or the URL of that page")
+
+// find finds the per-second page, and returns its last second. Its error says what there is instead.
+func (r *reader) find(ctx context.Context) (page, time.Time, error) {
+	var all []error
+	absent := false
+	for _, u := range r.endpoint.pages() {
+		r.untimed = false
+		p, now, err := r.ask(ctx, u, 1, every...)
+		if statusOf(err) == http.StatusBadRequest { // it does not know all of these metrics
+			r.untimed = true
+			p, now, err = r.ask(ctx, u, 1, every...)
+		}
+		switch {
+		case err == nil && p.hasSeconds():
+			r.page = u
+			return p, now, nil
+		case err == nil:
+			err = fmt.Errorf("%s has metrics, but no seconds", clean(u.Redacted()))
+			absent = true
+		case statusOf(err) == 0:
+			return nil, now, err // the other page would fail alike
+		}
+		all, absent = append(all, err), absent || statusOf(err) == http.StatusNotFound
+	}
+	if absent {
+		all = append(all, errNoSeconds)
+	}
+	return nil, time.Time{}, errors.Join(all...)
+}
+
+// statusOf returns the status of the response that is the error, 0 if there was none.
+func statusOf(err error) int {
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return 0
 }

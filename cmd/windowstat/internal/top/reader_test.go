@@ -3,7 +3,6 @@ package top
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,7 +31,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	read := func() answer {
 		t.Helper()
 		a := r.read(t.Context())
-		if a.err != nil || a.restarted {
+		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
 		b.add(a.samples, a.newest)
@@ -138,46 +137,27 @@ func TestSizeOfAnswers(t *testing.T) {
 	}
 }
 
-// Another process at the same address is noticed, whether it was missed or not.
-func TestRestart(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// Of a service with thousands of resources a minute is asked for, also where all are idle and a second has little more than their
+// passes: a page refuses longer windows of so many.
+func TestManyIdleResources(t *testing.T) {
+	var idle strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&idle, "windowstat_persecond_pass{resource=\"%d\"} 0 1767323045000\n", i)
 	}
-	address := listener.Addr().String()
-	before := newService(t)
-	server := &http.Server{Handler: before.mux}
-	go server.Serve(listener)
-	before.calls("a", 1, time.Millisecond)
-	r := newReader(t, "http://"+address)
-	if a := r.read(t.Context()); a.err != nil || a.restarted {
-		t.Fatalf("%+v", a)
-	}
-	// The same process behind a new connection is none.
-	r.endpoint.client.CloseIdleConnections()
-	before.calls("a", 1, time.Millisecond)
-	if a := r.read(t.Context()); a.err != nil || a.restarted {
-		t.Fatalf("%+v", a)
-	}
-	server.Close()
-	if a := r.read(t.Context()); a.err == nil || !strings.Contains(a.err.Error(), "connection refused") {
-		t.Fatalf("%+v", a)
-	}
-	after := newService(t)
-	after.now = before.now
-	if listener, err = net.Listen("tcp", address); err != nil {
-		t.Fatal(err)
-	}
-	server = &http.Server{Handler: after.mux}
-	go server.Serve(listener)
+	refused := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if window := r.FormValue("window"); window != "" && window != "1s" {
+			refused++
+			http.Error(w, window+" is too much", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, idle.String())
+	}))
 	defer server.Close()
-	after.calls("a", 1, time.Millisecond)
-	if a := r.read(t.Context()); a.err != nil || !a.restarted {
-		t.Fatalf("%+v", a)
-	}
-	after.calls("a", 1, time.Millisecond)
-	if a := r.read(t.Context()); a.err != nil || a.restarted {
-		t.Fatalf("%+v", a)
+	r := newReader(t, server.URL)
+	if a := r.read(t.Context()); a.err != nil || len(a.samples) != 5000 || refused > 0 || r.window != minute {
+		t.Errorf("%d samples, %d requests for a longer window, of %d s: %v", len(a.samples), refused, r.window, a.err)
 	}
 }
 
@@ -189,7 +169,7 @@ func TestIdleIsZero(t *testing.T) {
 	s.calls("a", 5, time.Millisecond)
 	for second := range 100 {
 		a := r.read(t.Context())
-		if a.err != nil || a.restarted {
+		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
 		b.add(a.samples, a.newest)

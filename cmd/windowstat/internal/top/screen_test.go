@@ -113,7 +113,7 @@ func TestScreenSizes(t *testing.T) {
 			for _, keys := range []string{"", "/ x", "enter", "esc end", "enter", "down home pgdn", "esc", "space", "8 8 r left", "?", "[ {", "enter", "esc end", "t", "/ 日本\u202e nothing", "esc"} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
-					u.take(u.targets[0], answer{err: err, newest: u.targets[0].newest, restarted: err == nil}, time.Unix(1069, 0))
+					u.take(u.targets[0], answer{err: err, newest: u.targets[0].newest}, time.Unix(1069, 0))
 					u.draw(s, time.Unix(1070, 0))
 					got := lines(t, s)
 					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") {
@@ -172,22 +172,19 @@ func TestAway(t *testing.T) {
 	if n := greyed(); n != 2 {
 		t.Errorf("%d lines are grey", n)
 	}
-	if s, bad := u.status(time.Unix(1075, 0)); s != "AWAY 5s: x" || !bad {
+	if s := u.status(time.Unix(1075, 0)); s != "AWAY 5s: x" {
 		t.Error(s)
 	}
-	u.take(u.targets[0], answer{newest: 1075, restarted: true, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
+	u.take(u.targets[0], answer{newest: 1075, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
 	if n := greyed(); n != 1 { // b is not there any more
 		t.Errorf("%d lines are grey", n)
 	}
-	if s, bad := u.status(time.Unix(1078, 0)); s != "RESTARTED 3s ago" || bad {
-		t.Error(s)
-	}
-	if s, _ := u.status(time.Unix(1175, 0)); s != "" {
+	if s := u.status(time.Unix(1078, 0)); s != "" {
 		t.Error(s)
 	}
 	u = newUI(t, "http://x")
 	u.take(u.targets[0], answer{err: errors.New("x\ny")}, time.Unix(1070, 0))
-	if s, _ := u.status(time.Unix(1075, 0)); s != "NO SECONDS: x; y" {
+	if s := u.status(time.Unix(1075, 0)); s != "NO SECONDS: x; y" {
 		t.Error(s)
 	}
 	if got := drawn(t, u, 20, 8); got[3] != "x" || got[4] != "y" { // the whole of it

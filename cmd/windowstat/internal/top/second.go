@@ -36,6 +36,9 @@ func lookUp(catalogue []exporter.Metric) (all [metrics]names) {
 	return all
 }
 
+// timed reports whether a metric is about how long calls take.
+func timed(m metric) bool { return m == rtSum || m == rtP99 || m == inFlight }
+
 // every has every metric.
 var every = func() (list []metric) {
 	for m := range metrics {

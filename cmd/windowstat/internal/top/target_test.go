@@ -250,13 +250,32 @@ func TestDetail(t *testing.T) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
 		}
 	}
-	// Without that page it is said.
+	// Metrics that are split by origin have no reasons: the origins are told.
 	s := newService(t)
-	s.calls("a", 1, time.Millisecond)
+	page, err := prom.Handler(s.Collector, prom.Options{By: "origin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mux.Handle("/metrics", page)
+	s.Block(t.Context(), "a", "full", collector.Origin("web"))
+	s.Block(t.Context(), "a", "full", collector.Origin("web"))
+	s.Block(t.Context(), "a", "full")
+	s.end()
 	u = newUI(t, s.serve(t))
 	u.read(t, s.now)
 	press(u, "enter")
 	l, _ := u.current()
+	u.detail = readDetail(t.Context(), l)()
+	if got, want := strings.Join(drawn(t, u, 100, 12), "\n"), "\nrefused since the start: origin=web 2, origin=(none) 1\n"; !strings.Contains(got, want) {
+		t.Errorf("split by origin there is\n%s\nwant\n%s", got, want)
+	}
+	// Without that page it is said.
+	s = newService(t)
+	s.calls("a", 1, time.Millisecond)
+	u = newUI(t, s.serve(t))
+	u.read(t, s.now)
+	press(u, "enter")
+	l, _ = u.current()
 	u.detail = readDetail(t.Context(), l)()
 	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/metrics: 404 Not Found") {
 		t.Errorf("without the page there is\n%s", got)

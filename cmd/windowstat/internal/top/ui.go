@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/gdamore/tcell/v2"
 )
 
 // ui is what the user sees and has chosen. One goroutine uses it.
@@ -95,97 +93,6 @@ func (u *ui) current() (line, bool) {
 	return of(u.now(), u.apart, parts...), true
 }
 
-// maxFilter is how long a filter may be.
-const maxFilter = 100
-
-// key handles a key, and reports whether it quits.
-func (u *ui) key(k *tcell.EventKey) (quit bool) {
-	switch {
-	case k.Key() == tcell.KeyCtrlC:
-		return true
-	case u.help:
-		u.help = false
-		return k.Key() == tcell.KeyRune && k.Rune() == 'q'
-	case u.typing:
-		u.typed(k)
-		return false
-	}
-	switch k.Key() {
-	case tcell.KeyEscape:
-		switch {
-		case u.opened:
-			u.opened = false
-		case u.selected != key{}:
-			u.selected = key{}
-		default:
-			u.filter = ""
-		}
-	case tcell.KeyEnter:
-		if !u.opened && u.selected == (key{}) {
-			u.move(0)
-		}
-		u.opened = !u.opened && u.selected != key{}
-	case tcell.KeyUp:
-		u.move(-1)
-	case tcell.KeyDown:
-		u.move(1)
-	case tcell.KeyPgUp:
-		u.move(-max(u.height, 1))
-	case tcell.KeyPgDn:
-		u.move(max(u.height, 1))
-	case tcell.KeyHome:
-		u.move(-maxResources)
-	case tcell.KeyEnd:
-		if u.past > 0 {
-			u.past = 0
-		} else {
-			u.move(maxResources * len(u.targets))
-		}
-	case tcell.KeyLeft:
-		u.sortBy((u.order.column + len(columns) - 1) % len(columns))
-	case tcell.KeyRight:
-		u.sortBy((u.order.column + 1) % len(columns))
-	case tcell.KeyRune:
-		return u.letter(k.Rune())
-	}
-	return false
-}
-
-// letter handles a letter, and reports whether it quits.
-func (u *ui) letter(r rune) (quit bool) {
-	switch {
-	case r == 'q':
-		return true
-	case r == '?':
-		u.help = true
-	case r == '/':
-		u.typing, u.opened = true, false
-	case r == '[':
-		u.step(-1)
-	case r == ']':
-		u.step(1)
-	case r == '{':
-		u.step(-10)
-	case r == '}':
-		u.step(10)
-	case r == ' ' && u.past > 0:
-		u.past = 0
-	case r == ' ':
-		u.past = u.now()
-	case r == 't':
-		u.separate()
-	case r == 'r':
-		u.order.reverse = !u.order.reverse
-	case r == 'j':
-		u.move(1)
-	case r == 'k':
-		u.move(-1)
-	case r >= '1' && int(r-'1') < len(columns):
-		u.sortBy(int(r - '1'))
-	}
-	return false
-}
-
 // separate has targets be shown apart, or added up.
 func (u *ui) separate() {
 	if len(u.targets) == 1 {
@@ -209,26 +116,6 @@ func (u *ui) sortBy(column int) {
 	u.order = order{column: column}
 }
 
-// typed handles a key while the user types the filter.
-func (u *ui) typed(k *tcell.EventKey) {
-	switch k.Key() {
-	case tcell.KeyEnter:
-		u.typing = false
-	case tcell.KeyEscape:
-		u.typing, u.filter = false, ""
-	case tcell.KeyBackspace, tcell.KeyBackspace2:
-		if r := []rune(u.filter); len(r) > 0 {
-			u.filter = string(r[:len(r)-1])
-		}
-	case tcell.KeyCtrlU:
-		u.filter = ""
-	case tcell.KeyRune:
-		if len(u.filter) < maxFilter {
-			u.filter += string(k.Rune())
-		}
-	}
-}
-
 // move moves the selection by some lines; without a selection it starts above the first line.
 func (u *ui) move(by int) {
 	list := u.lines()
@@ -247,9 +134,9 @@ func (u *ui) position(list []line) int {
 	return slices.IndexFunc(list, func(l line) bool { return l.key() == u.selected })
 }
 
-// status returns what the user should know, and whether it is an error.
-func (u *ui) status(now time.Time) (text string, bad bool) {
-	var wrong, others []string
+// status returns what is wrong, empty if nothing is.
+func (u *ui) status(now time.Time) string {
+	var wrong []string
 	of := func(t *target) string {
 		if len(u.targets) == 1 {
 			return ""
@@ -258,7 +145,7 @@ func (u *ui) status(now time.Time) (text string, bad bool) {
 	}
 	_, last := latest(u.targets)
 	for _, t := range u.targets {
-		is, other := t.trouble(last, now)
+		is := t.trouble(last, now)
 		if is != "" && t.state.err != nil {
 			wrong = append(wrong, is+of(t)+": "+strings.ReplaceAll(t.state.err.Error(), "\n", "; "))
 		} else if is != "" {
@@ -267,9 +154,6 @@ func (u *ui) status(now time.Time) (text string, bad bool) {
 		if u.past > 0 && t.newest > 0 && !t.has(u.past) {
 			wrong = append(wrong, "NOT KNOWN OF THIS SECOND"+of(t))
 		}
-		if other != "" {
-			others = append(others, strings.TrimSpace(other)+of(t))
-		}
 	}
-	return strings.Join(append(wrong, others...), "  "), len(wrong) > 0
+	return strings.Join(wrong, "  ")
 }

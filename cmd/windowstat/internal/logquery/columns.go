@@ -1,4 +1,4 @@
-package main
+package logquery
 
 import (
 	"errors"
@@ -51,11 +51,11 @@ func parseColumn(name string, adds bool) (*column, error) {
 	if adds {
 		what = "columns that add up"
 	}
-	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, columnNames(adds))
+	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, ColumnNames(adds))
 }
 
-// columnNames are the names of columns; with adds only of those that add up.
-func columnNames(adds bool) string {
+// ColumnNames are the names of columns; with adds only of those that add up.
+func ColumnNames(adds bool) string {
 	var names []string
 	for _, c := range columns {
 		if c.adds || !adds {
@@ -65,8 +65,8 @@ func columnNames(adds bool) string {
 	return strings.Join(names, ", ")
 }
 
-// whereHelp is what a condition may look like.
-const whereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
+// WhereHelp is what a condition may look like.
+const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
 
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
@@ -98,7 +98,7 @@ func parseWhere(conditions []string) (func(*metriclog.Row) bool, error) {
 func parseCondition(text string) (func(*metriclog.Row) bool, error) {
 	m := condition.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("%q is not %s", text, whereHelp)
+		return nil, fmt.Errorf("%q is not %s", text, WhereHelp)
 	}
 	c, err := parseColumn(m[1], false)
 	if err != nil {

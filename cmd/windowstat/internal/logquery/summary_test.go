@@ -1,4 +1,4 @@
-package main
+package logquery
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 
 func TestSummary(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 58, 0, time.UTC)
-	s := summary{zone: time.FixedZone("here", 3600)}
+	s := NewSummary(time.FixedZone("here", 3600))
 	row := func(second int, pid int, resource string, pass, block, complete, exception int64, rt time.Duration) {
-		s.add(&metriclog.Row{
+		s.Add(&metriclog.Row{
 			Start: at.Add(time.Duration(second) * time.Second), App: "shop", PID: pid, Resource: resource,
 			Pass: pass, Block: block, Success: complete, Exception: exception, RT: rt * time.Millisecond,
 		})
@@ -27,7 +27,7 @@ func TestSummary(t *testing.T) {
 	row(3, 1, "a\x1b", 12, 0, 12, 0, 1)
 	row(3, 1, "busy", 400, 0, 399, 0, 1)
 	var b strings.Builder
-	if err := s.write(&b); err != nil {
+	if err := s.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	const want = `4 seconds, from 2026-01-03 00:59:58+01:00 to 2026-01-03 01:00:01+01:00
@@ -42,9 +42,9 @@ func TestSummary(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	row(100_000, 1, "other day", 1, 0, 1, 0, 1)
-	s.add(&metriclog.Row{Start: at.Add(100_000 * time.Second), App: "till", Resource: "busy", Pass: 1})
+	s.Add(&metriclog.Row{Start: at.Add(100_000 * time.Second), App: "till", Resource: "busy", Pass: 1})
 	b.Reset()
-	if err := s.write(&b); err != nil {
+	if err := s.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"  2026-01-04 04:46:38+01:00  ", "  till: busy\n", "  shop: busy\n"} {
@@ -55,18 +55,18 @@ func TestSummary(t *testing.T) {
 }
 
 func TestSummaryIsBounded(t *testing.T) {
-	var s summary
+	s := NewSummary(time.UTC)
 	for i := range maxSummed + 1000 {
-		s.add(&metriclog.Row{Start: time.Unix(1, 0), Resource: fmt.Sprint(i), Pass: 1})
+		s.Add(&metriclog.Row{Start: time.Unix(1, 0), Resource: fmt.Sprint(i), Pass: 1})
 	}
-	s.add(&metriclog.Row{Start: time.Unix(1, 0), Resource: collector.InboundTotal, Pass: 5})
+	s.Add(&metriclog.Row{Start: time.Unix(1, 0), Resource: collector.InboundTotal, Pass: 5})
 	if n := len(s.of); n != maxSummed+2 {
 		t.Errorf("%d names", n)
 	}
 	if x := s.of[sumKey{"", collector.Other}]; x == nil || x.Pass != 1000 {
 		t.Errorf("%+v", x)
 	}
-	if err := new(summary).write(nil); err != nil {
+	if err := NewSummary(time.UTC).Write(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
-package main
+package demo
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -46,6 +47,25 @@ func (o *observer) count(name string, blocked, failed bool) {
 		t.complete++
 	}
 	o.seen[name] = t
+}
+
+// ErrDifferent is the verdict that the counts differ.
+var ErrDifferent = errors.New("the counts differ")
+
+// Reconcile compares, for each resource, what was sent with what the Collector counted, with the metrics page and with the log from
+// a second on, and prints all. The error is [ErrDifferent], or says what could not be read.
+func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from time.Time) (err error) {
+	r := reconciliation{sent: s.sent.seen, counted: counted(s.stats)}
+	if r.scraped, err = scraped(page); err != nil {
+		return err
+	}
+	if r.logged, err = logged(log, from); err != nil {
+		return err
+	}
+	if !r.print(w) {
+		return ErrDifferent
+	}
+	return nil
 }
 
 // counted asks the SDK.
@@ -94,9 +114,9 @@ func scraped(url string) (map[string]counts, error) {
 }
 
 // logged sums the rows of an application's metric log from a second on.
-func logged(dir, app string, from time.Time) (map[string]counts, error) {
+func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	const own = 0 // its name has no process id
-	rows, err := metriclog.Searcher{Dir: dir, App: app}.Search(metriclog.Query{From: from, PIDs: []int{own}})
+	rows, err := log.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +129,7 @@ func logged(dir, app string, from time.Time) (map[string]counts, error) {
 		}
 	}
 	if n := rows.Malformed(); n > 0 {
-		return nil, fmt.Errorf("the metric log in %s has %d malformed lines", dir, n)
+		return nil, fmt.Errorf("the metric log in %s has %d malformed lines", log.Dir, n)
 	}
 	return all, rows.Err()
 }

@@ -1,4 +1,6 @@
-package main
+// Package demo is what windowstat demo runs: a shop, a generator of requests to it, and a comparison of what was sent with what
+// was counted, scraped and logged.
+package demo
 
 import (
 	"fmt"
@@ -8,7 +10,39 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
 )
+
+// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with [New].
+type Shop struct {
+	stats  *collector.Collector
+	routes []route
+	rate   float64
+	sent   *observer // what was sent, as it was answered
+}
+
+// New makes a shop that counts with a Collector, for so many requests a second over all routes.
+func New(c *collector.Collector, rate float64) *Shop {
+	sent := &observer{seen: map[string]counts{}}
+	return &Shop{stats: c, routes: shop(&database{stats: c, calls: sent}), rate: rate, sent: sent}
+}
+
+// Handler serves the routes.
+func (s *Shop) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.routes {
+		if r.handler != nil {
+			mux.Handle(r.pattern, r.handler)
+		}
+	}
+	return httpstat.Mux(s.stats, mux, httpstat.OriginHeader(clientHeader))
+}
+
+// Limits are those of the shop if there are no others: the flash sale's burst, half the rate in one second, is a little too much
+// for it.
+func (s *Shop) Limits() []collector.Limit {
+	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(s.rate*0.4), 1)}}
+}
 
 // route is one of the demo service's routes: what it is like, and how it is called.
 type route struct {
@@ -93,15 +127,4 @@ func (db *database) query(name string, d func() time.Duration, rest http.Handler
 // between tells random times between two numbers of milliseconds.
 func between(lo, hi time.Duration) func() time.Duration {
 	return func() time.Duration { return lo*time.Millisecond + rand.N((hi-lo)*time.Millisecond+1) }
-}
-
-// shopMux serves the routes.
-func shopMux(routes []route) *http.ServeMux {
-	mux := http.NewServeMux()
-	for _, r := range routes {
-		if r.handler != nil {
-			mux.Handle(r.pattern, r.handler)
-		}
-	}
-	return mux
 }

@@ -1,4 +1,4 @@
-package main
+package logquery
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	_ "time/tzdata" // where the system has no time zones, as in small containers
 )
 
-// timeHelp is what a time may look like.
-const timeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, " +
+// TimeHelp is what a time may look like.
+const TimeHelp = "now, -15m, -1d12h, 03:04, 03:04:05, today, yesterday, 2026-01-02, 2026-01-02 03:04:05, 2026-01-02T03:04:05Z, " +
 	"Unix seconds or milliseconds, or in --to +5m, which is counted from --from"
 
 // ends are the first and the last second that a text can mean: those of a day, and where a clock was set back and shows a time twice.
@@ -28,7 +28,7 @@ var (
 	todayLayouts  = []string{time.TimeOnly, "15:04"}
 )
 
-// parseTime reads a time, see [timeHelp], to the second. What begins with + is counted from a time, if that is not zero.
+// parseTime reads a time, see [TimeHelp], to the second. What begins with + is counted from a time, if that is not zero.
 func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error) {
 	at := func(t time.Time) (ends, error) {
 		t = t.Truncate(time.Second)
@@ -82,7 +82,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 			return inZone(time.Date(y, month, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC), zone)
 		}
 	}
-	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, timeHelp)
+	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, TimeHelp)
 }
 
 // inZone is when clocks in a zone show what one in UTC shows at wall. They do not show what they are set forward over,

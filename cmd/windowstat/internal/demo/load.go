@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"cmp"
@@ -13,8 +13,15 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// load sends real HTTP requests to the demo service, at a rate that does not depend on how fast it answers, and
-// counts its answers for each resource.
+// Load sends real HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
+// ctx ends. It returns when every one was answered: how many were not.
+func (s *Shop) Load(ctx context.Context, base string) (unanswered int64) {
+	l := newLoad(base, s.routes, s.rate, s.sent)
+	l.run(ctx)
+	return l.unanswered.Load()
+}
+
+// load is one run of [Shop.Load]; it counts answers for each resource.
 type load struct {
 	base   string // http://host:port
 	routes []route

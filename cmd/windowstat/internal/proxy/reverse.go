@@ -1,20 +1,24 @@
-package main
+// Package proxy is the reverse proxy of windowstat proxy: one that changes nothing on the way, and tells what the upstream does wrong
+// from what clients do.
+package proxy
 
 import (
 	"context"
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/logonce"
-
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
@@ -22,12 +26,29 @@ import (
 // fault of the service, and so below 500.
 const statusClientGone = 499
 
-// handler is the reverse proxy. What a client does wrong, or no longer waits for, is no exception of the service.
-func (p proxy) handler() http.Handler {
-	faults := &faults{Logger: logonce.Logger{To: p.logger}, upstream: p.upstream}
+// Options are what a proxy needs. All are required but Trusted.
+type Options struct {
+	// Upstream is the service, see [ParseUpstream].
+	Upstream *url.URL
+	// Timeout is how long the upstream may take to begin its answer.
+	Timeout time.Duration
+	// Stall is how long a body may stand still on its way.
+	Stall time.Duration
+	// Conns is how many connections to the upstream there may be: as many as clients.
+	Conns int
+	// Trusted are proxies in front, whose X-Forwarded headers are kept.
+	Trusted []netip.Prefix
+	// Logger receives what the upstream does wrong, each kind once in a while.
+	Logger *slog.Logger
+}
+
+// Handler returns the reverse proxy. Requests and answers pass as they are. What a client does wrong, or no longer waits for, is no
+// exception of the service: it is answered with a status below 500.
+func Handler(o Options) http.Handler {
+	faults := &faults{Logger: logonce.Logger{To: o.Logger}, upstream: o.Upstream}
 	reverse := &httputil.ReverseProxy{
-		Rewrite:   p.forward,
-		Transport: p.transport(),
+		Rewrite:   o.forward,
+		Transport: o.transport(),
 		ModifyResponse: func(*http.Response) error {
 			faults.answered()
 			return nil
@@ -73,21 +94,21 @@ func (p proxy) handler() http.Handler {
 }
 
 // transport connects to the upstream at most once for each client.
-func (p proxy) transport() *http.Transport {
-	dialer := &net.Dialer{Timeout: p.timeout}
+func (o *Options) transport() *http.Transport {
+	dialer := &net.Dialer{Timeout: o.Timeout}
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return netlimit.Conn(c, p.bounds.Stall), nil
+			return netlimit.Conn(c, o.Stall), nil
 		},
-		ResponseHeaderTimeout: p.timeout,
+		ResponseHeaderTimeout: o.Timeout,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second, // until the body is sent without the upstream's word
-		MaxConnsPerHost:       p.bounds.Conns,
-		MaxIdleConnsPerHost:   min(512, p.bounds.Conns),
+		MaxConnsPerHost:       o.Conns,
+		MaxIdleConnsPerHost:   min(512, o.Conns),
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // the client gets what the upstream sends

@@ -1,4 +1,4 @@
-package main
+package routes
 
 import (
 	"fmt"
@@ -10,21 +10,21 @@ import (
 	"testing"
 )
 
-func routesOf(t *testing.T, text string) (*routes, string) {
+func routesOf(t *testing.T, text string) (*Routes, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "routes")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newRoutes()
-	r.read(path)
+	r := New()
+	r.Read(path)
 	return r, path
 }
 
 // A file of routes is written by anybody's editor, and names requests as the mux of a service would.
 func TestRoutes(t *testing.T) {
 	r, _ := routesOf(t, "\uFEFF# the shop\r\n\r\nGET /users/{id}\r\n  POST /checkout  \r\n/static/\nshop.test/\n#/commented\nGET /files/{path...}")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
 	for request, want := range map[string]string{
@@ -39,11 +39,11 @@ func TestRoutes(t *testing.T) {
 		"GET http://shop.test/x": "shop.test/",
 	} {
 		method, target, _ := strings.Cut(request, " ")
-		if got := r.name(httptest.NewRequest(method, target, nil)); got != want {
+		if got := r.Name(httptest.NewRequest(method, target, nil)); got != want {
 			t.Errorf("%s is %q, want %q", request, got, want)
 		}
 	}
-	if got := fmt.Sprint(r.patterns); got != "[GET /users/{id} POST /checkout /static/ shop.test/ GET /files/{path...}]" {
+	if got := fmt.Sprint(r.Patterns); got != "[GET /users/{id} POST /checkout /static/ shop.test/ GET /files/{path...}]" {
 		t.Error(got)
 	}
 }
@@ -51,10 +51,10 @@ func TestRoutes(t *testing.T) {
 // Passwords were guessed by way of /static/%2e%2e/login, which was not counted, nor limited, and which the service took for /login.
 func TestNoWayAroundARoute(t *testing.T) {
 	r, _ := routesOf(t, "/static/\nPOST /login\nGET /users/{id}\n/{$}")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
-	skip, err := parseSkips([]string{"/static/"})
+	skip, err := ParseSet([]string{"/static/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +65,14 @@ func TestNoWayAroundARoute(t *testing.T) {
 		"/static/a%2fb": "/static/", "/static/.../login": "/static/", "/static/.login": "/static/", "/static/a..": "/static/",
 	} {
 		req := httptest.NewRequest("POST", target, nil)
-		if got := r.name(req); got != want {
+		if got := r.Name(req); got != want {
 			t.Errorf("%s is %q, want %q", target, got, want)
 		}
-		if got := skip.match(req); got != (want == "/static/") {
+		if got := skip.Match(req); got != (want == "/static/") {
 			t.Errorf("%s is skipped: %v", target, got)
 		}
 	}
-	if got := r.name(httptest.NewRequest("GET", "/users/a%2fb", nil)); got != "GET /users/{id}" {
+	if got := r.Name(httptest.NewRequest("GET", "/users/a%2fb", nil)); got != "GET /users/{id}" {
 		t.Error(got)
 	}
 }
@@ -80,8 +80,8 @@ func TestNoWayAroundARoute(t *testing.T) {
 // What is wrong with a file of routes is said all at once, with its lines, and not by a panic.
 func TestBadRoutes(t *testing.T) {
 	r, path := routesOf(t, "GET /a/{id}\n\nGET /a/{id}\nGET /a/{name}\nGET /{x}/b\nGET a\nGET /{\n/a/{x}/{x}\nPOST  /fine\n")
-	r.add("--route", "GET /a/{other}")
-	err := r.err()
+	r.Add("--route", "GET /a/{other}")
+	err := r.Err()
 	if err == nil {
 		t.Fatal("nothing is wrong")
 	}
@@ -112,11 +112,11 @@ func TestManyRoutes(t *testing.T) {
 		fmt.Fprintf(&b, "GET /api/r%d/{id}\n", i)
 	}
 	r, _ := routesOf(t, b.String())
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
 	req, _ := http.NewRequest("GET", "/api/r4711/x", nil)
-	if got := r.name(req); got != "GET /api/r4711/{id}" {
+	if got := r.Name(req); got != "GET /api/r4711/{id}" {
 		t.Error(got)
 	}
 }

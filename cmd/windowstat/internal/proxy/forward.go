@@ -1,6 +1,8 @@
-package main
+package proxy
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -9,18 +11,40 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windowstat/windowstat/internal/bare"
 	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
+// ParseUpstream reads the URL of a service: http or https, and a path at most.
+func ParseUpstream(s string) (*url.URL, error) {
+	if s == "" {
+		return nil, errors.New("is required: the URL of the service, such as http://127.0.0.1:8000")
+	}
+	u, err := url.Parse(s)
+	s = bare.URL(s) // in messages
+	if err != nil {
+		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
+	}
+	if port := u.Port(); port != "" {
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return nil, fmt.Errorf("%q: port %q is not a number from 0 to 65535", s, port)
+		}
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("%q is not http://host:port or https://host:port, with a path at most", s)
+	}
+	return u, nil
+}
+
 // forward makes a request to the upstream out of a client's: the same one.
-func (p proxy) forward(r *httputil.ProxyRequest) {
-	r.Out.URL = target(p.upstream, r.In)
+func (o *Options) forward(r *httputil.ProxyRequest) {
+	r.Out.URL = target(o.Upstream, r.In)
 	r.Out.Host = r.In.Host
 	r.Out.Trailer = r.In.Trailer // which is filled in when the body has been read
 	if r.In.ContentLength == 0 && r.In.Header.Get("Content-Length") != "" {
 		r.Out.Body, r.Out.TransferEncoding = http.NoBody, []string{"identity"} // so that DELETE has Content-Length: 0, too
 	}
-	p.forwarded(r)
+	o.forwarded(r)
 }
 
 // target is what a request asks for, byte for byte as it came, behind the path of the upstream.
@@ -48,9 +72,9 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 }
 
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
-func (p proxy) forwarded(r *httputil.ProxyRequest) {
+func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
-	if !clienthost.In(p.bounds.Proxies, r.In.RemoteAddr) {
+	if !clienthost.In(o.Trusted, r.In.RemoteAddr) {
 		for name := range out {
 			if strings.HasPrefix(name, "X-Forwarded-") {
 				delete(out, name)
@@ -75,10 +99,10 @@ func (p proxy) forwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// client is the host of a request's client. A trusted proxy that does not say for whom it asks is nobody's host.
-func (p proxy) client(r *http.Request) string {
-	host := clienthost.Of(r, p.bounds.Proxies)
-	if clienthost.In(p.bounds.Proxies, r.RemoteAddr) && host == clienthost.OfAddress(r.RemoteAddr) {
+// Client returns the host of a request's client, empty for a trusted proxy that does not say for whom it asks.
+func (o *Options) Client(r *http.Request) string {
+	host := clienthost.Of(r, o.Trusted)
+	if clienthost.In(o.Trusted, r.RemoteAddr) && host == clienthost.OfAddress(r.RemoteAddr) {
 		return ""
 	}
 	return host

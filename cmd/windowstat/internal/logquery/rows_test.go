@@ -1,4 +1,4 @@
-package main
+package logquery
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func hostileRows() (rows []metriclog.Row) {
 func printed(t *testing.T, format string, several bool, rows []metriclog.Row) string {
 	t.Helper()
 	var b strings.Builder
-	p := printers[format](&b, shown{zone: time.FixedZone("here", 3600), several: several})
+	p := outputs[format].print(&b, layout{zone: time.FixedZone("here", 3600), several: several})
 	for i := range rows {
 		r := row{Row: &rows[i], line: bytes.TrimSuffix(rows[i].AppendLine(nil, time.UTC), []byte("\n"))}
 		if err := p.print(&r); err != nil {
@@ -79,7 +79,7 @@ func TestFormats(t *testing.T) {
 // Whatever a name is, no format has anything in it that a terminal obeys, a line for each row, and the name.
 func TestHostileNames(t *testing.T) {
 	rows := hostileRows()
-	for format := range printers {
+	for _, format := range []string{"table", "json", "csv", "sentinel"} {
 		got := printed(t, format, true, rows)
 		for _, r := range strings.ReplaceAll(got, "\n", "") {
 			if r < ' ' || r >= 0x7f && r < 0xa0 && format != "sentinel" || r == '\u202e' && (format == "table" || format == "csv") {
@@ -132,17 +132,17 @@ func TestHostileNames(t *testing.T) {
 			case "table":
 				name = line[strings.Index(line, "  shop")+len("  shop.pid77    "):] // behind the column of the log
 			}
-			if want := visible(rows[i].Resource); name != want {
+			if want := Visible(rows[i].Resource); name != want {
 				t.Errorf("%s: %q, want %q", format, name, want)
 			}
 		}
 	}
 	seen := map[string]string{}
 	for _, name := range append(hostile, `\x1b`, "\x1b", `a"b`, `a\"b`) {
-		if other, ok := seen[visible(name)]; ok && other != name {
+		if other, ok := seen[Visible(name)]; ok && other != name {
 			t.Errorf("%q and %q look the same", name, other)
 		}
-		seen[visible(name)] = name
+		seen[Visible(name)] = name
 	}
 }
 
@@ -150,8 +150,8 @@ func TestHostileNames(t *testing.T) {
 func TestFormatsOfSums(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
 	rows := []row{
-		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond}, peak: 9, peakAt: at.Add(30 * time.Second)},
-		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}},
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "a", Pass: 10, RT: 7500 * time.Microsecond}, sums: &sums{peak: 9, peakAt: at.Add(30 * time.Second)}},
+		{Row: &metriclog.Row{Start: at, App: "shop", Resource: "b"}, sums: &sums{}},
 	}
 	for format, want := range map[string]string{
 		"table": `time                         pass   block  complete  exception  occupied  in flight   rt ms    peak  at                         resource
@@ -167,7 +167,7 @@ func TestFormatsOfSums(t *testing.T) {
 `,
 	} {
 		var b strings.Builder
-		p := printers[format](&b, shown{zone: time.UTC, peaks: true})
+		p := outputs[format].print(&b, layout{zone: time.UTC, sums: true})
 		for i := range rows {
 			if err := p.print(&rows[i]); err != nil {
 				t.Fatal(err)

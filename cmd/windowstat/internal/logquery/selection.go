@@ -1,0 +1,199 @@
+package logquery
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Source is which rows of which logs are wanted, as people say it.
+type Source struct {
+	// Dir is the directory of the logs, App the application, all if empty, and PIDs are processes, all if empty.
+	Dir, App string
+	PIDs     []int
+	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now. Zone is the time
+	// zone of times that are given and printed: local, UTC, or a name such as Europe/Berlin; local if empty.
+	From, To, Zone string
+	// Resources are patterns, see [PatternHelp], of which a name must match one; all match if there are none.
+	Resources []string
+	// Follow goes on with rows as they are logged, from now on unless From is given. The logs need not exist yet.
+	Follow bool
+	// OneApp makes logs of several applications an error.
+	OneApp bool
+}
+
+// defaultRange is how long a range is if only its end is known.
+const defaultRange = 15 * time.Minute
+
+// Selection is a Source that was read.
+type Selection struct {
+	Searcher metriclog.Searcher
+	PIDs     []int
+	From, To time.Time // first and last second; To is zero with Follow
+	Zone     *time.Location
+	// Match is made of Resources, nil for all. It is not safe for concurrent use.
+	Match     func(resource string) bool
+	Resources []string
+
+	seen    map[string]bool // names that Match was asked about
+	several bool            // there may be rows of several logs
+}
+
+// maxSeen bounds the names that are remembered.
+const maxSeen = 10_000
+
+// Select reads a Source at a time. The error has everything that is wrong with it; the Selection has what could be read.
+func Select(o Source, now time.Time) (*Selection, error) {
+	s := &Selection{
+		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, PIDs: o.PIDs, Zone: time.Local,
+		Resources: o.Resources, seen: map[string]bool{},
+	}
+	var errs []error
+	if o.Zone != "" {
+		zone, err := parseZone(o.Zone)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--zone: %w", err))
+			zone = time.UTC // to go on and see what else is wrong
+		}
+		s.Zone = zone
+	}
+	errs = append(errs, s.setRange(o, now))
+	match, err := parsePatterns(o.Resources)
+	if match != nil {
+		s.Match = func(name string) bool {
+			if len(s.seen) < maxSeen {
+				s.seen[name] = true
+			}
+			return match(name)
+		}
+	}
+	return s, errors.Join(append(errs, err, s.checkLogs(o))...)
+}
+
+// setRange reads from when to when. Of what can mean several seconds, the first is the beginning and the last the end.
+func (s *Selection) setRange(o Source, now time.Time) error {
+	var errs []error
+	var from, to ends
+	var err error
+	if o.From != "" {
+		if from, err = parseTime(o.From, now, time.Time{}, s.Zone); err != nil {
+			errs = append(errs, fmt.Errorf("--from: %w", err))
+			from.first = now // to see what else is wrong
+		}
+	}
+	if o.To == "" {
+		o.To = "now"
+	}
+	if to, err = parseTime(o.To, now, from.first, s.Zone); err != nil {
+		errs = append(errs, fmt.Errorf("--to: %w", err))
+	}
+	switch {
+	case o.From != "":
+	case o.Follow:
+		from.first = now.Truncate(time.Second)
+	default:
+		from.first = to.last.Add(-defaultRange)
+	}
+	if len(errs) == 0 && from.first.After(to.last) {
+		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", s.Time(from.first), s.Time(to.last)))
+	}
+	if s.From, s.To = from.first, to.last; o.Follow {
+		s.To = time.Time{}
+	}
+	return errors.Join(errs...)
+}
+
+// Time shows a time in the selection's zone.
+func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(timeLayout) }
+
+// checkLogs checks that there is something to search, or may be.
+func (s *Selection) checkLogs(o Source) error {
+	s.several = o.Follow && o.App == ""
+	if o.Dir == "" {
+		return errors.New("--dir: the directory of the log is needed")
+	}
+	all, err := metriclog.Searcher{Dir: o.Dir}.Logs()
+	switch {
+	case errors.Is(err, os.ErrNotExist) && o.Follow:
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("--dir: there is no %s", o.Dir)
+	case err != nil:
+		return fmt.Errorf("--dir: %w", err)
+	case len(all) == 0 && !o.Follow:
+		return fmt.Errorf("--dir: there are no metric logs in %s", o.Dir)
+	}
+	logs, err := s.Searcher.Logs()
+	if err != nil {
+		return fmt.Errorf("--dir: %w", err)
+	}
+	if len(logs) == 0 && !o.Follow {
+		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, o.Dir, List(apps(all)))
+	}
+	s.several = s.several || len(logs) > 1
+	for _, pid := range o.PIDs {
+		if !o.Follow && !slices.ContainsFunc(logs, func(l metriclog.Log) bool { return l.PID == pid }) {
+			return fmt.Errorf("--pid: there is no log of process %d, but %s", pid, List(logs))
+		}
+	}
+	if names := apps(logs); o.OneApp && len(names) > 1 {
+		return fmt.Errorf("--app: needed to fill a gap, as there are logs of %s", List(names))
+	}
+	return nil
+}
+
+// apps returns the applications of logs, sorted.
+func apps(logs []metriclog.Log) (names []string) {
+	for _, l := range logs {
+		names = append(names, l.App)
+	}
+	return slices.Compact(names)
+}
+
+// rows returns the query for the rows.
+func (s *Selection) rows() metriclog.Query {
+	return metriclog.Query{From: s.From, To: s.To, PIDs: s.PIDs, Match: s.Match}
+}
+
+// Malformed prints how many lines were left out, if any.
+func (s *Selection) Malformed(stderr io.Writer, n int64) {
+	if n > 0 {
+		fmt.Fprintf(stderr, "windowstat: lines that were left out, because they are malformed or out of place: %d\n", n)
+	}
+}
+
+// Empty prints that there were no rows of what was asked for, and what there is instead: rows that did not meet the conditions of
+// --where, names that are near, the first and the last second of the logs, and the next row.
+func (s *Selection) Empty(stderr io.Writer, where []string, rows int) {
+	given := func(flag string, values []string) (text string) {
+		for _, v := range values {
+			text += fmt.Sprintf(" --%s '%s'", flag, Visible(v))
+		}
+		return text
+	}
+	says := []string{fmt.Sprintf("no rows from %s to %s%s%s", s.Time(s.From), s.Time(s.To), given("resource", s.Resources), given("where", where))}
+	if rows > 0 {
+		says = append(says, fmt.Sprintf("without --where there are %d", rows))
+	} else if n := len(s.seen); n > 0 {
+		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0]))))
+	}
+	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
+		says = append(says, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))
+	}
+	if rows == 0 && len(s.seen) == 0 {
+		if rows, err := s.Searcher.Search(metriclog.Query{From: s.To.Add(time.Second), PIDs: s.PIDs}); err == nil {
+			for row := range rows.All() {
+				says = append(says, "the next row is of "+s.Time(row.Start))
+				break
+			}
+			_ = rows.Close()
+		}
+	}
+	fmt.Fprintf(stderr, "windowstat: %s\n", strings.Join(says, "; "))
+}

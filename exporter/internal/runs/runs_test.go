@@ -1,0 +1,127 @@
+package runs
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Processes one after the other, of which one was killed: each second is of the one that counted it, under its labels.
+func TestRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop-runs.json")
+	open := func(id, first, oldest, last int64, instance string) *File {
+		t.Helper()
+		f, err := Open(path, Run{ID: id, First: first}, oldest, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if instance != "" {
+			if err := f.SetLabels("push", map[string]string{"instance": instance}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return f
+	}
+	open(1, 100, 0, 0, "a")
+	open(2, 200, 100, 150, "b") // the first one has logged up to 150
+	open(3, 300, 100, 199, "")  // the second one has logged nothing: 199 is before it
+	f := open(4, 300, 100, 290, "c")
+	for unix, want := range map[int64]struct {
+		id       int64
+		instance string
+		until    int64
+	}{
+		99: {0, "", 100}, 100: {1, "a", 200}, 199: {1, "a", 200}, 200: {2, "b", 300}, 299: {2, "b", 300}, 300: {4, "c", 1 << 60}, 400: {4, "c", 1 << 60},
+	} {
+		r, until := f.At(unix)
+		labels, _ := f.Labels("push", unix)
+		if r.ID != want.id || until != want.until || labels["instance"] != want.instance {
+			t.Errorf("%d is of %d, %v, until %d; want %+v", unix, r.ID, labels, until, want)
+		}
+	}
+	if labels, _ := f.Labels("another push", 100); labels != nil {
+		t.Errorf("labels of a push that is none: %v", labels)
+	}
+	list, err := Read(path)
+	if err != nil || len(list) != 3 || list[0].Last != 150 || list[1].Last != 200 || list[2].Last != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	// What has left the log is forgotten.
+	if f = open(5, 500, 250, 450, ""); f.First() != 300 {
+		t.Errorf("the oldest begins at %d", f.First())
+	}
+}
+
+// A file that is none is set aside and said, and the process has its own run all the same.
+func TestRunsThatAreNone(t *testing.T) {
+	good, _ := json.Marshal([]Run{{ID: 1, First: 10, Last: 20}, {ID: 2, First: 30}})
+	for name, content := range map[string]string{
+		"torn":      string(good[:len(good)/2]),
+		"empty":     "",
+		"zeros":     strings.Repeat("\x00", 100),
+		"no list":   `{"ID":1}`,
+		"no order":  `[{"ID":1,"First":30},{"ID":2,"First":10}]`,
+		"no ID":     `[{"First":30}]`,
+		"no first":  `[{"ID":3}]`,
+		"backwards": `[{"ID":3,"First":30,"Last":20}]`,
+		"huge":      strings.Repeat(" ", maxBytes+1),
+	} {
+		path := filepath.Join(t.TempDir(), "shop-runs.json")
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path, Run{ID: 7, First: 100}, 0, 90)
+		if err == nil || !strings.Contains(err.Error(), "set aside") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if r, _ := f.At(100); r.ID != 7 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if _, err := os.Stat(path + ".unreadable"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if list, err := Read(path); err != nil || len(list) != 1 {
+			t.Errorf("%s: %v, %v", name, list, err)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "nowhere", "x"), Run{ID: 1, First: 1}, 0, 0); err == nil {
+		t.Error("a file in no directory is written")
+	}
+}
+
+// Of a process that crashes for ever the newest runs are kept.
+func TestRunsAreBounded(t *testing.T) {
+	list := make([]Run, maxRuns+5)
+	for i := range list {
+		list[i] = Run{ID: int64(i + 1), First: int64(i + 1), Last: int64(i + 1)}
+	}
+	path := filepath.Join(t.TempDir(), "shop-runs.json")
+	b, _ := json.Marshal(list)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, Run{ID: 1 << 40, First: 1 << 40}, 0, 1<<39)
+	if err != nil || len(f.list) != maxRuns || f.First() != 7 {
+		t.Errorf("%d runs from %d on, %v", len(f.list), f.First(), err)
+	}
+}
+
+// Labels are copied: a caller may change its own.
+func TestLabelsAreCopied(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "x"), Run{ID: 1, First: 1}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{"job": "a"}
+	if err := f.SetLabels("push", labels); err != nil {
+		t.Fatal(err)
+	}
+	want := maps.Clone(labels)
+	labels["job"] = "b"
+	if got, _ := f.Labels("push", 1); !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
