@@ -1,35 +1,77 @@
 package prom
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/clienthost"
 	"github.com/windowstat/windowstat/internal/statefile"
 )
 
-// position is the position of a scraper in the file.
+// position is the position of a scraper in the file. The times are Unix times.
 type position struct {
 	scraper
-	Next int64 // Unix time of the first second to send
-	Used int64 // Unix time of the last request; 0 in a file without it
+	Host  string // what the scraper calls this process: the header Host of its last request
+	Next  int64  // the first second that it may not have
+	Doubt int64  // those before this one were sent, and nothing is known of their delivery
+	Used  int64  // the last request
+
+	Steady int64 // seconds for which requests have come often, and at a steady pace
 }
 
 // positionsName is the name of the metric log's state file with the positions.
 const positionsName = "cursors.json"
 
-// save replaces the file of positions, after everything before the Unix time next was sent to a scraper. Its delivery is not
-// known yet and assumed. If the file cannot be written, scrapers get some seconds twice after a restart.
-func (s *Seconds) save(x *cursor, next int64) {
+// save replaces the file of positions. If it cannot be written, scrapers get some seconds twice after a restart.
+func (s *Seconds) save() {
+	if s.positions == "" {
+		return
+	}
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	x.saved = next // guarded by saving
-	if err := statefile.Replace(s.positions, s.cursors.positions()); err != nil {
+	var list []position
+	for _, x := range s.cursors.list() {
+		next, doubt, host := x.inDoubt()
+		next, named := s.unix(next)
+		doubt, alsoNamed := s.unix(doubt)
+		used, steady := s.cursors.use(x)
+		if named && alsoNamed { // else the position that was saved stays
+			x.saved = position{x.scraper, host, next, doubt, used.Unix(), int64(steady / time.Second)}
+		}
+		if x.saved.Next != 0 {
+			list = append(list, x.saved)
+		}
+	}
+	if err := statefile.Replace(s.positions, list); err != nil {
 		s.saveErrors.Add(1)
 	}
+}
+
+// Save decides about the last responses, as far as idle connections show that they were read, and saves the positions of
+// scrapers, in which the others stay in doubt. It is for the end of a server, before its connections are closed; Run of package
+// exporter does it.
+func (s *Seconds) Save(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, x := range s.cursors.list() {
+		if !x.tryAcquire() {
+			continue // a response is being written
+		}
+		all.Go(func() {
+			defer x.release()
+			if a := x.last(); a != nil {
+				if d, err := a.decide(ctx); err == nil && d == acknowledged {
+					x.settle(d)
+				}
+			}
+		})
+	}
+	all.Wait()
+	s.save()
 }
 
 // unix returns the Unix time of a second of this process or an earlier one. It reports false if the second has no name.
@@ -57,9 +99,14 @@ func (s *Seconds) restore() {
 		if used.After(now) {
 			used = now
 		}
-		x := s.cursors.get(p.scraper, clienthost.OfAddress(p.Client), s.resume(p.Next), used)
-		x.saved = p.Next
-		x.addLost(x.next - s.first) // seconds of this process whose names were sent before
+		next, doubt := s.resume(p.Next), s.resume(max(p.Doubt, p.Next))
+		if doubt > s.first {
+			next = doubt // the clock was set back: these seconds have other values now
+		}
+		x := s.cursors.get(p.scraper, clienthost.OfAddress(p.Client), next, used)
+		x.saved, x.doubt, x.target, x.restored = p, doubt, p.Host, true
+		x.steady = time.Duration(min(max(p.Steady, 0), maxSteady)) * time.Second
+		x.addLost(next - s.first) // seconds of this process whose names were sent before
 	}
 }
 

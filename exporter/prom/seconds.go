@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,22 +38,33 @@ import (
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
 //
-// A response is acknowledged if it was written completely, and the client used its HTTP/1.1 connection again or closed it after
-// reading everything. The seconds are sent again, up to five times, if the connection broke, if it was closed as the scrape
-// timed out, or if it is open when the scraper's next request comes by another one; if the response was large, in responses half
-// as large. This needs the listener of [Seconds.Watch]. Without it, on HTTP/2, or behind a proxy, which is known by a header
-// Via, Forwarded or X-Forwarded-For or by its address (SecondsOptions.Proxies), a response that was written completely counts
-// as delivered but unconfirmed.
+// The connection is the receipt, with the hook [Seconds.ConnState]. When a cursor is asked for again, its last response
+//
+//   - was read if its connection has begun another request, of any page, or if that is idle, has no byte that the client's machine
+//     has not acknowledged, and stays so for 50 ms;
+//   - is sent again if the connection broke or is still in use by the response, up to five times; if it was large, in responses half
+//     as large;
+//   - is sent again if the client closed the idle connection, too: as a client does whose scrape timed out. A scraper that does
+//     so all the time gets each response at most twice, and then it is unconfirmed;
+//   - is delivered but unconfirmed where the connection proves nothing: without the hook, on HTTP/2, HTTP/1.0 and Unix sockets, with
+//     Connection: close, when the server closes it after its IdleTimeout, and behind a proxy. That is known by its address
+//     (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For, X-Forwarded-Proto, X-Request-Id or X-Envoy-….
+//
+// So a scraper that lost its connection may get a response twice. Systems other than Linux do not tell what was acknowledged:
+// there an idle connection counts as closed.
+//
+// With a log, positions are saved in a file, with the seconds in doubt: those of the last response. After a restart they
+// are sent again to a scraper that asks with the same header Host, and so has them under the same labels; else they are
+// unconfirmed. [Seconds.Save] decides about idle connections before a server ends.
 //
 // Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
 // other. At most ten pages are computed at a time, and places go to the host that has the fewest; a client that waits longer than
 // its scrape timeout gets 503. Slow readers are bounded as those of [Handler] are.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
-// restart assumes that a response was delivered once its last byte was written, unless its connection ended otherwise before; if
-// the process was killed before it could save that, within some milliseconds, the response is sent again. A scraper that has read a response and then does not store
-// it, because it is over a limit of its own or is killed, has it all the same. Two scrapers that share a cursor name and an
-// address get seconds twice and miss others.
+// scraper that has read a response and then does not store it, because it is over a limit of its own or is killed, has it all the
+// same. Since Go 1.27 a client in Go may keep a connection of which it has left up to 256 KiB unread: a limit on the size of a body
+// must be above MaxBytes. Two scrapers that share a cursor name and an address get seconds twice and miss others.
 type Seconds struct {
 	stats        *collector.Collector
 	log          Log
@@ -65,7 +77,7 @@ type Seconds struct {
 	max          seconds.Size     // of a response
 	vmMaxBytes   int              // of a response to VictoriaMetrics
 	cursors      cursors
-	conns        conns
+	conns        connections
 	proxies      proxies
 	logger       *slog.Logger
 	out          sender
@@ -127,6 +139,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams: streams,
 		first:   c.Tree().View().Node().Since(),
 		cursors: cursors{max: o.MaxCursors, all: map[scraper]*cursor{}},
+		conns:   connections{open: map[*net.TCPAddr]*connection{}},
 		proxies: o.Proxies,
 		logger:  o.Logger,
 	}
@@ -207,28 +220,26 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 		return // the client has disconnected
 	}
 	defer x.release()
-	a := s.newResponse(r, began)
-	x.last().wait(r.Context(), a)
+	x.resume(r.Host)
+	moved := false
+	if last := x.last(); last != nil {
+		d, err := last.decide(r.Context())
+		if err != nil {
+			return
+		}
+		x.settle(d)
+		moved = true
+	}
 	leave, err := s.out.place(ctx, r)
 	if err != nil {
 		busy(w, err)
 		return
 	}
 	defer leave()
-	x.settle(a)
 	open := s.sealed()
 	from, most := x.begin(began, open, s.history())
-	limit := s.limit(r, &q, from, a.timeout)
+	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
-	var then func()
-	if first, ok := s.unix(from); ok && s.log != nil {
-		then = func() {
-			if x.last() == a && a.discarded() {
-				s.save(x, first) // the process may end before the scraper comes again
-			}
-		}
-	}
-	a.after = a.conn.begin(r, then)
 	c, to, err := s.page(r, q, from, open, limit)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -236,12 +247,20 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	samples, dropped := c.samples, min(s.open()-s.history(), to)-from // while the page was made
 	leave()
+	conn := s.conns.of(w, r, s.proxies)
+	var a *response
+	if conn != nil {
+		a = newResponse(r, conn)
+	}
 	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
 	x.addLost(dropped)
-	if next, ok := s.unix(to); ok && complete && s.log != nil && from < to {
-		a.conn.afterResponse(r, func() { s.save(x, next) })
+	switch moved = moved || complete && from < to; {
+	case moved && conn != nil:
+		conn.saveWhenIdle()
+	case moved:
+		s.save()
 	}
 }
 

@@ -1,0 +1,163 @@
+package prom
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
+)
+
+// ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again what was
+// not:
+//
+//	server := &http.Server{Handler: mux, ConnState: seconds.ConnState}
+//
+// A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other handlers
+// may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred bytes.
+func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
+	if s.conns.change(c, state) {
+		s.save()
+	}
+}
+
+// connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only the local
+// address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, for TLS and for
+// wrapped connections, too. It is no other connection's while this one is open, whereas ports are used again and middleware
+// rewrites RemoteAddr.
+type connections struct {
+	mu   sync.RWMutex
+	open map[*net.TCPAddr]*connection
+}
+
+// connection is what the hook has shown of a connection.
+type connection struct {
+	net.Conn
+	users int // connections with this address, guarded by connections.mu
+
+	mu       sync.Mutex // guards what follows
+	shared   bool       // there was another one with this address: nothing is known of either
+	requests int        // that have begun
+	state    http.ConnState
+	since    time.Time     // when the state began
+	idle     time.Duration // of a closed connection: how long it was idle before; 0 if it was not
+	unsaved  bool          // the last response has moved a cursor
+}
+
+// change records the state of a connection, and reports whether positions are to be saved.
+func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
+	address, ok := c.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return false
+	}
+	x := k.find(address)
+	switch state {
+	case http.StateNew:
+		x = k.add(c, address)
+	case http.StateClosed, http.StateHijacked:
+		k.remove(address)
+	}
+	return x != nil && x.change(state, time.Now())
+}
+
+func (k *connections) find(address *net.TCPAddr) *connection {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.open[address]
+}
+
+func (k *connections) add(c net.Conn, address *net.TCPAddr) *connection {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := k.open[address]
+	if x == nil {
+		x = &connection{Conn: c}
+		k.open[address] = x
+	}
+	x.users++
+	if x.users > 1 { // a listener that gives all connections one address, as a tunnel may
+		x.mu.Lock()
+		x.shared = true
+		x.mu.Unlock()
+	}
+	return x
+}
+
+func (k *connections) remove(address *net.TCPAddr) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x := k.open[address]; x != nil {
+		if x.users--; x.users == 0 {
+			delete(k.open, address)
+		}
+	}
+}
+
+func (x *connection) change(state http.ConnState, now time.Time) (unsaved bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if state == http.StateActive {
+		x.requests++
+	} else { // a response has ended, if there was one
+		unsaved, x.unsaved = x.unsaved, false
+	}
+	if state == http.StateClosed && x.state == http.StateIdle {
+		x.idle = max(now.Sub(x.since), 1)
+	}
+	x.state, x.since = state, now
+	return unsaved
+}
+
+// begun returns how many requests have begun.
+func (x *connection) begun() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.requests
+}
+
+// isShared reports whether another connection has the same address.
+func (x *connection) isShared() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.shared
+}
+
+// saveWhenIdle has positions saved when the present response has ended.
+func (x *connection) saveWhenIdle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unsaved = true
+}
+
+// of returns the connection of a request, or nil if what becomes of that would prove nothing about the response.
+func (k *connections) of(w http.ResponseWriter, r *http.Request, p proxies) *connection {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || p.has(r) {
+		return nil
+	}
+	x := k.find(address)
+	if x == nil || x.isShared() {
+		return nil
+	}
+	return x
+}
+
+// proxies are the networks of proxies that do not name themselves in a header.
+type proxies []netip.Prefix
+
+// has reports whether a request came through a proxy, which reads for somebody else.
+func (p proxies) has(r *http.Request) bool {
+	for name := range r.Header {
+		switch name {
+		case "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id":
+			return true
+		}
+		if strings.HasPrefix(name, "X-Envoy-") {
+			return true
+		}
+	}
+	return clienthost.In(p, r.RemoteAddr)
+}
