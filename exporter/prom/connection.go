@@ -50,7 +50,7 @@ type connection struct {
 // change records the state of a connection, and reports whether positions are to be saved.
 func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	address, ok := c.LocalAddr().(*net.TCPAddr)
-	if !ok {
+	if !ok || c.LocalAddr() != net.Addr(address) { // a new one each time, of no handler's
 		return false
 	}
 	x := k.find(address)
@@ -111,38 +111,11 @@ func (x *connection) change(state http.ConnState, now time.Time) (unsaved bool) 
 	return unsaved
 }
 
-// begun returns how many requests have begun.
-func (x *connection) begun() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.requests
-}
-
-// isShared reports whether another connection has the same address.
-func (x *connection) isShared() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.shared
-}
-
 // saveWhenIdle has positions saved when the present response has ended.
 func (x *connection) saveWhenIdle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unsaved = true
-}
-
-// of returns the connection of a request, or nil if what becomes of that would prove nothing about the response.
-func (k *connections) of(w http.ResponseWriter, r *http.Request, p proxies) *connection {
-	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || p.has(r) {
-		return nil
-	}
-	x := k.find(address)
-	if x == nil || x.isShared() {
-		return nil
-	}
-	return x
 }
 
 // proxies are the networks of proxies that do not name themselves in a header.

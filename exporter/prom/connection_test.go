@@ -36,6 +36,21 @@ func (l hidden) Accept() (net.Conn, error) {
 	return hiddenConn{c}, err
 }
 
+// other is a listener whose connections have another address each time, as those of a user-space network may.
+type other struct{ net.Listener }
+
+type otherConn struct{ net.Conn }
+
+func (c otherConn) LocalAddr() net.Addr {
+	address := *c.Conn.LocalAddr().(*net.TCPAddr)
+	return &address
+}
+
+func (l other) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return otherConn{c}, err
+}
+
 // one is a listener whose connections all have its own address, as those of a tunnel may.
 type one struct{ net.Listener }
 
@@ -59,22 +74,23 @@ func TestTheConnectionOfARequest(t *testing.T) {
 		header   string
 		known    int // connections
 	}{
-		"plain":            {known: 3},
-		"TLS":              {tls: true, known: 3},
-		"bounded":          {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, known: 3},
-		"bounded, TLS":     {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, tls: true, known: 3},
-		"wrapped":          {listener: func(l net.Listener) net.Listener { return hidden{l} }, known: 3},
-		"of one address":   {listener: func(l net.Listener) net.Listener { return one{l} }, known: 1}, // before there is another one
-		"a proxy":          {header: "X-Envoy-Internal"},
-		"to be closed":     {header: "Connection"},
-		"HTTP/2, with TLS": {tls: true},
+		"plain":                 {known: 3},
+		"TLS":                   {tls: true, known: 3},
+		"bounded":               {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, known: 3},
+		"bounded, TLS":          {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, tls: true, known: 3},
+		"wrapped":               {listener: func(l net.Listener) net.Listener { return hidden{l} }, known: 3},
+		"of one address":        {listener: func(l net.Listener) net.Listener { return one{l} }, known: 1}, // before there is another one
+		"of ever new addresses": {listener: func(l net.Listener) net.Listener { return other{l} }},
+		"a proxy":               {header: "X-Envoy-Internal"},
+		"to be closed":          {header: "Connection"},
+		"HTTP/2, with TLS":      {tls: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := newPage(t)
-			found := make(chan *connection, 1)
+			found := make(chan *response, 1)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				r.RemoteAddr = "192.0.2.1:1" // as middleware does
-				found <- page.conns.of(w, r, nil)
+				found <- page.newResponse(w, r)
 			}))
 			server.Config.ConnState = page.ConnState
 			server.EnableHTTP2 = name == "HTTP/2, with TLS"
@@ -106,11 +122,10 @@ func TestTheConnectionOfARequest(t *testing.T) {
 				}
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
-				c := <-found
-				if c != nil {
-					begun[c]++
-					if c.begun() != begun[c] {
-						t.Errorf("request %d on its connection is counted as %d", begun[c], c.begun())
+				if a := <-found; a != nil {
+					begun[a.conn]++
+					if a.request != begun[a.conn] {
+						t.Errorf("request %d on its connection is counted as %d", begun[a.conn], a.request)
 					}
 				}
 			}
@@ -125,6 +140,7 @@ func TestTheConnectionOfARequest(t *testing.T) {
 func TestClosedConnectionsAreForgotten(t *testing.T) {
 	for name, listener := range map[string]func(net.Listener) net.Listener{
 		"plain": func(l net.Listener) net.Listener { return l }, "of one address": func(l net.Listener) net.Listener { return one{l} },
+		"of ever new addresses": func(l net.Listener) net.Listener { return other{l} },
 	} {
 		page := newPage(t)
 		mux := http.NewServeMux()

@@ -1,7 +1,9 @@
 package prom
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -29,13 +31,25 @@ const (
 	unconfirmed                  // nothing proves or disproves its receipt
 )
 
-// newResponse returns the response to a request on a connection. It has no seconds yet.
-func newResponse(r *http.Request, c *connection) *response {
-	a := &response{conn: c, request: c.begun()}
+// newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has no seconds
+// yet.
+func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || s.proxies.has(r) {
+		return nil
+	}
+	a := &response{conn: s.conns.find(address)}
+	if a.conn == nil {
+		return nil
+	}
+	a.conn.mu.Lock()
+	defer a.conn.mu.Unlock()
+	if a.conn.shared {
+		return nil
+	}
+	a.request = a.conn.requests
 	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s != nil {
-		if a.idleTimeout = s.IdleTimeout; a.idleTimeout == 0 {
-			a.idleTimeout = s.ReadTimeout
-		}
+		a.idleTimeout = cmp.Or(s.IdleTimeout, s.ReadTimeout)
 	}
 	return a
 }

@@ -36,7 +36,7 @@ func TestDeliveryOfAResponse(t *testing.T) {
 		c := &connection{Conn: here}
 		c.change(http.StateNew, now)
 		c.change(http.StateActive, now)
-		a := &response{conn: c, request: c.begun(), idleTimeout: 2 * time.Minute}
+		a := &response{conn: c, request: c.requests, idleTimeout: 2 * time.Minute}
 		for _, step := range tc.steps {
 			now = now.Add(step.after)
 			c.change(step.state, now)

@@ -247,18 +247,14 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	samples, dropped := c.samples, min(s.open()-s.history(), to)-from // while the page was made
 	leave()
-	conn := s.conns.of(w, r, s.proxies)
-	var a *response
-	if conn != nil {
-		a = newResponse(r, conn)
-	}
+	a := s.newResponse(w, r)
 	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
 	x.addLost(dropped)
 	switch moved = moved || complete && from < to; {
-	case moved && conn != nil:
-		conn.saveWhenIdle()
+	case moved && a != nil:
+		a.conn.saveWhenIdle()
 	case moved:
 		s.save()
 	}
