@@ -129,6 +129,13 @@ func TestTheConnectionOfARequest(t *testing.T) {
 					}
 				}
 			}
+			proven := 0
+			for _, n := range begun {
+				proven += n
+			}
+			if want := map[int]int{0: 0, 1: 1, 3: 6}[tc.known]; proven != want {
+				t.Errorf("%d requests, want %d", proven, want)
+			}
 			if len(begun) != tc.known {
 				t.Errorf("%d connections, want %d", len(begun), tc.known)
 			}

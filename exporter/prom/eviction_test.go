@@ -195,6 +195,32 @@ func TestRegularScrapersGoLast(t *testing.T) {
 	})
 }
 
+// One host asks by more cursors than there may be, all at a steady pace, and by new ones all the time. A new scraper, which nothing
+// is known of yet, gets in and stays.
+func TestOneHostKeepsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, now := service(t, collector.Options{})
+		c.Resource("a")
+		page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 50})
+		host, scraper := page.from("192.0.2.66"), page.from("10.0.0.1")
+		for round := range 20 {
+			time.Sleep(15 * time.Second)
+			*now = now.Add(15 * time.Second)
+			if round >= 10 {
+				if n := len(scraper.seconds("cursor=mine", "persecond_pass")); round > 10 && n != 15 {
+					t.Errorf("the new scraper has %d seconds, want 15", n)
+				}
+			}
+			for i := range 50 {
+				host.get(fmt.Sprint("cursor=steady-", i))
+				if round > 5 {
+					host.get(fmt.Sprint("cursor=new-", round, "-", i))
+				}
+			}
+		}
+	})
+}
+
 // Who has most gives way, the least recently used first; whose share it is, behind a proxy, the proxy says if it was named.
 func TestWhichCursorGoes(t *testing.T) {
 	c, now := service(t, collector.Options{})
