@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ func TestReceipts(t *testing.T) {
 	type consumer struct {
 		*server         // that scrapes
 		to      *server // that has the samples
+
+		responses atomic.Int64
 	}
 	var consumers []*consumer
 	add := func(name string, program program, to *server) {
@@ -43,7 +46,7 @@ func TestReceipts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		service := httptest.NewUnstartedServer(sometimesLate{page})
+		service := httptest.NewUnstartedServer(sometimesLate{page, &c.responses})
 		service.Config.ConnState = page.ConnState
 		service.StartTLS()
 		t.Cleanup(service.Close)
@@ -89,8 +92,8 @@ func TestReceipts(t *testing.T) {
 			made.check(t, c.to, "windowstat_persecond_pass", p.second, func(c count) int { return c.pass })
 			made.check(t, c.to, "windowstat_persecond_block", p.second, func(c count) int { return c.block })
 			of := c.counted(p.stats)
-			t.Logf("%v seconds were delivered, %v sent again, %v are unconfirmed, %v lost", of["cursor_delivered_seconds_total"],
-				of["cursor_resent_seconds_total"], of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
+			t.Logf("%d responses: %v seconds were delivered, %v sent again, %v samples of them twice, %v are unconfirmed, %v lost",
+				c.responses.Load(), of["cursor_delivered_seconds_total"], of["cursor_resent_seconds_total"], refused(t, c.to), of["cursor_unconfirmed_seconds_total"], of["cursor_lost_seconds_total"])
 			if of["cursor_resent_seconds_total"] == 0 || of["cursor_unconfirmed_seconds_total"] != 0 || of["cursor_lost_seconds_total"] != 0 {
 				t.Error("some seconds should be sent again, and none unconfirmed or lost")
 			}
@@ -113,9 +116,13 @@ func (s *server) sharedAddress(addr string, resources []string) string {
 }
 
 // sometimesLate is a page of which some responses do not end before a scrape of two seconds has timed out.
-type sometimesLate struct{ page http.Handler }
+type sometimesLate struct {
+	page      http.Handler
+	responses *atomic.Int64
+}
 
 func (x sometimesLate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x.responses.Add(1)
 	x.page.ServeHTTP(w, r)
 	switch rand.N(8) {
 	case 0:
