@@ -28,18 +28,15 @@ func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
 // address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, for TLS and for
 // wrapped connections, too. It is no other connection's while this one is open, whereas ports are used again and middleware
 // rewrites RemoteAddr.
-type connections struct {
-	mu   sync.RWMutex
-	open map[*net.TCPAddr]*connection
-}
+type connections struct{ open sync.Map } // of *connection, by *net.TCPAddr
 
 // connection is what the hook has shown of a connection.
 type connection struct {
 	net.Conn
-	users int // connections with this address, guarded by connections.mu
 
 	mu       sync.Mutex // guards what follows
-	shared   bool       // there was another one with this address: nothing is known of either
+	users    int        // open connections with this address
+	shared   bool       // there were several, as a tunnel has them: nothing is known of any
 	requests int        // that have begun
 	state    http.ConnState
 	since    time.Time     // when the state began
@@ -53,62 +50,48 @@ func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	if !ok || c.LocalAddr() != net.Addr(address) { // a new one each time, of no handler's
 		return false
 	}
+	if state == http.StateNew {
+		k.open.LoadOrStore(address, &connection{Conn: c})
+	}
 	x := k.find(address)
-	switch state {
-	case http.StateNew:
-		x = k.add(c, address)
-	case http.StateClosed, http.StateHijacked:
-		k.remove(address)
-	}
-	return x != nil && x.change(state, time.Now())
-}
-
-func (k *connections) find(address *net.TCPAddr) *connection {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.open[address]
-}
-
-func (k *connections) add(c net.Conn, address *net.TCPAddr) *connection {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	x := k.open[address]
 	if x == nil {
-		x = &connection{Conn: c}
-		k.open[address] = x
+		return false
 	}
-	x.users++
-	if x.users > 1 { // a listener that gives all connections one address, as a tunnel may
-		x.mu.Lock()
-		x.shared = true
-		x.mu.Unlock()
+	unsaved, last := x.change(state, time.Now())
+	if last {
+		k.open.Delete(address)
 	}
+	return unsaved
+}
+
+// find returns the connection with an address, nil if the hook has not shown it.
+func (k *connections) find(address *net.TCPAddr) *connection {
+	c, _ := k.open.Load(address)
+	x, _ := c.(*connection)
 	return x
 }
 
-func (k *connections) remove(address *net.TCPAddr) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if x := k.open[address]; x != nil {
-		if x.users--; x.users == 0 {
-			delete(k.open, address)
-		}
-	}
-}
-
-func (x *connection) change(state http.ConnState, now time.Time) (unsaved bool) {
+// change records a state. Last is that of the last connection with this address.
+func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if state == http.StateActive {
+	switch state {
+	case http.StateNew:
+		x.users++
+		x.shared = x.shared || x.users > 1
+	case http.StateActive:
 		x.requests++
-	} else { // a response has ended, if there was one
+	default: // a response has ended, if there was one
 		unsaved, x.unsaved = x.unsaved, false
 	}
 	if state == http.StateClosed && x.state == http.StateIdle {
 		x.idle = max(now.Sub(x.since), 1)
 	}
+	if state == http.StateClosed || state == http.StateHijacked {
+		x.users--
+	}
 	x.state, x.since = state, now
-	return unsaved
+	return unsaved, x.users == 0
 }
 
 // saveWhenIdle has positions saved when the present response has ended.

@@ -1,7 +1,6 @@
 package prom
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -27,8 +26,8 @@ type cursor struct {
 	gap    time.Duration // between the last two requests
 	steady time.Duration // for how long requests have come often, and at a steady pace
 
-	turn  chan struct{} // held while a request of this scraper is served: one at a time
-	saved position      // as it is in the file; zero if it is not. Guarded by the mutex of the file
+	turn  sync.Mutex // held while a request of this scraper is served: one at a time
+	saved position   // as it is in the file; zero if it is not. Guarded by the mutex of the file
 
 	mu       sync.Mutex // guards what follows
 	next     int64      // first second to send
@@ -57,29 +56,7 @@ func (t cursorCounts) add(o cursorCounts) cursorCounts {
 }
 
 func newCursor(who scraper, next int64, now time.Time) *cursor {
-	return &cursor{scraper: who, turn: make(chan struct{}, 1), next: next, doubt: next, used: now}
-}
-
-// acquire waits until no other request of the scraper is served, or until ctx ends.
-func (x *cursor) acquire(ctx context.Context) error {
-	select {
-	case x.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (x *cursor) release() { <-x.turn }
-
-// tryAcquire is acquire where no request is served; else it reports false.
-func (x *cursor) tryAcquire() bool {
-	select {
-	case x.turn <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+	return &cursor{scraper: who, next: next, doubt: next, used: now}
 }
 
 // last returns the last response, nil if its delivery is decided.

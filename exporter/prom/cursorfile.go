@@ -58,11 +58,11 @@ func (s *Seconds) save() {
 func (s *Seconds) Save(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, x := range s.cursors.list() {
-		if !x.tryAcquire() {
-			continue // a response is being written
-		}
 		all.Go(func() {
-			defer x.release()
+			if !x.turn.TryLock() {
+				return // a response is being written
+			}
+			defer x.turn.Unlock()
 			if a := x.last(); a != nil {
 				if d, err := a.decide(ctx); err == nil && d == acknowledged {
 					x.settle(d)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -139,7 +138,6 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams: streams,
 		first:   c.Tree().View().Node().Since(),
 		cursors: cursors{max: o.MaxCursors, all: map[scraper]*cursor{}},
-		conns:   connections{open: map[*net.TCPAddr]*connection{}},
 		proxies: o.Proxies,
 		logger:  o.Logger,
 	}
@@ -216,10 +214,11 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 // serveCursor serves the seconds that the scraper has not fetched yet.
 func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
 	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.open()), began)
-	if x.acquire(r.Context()) != nil {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if r.Context().Err() != nil {
 		return // the client has disconnected
 	}
-	defer x.release()
 	x.resume(r.Host)
 	moved := false
 	if last := x.last(); last != nil {
