@@ -94,7 +94,7 @@ func servePages(t *testing.T, c *collector.Collector) (addr string) {
 	mux.Handle(metricsPath, metrics)
 	mux.Handle(secondsPath, seconds)
 	l := listen(t, "127.0.0.1:0")
-	serve(t, mux, seconds.Watch(l))
+	serve(t, mux, l, seconds.ConnState)
 	return l.Addr().String()
 }
 

@@ -65,7 +65,7 @@ func TestBackfill(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := &closable{page: seconds, answered: map[string]int{}}
-	serve(t, page, seconds.Watch(l))
+	serve(t, page, l, seconds.ConnState)
 	s.configure(t, s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}})+
 		documented(t, "backfill.md", "out_of_order_time_window", ""))
 	s.start(t)

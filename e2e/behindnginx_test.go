@@ -30,7 +30,7 @@ func TestBehindNginx(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, seconds, seconds.Watch(l))
+	serve(t, seconds, l, seconds.ConnState)
 
 	addr := startNginx(t, strings.Replace(documented, "http://shop:9719", "http://"+l.Addr().String(), 1))
 	s := startServer(t, "prometheus-3", prometheus3, job{name: "nginx", path: secondsPath, targets: []string{addr}, interval: time.Second, timeout: time.Second})

@@ -42,7 +42,7 @@ func TestLongOutage(t *testing.T) {
 	}
 	page := &closable{page: seconds, answered: map[string]int{}}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, page, seconds.Watch(l))
+	serve(t, page, l, seconds.ConnState)
 	servers := startServers(t, job{
 		name: "outage", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second,
 		metrics: []string{"persecond_pass", "persecond_block"},

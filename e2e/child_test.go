@@ -46,12 +46,12 @@ func runChild(dir, addr, urls string) error {
 	if err != nil {
 		return err
 	}
-	pages := &http.Server{Handler: s.pages, ReadHeaderTimeout: time.Second}
+	pages := &http.Server{Handler: s.pages, ReadHeaderTimeout: time.Second, ConnState: s.seconds.ConnState}
 	finish := s.out.Start()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	ended := make(chan error, 2)
-	go func() { ended <- pages.Serve(s.seconds.Watch(l)) }()
+	go func() { ended <- pages.Serve(l) }()
 	go func() { ended <- s.load(ctx, math.MaxInt32) }()
 	return errors.Join(<-ended, finish(), pages.Shutdown(context.Background()))
 }

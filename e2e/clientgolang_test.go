@@ -34,10 +34,13 @@ func TestClientGolang(t *testing.T) {
 	sleepUntil(t.Context(), middle(time.Now().Unix()+1).Add(-400*time.Millisecond)) // early in a second
 	begin := time.Now().Unix()
 
-	go prom.ServeSeconds(t.Context(), registry, mux)
+	seconds, err := prom.ServeSeconds(t.Context(), registry, mux, prom.ServeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	l := listen(t, "127.0.0.1:0")
-	serve(t, mux, l)
+	serve(t, mux, l, seconds.ConnState)
 	targets := []string{l.Addr().String()}
 	servers := startServers(t,
 		job{name: "seconds", path: secondsPath, targets: targets, interval: 15 * time.Second},
@@ -124,10 +127,13 @@ func TestNewLabelValues(t *testing.T) {
 	registry.MustRegister(orders, durations, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 
-	go prom.ServeSeconds(t.Context(), registry, mux)
+	seconds, err := prom.ServeSeconds(t.Context(), registry, mux, prom.ServeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	l := listen(t, "127.0.0.1:0")
-	serve(t, mux, l)
+	serve(t, mux, l, seconds.ConnState)
 	servers := startServers(t, job{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 15 * time.Second})
 	want := values{}
 	begin := time.Now().Unix() + 2

@@ -128,7 +128,7 @@ func TestHistogramsOfSeconds(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := listen(t, "127.0.0.1:0")
-		serve(t, page, page.Watch(l))
+		serve(t, page, l, page.ConnState)
 		instances, addresses = append(instances, p), append(addresses, l.Addr().String())
 	}
 	read := job{name: "scraped", path: secondsPath, targets: addresses, interval: 5 * time.Second, histogram: "native"}

@@ -55,7 +55,7 @@ func TestIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := listen(t, "127.0.0.1:0")
-		serve(t, page, page.Watch(l))
+		serve(t, page, l, page.ConnState)
 		address := l.Addr().String()
 		targets, addresses = append(targets, p), append(addresses, address)
 		logs[address] = rows

@@ -31,7 +31,7 @@ func TestOpenTelemetryCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := listen(t, "127.0.0.1:0")
-		serve(t, handler(seconds), seconds.Watch(l))
+		serve(t, handler(seconds), l, seconds.ConnState)
 		return l.Addr().String()
 	}
 	one := endpoint(prom.SecondsOptions{MaxSamples: 1}, flaky)

@@ -38,7 +38,7 @@ func TestPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, slow{seconds}, seconds.Watch(l))
+	serve(t, slow{seconds}, l, seconds.ConnState)
 	j := job{name: "paused", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: 2 * time.Second}
 	servers := []*server{
 		prepareServer(t, "prometheus-3", prometheus3, j), prepareServer(t, "prometheus-2", prometheus2, j), prepareServer(t, "victoria", victoria, j),

@@ -71,7 +71,7 @@ func TestQuantiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, seconds, seconds.Watch(l))
+	serve(t, seconds, l, seconds.ConnState)
 	read := job{name: "classic", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second, histogram: "classic"}
 	servers := startServers(t, read)
 	p.live(func() bool { return p.second < begin+quantilesSeconds })

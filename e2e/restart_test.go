@@ -28,7 +28,13 @@ func TestRestart(t *testing.T) {
 		{name: "restart-5s", path: secondsPath, targets: targets, interval: 5 * time.Second},
 		{name: "restart-15s", path: secondsPath, targets: targets, interval: 15 * time.Second},
 	}
-	servers := startServers(t, jobs...)
+	servers := []*server{
+		prepareServer(t, "prometheus-3", prometheus3, jobs...), prepareServer(t, "prometheus-2", prometheus2, jobs...), prepareServer(t, "victoria", victoria, jobs...),
+	}
+	servers[2].args = append(servers[2].args, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+	for _, s := range servers {
+		s.start(t)
+	}
 
 	resent := 0.0
 	for _, pause := range []time.Duration{0, restartPause} {

@@ -66,7 +66,7 @@ func startService(t *testing.T, listeners ...net.Listener) (*service, func() err
 		t.Fatal(err)
 	}
 	for _, l := range listeners {
-		serve(t, s.pages, s.out.Watch(l))
+		serve(t, s.pages, l, s.out.ConnState)
 	}
 	stop := s.out.Start()
 	t.Cleanup(func() { _ = stop() })
@@ -83,10 +83,13 @@ func secondMetrics() (n int) {
 	return n
 }
 
-// serve serves a page until the test ends, or the server that it returns is closed.
-func serve(t *testing.T, page http.Handler, l net.Listener) *http.Server {
+// serve serves a page until the test ends, or the server that it returns is closed. A page with cursors has a hook.
+func serve(t *testing.T, page http.Handler, l net.Listener, hook ...func(net.Conn, http.ConnState)) *http.Server {
 	t.Helper()
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second} // browsers connect ahead
+	if len(hook) > 0 {
+		server.ConnState = hook[0]
+	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return server

@@ -27,7 +27,7 @@ func TestTimeout(t *testing.T) {
 	}
 	page := &late{page: seconds, asked: map[string]int{}}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, page, seconds.Watch(l))
+	serve(t, page, l, seconds.ConnState)
 	servers := startServers(t, job{
 		name: "timeout", path: secondsPath, targets: []string{l.Addr().String()}, interval: 3 * time.Second, timeout: 2 * time.Second,
 	})
@@ -68,13 +68,13 @@ func checkResent(t *testing.T, s *server, c *collector.Collector) {
 	}
 }
 
-// counted is what a page says of a server whose name begins its cursor's.
+// counted is what a page says of a server whose name begins its cursors', added up.
 func (s *server) counted(c *collector.Collector) map[string]float64 {
 	of := map[string]float64{}
 	for _, m := range c.Metrics() {
 		m.Each(func(value float64, labels ...string) {
 			if strings.HasPrefix(fmt.Sprint(labels), "[127.0.0.1 "+s.name+":") {
-				of[m.Name] = value
+				of[m.Name] += value
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen(t, "127.0.0.1:0")
-	serve(t, page, page.Watch(l))
+	serve(t, page, l, page.ConnState)
 
 	// A proxy between the scraper and the service hands on what it has read, unless the server is to be killed before.
 	var kill, killed atomic.Bool

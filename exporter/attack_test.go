@@ -74,7 +74,7 @@ var served = map[string]func(context.Context, *exporter.Exporter, net.Listener) 
 		mux.Handle("GET /metrics", x.Metrics)
 		mux.Handle("GET /metrics/seconds", x.Seconds)
 		mux.Handle("GET /live/", x.Live)
-		server := &http.Server{Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+		server := &http.Server{Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ConnState: x.ConnState}
 		return serveUntil(ctx, x, server, l)
 	},
 	"own, with Server": func(ctx context.Context, x *exporter.Exporter, l net.Listener) error {
@@ -83,7 +83,7 @@ var served = map[string]func(context.Context, *exporter.Exporter, net.Listener) 
 }
 
 func serveUntil(ctx context.Context, x *exporter.Exporter, server *http.Server, l net.Listener) error {
-	go func() { _ = server.Serve(x.Watch(l)) }()
+	go func() { _ = server.Serve(l) }()
 	stop := x.Start()
 	<-ctx.Done()
 	return errors.Join(server.Shutdown(context.Background()), stop())

@@ -47,12 +47,16 @@ func Example_ownServer() {
 	mux.Handle("GET /internal/metrics", x.Metrics)
 	mux.Handle("GET /internal/metrics/seconds", x.Seconds)
 	mux.Handle("GET /internal/live/", x.Live) // its streams end when the server is shut down
-	server := &http.Server{Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	go server.Serve(x.Watch(listener))
+	server := &http.Server{
+		Handler: httpstat.Mux(x.Collector, mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		ConnState: x.ConnState, // shows which responses were read
+	}
+	go server.Serve(listener)
 	stop := x.Start()
 	<-ctx.Done()
 	grace, release := context.WithTimeout(context.Background(), 10*time.Second)
 	defer release()
+	x.Seconds.Save(grace) // while connections are open
 	err = errors.Join(server.Shutdown(grace), stop())
 	// end own
 

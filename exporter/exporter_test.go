@@ -1,9 +1,11 @@
 package exporter_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -287,6 +289,50 @@ func TestCallsThatNeverEnd(t *testing.T) {
 	stop := x.Start()
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Serve notes what a scraper has read before it closes the connection: the next process does not send it again.
+func TestServeSavesReceipts(t *testing.T) {
+	dir := t.TempDir()
+	for process := range 3 {
+		x, err := exporter.New(exporter.Options{App: "shop", Logger: quiet, Log: metriclog.Options{Dir: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- x.Serve(ctx, l) }()
+		x.Collector.Resource(fmt.Sprint("of process ", process)).Block("")
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1100 * time.Millisecond))) // the second is over
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Addr().String()+"/metrics/seconds?cursor=a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "shop:9719"
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range process + 1 {
+			if has := bytes.Contains(page, []byte(fmt.Sprint(`block{resource="of process `, p, `"} 1 `))); has != (p == process) {
+				t.Errorf("the second of process %d is in the response of process %d: %t", p, process, has)
+			}
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

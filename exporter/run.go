@@ -37,6 +37,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 	x.drain()
 	cancel() // all of them wait for the same second
 	all.Wait()
+	x.Seconds.Save(context.WithoutCancel(ctx))
 	return errors.Join(errs...)
 }
 

@@ -61,17 +61,9 @@ var index = template.Must(template.New("").Parse(`<!DOCTYPE html>
 </ul>
 `))
 
-// Watch returns a listener by which the per-second page sees which responses arrived, for a server of one's own. What else
-// is served there does not matter. See [prom.Seconds.Watch]. If it is called before Run or Start, pushes have the port in
-// their label instance.
-func (x *Exporter) Watch(l net.Listener) net.Listener {
-	for _, p := range x.pushers {
-		if !p.instance && !x.ran.Load() {
-			p.SetInstance(instance(l.Addr()))
-		}
-	}
-	return x.Seconds.Watch(l)
-}
+// ConnState is a hook for [http.Server].ConnState, by which the per-second page sees which responses were read, for a server of
+// one's own; [Exporter.Server] has it. See [prom.Seconds.ConnState].
+func (x *Exporter) ConnState(c net.Conn, state http.ConnState) { x.Seconds.ConnState(c, state) }
 
 // ListenAndServe is [Exporter.Serve] on an address, host:port. If it cannot be listened on, the Exporter is closed.
 func (x *Exporter) ListenAndServe(ctx context.Context, address string) error {
@@ -95,26 +87,41 @@ const (
 	maxConnections = 256
 	// maxHeader is enough for a hundred names of resources in a URL.
 	maxHeader = 128 << 10
+	// maxStreams is for a server that is made to speak HTTP/2.
+	maxStreams = 8
 )
 
 // Server returns a server of the pages with deadlines for whatever a client can delay, as [Exporter.Serve] has it, for whoever
-// needs TLS or other listeners. Handler may be replaced by one that serves other things, too, which have its deadlines then.
+// needs TLS or other listeners. It speaks HTTP/1.1 only, with TLS, too: on a connection of HTTP/2 nothing shows whether a response
+// was read, and bounds on connections do not bound its requests. Handler may be replaced by one that serves other things, too,
+// which have its deadlines then.
 func (x *Exporter) Server() *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           x.handler,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ConnState:         x.ConnState,
+		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          logonce.Server(x.options.Logger),
 	}
+	server.Protocols.SetHTTP1(true)
+	return server
 }
 
-// Serve is Run, with Handler served on l, watched and with 256 connections at most, while it lasts: the pages answer until the last second is out, so a
-// scraper can still fetch it. Then live pages are ended, and running responses have ten seconds. Serve closes l.
+// Serve is Run, with Handler served on l, with 256 connections at most, while it lasts: the pages answer until the last second is out, so a
+// scraper can still fetch it. Then live pages are ended, and running responses have ten seconds. Serve closes l. Pushes have the
+// port in their label instance.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
-	l = x.Watch(netlimit.Listen(l, netlimit.Bounds{Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies}))
+	for _, p := range x.pushers {
+		if !p.instance && !x.ran.Load() {
+			p.SetInstance(instance(l.Addr()))
+		}
+	}
+	l = netlimit.Listen(l, netlimit.Bounds{Conns: maxConnections, Stall: writeTimeout, Proxies: x.options.Seconds.Proxies})
 	server := x.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -173,6 +176,49 @@ func TestDemoWithAPassword(t *testing.T) {
 	}
 	if status := p.wait(t); status != 0 {
 		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
+// The pages speak HTTP/1.1 with TLS, too, unless the file says otherwise: a connection is a receipt only there.
+func TestHTTP2OfThePages(t *testing.T) {
+	t.Parallel()
+	some := httptest.NewTLSServer(nil)
+	defer some.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(some.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: some.TLS.Certificates[0].Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]int{
+		"": 1, "http_server_config: {http2: false}\n": 1, "http_server_config: {headers: {X-Frame-Options: deny}}\n": 1, "http_server_config: {http2: true}\n": 2,
+	} {
+		config := filepath.Join(t.TempDir(), "web.yml")
+		text += fmt.Sprintf("tls_server_config: {cert_file: %s/cert.pem, key_file: %s/key.pem}\n", dir, dir)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := launch(t, "demo", anyPort, "--web.config.file", config, "--duration=2s", "--rate=100")
+		page := p.find(t, `metrics +(https\S+)`)
+		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		resp, err := client.Get(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != want || resp.StatusCode != http.StatusOK {
+			t.Errorf("%q: %s, %s, %v; want HTTP/%d", text, resp.Status, resp.Proto, err, want)
+		}
+		_ = resp.Body.Close()
+		client.CloseIdleConnections()
+		if status := p.wait(t); status != 0 {
+			t.Errorf("status %d:\n%s", status, p.output())
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -19,6 +20,7 @@ import (
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/windowstat/windowstat/exporter"
 )
@@ -27,7 +29,7 @@ import (
 func telemetryFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
-		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format"},
+		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
 		&cli.StringSliceFlag{Name: "web.proxies", Usage: "`NETWORK` of proxies before the pages that add no X-Forwarded-For, such as 10.0.0.7 or 10.0.0.0/8; repeatable"},
 		&cli.BoolFlag{Name: "web.enable-pprof", Usage: "serve profiles of this process at /debug/pprof/, to whoever reaches the metrics page"},
@@ -117,13 +119,13 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
+	s.nameInstance(listener.Addr())
 	x, err := exporter.New(s.Options)
 	if err != nil {
 		return nil, errors.Join(s.flagged(err), listener.Close())
 	}
 	bounds := pageBounds()
 	bounds.Proxies = s.Seconds.Proxies
-	watched := x.Watch(bounds.listener(listener, s.logger))
 	t := &telemetry{Exporter: x, settings: s, finish: x.Start()}
 	if x.Limits != nil {
 		stop, end := reloadOnHangup(x), t.finish
@@ -137,10 +139,39 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if s.pprof {
 		pages.Handler = withProfiles(pages.Handler)
 	}
-	t.server = start(watched, pages, func(h *http.Server, l net.Listener) error {
+	if http2Enabled(s.webConfig) {
+		pages.Protocols.SetHTTP2(true)
+	}
+	t.server = start(bounds.listener(listener, s.logger), pages, func(h *http.Server, l net.Listener) error {
 		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
 	return t, nil
+}
+
+// nameInstance gives pushes without a label instance the name of this process: host and port.
+func (s *settings) nameInstance(listening net.Addr) {
+	host, err := os.Hostname()
+	_, port, errPort := net.SplitHostPort(listening.String())
+	if errors.Join(err, errPort) != nil {
+		return
+	}
+	for i := range s.Push {
+		labels := map[string]string{"instance": net.JoinHostPort(host, port)}
+		maps.Copy(labels, s.Push[i].Labels)
+		s.Push[i].Labels = labels
+	}
+}
+
+// http2Enabled reports whether the file of --web.config.file enables HTTP/2. Unlike for other exporters, it is off unless the
+// file says so.
+func http2Enabled(file string) bool {
+	var config struct {
+		HTTP struct {
+			HTTP2 bool `yaml:"http2"`
+		} `yaml:"http_server_config"`
+	}
+	b, err := os.ReadFile(file)
+	return err == nil && yaml.Unmarshal(b, &config) == nil && config.HTTP.HTTP2
 }
 
 // withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing

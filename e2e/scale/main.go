@@ -132,25 +132,26 @@ func handOn(c *collector.Collector) (handed func() (samples, bytes float64), err
 		if err != nil {
 			return nil, err
 		}
-		return serve(page, page.Watch)
+		return serve(page, page.ConnState)
 	case "metrics":
 		page, err := prom.Handler(c, prom.Options{})
 		if err != nil {
 			return nil, err
 		}
-		return serve(page, func(l net.Listener) net.Listener { return l })
+		return serve(page, nil)
 	}
 	return func() (samples, bytes float64) { return 0, 0 }, nil
 }
 
 // serve serves a page. What it sends is counted on the wire, and the samples are those of its seconds.
-func serve(page http.Handler, watch func(net.Listener) net.Listener) (handed func() (samples, bytes float64), err error) {
+func serve(page http.Handler, hook func(net.Conn, http.ConnState)) (handed func() (samples, bytes float64), err error) {
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return nil, err
 	}
-	counted := &counter{Listener: watch(l)}
-	go func() { log.Fatal(http.Serve(counted, page)) }()
+	counted := &counter{Listener: l}
+	server := &http.Server{Handler: page, ConnState: hook}
+	go func() { log.Fatal(server.Serve(counted)) }()
 	begin := time.Now()
 	return func() (samples, bytes float64) {
 		return time.Since(begin).Seconds() * float64(*resources*len(metrics)), float64(counted.bytes.Load())

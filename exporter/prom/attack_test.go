@@ -36,8 +36,8 @@ func attacked(t *testing.T, resources int) (c *collector.Collector, page *prom.S
 	mux.Handle("/metrics", metrics)
 	mux.Handle("/metrics/seconds", page)
 	server := httptest.NewUnstartedServer(mux)
-	server.Listener = page.Watch(&smallBuffers{server.Listener})
-	server.Start()
+	server.Listener = &smallBuffers{server.Listener}
+	plain(server, page)
 	t.Cleanup(server.Close)
 	now.add(10 * time.Second)
 	return c, page, server.Listener.Addr().String()
@@ -57,7 +57,7 @@ func slowly(t *testing.T, addr, path string) client {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
 		t.Fatal(err)
 	}
-	return client{t, conn, bufio.NewReader(conn)}
+	return client{t, conn, bufio.NewReader(conn), "x"}
 }
 
 // Sixty clients ask for a page of three megabytes and do not read it. The scraper, which comes from the same address, gets its

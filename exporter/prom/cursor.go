@@ -1,9 +1,10 @@
 package prom
 
 import (
-	"context"
 	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
 // scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for. The
@@ -13,29 +14,33 @@ type scraper struct {
 	Filter         string `json:"Asks"`
 }
 
-// cursor is the position of one scraper. It advances when a response was written completely, and goes back if the next
-// request shows that the response may not have arrived. If that response was large, the next ones are half as large, and they
-// grow again once the seconds in doubt have arrived. Seconds that were written completely six times are given up, so a
-// scraper that cannot take them still advances.
+// cursor is the position of one scraper. It advances when a response was written completely. The delivery of a response is
+// decided when the scraper asks again, see [response]: what was not read is sent again. If that was large, the next responses are
+// half as large, and they grow again once the seconds in doubt have arrived. Seconds that were written completely six times are
+// given up, so a scraper that cannot take them still advances. A scraper that has closed the connection all those times is one
+// that closes connections when it has read a response, until it keeps one; it gets each response at most twice.
 type cursor struct {
 	scraper
+	line *seconds.Line
 
 	// Guarded by the mutex of cursors.
-	host  string    // whose share it is of
-	used  time.Time // the last request
-	again bool      // there was more than one request
+	host   string        // whose share it is of
+	used   time.Time     // the last request
+	gap    time.Duration // between the last two requests
+	steady time.Duration // for how long requests have come often, and at a steady pace
 
-	turn chan struct{} // held while a request of this scraper is served: one at a time
+	turn sync.Mutex // held while a request of this scraper is served: one at a time
 
-	mu    sync.Mutex // guards what follows
-	next  int64      // first second to send
-	doubt int64      // seconds before this one were sent before, with unknown delivery
-	tries int        // complete responses that began with next and have unknown delivery
-	out   *response  // last response; nil if its delivery is decided
-	limit int64      // most seconds in a response, since one did not arrive; 0 for none
-	came  time.Time  // the last request that was served; zero if there was none
-	saved int64      // position in the file, a Unix time; 0 if it was not saved
-	count cursorCounts
+	mu               sync.Mutex // guards what follows
+	seconds.Position            // in doubt is what was sent before, with unknown delivery; the last response is behind it
+	tries            int        // complete responses that began with next and have unknown delivery
+	out              *response  // last response; nil if its delivery is decided
+	limit            int64      // most seconds in a response, since one did not arrive; 0 for none
+	came             time.Time  // the last request that was served; zero if there was none
+	target           string     // the header Host of the last request: what the scraper calls this process
+	restored         bool       // from a file, and not asked for since
+	closes           bool       // the scraper closes connections, whether it has read the response or not
+	count            cursorCounts
 }
 
 // cursorCounts counts seconds.
@@ -51,29 +56,9 @@ func (t cursorCounts) add(o cursorCounts) cursorCounts {
 	return cursorCounts{t.delivered + o.delivered, t.lost + o.lost, t.resent + o.resent, t.unconfirmed + o.unconfirmed}
 }
 
-func newCursor(who scraper, next int64, now time.Time) *cursor {
-	return &cursor{scraper: who, turn: make(chan struct{}, 1), next: next, doubt: next, used: now}
+func newCursor(line *seconds.Line, who scraper, next int64, now time.Time) *cursor {
+	return &cursor{scraper: who, line: line, Position: seconds.Position{Next: next}, used: now}
 }
-
-// regular returns 1 if the cursor is in regular use, and else 0.
-func (x *cursor) regular(now time.Time) int {
-	if x.again && now.Sub(x.used) < regular {
-		return 1
-	}
-	return 0
-}
-
-// acquire waits until no other request of the scraper is served, or until ctx ends.
-func (x *cursor) acquire(ctx context.Context) error {
-	select {
-	case x.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (x *cursor) release() { <-x.turn }
 
 // last returns the last response, nil if its delivery is decided.
 func (x *cursor) last() *response {
@@ -82,50 +67,65 @@ func (x *cursor) last() *response {
 	return x.out
 }
 
-// settle decides about the delivery of the last response, before the next one is made.
-func (x *cursor) settle(next *response) {
+// resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by the same
+// name has them under the same labels, and gets them again; else they are unconfirmed.
+func (x *cursor) resume(target string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.restored && x.target != target && x.InDoubt() {
+		x.giveUp(x.line.Count(x.Next, x.Doubt))
+		x.Settle(x.Doubt)
+	}
+	x.target, x.restored = target, false
+}
+
+// settle decides about the last response, before the next one is made.
+func (x *cursor) settle(d delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a := x.out
-	if a == nil {
-		return
-	}
 	x.out = nil
-	size := a.to - a.from
-	switch a.delivery(next) {
-	case partial:
-		x.shrink(a)
-	case unknown:
-		x.shrink(a)
-		x.doubt = max(x.doubt, a.to)
-		if x.tries++; x.tries < maxTries {
-			x.next = a.from
+	size := x.line.Count(a.from, a.to)
+	switch d {
+	case broken, left:
+		x.shrink(a.samples, size)
+		x.Doubt = max(x.Doubt, a.to)
+		most := maxTries
+		if d == left && x.closes {
+			most = 2
+		}
+		if x.tries++; x.tries < most {
+			x.Next = a.from
 			return
 		}
-		x.count.delivered += size
-		x.count.unconfirmed += size
+		x.closes = d == left
+		x.giveUp(size)
 	case unconfirmed:
-		x.count.unconfirmed += size
-		fallthrough
+		x.giveUp(size)
 	case acknowledged:
+		x.closes = false
 		x.count.delivered += size
-		if x.limit > 0 && x.next >= x.doubt {
+		if x.limit > 0 && x.Next >= x.Doubt {
 			x.limit = min(2*x.limit, maxLimit)
 		}
 	}
-	if x.next > a.from {
-		x.tries = 0
-	}
+	x.tries = 0
 }
 
 // maxTries is how often seconds are written completely before they are given up.
 const maxTries = 6
 
+// giveUp counts n seconds as delivered, although nothing proves it. Holds mu.
+func (x *cursor) giveUp(n int64) {
+	x.count.delivered += n
+	x.count.unconfirmed += n
+}
+
 // shrink halves the responses that follow one that did not arrive, unless that was small. Holds mu.
-func (x *cursor) shrink(a *response) {
+func (x *cursor) shrink(samples int, size int64) {
 	const small = 20_000 // samples, about 2 MB: size is not why it failed
-	if a.samples > small {
-		x.limit = max((a.to-a.from)/2, 1)
+	if samples > small {
+		x.limit = max(size/2, 1)
 	}
 }
 
@@ -133,53 +133,67 @@ func (x *cursor) shrink(a *response) {
 const maxLimit = 1 << 20
 
 // begin returns the first second of the next response and the most seconds it may have: any number, or fewer after a response that
-// did not arrive. They are never so few that seconds would leave the history, of that many seconds, before the scraper comes
+// did not arrive. They are never so few that seconds would leave the history, which begins with oldest, before the scraper comes
 // again. Seconds that have left it are counted as lost.
-func (x *cursor) begin(now time.Time, open, history int64) (from, most int64) {
+func (x *cursor) begin(now time.Time, oldest int64) (from, most int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if oldest := open - history; x.next < oldest {
-		x.count.lost += oldest - x.next
-		x.next = oldest
-	}
+	x.count.lost += x.Expire(x.line, oldest)
 	most = maxLimit
 	if x.limit > 0 {
 		interval := int64(now.Sub(x.came)/time.Second) + 1
 		if x.came.IsZero() {
 			interval = 0
 		}
-		due := open + interval + interval/10 - history // the next request may be a little later
-		most = max(x.limit, due-x.next, 1)
+		due := x.line.After(oldest, interval+interval/10) // the next request may be a little later
+		most = max(x.limit, x.line.Count(x.Next, due), 1)
 	}
 	x.came = now
-	return x.next, most
+	return x.Next, most
 }
 
-// sent records a response with the seconds in [from, to). complete says that its body was written without an error.
+// sent records that the seconds in [from, to) were written. If not completely, the scraper discards them, and if not over a
+// connection that shows what becomes of them, they are unconfirmed.
 func (x *cursor) sent(a *response, from, to int64, samples int, complete bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if from >= to {
-		return
-	}
-	a.from, a.to, a.samples, a.complete = from, to, samples, complete
-	x.out = a
-	if complete {
-		x.next = to
-		x.count.resent += max(min(to, x.doubt)-from, 0)
+	switch {
+	case from >= to:
+	case !complete:
+		x.shrink(samples, x.line.Count(from, to))
+	default:
+		x.Next = to
+		x.count.resent += x.line.Count(from, min(to, x.Doubt))
+		if a == nil {
+			x.giveUp(x.line.Count(from, to))
+			return
+		}
+		a.from, a.to, a.samples = from, to, samples
+		x.out = a
 	}
 }
 
-// addLost counts n more lost seconds; a negative n is 0.
+// addLost counts n more lost seconds.
 func (x *cursor) addLost(n int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.count.lost += max(n, 0)
+	x.count.lost += n
+}
+
+// position returns the position to save, in which the last response is in doubt, and what the scraper calls this process.
+func (x *cursor) position() (at seconds.Position, target string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at = seconds.Position{Next: x.Next, Doubt: max(x.Next, x.Doubt)}
+	if x.out != nil {
+		at.Next = x.out.from
+	}
+	return at, x.target
 }
 
 // state returns the position and the counts. The position is behind the last response, which the counts do not include yet.
 func (x *cursor) state() (next int64, count cursorCounts) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.next, x.count
+	return x.Next, x.count
 }

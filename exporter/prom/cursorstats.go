@@ -11,7 +11,7 @@ type cursorStats struct {
 
 // cursorStats returns those of all cursors.
 func (s *Seconds) cursorStats() []*cursorStats {
-	open := s.open()
+	open := s.line.Open()
 	type who struct{ client, cursor string }
 	byWho := map[who]*cursorStats{}
 	var all []*cursorStats
@@ -22,7 +22,7 @@ func (s *Seconds) cursorStats() []*cursorStats {
 			byWho[k] = &cursorStats{client: k.client, cursor: k.cursor}
 			all = append(all, byWho[k])
 		}
-		byWho[k].lag, byWho[k].count = max(byWho[k].lag, open-next), byWho[k].count.add(n)
+		byWho[k].lag, byWho[k].count = max(byWho[k].lag, s.line.Count(next, open)), byWho[k].count.add(n)
 	}
 	return all
 }
@@ -42,11 +42,11 @@ func (s *Seconds) metrics() []collector.Metric {
 	}
 	all := []collector.Metric{
 		metric("cursor_lag_seconds", "Sealed seconds that a scraper has not been sent.", func(x *cursorStats) int64 { return x.lag }),
-		metric("cursor_delivered_seconds_total", "Seconds delivered to a scraper; those of a response count with its next request.",
+		metric("cursor_delivered_seconds_total", "Seconds delivered to a scraper; those of a response count with its next request, or at once if nothing will confirm them.",
 			func(x *cursorStats) int64 { return x.count.delivered }),
 		metric("cursor_unconfirmed_seconds_total", "Delivered seconds whose receipt could not be confirmed; the database may lack them.",
 			func(x *cursorStats) int64 { return x.count.unconfirmed }),
-		metric("cursor_resent_seconds_total", "Seconds that were sent to a scraper again, because the connection broke after they had been written; the database may have refused them.",
+		metric("cursor_resent_seconds_total", "Seconds that were sent to a scraper again, because its connection was lost after they had been written; the database may have refused them.",
 			func(x *cursorStats) int64 { return x.count.resent }),
 		metric("cursor_lost_seconds_total", "Seconds that were dropped from the history before a scraper came for them.",
 			func(x *cursorStats) int64 { return x.count.lost }),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -28,41 +29,45 @@ func TestMadeUpCursors(t *testing.T) {
 	}
 	for name, stranger := range map[string]string{"IPv4": "192.0.2.66", "IPv6": "[2001:db8:0:66:%x::1]"} {
 		t.Run(name, func(t *testing.T) {
-			c, now := service(t, collector.Options{})
-			c.Resource("a")
-			page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 50})
-			regular := []scraper{page.from("10.0.0.1"), page.from("10.0.0.2"), page.from("192.0.2.66")}
-			scrape := func() {
-				*now = now.Add(15 * time.Second)
-				for _, r := range regular {
-					if n := len(r.seconds("cursor=mine", "persecond_pass")); n != 15 {
-						t.Errorf("%s has %d seconds, want 15", r.host, n)
-					}
-				}
-			}
-			scrape()
-			scrape()
-			for i := range names {
-				if i == names/3 { // and the stranger goes on
-					for i := range 10 {
-						if code := page.from(fmt.Sprint("10.0.1.", i)).get("cursor=mine").Code; code != http.StatusOK {
-							t.Errorf("a new scraper gets %d", code)
+			synctest.Test(t, func(t *testing.T) {
+				c, now := service(t, collector.Options{})
+				c.Resource("a")
+				page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 50})
+				regular := []scraper{page.from("10.0.0.1"), page.from("10.0.0.2"), page.from("192.0.2.66")}
+				scrape := func() {
+					time.Sleep(15 * time.Second)
+					*now = now.Add(15 * time.Second)
+					for _, r := range regular {
+						if n := len(r.seconds("cursor=mine", "persecond_pass")); n != 15 {
+							t.Errorf("%s has %d seconds, want 15", r.host, n)
 						}
 					}
 				}
-				from := stranger
-				if name == "IPv6" {
-					from = fmt.Sprintf(stranger, i%0xffff) // all of a network are one host
+				for range 4 {
+					scrape()
 				}
-				if code := page.from(from).get(fmt.Sprint("cursor=made-up-", i)).Code; code != http.StatusOK {
-					t.Fatalf("made-up cursor %d: %d", i, code)
+				for i := range names {
+					if i == names/3 { // and the stranger goes on
+						for i := range 10 {
+							if code := page.from(fmt.Sprint("10.0.1.", i)).get("cursor=mine").Code; code != http.StatusOK {
+								t.Errorf("a new scraper gets %d", code)
+							}
+						}
+					}
+					from := stranger
+					if name == "IPv6" {
+						from = fmt.Sprintf(stranger, i%0xffff) // all of a network are one host
+					}
+					if code := page.from(from).get(fmt.Sprint("cursor=made-up-", i)).Code; code != http.StatusOK {
+						t.Fatalf("made-up cursor %d: %d", i, code)
+					}
 				}
-			}
-			regular = append(regular, page.from("10.0.1.0"))
-			scrape()
-			if got, want := page.page.Counts()["cursor_evictions_total"], float64(3+names+10-50); got != want {
-				t.Errorf("%v evictions are counted, want %v", got, want)
-			}
+				regular = append(regular, page.from("10.0.1.0"))
+				scrape()
+				if got, want := page.page.Counts()["cursor_evictions_total"], float64(3+names+10-50); got != want {
+					t.Errorf("%v evictions are counted, want %v", got, want)
+				}
+			})
 		})
 	}
 }
@@ -147,6 +152,73 @@ func TestMadeUpCursorsAcrossRestarts(t *testing.T) {
 	if n := len(p.seconds("cursor=mine", "persecond_block")); n != 1 {
 		t.Errorf("then there are %d seconds, want the new one", n)
 	}
+}
+
+// A Prometheus that comes regularly, for ten jobs, keeps its positions when 130 strangers come, each from an address of its own,
+// again and again; so it does after a restart, which makes nobody younger.
+func TestRegularScrapersGoLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		at := time.Now()
+		p := begin(t, dir, &at)
+		jobs := func(t *testing.T, want int) {
+			t.Helper()
+			p.stats.Resource("a").Block("")
+			time.Sleep(15 * time.Second)
+			at = time.Now()
+			if err := p.log.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			for job := range 10 {
+				if n := len(p.from("10.0.0.1").seconds(fmt.Sprint("cursor=job-", job), "persecond_block")); n != want {
+					t.Errorf("job %d has %d seconds, want %d", job, n, want)
+				}
+			}
+		}
+		strangers := func() {
+			for i := range 130 {
+				for range 2 {
+					p.from(fmt.Sprintf("192.0.2.%d", i)).get("cursor=mine")
+				}
+			}
+		}
+		for range 4 {
+			jobs(t, 15)
+		}
+		for range 3 {
+			strangers()
+			jobs(t, 15)
+		}
+		p = p.again(t, dir, &at)
+		strangers()
+		jobs(t, 15)
+	})
+}
+
+// One host asks by more cursors than there may be, all at a steady pace, and by new ones all the time. A new scraper, which nothing
+// is known of yet, gets in and stays.
+func TestOneHostKeepsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, now := service(t, collector.Options{})
+		c.Resource("a")
+		page := newScraper(t, c, prom.SecondsOptions{MaxCursors: 50})
+		host, scraper := page.from("192.0.2.66"), page.from("10.0.0.1")
+		for round := range 20 {
+			time.Sleep(15 * time.Second)
+			*now = now.Add(15 * time.Second)
+			if round >= 10 {
+				if n := len(scraper.seconds("cursor=mine", "persecond_pass")); round > 10 && n != 15 {
+					t.Errorf("the new scraper has %d seconds, want 15", n)
+				}
+			}
+			for i := range 50 {
+				host.get(fmt.Sprint("cursor=steady-", i))
+				if round > 5 {
+					host.get(fmt.Sprint("cursor=new-", round, "-", i))
+				}
+			}
+		}
+	})
 }
 
 // Who has most gives way, the least recently used first; whose share it is, behind a proxy, the proxy says if it was named.

@@ -22,9 +22,13 @@ func ExampleServeSeconds() {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go prom.ServeSeconds(ctx, registry, mux)
-
-	service := httptest.NewServer(mux)
+	seconds, err := prom.ServeSeconds(ctx, registry, mux, prom.ServeOptions{})
+	if err != nil {
+		panic(err)
+	}
+	service := httptest.NewUnstartedServer(mux)
+	service.Config.ConnState = seconds.ConnState
+	service.Start()
 	defer service.Close()
 	for range 100 {
 		requests.Inc()

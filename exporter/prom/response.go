@@ -1,108 +1,107 @@
 package prom
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// response is the last response sent to a scraper. Its delivery is decided when the next request comes.
+// response is the last response sent to a scraper over a connection that the hook shows. Its delivery is decided when the
+// scraper asks again.
 type response struct {
-	from, to int64 // its seconds
-	samples  int
-	remote   string
-	conn     *conn // nil if the connection is not watched
-	after    *aftermath
-	proxied  bool // or HTTP/2, or not TCP: nothing about the connection proves anything
-	began    time.Time
-	timeout  time.Duration // the client's scrape timeout
-	complete bool          // the body was written without an error
+	from, to    int64 // its seconds
+	samples     int
+	conn        *connection
+	request     int           // the number of its request on the connection
+	idleTimeout time.Duration // of the server; 0 for none
 }
 
-// defaultScrapeTimeout is assumed for a client without a timeout header. It is the default of Prometheus and VictoriaMetrics.
-const defaultScrapeTimeout = 10 * time.Second
+// delivery is what is known about the receipt of a response that was written completely.
+type delivery int
 
-const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
+const (
+	acknowledged delivery = iota // the client has read it
+	idle                         // everything has reached the client's machine, and the connection is idle
+	left                         // the client closed the connection, after the response or in its middle
+	broken                       // the client has not read all of it
+	unconfirmed                  // nothing proves or disproves its receipt
+)
 
-// newResponse returns the response to a request that arrived at began. It has no seconds yet.
-func (s *Seconds) newResponse(r *http.Request, began time.Time) *response {
-	_, _, notTCP := net.SplitHostPort(r.RemoteAddr)
-	a := &response{
-		remote: r.RemoteAddr, proxied: r.ProtoMajor != 1 || notTCP != nil || s.proxies.has(r), began: began, timeout: scrapeTimeout(r),
+// newResponse returns the response to a request, or nil if what becomes of its connection would prove nothing. It has no seconds
+// yet.
+func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || s.proxies.has(r) {
+		return nil
 	}
-	if !a.proxied {
-		a.conn = s.conns.find(r)
+	a := &response{conn: s.conns.find(address)}
+	if a.conn == nil {
+		return nil
+	}
+	a.conn.mu.Lock()
+	defer a.conn.mu.Unlock()
+	if a.conn.shared {
+		return nil
+	}
+	a.request = a.conn.requests
+	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s != nil {
+		a.idleTimeout = cmp.Or(s.IdleTimeout, s.ReadTimeout)
 	}
 	return a
 }
 
-// scrapeTimeout returns how long the client waits for the response.
-func scrapeTimeout(r *http.Request) time.Duration {
-	s, err := strconv.ParseFloat(r.Header.Get(timeoutHeader), 64)
-	if err != nil || !(s > 0 && s < 3600) {
-		return defaultScrapeTimeout
-	}
-	return time.Duration(s * float64(time.Second))
-}
-
-// delivery is what is known about the receipt of a response.
-type delivery int
-
-const (
-	partial      delivery = iota // the body was not written completely: the scraper discards it
-	unknown                      // written completely, and the client may have discarded it: sent again
-	unconfirmed                  // written completely, and nothing proves or disproves its receipt
-	acknowledged                 // the client has read it
-)
-
-// delivery decides about a response when the scraper's next request arrives, on the same connection or another one.
-//
-// A client that has read a response keeps the connection and uses it again, or closes it at once. So a connection that ended
-// when the scrape timed out, or that is idle while the client opens another one, means that the response was discarded. Wait
-// before, because the next scrape may be faster than the end of the connection that timed out.
-func (a *response) delivery(next *response) delivery {
+// delivery decides by what has become of the connection. A client that has read a response uses the connection again or keeps
+// it, and one that has not closes it. But to the server a connection is idle as soon as the last byte is in the buffers of its
+// own machine: the network may be cut, or the client may stand still and close the connection when it goes on. So an idle
+// connection proves something only if it stays so while the client asks again, see [response.decide].
+func (a *response) delivery() delivery {
+	c := a.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case !a.complete:
-		return partial
-	case a.proxied || next.proxied:
+	case c.shared:
 		return unconfirmed
-	case a.remote == next.remote && a.conn == next.conn:
+	case c.requests > a.request:
 		return acknowledged
-	case a.after == nil:
-		return unconfirmed
+	case c.state == http.StateIdle:
+		switch n, known := netlimit.Unacknowledged(c.Conn); {
+		case !known: // on this system, or it is being closed
+			return left
+		case n > 0:
+			return broken
+		}
+		return idle
+	case c.idle > 0 && a.idleTimeout > 0 && c.idle >= a.idleTimeout/10*9:
+		return unconfirmed // the server has closed it
+	case c.idle > 0:
+		return left
 	}
-	switch state := a.conn.became(a.after).state; {
-	case a.discarded(), state == connOpen:
-		return unknown
-	case state == connClosedByServer:
-		return unconfirmed
-	}
-	return acknowledged
+	return broken // or still being written
 }
 
-// discarded reports whether the connection ended in a way in which the client may have discarded the response: it broke, or the
-// client closed it as the scrape timed out, with the end of the response just received. By the server's clock that is a little
-// earlier or later.
-func (a *response) discarded() bool {
-	x := a.conn.became(a.after)
-	took := x.at.Sub(a.began)
-	timedOut := took >= a.timeout-a.timeout/10 && took <= a.timeout+time.Second
-	return x.state == connBroken || x.state == connClosedByClient && timedOut && x.at.Sub(x.written) < time.Second
-}
+// stays is how long a connection must stay idle while the client asks by another one. A client whose scrape has timed out asks
+// again at about the same time as it closes the connection.
+const stays = 50 * time.Millisecond
 
-// wait waits for the end of the connection of a response, if another one is in use now. It does not wait for long, nor at all
-// where the end proves nothing.
-func (a *response) wait(ctx context.Context, next *response) {
-	if a == nil || !a.complete || a.proxied || next.proxied || a.after == nil || a.conn == next.conn {
-		return
+// decide returns the delivery, after a wait if the connection is idle.
+func (a *response) decide(ctx context.Context) (delivery, error) {
+	d := a.delivery()
+	if d != idle {
+		return d, nil
 	}
-	late := time.NewTimer(min(next.timeout/10, time.Second))
-	defer late.Stop()
+	timer := time.NewTimer(stays)
+	defer timer.Stop()
 	select {
-	case <-a.after.decided:
-	case <-late.C:
+	case <-timer.C:
 	case <-ctx.Done():
+		return d, ctx.Err()
 	}
+	if d = a.delivery(); d == idle {
+		d = acknowledged
+	}
+	return d, nil
 }

@@ -1,53 +1,58 @@
 package prom
 
 import (
+	"net"
+	"net/http"
 	"testing"
 	"time"
 )
 
-// The state of the connection decides about the delivery of a response; where it proves nothing, the response is unconfirmed.
+// The states of its connection decide about the delivery of a response; where they prove nothing, it is unconfirmed.
 func TestDeliveryOfAResponse(t *testing.T) {
-	began := time.Unix(1000, 0)
-	same := &conn{}
-	became := func(s connState, after time.Duration) response {
-		return response{complete: true, conn: &conn{}, after: &aftermath{state: s, at: began.Add(after), written: began.Add(9500 * time.Millisecond)}}
+	type step struct {
+		state http.ConnState
+		after time.Duration
 	}
-	for _, tc := range []struct {
-		name       string
-		last, next response
-		want       delivery
+	const s = time.Second
+	for name, tc := range map[string]struct {
+		steps []step // after the response's request has begun
+		want  delivery
 	}{
-		{"not written whole", response{conn: same}, response{conn: same}, partial},
-		{"the same connection", response{complete: true, conn: same}, response{conn: same}, acknowledged},
-		{"the same address, not watched", response{complete: true}, response{}, acknowledged},
-		{"another address, not watched", response{complete: true}, response{remote: "b"}, unconfirmed},
-		{"a proxy", response{complete: true, proxied: true}, response{}, unconfirmed},
-		{"now a proxy", response{complete: true}, response{proxied: true}, unconfirmed},
-		{"closed at once", became(connClosedByClient, time.Second), response{remote: "b"}, acknowledged},
-		{"closed when it was idle", became(connClosedByClient, time.Minute), response{remote: "b"}, acknowledged},
-		{"closed as the scrape timed out", became(connClosedByClient, 10*time.Second), response{remote: "b"}, unknown},
-		{"closed as it timed out by the client's clock", became(connClosedByClient, 9900*time.Millisecond), response{remote: "b"}, unknown},
-		{"closed as the scrape would have timed out, long after the response", func() response {
-			r := became(connClosedByClient, 10*time.Second)
-			r.after.written = began.Add(time.Second)
-			return r
-		}(), response{remote: "b"}, acknowledged},
-		{"used for another page", became(connUsedAgain, 10*time.Second), response{remote: "b"}, acknowledged},
-		{"reset", became(connBroken, time.Second), response{remote: "b"}, unknown},
-		{"closed by the server", became(connClosedByServer, time.Minute), response{remote: "b"}, unconfirmed},
-		{"still open, and idle", became(connOpen, 0), response{remote: "b"}, unknown},
-		// The address of a connection that ended is used again.
-		{"another connection from the same address", became(connBroken, time.Second), response{conn: &conn{}}, unknown},
+		"still being written":                     {nil, broken},
+		"broken":                                  {[]step{{http.StateClosed, s}}, broken},
+		"used again":                              {[]step{{http.StateIdle, s}, {http.StateActive, s}}, acknowledged},
+		"used again, and closed":                  {[]step{{http.StateIdle, s}, {http.StateActive, s}, {http.StateIdle, s}, {http.StateClosed, s}}, acknowledged},
+		"used again, and hijacked":                {[]step{{http.StateIdle, s}, {http.StateActive, s}, {http.StateHijacked, s}}, acknowledged},
+		"closed at once":                          {[]step{{http.StateIdle, s}, {http.StateClosed, 0}}, left},
+		"closed after a while":                    {[]step{{http.StateIdle, s}, {http.StateClosed, 107 * s}}, left},
+		"closed when the server's timeout ends":   {[]step{{http.StateIdle, s}, {http.StateClosed, 120 * s}}, unconfirmed},
+		"closed a little earlier":                 {[]step{{http.StateIdle, s}, {http.StateClosed, 108 * s}}, unconfirmed},
+		"idle, and nothing is known of its bytes": {[]step{{http.StateIdle, s}}, left},
 	} {
-		tc.last.began, tc.last.timeout = began, 10*time.Second
-		if got := tc.last.delivery(&tc.next); got != tc.want {
-			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		here, there := net.Pipe()
+		defer here.Close()  //nolint:errcheck // nothing is written
+		defer there.Close() //nolint:errcheck // nothing is written
+		now := time.Unix(1000, 0)
+		c := &connection{Conn: here}
+		c.change(http.StateNew, now)
+		c.change(http.StateActive, now)
+		a := &response{conn: c, request: c.requests, idleTimeout: 2 * time.Minute}
+		for _, step := range tc.steps {
+			now = now.Add(step.after)
+			c.change(step.state, now)
+		}
+		if got := a.delivery(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+		c.shared = true
+		if got := a.delivery(); got != unconfirmed {
+			t.Errorf("%s, of two connections with one address: %d, want it unconfirmed", name, got)
 		}
 	}
 }
 
 // What did not arrive is sent again: if it was much, in ever smaller responses, and those after them grow again; six times,
-// if it was written whole.
+// if it was written whole, and twice if the client is known to close its connections.
 func TestSecondsAreSentAgain(t *testing.T) {
 	const much, little = 10_000, 100 // samples of a second
 	for _, tc := range []struct {
@@ -57,52 +62,73 @@ func TestSecondsAreSentAgain(t *testing.T) {
 		want      cursorCounts
 	}{
 		{"large responses", much, []sent{
-			{116, connBroken, true, [2]int64{100, 116}},
-			{130, connBroken, true, [2]int64{100, 108}},
-			{145, connClosedByClient, true, [2]int64{100, 104}},
-			{150, connClosedByClient, true, [2]int64{104, 108}}, // no larger while there is doubt
-			{155, connClosedByClient, true, [2]int64{108, 112}},
-			{155, connClosedByClient, true, [2]int64{112, 116}},
-			{155, connClosedByClient, true, [2]int64{116, 124}},
-			{160, connBroken, false, [2]int64{124, 140}}, // hangs up
-			{160, connBroken, false, [2]int64{124, 132}},
-			{160, connBroken, false, [2]int64{124, 128}},
-			{160, connBroken, false, [2]int64{124, 126}}, // small enough
-			{160, connBroken, false, [2]int64{124, 126}},
-			{160, connClosedByClient, true, [2]int64{124, 126}},
-			{160, connClosedByClient, true, [2]int64{126, 130}},
-			{160, connClosedByClient, true, [2]int64{130, 138}},
+			{116, broken, true, [2]int64{100, 116}},
+			{130, broken, true, [2]int64{100, 108}},
+			{145, acknowledged, true, [2]int64{100, 104}},
+			{150, acknowledged, true, [2]int64{104, 108}}, // no larger while there is doubt
+			{155, acknowledged, true, [2]int64{108, 112}},
+			{155, acknowledged, true, [2]int64{112, 116}},
+			{155, acknowledged, true, [2]int64{116, 124}},
+			{160, broken, false, [2]int64{124, 140}}, // hangs up
+			{160, broken, false, [2]int64{124, 132}},
+			{160, broken, false, [2]int64{124, 128}},
+			{160, broken, false, [2]int64{124, 126}}, // small enough
+			{160, broken, false, [2]int64{124, 126}},
+			{160, acknowledged, true, [2]int64{124, 126}},
+			{160, acknowledged, true, [2]int64{126, 130}},
+			{160, acknowledged, true, [2]int64{130, 138}},
 		}, cursorCounts{delivered: 38, resent: 8 + 4 + 4 + 4 + 4}},
 		{"small responses", little, []sent{
-			{105, connBroken, true, [2]int64{100, 105}},
-			{110, connBroken, true, [2]int64{100, 110}},
-			{115, connBroken, false, [2]int64{100, 115}},
-			{120, connBroken, false, [2]int64{100, 120}},
-			{125, connClosedByClient, true, [2]int64{100, 125}},
+			{105, broken, true, [2]int64{100, 105}},
+			{110, broken, true, [2]int64{100, 110}},
+			{115, broken, false, [2]int64{100, 115}},
+			{120, broken, false, [2]int64{100, 120}},
+			{125, acknowledged, true, [2]int64{100, 125}},
 		}, cursorCounts{delivered: 25, resent: 5 + 10}},
 		{"never read", little, []sent{
-			{105, connBroken, true, [2]int64{100, 105}},
-			{106, connBroken, true, [2]int64{100, 106}},
-			{107, connBroken, true, [2]int64{100, 107}},
-			{108, connBroken, true, [2]int64{100, 108}},
-			{109, connBroken, true, [2]int64{100, 109}},
-			{110, connBroken, true, [2]int64{100, 110}},
-			{111, connBroken, true, [2]int64{110, 111}}, // given up
-			{112, connClosedByClient, true, [2]int64{110, 112}},
+			{105, broken, true, [2]int64{100, 105}},
+			{106, broken, true, [2]int64{100, 106}},
+			{107, broken, true, [2]int64{100, 107}},
+			{108, broken, true, [2]int64{100, 108}},
+			{109, broken, true, [2]int64{100, 109}},
+			{110, broken, true, [2]int64{100, 110}},
+			{111, broken, true, [2]int64{110, 111}}, // given up
+			{112, acknowledged, true, [2]int64{110, 112}},
 		}, cursorCounts{delivered: 12, unconfirmed: 10, resent: 5 + 6 + 7 + 8 + 9 + 1}},
+		{"a client that closes its connections", little, []sent{
+			{105, left, true, [2]int64{100, 105}},
+			{106, left, true, [2]int64{100, 106}},
+			{107, left, true, [2]int64{100, 107}},
+			{108, left, true, [2]int64{100, 108}},
+			{109, left, true, [2]int64{100, 109}},
+			{110, left, true, [2]int64{100, 110}},
+			{115, left, true, [2]int64{110, 115}}, // given up
+			{120, left, true, [2]int64{110, 120}},
+			{125, left, true, [2]int64{120, 125}}, // given up, already
+			{130, broken, true, [2]int64{120, 130}},
+			{135, acknowledged, true, [2]int64{120, 135}}, // it has not read that
+			{140, left, true, [2]int64{135, 140}},
+			{145, left, true, [2]int64{135, 145}},
+			{150, acknowledged, true, [2]int64{135, 150}}, // it keeps connections now
+		}, cursorCounts{delivered: 50, unconfirmed: 20, resent: 5 + 6 + 7 + 8 + 9 + 5 + 5 + 10 + 5 + 10}},
 	} {
-		x := newCursor(scraper{}, 100, time.Time{})
+		x := newCursor(plainLine(t), scraper{}, 100, time.Time{})
+		var last delivery
 		for i, s := range tc.responses {
-			a := &response{conn: &conn{}, after: &aftermath{state: s.state}, timeout: time.Minute}
-			x.settle(a)
-			from, most := x.begin(time.Unix(s.open, 0), s.open, 1000)
+			if x.last() != nil {
+				x.settle(last)
+			}
+			from, most := x.begin(time.Unix(s.open, 0), s.open-1000)
 			to := min(s.open, from+most)
-			x.sent(a, from, to, int(to-from)*tc.samples, s.complete)
+			x.sent(new(response), from, to, int(to-from)*tc.samples, s.complete)
 			if got := [2]int64{from, to}; got != s.want {
 				t.Errorf("%s: response %d has %v, want %v", tc.name, i, got, s.want)
 			}
+			last = s.delivery
 		}
-		x.settle(&response{})
+		if x.last() != nil {
+			x.settle(last)
+		}
 		if x.count != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, x.count, tc.want)
 		}
@@ -111,8 +137,8 @@ func TestSecondsAreSentAgain(t *testing.T) {
 
 // sent is a response of the test.
 type sent struct {
-	open     int64     // second
-	state    connState // of the connection, when the next request comes
+	open     int64    // second
+	delivery delivery // as it shows when the next request comes
 	complete bool
 	want     [2]int64
 }

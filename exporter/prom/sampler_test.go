@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -428,22 +427,37 @@ func TestSamplerEndsWithTheLastSecond(t *testing.T) {
 	})
 }
 
-// A service whose mux has the path already, or that has no Gatherer, hears of it also if nobody looks at the error.
-func TestServeSecondsOnATakenPathPanics(t *testing.T) {
-	free, taken := http.NewServeMux(), http.NewServeMux()
-	taken.HandleFunc("GET /metrics/{what}", func(http.ResponseWriter, *http.Request) {})
-	for name, serve := range map[string]func() error{
-		"a taken path": func() error { return prom.ServeSeconds(t.Context(), prometheus.NewRegistry(), taken) },
-		"no Gatherer":  func() error { return prom.ServeSeconds(t.Context(), nil, free) },
+// What is wrong is an error, and a mux with other patterns, however broad, is not wrong.
+func TestServeSecondsOnAMux(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	with := func(pattern string) *http.ServeMux {
+		mux := http.NewServeMux()
+		mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})
+		return mux
+	}
+	for name, tc := range map[string]struct {
+		g       prometheus.Gatherer
+		mux     *http.ServeMux
+		options prom.ServeOptions
+		want    string // in the error; empty if there is none
+	}{
+		"GET /":                {g: registry, mux: with("GET /")},
+		"/":                    {g: registry, mux: with("/")},
+		"GET /metrics/{what}":  {g: registry, mux: with("GET /metrics/{what}")},
+		"GET /metrics":         {g: registry, mux: with("GET /metrics")},
+		"GET /metrics/seconds": {registry, with("GET /metrics/seconds"), prom.ServeOptions{}, "GET /metrics/seconds"},
+		"no mux":               {registry, nil, prom.ServeOptions{}, "no mux"},
+		"Gatherer: is missing":          {nil, with("/"), prom.ServeOptions{}, "Gatherer: is missing"},
+		"MaxSeries":            {registry, with("/"), prom.ServeOptions{MaxSeries: -1}, "MaxSeries"},
+		"History":              {registry, with("/"), prom.ServeOptions{History: -1}, "History"},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			t.Errorf("%s: %v", name, serve())
-		}()
+		page, err := prom.ServeSeconds(t.Context(), tc.g, tc.mux, tc.options)
+		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+		if (page != nil) != (err == nil) {
+			t.Errorf("%s: %v with %v", name, page, err)
+		}
 	}
 }
 
@@ -456,10 +470,11 @@ func TestServeSecondsShowsItself(t *testing.T) {
 		registry.MustRegister(orders)
 		mux := http.NewServeMux()
 		ctx, cancel := context.WithCancel(t.Context())
-		var served sync.WaitGroup
-		served.Go(func() { _ = prom.ServeSeconds(ctx, registry, mux) })
-		defer served.Wait()
+		defer time.Sleep(3 * time.Second) // until the last second is sampled
 		defer cancel()
+		if _, err := prom.ServeSeconds(ctx, registry, mux, prom.ServeOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		for range 4 {
 			time.Sleep(time.Second)
 			orders.Add(7)

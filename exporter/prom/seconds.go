@@ -37,22 +37,33 @@ import (
 // Without cursor and window it serves the last 60 seconds. An invalid parameter is answered with 400 and the reason. The
 // Accept header chooses text or OpenMetrics, and gzip is used if the client accepts it.
 //
-// A response is acknowledged if it was written completely, and the client used its HTTP/1.1 connection again or closed it after
-// reading everything. The seconds are sent again, up to five times, if the connection broke, if it was closed as the scrape
-// timed out, or if it is open when the scraper's next request comes by another one; if the response was large, in responses half
-// as large. This needs the listener of [Seconds.Watch]. Without it, on HTTP/2, or behind a proxy, which is known by a header
-// Via, Forwarded or X-Forwarded-For or by its address (SecondsOptions.Proxies), a response that was written completely counts
-// as delivered but unconfirmed.
+// The connection is the receipt, with the hook [Seconds.ConnState]. When a cursor is asked for again, its last response
+//
+//   - was read if its connection has begun another request, of any page, or if that is idle, has no byte that the client's machine
+//     has not acknowledged, and stays so for 50 ms;
+//   - is sent again if the connection broke or is still in use by the response, up to five times; if it was large, in responses half
+//     as large;
+//   - is sent again if the client closed the idle connection, too: as a client does whose scrape timed out. A scraper that does
+//     so all the time gets each response at most twice, and then it is unconfirmed;
+//   - is delivered but unconfirmed where the connection proves nothing: without the hook, on HTTP/2, HTTP/1.0 and Unix sockets, with
+//     Connection: close, when the server closes it after its IdleTimeout, and behind a proxy. That is known by its address
+//     (SecondsOptions.Proxies) or by a header Via, Forwarded, X-Forwarded-For, X-Forwarded-Proto, X-Request-Id or X-Envoy-….
+//
+// So a scraper that lost its connection may get a response twice. Systems other than Linux do not tell what was acknowledged:
+// there an idle connection counts as closed.
+//
+// With a log, positions are saved in a file, with the seconds in doubt: those of the last response. After a restart they
+// are sent again to a scraper that asks with the same header Host, and so has them under the same labels; else they are
+// unconfirmed. [Seconds.Save] decides about idle connections before a server ends.
 //
 // Seconds must be made with [NewSeconds], and is safe for concurrent use. Requests of one cursor are served one after the
 // other. At most ten pages are computed at a time, and places go to the host that has the fewest; a client that waits longer than
 // its scrape timeout gets 503. Slow readers are bounded as those of [Handler] are.
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
-// restart assumes that a response was delivered once its last byte was written, unless its connection ended otherwise before; if
-// the process was killed before it could save that, within some milliseconds, the response is sent again. A scraper that has read a response and then does not store
-// it, because it is over a limit of its own or is killed, has it all the same. Two scrapers that share a cursor name and an
-// address get seconds twice and miss others.
+// scraper that has read a response and then does not store it, because it is over a limit of its own or is killed, has it all the
+// same. Since Go 1.27 a client in Go may keep a connection of which it has left up to 256 KiB unread: a limit on the size of a body
+// must be above MaxBytes. Two scrapers that share a cursor name and an address get seconds twice and miss others.
 type Seconds struct {
 	stats        *collector.Collector
 	log          Log
@@ -60,12 +71,12 @@ type Seconds struct {
 	self         *gather.Metrics // nil if windowstat's own metrics are not on the page
 	namespace    string
 	streams      []seconds.Stream // the resources first
-	first        int64            // index of the first second of this process
-	oldestLogged int64            // of the first second in the log, within the history; first if there is none
-	max          seconds.Size     // of a response
-	vmMaxBytes   int              // of a response to VictoriaMetrics
+	line         *seconds.Line
+	oldestLogged int64        // the first second in the log, within the history; the first of this process if there is none
+	max          seconds.Size // of a response
+	vmMaxBytes   int          // of a response to VictoriaMetrics
 	cursors      cursors
-	conns        conns
+	conns        connections
 	proxies      proxies
 	logger       *slog.Logger
 	out          sender
@@ -86,6 +97,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 	}
 	vmMaxBytes := cmp.Or(o.MaxBytes, 15<<20)
 	o.defaults()
+	line := seconds.NewLine(c)
 	streams := []seconds.Stream{seconds.NewResources(c, o.Namespace, o.Log)}
 	if o.Sampler != nil {
 		streams = append(streams, o.Sampler.Stream())
@@ -94,15 +106,15 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		stats: c, log: o.Log, namespace: o.Namespace,
 		max: seconds.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, vmMaxBytes: vmMaxBytes,
 		streams: streams,
-		first:   c.Tree().View().Node().Since(),
-		cursors: cursors{max: o.MaxCursors, all: map[scraper]*cursor{}},
+		line:    line,
+		cursors: cursors{max: o.MaxCursors, line: line, all: map[scraper]*cursor{}},
 		proxies: o.Proxies,
 		logger:  o.Logger,
 	}
 	s.out.init("seconds", o.Proxies)
-	s.oldestLogged = s.first
+	s.oldestLogged = line.First()
 	if s.log != nil {
-		s.log.Logged(s.first-s.history(), s.first, func(_ string, m *node.MetricNode) bool {
+		s.log.Logged(s.oldestLogged-s.history(), s.oldestLogged, func(_ string, m *node.MetricNode) bool {
 			s.oldestLogged = m.Start.Unix()
 			return false
 		})
@@ -148,16 +160,16 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 		return
 	}
 	defer leave()
-	open := s.sealed()
-	from := max(open-q.window, s.oldest(open))
+	open := s.line.Sealed(s.streams)
+	from := max(s.line.Before(open, q.window), s.oldest(open))
 	limit := s.limit(r, &q, from, defaultScrapeTimeout)
-	if open-from > limit.Seconds {
+	if n := s.line.Count(from, open); n > limit.Seconds {
 		if q.hasWindow {
 			http.Error(w, fmt.Sprintf("%d seconds are more than the %d samples or %d bytes that a response may have; ask for %d seconds, or for some metrics or resources only",
-				open-from, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
+				n, limit.Samples, limit.Bytes, limit.Seconds), http.StatusBadRequest)
 			return
 		}
-		from = open - limit.Seconds
+		from = s.line.Before(open, limit.Seconds)
 	}
 	c, _, err := s.page(r, q, from, open, limit)
 	if err != nil {
@@ -170,69 +182,57 @@ func (s *Seconds) serveWindow(ctx context.Context, w http.ResponseWriter, r *htt
 
 // serveCursor serves the seconds that the scraper has not fetched yet.
 func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *http.Request, q query, began time.Time) {
-	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.open()), began)
-	if x.acquire(r.Context()) != nil {
+	x := s.cursors.get(scraper{q.cursor, clientHost(r), q.filter()}, s.out.host(r), s.oldest(s.line.Open()), began)
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if r.Context().Err() != nil {
 		return // the client has disconnected
 	}
-	defer x.release()
-	a := s.newResponse(r, began)
-	x.last().wait(r.Context(), a)
+	x.resume(r.Host)
+	moved := false
+	if last := x.last(); last != nil {
+		d, err := last.decide(r.Context())
+		if err != nil {
+			return
+		}
+		x.settle(d)
+		moved = true
+	}
 	leave, err := s.out.place(ctx, r)
 	if err != nil {
 		busy(w, err)
 		return
 	}
 	defer leave()
-	x.settle(a)
-	open := s.sealed()
-	from, most := x.begin(began, open, s.history())
-	limit := s.limit(r, &q, from, a.timeout)
+	open := s.line.Sealed(s.streams)
+	from, most := x.begin(began, s.line.Before(open, s.history()))
+	limit := s.limit(r, &q, from, scrapeTimeout(r))
 	limit.Seconds = min(limit.Seconds, most)
-	var then func()
-	if first, ok := s.unix(from); ok && s.log != nil {
-		then = func() {
-			if x.last() == a && a.discarded() {
-				s.save(x, first) // the process may end before the scraper comes again
-			}
-		}
-	}
-	a.after = a.conn.begin(r, then)
 	c, to, err := s.page(r, q, from, open, limit)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	samples, dropped := c.samples, min(s.open()-s.history(), to)-from // while the page was made
+	samples, dropped := c.samples, s.line.Count(from, min(s.line.Oldest(), to)) // while the page was made
 	leave()
+	a := s.newResponse(w, r)
 	err = s.out.send(w, r, c, began)
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
 	x.addLost(dropped)
-	if next, ok := s.unix(to); ok && complete && s.log != nil && from < to {
-		a.conn.afterResponse(r, func() { s.save(x, next) })
+	switch moved = moved || complete && from < to; {
+	case moved && a != nil:
+		a.conn.saveWhenIdle()
+	case moved:
+		s.save()
 	}
 }
 
 // history returns how many seconds the Collector keeps.
 func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
 
-// open returns the second that is open now, and seals nothing.
-func (s *Seconds) open() int64 {
-	line := s.stats.Timeline()
-	return line.At(line.Now()).Index
-}
-
-// sealed seals all seconds that are over, and returns the one before which all can be sent. A page does so once.
-func (s *Seconds) sealed() int64 {
-	open := s.stats.Seal().Open
-	for _, stream := range s.streams {
-		open = stream.Sealed(open)
-	}
-	return open
-}
-
 // oldest returns the first second for a new scraper.
-func (s *Seconds) oldest(open int64) int64 { return max(open-s.history(), s.oldestLogged) }
+func (s *Seconds) oldest(open int64) int64 { return max(s.line.Before(open, s.history()), s.oldestLogged) }
 
 // limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.
 func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Duration) seconds.Limit {

@@ -34,9 +34,10 @@ type SecondsOptions struct {
 	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB. It must
 	// be well below a body_size_limit of the server, too.
 	MaxBytes int
-	// MaxCursors is the most scrapers at a time, [DefaultMaxCursors] if zero. When there are more, one of the host that has the
-	// most makes room: the one that was unused for the longest, and one in regular use last. It begins again with the whole
-	// history when it comes back. A host is an address, of IPv6 a network of 64 bits.
+	// MaxCursors is the most scrapers at a time, [DefaultMaxCursors] if zero. When there are more, the one makes room that was
+	// asked for often and at a steady pace for the shortest time; of those that never were, one of the host that has the most,
+	// and the one that was unused for the longest. It begins again with the whole history when it comes back. A host that has
+	// a quarter of them makes room itself. A host is an address, of IPv6 a network of 64 bits.
 	MaxCursors int
 	// Log is the metric log of the process, such as a metriclog.Writer; none if nil. With it the positions of scrapers survive
 	// a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log serves one
@@ -44,11 +45,10 @@ type SecondsOptions struct {
 	Log Log
 	// Sampler adds series of client_golang; none if nil.
 	Sampler *sampler.Sampler
-	// Proxies are the networks of proxies between scrapers and the endpoint that add none of the headers Via, Forwarded and
-	// X-Forwarded-For. A response to a proxy counts as unconfirmed, because what the proxy has read the scraper need not have.
-	// A proxy that is not known as one is taken for the scraper. What comes through a proxy is of one host, for what is bounded
-	// by hosts, so a flood through it is felt behind it only; but a proxy of these networks that does add X-Forwarded-For is
-	// believed whom it asks for.
+	// Proxies are the networks of proxies between scrapers and the endpoint that show themselves by no header, see [Seconds]. A
+	// response to a proxy counts as unconfirmed, because what the proxy has read the scraper need not have. A proxy that is not
+	// known as one is taken for the scraper. What comes through a proxy is of one host, for what is bounded by hosts, so a flood
+	// through it is felt behind it only; but a proxy of these networks that adds X-Forwarded-For is believed whom it asks for.
 	Proxies []netip.Prefix
 	// Logger receives a message when the positions of scrapers cannot be read; slog.Default if nil.
 	Logger *slog.Logger

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,20 @@ func (s *sender) init(page string, proxies []netip.Prefix) {
 	s.places = limiter.NewPlaces(maxResponses)
 	s.unread = limiter.Shares{Max: maxUnread, Quick: true}
 	s.proxies, s.last.page = proxies, page
+}
+
+// defaultScrapeTimeout is assumed for a client without a timeout header. It is the default of Prometheus and VictoriaMetrics.
+const defaultScrapeTimeout = 10 * time.Second
+
+const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
+
+// scrapeTimeout returns how long the client waits for the response.
+func scrapeTimeout(r *http.Request) time.Duration {
+	s, err := strconv.ParseFloat(r.Header.Get(timeoutHeader), 64)
+	if err != nil || !(s > 0 && s < 3600) {
+		return defaultScrapeTimeout
+	}
+	return time.Duration(s * float64(time.Second))
 }
 
 // begin prepares for a response, see [limiter.Begin], and returns a context for the wait for a place.

@@ -1,8 +1,7 @@
 package prom_test
 
 import (
-	"bytes"
-	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,162 +19,178 @@ import (
 	"github.com/windowstat/windowstat/exporter/prom"
 )
 
-// spied is a listener that tells what is about to be written to its connections.
-type spied struct {
-	net.Listener
-	writes func(b []byte)
+// served is a process with a metric log that serves a per-second page.
+type served struct {
+	t    *testing.T
+	dir  string
+	now  *atomic.Pointer[time.Time]
+	log  *metriclog.Writer
+	page *prom.Seconds
+	*httptest.Server
 }
 
-func (s spied) Accept() (net.Conn, error) {
-	c, err := s.Listener.Accept()
-	return spiedConn{c, s.writes}, err
-}
-
-type spiedConn struct {
-	net.Conn
-	writes func(b []byte)
-}
-
-func (c spiedConn) Write(b []byte) (int, error) {
-	c.writes(b)
-	return c.Conn.Write(b)
-}
-
-// A position is saved after the last byte of the response was written, not before, and before the server has shut down.
-func TestPositionIsSavedAfterTheLastByte(t *testing.T) {
-	dir := t.TempDir()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 300e6, time.UTC)
-	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+func serve(t *testing.T, dir string, now *atomic.Pointer[time.Time]) *served {
+	t.Helper()
+	o := metriclog.Options{Dir: dir, App: "shop", Logger: slog.New(slog.DiscardHandler)}
+	last, err := metriclog.Last(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := metriclog.New(c, metriclog.Options{Dir: dir, App: "shop"})
+	c, err := collector.New(collector.Options{Now: func() time.Time { return *now.Load() }, After: last})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close() //nolint:errcheck // nothing is read of it
+	w, err := metriclog.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Resource("resource 0").Block("")
 	page, err := prom.NewSeconds(c, prom.SecondsOptions{Log: w})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := func() string {
-		b, err := os.ReadFile(filepath.Join(dir, "shop-cursors.json"))
-		if err != nil && !os.IsNotExist(err) {
-			t.Error(err)
-		}
-		return string(b)
+	server := httptest.NewUnstartedServer(page)
+	plain(server, page)
+	return &served{t, dir, now, w, page, server}
+}
+
+// end ends the process. Its log has everything.
+func (s *served) end() {
+	s.t.Helper()
+	s.Close()
+	if err := errors.Join(s.log.Flush(), s.log.Close()); err != nil {
+		s.t.Fatal(err)
 	}
-	for _, request := range []string{
-		"GET /?cursor=a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-		"GET /?cursor=a HTTP/1.1\r\nHost: x\r\n\r\n",
-		"GET /?cursor=a HTTP/1.0\r\n\r\n", // ends with the connection
+}
+
+func (s *served) pass(d time.Duration) {
+	later := s.now.Load().Add(d)
+	s.now.Store(&later)
+}
+
+// saved returns the only position in the file of positions.
+func (s *served) saved() (p struct {
+	Host        string
+	Next, Doubt int64
+},
+) {
+	list := []any{&p}
+	if b, err := os.ReadFile(filepath.Join(s.dir, "shop-cursors.json")); err == nil {
+		if err := json.Unmarshal(b, &list); err != nil {
+			s.t.Error(err)
+		}
+	}
+	return p
+}
+
+// A position is saved when the response has ended: as in doubt, if the connection will show whether it was read.
+func TestPositionIsSaved(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for request, doubt := range map[string]int64{
+		"GET /?cursor=a HTTP/1.1\r\nHost: shop:80\r\n\r\n":                                                 10,
+		"GET /?cursor=a HTTP/1.1\r\nHost: shop:80\r\nConnection: close\r\n\r\n":                            0,
+		"GET /?cursor=a HTTP/1.1\r\nHost: shop:80\r\nVia: x\r\n\r\n":                                       0,
+		"GET /?cursor=a HTTP/1.0\r\nHost: shop:80\r\n\r\n":                                                 0,
+		"GET /?cursor=a HTTP/1.1\r\nHost: shop:80\r\n\r\nGET /?cursor=a HTTP/1.1\r\nHost: shop:80\r\n\r\n": 0,
 	} {
-		c.Resource("r").Block("")
-		now = now.Add(time.Second)
-		before, ends := kept(), 0
-		server := httptest.NewUnstartedServer(page)
-		server.Listener = page.Watch(spied{server.Listener, func(b []byte) {
-			if bytes.HasSuffix(b, []byte("0\r\n\r\n")) {
-				ends++
-				if kept() != before {
-					t.Errorf("%q: the position was saved before the end of the response", request)
-				}
-			}
-		}})
-		server.Start()
-		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		now := new(atomic.Pointer[time.Time])
+		now.Store(&at)
+		s := serve(t, t.TempDir(), now)
+		s.pass(10 * time.Second)
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		response := make([]byte, 0, 4096)
-		for !bytes.HasSuffix(response, []byte("0\r\n\r\n")) {
-			b := make([]byte, 1024)
-			n, err := conn.Read(b)
-			if response = append(response, b[:n]...); err != nil {
-				break
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		if err := server.Config.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if !bytes.Contains(response, []byte("persecond_block")) || kept() == before {
-			t.Errorf("%q: afterwards the position is %q, as before:\n%s", request, kept(), response)
-		}
-		if chunked := bytes.Contains([]byte(request), []byte("HTTP/1.1")); ends > 0 != chunked {
-			t.Errorf("%q: %d ends in\n%s", request, ends, response)
+		settled()
+		from, want := at.Unix(), at.Unix()+10
+		if got := s.saved(); got.Host != "shop:80" || got.Doubt != want || got.Next != want-doubt {
+			t.Errorf("%q: %+v, want %d seconds before %d in doubt, from %d", request, got, doubt, want, from)
 		}
 		_ = conn.Close()
-		server.Close()
+		s.end()
 	}
 }
 
-// A scrape times out, and the service is restarted before the next one: the seconds are sent by the next process.
-func TestScrapeTimesOutBeforeARestart(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		read bool
-		want int // seconds in the first response of the next process: the log has one, the others were idle
-	}{{"unread", false, 2}, {"read", true, 1}} {
-		t.Run(tc.name, func(t *testing.T) {
-			dir, at := t.TempDir(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			var now atomic.Pointer[time.Time]
+// A process ends after a response, and another one follows: it sends again what may not have been read, if the scraper still
+// calls the process by the same name.
+func TestDoubtOutlivesTheProcess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		broken, saved bool   // the response, and the positions before connections are closed
+		host          string // what the scraper asks then
+		want          int    // seconds in the first response: the log has one of those before, the others were idle
+		unconfirmed   float64
+	}{
+		"read":                          {false, true, "shop:9719", 1, 0},
+		"read, another name":            {false, true, "10.0.0.7:9719", 1, 0},
+		"broken":                        {true, true, "shop:9719", 2, 0},
+		"broken, another name":          {true, true, "10.0.0.7:9719", 1, 10},
+		"read, then killed":             {false, false, "shop:9719", 2, 0},
+		"broken, then killed":           {true, false, "shop:9719", 2, 0},
+		"broken, killed, another name":  {true, false, "10.0.0.7:9719", 1, 10},
+		"read, killed, yet another one": {false, false, "", 1, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			now := new(atomic.Pointer[time.Time])
 			now.Store(&at)
-			process := func() (w *metriclog.Writer, addr string, stop func()) {
-				o := metriclog.Options{Dir: dir, App: "shop", Logger: slog.New(slog.DiscardHandler)}
-				last, err := metriclog.Last(o)
-				if err != nil {
+			s := serve(t, t.TempDir(), now)
+			s.pass(10 * time.Second)
+			c := dial(t, s.Listener.Addr().String())
+			c.host = "shop:9719"
+			if c.ask(); tc.broken {
+				if _, err := c.buf.Peek(1); err != nil {
 					t.Fatal(err)
 				}
-				c, err := collector.New(collector.Options{Now: func() time.Time { return *now.Load() }, After: last})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if w, err = metriclog.New(c, o); err != nil {
-					t.Fatal(err)
-				}
-				c.Resource("resource 0").Block("")
-				page, err := prom.NewSeconds(c, prom.SecondsOptions{Log: w})
-				if err != nil {
-					t.Fatal(err)
-				}
-				server := httptest.NewUnstartedServer(page)
-				plain(server, page)
-				return w, server.Listener.Addr().String(), server.Close
-			}
-			pass := func(d time.Duration) { later := now.Load().Add(d); now.Store(&later) }
-
-			w, addr, stop := process()
-			pass(10 * time.Second)
-			c := dial(t, addr)
-			if c.ask(); tc.read {
+				settled()
+				_ = c.Conn.(*net.TCPConn).SetLinger(0) // as if data had been unread
+				_ = c.Close()
+			} else {
 				_ = c.seconds()
-			} else if _, err := c.buf.Peek(1); err != nil {
-				t.Fatal(err)
 			}
 			settled()
-			linger := map[bool]int{false: 0, true: -1}[tc.read] // a reset, as if data had been unread
-			if err := c.Conn.(*net.TCPConn).SetLinger(linger); err != nil {
-				t.Fatal(err)
+			if tc.saved {
+				s.page.Save(t.Context())
 			}
-			_ = c.Close()
-			settled()
-			stop()
-			if err := errors.Join(w.Flush(), w.Close()); err != nil {
-				t.Fatal(err)
-			}
+			s.end()
 
-			w, addr, stop = process()
-			defer w.Close() //nolint:errcheck // nothing is read of it
-			defer stop()
-			pass(time.Second)
-			if got := dial(t, addr).get(); got != tc.want {
+			s = serve(t, s.dir, now)
+			defer s.end()
+			s.pass(time.Second)
+			c = dial(t, s.Listener.Addr().String())
+			c.host = tc.host
+			if got := c.get(); got != tc.want {
 				t.Errorf("%d seconds, want %d", got, tc.want)
 			}
+			if got := s.page.Counts()["cursor_unconfirmed_seconds_total"]; got != tc.unconfirmed {
+				t.Errorf("%v are unconfirmed, want %v", got, tc.unconfirmed)
+			}
+			if got := c.get(); got != 0 {
+				t.Errorf("then %d seconds", got)
+			}
 		})
+	}
+}
+
+// Cursors of many scrapers are saved while they are asked for.
+func TestSaveBesideRequests(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := new(atomic.Pointer[time.Time])
+	now.Store(&at)
+	s := serve(t, t.TempDir(), now)
+	defer s.end()
+	for range 3 {
+		s.pass(time.Second)
+		var all sync.WaitGroup
+		for range 4 {
+			c := dial(t, s.Listener.Addr().String())
+			all.Go(func() {
+				c.get()
+				s.page.Save(t.Context())
+			})
+		}
+		all.Wait()
 	}
 }

@@ -2,39 +2,71 @@ package prom
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/node"
 )
 
-// ServeSeconds adds the per-second endpoint to a service that counts with client_golang: it samples the Gatherer every second
-// and serves /metrics/seconds on mux, until ctx ends. One line is enough:
+// ServeOptions configure [ServeSeconds]. The zero value is sensible.
+type ServeOptions struct {
+	// History is how long seconds are kept, [collector.DefaultHistory] if zero.
+	History time.Duration
+	// MaxSeries is the most series that are sampled, [sampler.DefaultMaxSeries] if zero; others are left out and counted.
+	MaxSeries int
+	// Logger receives a message when gathering fails and when it works again; slog.Default if nil.
+	Logger *slog.Logger
+}
+
+// ServeSeconds adds the per-second endpoint to a service that counts with client_golang: it samples the Gatherer every second in
+// the background, until ctx ends, and serves GET /metrics/seconds on mux:
 //
-//	go prom.ServeSeconds(ctx, prometheus.DefaultGatherer, http.DefaultServeMux)
+//	seconds, err := prom.ServeSeconds(ctx, prometheus.DefaultGatherer, http.DefaultServeMux, prom.ServeOptions{})
+//	…
+//	server := &http.Server{Addr: ":8080", ConnState: seconds.ConnState}
 //
-// The page also has windowstat's metrics about itself, without timestamps. For a metric log, pushes or other names use package
-// exporter. It panics if there is no Gatherer, or mux has a conflicting pattern, as [http.ServeMux.Handle] does.
-func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux) error {
-	if g == nil {
-		panic("prom: no Gatherer")
-	}
-	c, err := collector.New(collector.Options{})
+// The hook shows which responses were read; without it they are unconfirmed, see [Seconds]. The page also has windowstat's
+// metrics about itself, without timestamps. For a metric log, pushes or other names use package exporter. The error names every
+// invalid option, or the pattern of mux that is in conflict; then nothing runs.
+func ServeSeconds(ctx context.Context, g prometheus.Gatherer, mux *http.ServeMux, o ServeOptions) (*Seconds, error) {
+	c, err := collector.New(collector.Options{Windows: node.Options{History: o.History}})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("prom: History: %w", err)
 	}
-	s, err := sampler.New(c, sampler.Options{Gatherer: g})
+	s, err := sampler.New(c, sampler.Options{Gatherer: g, MaxSeries: o.MaxSeries, Logger: o.Logger})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	page, err := NewSeconds(c, SecondsOptions{Sampler: s})
+	page, err := NewSeconds(c, SecondsOptions{Sampler: s, Logger: o.Logger})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page.self = gather.New(c, gather.Options{})
-	mux.Handle("/metrics/seconds", page)
-	return s.Run(ctx)
+	if err := handle(mux, "GET /metrics/seconds", page); err != nil {
+		return nil, err
+	}
+	go func() { _ = s.Run(ctx) }() // returns no error
+	return page, nil
+}
+
+// handle is mux.Handle with an error in place of a panic.
+func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
+	if mux == nil {
+		return errors.New("prom: no mux")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("prom: %v", p)
+		}
+	}()
+	mux.Handle(pattern, h)
+	return nil
 }

@@ -79,7 +79,7 @@ func (c *conn) Write(b []byte) (written int, err error) {
 			return written, err
 		}
 		// A buffer may hold megabytes, and takes no more until a third of it is empty.
-		left, known := unacknowledged(c.Conn)
+		left, known := Unacknowledged(c.Conn)
 		if n == 0 && (!known || before >= 0 && left >= before) {
 			c.reset()
 			return written, err

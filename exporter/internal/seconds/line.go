@@ -35,11 +35,20 @@ func (l *Line) Sealed(streams []Stream) int64 {
 	return open
 }
 
-// Oldest is the oldest second in the Collector's history: those before it are not kept, but for the log.
+// Oldest is the oldest second that the Collector's history has, or would have: those before it are not kept, but for the log.
 func (l *Line) Oldest() int64 { return l.Before(l.Open(), int64(l.stats.History()/time.Second)) }
 
-// Before is n seconds of this process before unix, at least [Line.First].
-func (l *Line) Before(unix, n int64) int64 { return l.Unix(max(l.Index(unix)-n, l.first)) }
+// Before is n seconds before unix. Seconds that a step of the clock skipped do not count.
+func (l *Line) Before(unix, n int64) int64 {
+	if first := l.First(); unix > first {
+		index := l.Index(unix) - n
+		if index >= l.first {
+			return l.Unix(index)
+		}
+		n, unix = l.first-index, first
+	}
+	return unix - n
+}
 
 // After is n seconds after unix. Seconds that a step of the clock skipped do not count.
 func (l *Line) After(unix, n int64) int64 {

@@ -37,7 +37,7 @@ func clocked(t *testing.T) (*collector.Collector, *clock) {
 	return c, now
 }
 
-// watched serves a per-second page on real connections, which it watches. Time stands still but when a test moves it.
+// watched serves a per-second page on real connections, which its hook sees. Time stands still but when a test moves it.
 func watched(t *testing.T, resources int, start func(*httptest.Server, *prom.Seconds)) (page *prom.Seconds, now *clock, addr string) {
 	t.Helper()
 	c, now := clocked(t)
@@ -56,15 +56,27 @@ func watched(t *testing.T, resources int, start func(*httptest.Server, *prom.Sec
 }
 
 func plain(s *httptest.Server, page *prom.Seconds) {
-	s.Listener = page.Watch(s.Listener)
+	hook(s, page)
 	s.Start()
+}
+
+// hook has the page see the connections of a server that is not started yet, beside a hook that it has.
+func hook(s *httptest.Server, page *prom.Seconds) {
+	other := s.Config.ConnState
+	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		page.ConnState(c, state)
+		if other != nil {
+			other(c, state)
+		}
+	}
 }
 
 // client is one connection to a page.
 type client struct {
 	t testing.TB
 	net.Conn
-	buf *bufio.Reader
+	buf  *bufio.Reader
+	host string // the header Host
 }
 
 func dial(t testing.TB, addr string) client {
@@ -74,13 +86,19 @@ func dial(t testing.TB, addr string) client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return client{t, c, bufio.NewReader(c)}
+	return client{t, c, bufio.NewReader(c), "x"}
+}
+
+// tls has the client speak TLS from now on.
+func (c client) tls() client {
+	over := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true})
+	return client{c.t, over, bufio.NewReader(over), c.host}
 }
 
 // ask sends a request and does not read the response.
 func (c client) ask(headers ...string) {
 	c.t.Helper()
-	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: x\r\n%s\r\n", strings.Join(append(headers, ""), "\r\n")); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /?cursor=a&metric=persecond_block HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.host, strings.Join(append(headers, ""), "\r\n")); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -137,12 +155,33 @@ func TestResponsesThatWereRead(t *testing.T) {
 		}
 		now.add(3 * time.Second)
 	}
-	_ = c.Close() // in order
 	settled()
-	if got := dial(t, addr).get(); got != 3 {
+	if got := dial(t, addr).get(); got != 3 { // which stays idle
 		t.Errorf("on another connection there are %d seconds, want 3", got)
 	}
 	expect(t, page, 16, 0, 0)
+}
+
+// Several targets of one job at one address share connections, as those of a Prometheus do: each is asked by whichever is free.
+func TestResponsesOverSharedConnections(t *testing.T) {
+	page, now, addr := watched(t, 1, plain)
+	conns := []client{dial(t, addr), dial(t, addr), dial(t, addr)}
+	want := 10
+	for i := range 9 {
+		if got := conns[i*i%3].get(); got != want {
+			t.Errorf("response %d has %d seconds, want %d", i, got, want)
+		}
+		_, _ = io.WriteString(conns[i%2], "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
+		if resp, err := http.ReadResponse(conns[i%2].buf, nil); err != nil {
+			t.Fatal(err)
+		} else if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		settled()
+		want = 3
+		now.add(3 * time.Second)
+	}
+	expect(t, page, 10+7*3, 0, 0) // and the last response, which is not decided
 }
 
 // A response that was unread when the client closed the connection is sent again.
@@ -228,52 +267,61 @@ func TestResponsesThatAreStuck(t *testing.T) {
 // is its interval.
 func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 	for _, tc := range []struct {
-		name string
-		end  func(client) // of the first connection
-		want int          // seconds in the second response
+		name      string
+		resources int
+		end       func(client) // of the first connection
+		want      int          // seconds in the second response
 	}{
-		{"read, and closed", func(c client) { _ = c.seconds(); _ = c.Close() }, 0},
-		{"unread, and closed", func(c client) { _, _ = c.buf.Peek(1); _ = c.Close() }, 10},
-		{"unread, and open", func(client) {}, 10}, // the client was stopped
-		{"read, and used for something else", func(c client) {
+		{"read, and idle", 50, func(c client) { _ = c.seconds() }, 0},
+		{"read, and used for something else", 50, func(c client) {
 			_ = c.seconds()
 			_, _ = io.WriteString(c, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
 		}, 0},
+		{"read, and closed", 50, func(c client) { _ = c.seconds(); _ = c.Close() }, 10}, // as if it had not been
+		{"unread, and closed", 50, func(c client) { _, _ = c.buf.Peek(1); _ = c.Close() }, 10},
+		{"unread, and the network is cut", 1_900, func(client) {}, 10},
+		{"read in part, and the network is cut", 1_900, func(c client) { _, _ = io.CopyN(io.Discard, c.buf, 30_000) }, 10},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			page, _, addr := watched(t, 50, plain)
-			first, next := dial(t, addr), dial(t, addr)
-			first.ask()
-			if _, err := first.buf.Peek(1); err != nil {
-				t.Fatal(err)
-			}
-			settled() // all is written
-			next.ask()
-			time.Sleep(10 * time.Millisecond) // the request is there first
-			tc.end(first)
-			if got := next.seconds(); got != tc.want {
-				t.Errorf("%d seconds, want %d", got, tc.want)
-			}
-			expect(t, page, float64(10-tc.want), 0, float64(tc.want))
-		})
+		for with, start := range map[string]func(*httptest.Server, *prom.Seconds){
+			"plain": plain,
+			"TLS":   func(s *httptest.Server, page *prom.Seconds) { hook(s, page); s.StartTLS() },
+		} {
+			t.Run(tc.name+"/"+with, func(t *testing.T) {
+				if tc.resources > 1000 && runtime.GOOS != "linux" {
+					t.Skip("only Linux tells what has arrived")
+				}
+				page, _, addr := watched(t, tc.resources, start)
+				first, next := dial(t, addr), dial(t, addr)
+				if err := first.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+					t.Fatal(err)
+				}
+				if with == "TLS" {
+					first, next = first.tls(), next.tls()
+				}
+				first.ask()
+				if _, err := first.buf.Peek(1); err != nil {
+					t.Fatal(err)
+				}
+				settled() // all is written
+				next.ask()
+				time.Sleep(10 * time.Millisecond) // the request is there first
+				tc.end(first)
+				if got := next.seconds(); got != tc.want {
+					t.Errorf("%d seconds, want %d", got, tc.want)
+				}
+				expect(t, page, float64(10-tc.want), 0, float64(tc.want))
+			})
+		}
 	}
 }
 
 // Over TLS a client that leaves says goodbye, which is no other request.
 func TestResponsesOverTLSThatWereNotRead(t *testing.T) {
 	_, _, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
-		s.Listener = page.Watch(s.Listener)
+		hook(s, page)
 		s.StartTLS()
 	})
-	var over []client
-	for range 2 {
-		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close() //nolint:errcheck // nothing is written
-		over = append(over, client{t, c, bufio.NewReader(c)})
-	}
+	over := []client{dial(t, addr).tls(), dial(t, addr).tls()}
 	over[0].ask()
 	settled()           // all is written
 	_ = over[0].Close() // with everything unread
@@ -287,11 +335,19 @@ func TestResponsesWithoutProof(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		page, now, addr := watched(t, 1, plain)
 		c := dial(t, addr)
-		for range 2 {
-			c.get("X-Forwarded-For: 10.0.0.7")
+		for _, header := range []string{"X-Forwarded-For: 10.0.0.7", "X-Request-Id: 1", "X-Envoy-Expected-Rq-Timeout-Ms: 15000", "X-Forwarded-Proto: http"} {
+			c.get(header)
 			now.add(time.Second)
 		}
-		expect(t, page, 10, 10, 0)
+		expect(t, page, 13, 13, 0)
+	})
+	t.Run("a client that closes", func(t *testing.T) {
+		page, now, addr := watched(t, 1, plain)
+		for range 2 {
+			dial(t, addr).get("Connection: close")
+			now.add(time.Second)
+		}
+		expect(t, page, 11, 11, 0)
 	})
 	t.Run("proxy without a header, that was named", func(t *testing.T) {
 		c, now := clocked(t)
@@ -309,13 +365,13 @@ func TestResponsesWithoutProof(t *testing.T) {
 			kept.get()
 			now.add(time.Second)
 		}
-		expect(t, page, 10, 10, 0)
+		expect(t, page, 11, 11, 0)
 	})
 	t.Run("HTTP/2", func(t *testing.T) {
 		page := getTwice(t, true)
-		expect(t, page, 10, 10, 0)
+		expect(t, page, 11, 11, 0)
 	})
-	t.Run("not watched", func(t *testing.T) {
+	t.Run("a server without the hook", func(t *testing.T) {
 		c, now := clocked(t)
 		c.Resource("resource 0").Block("")
 		page, err := prom.NewSeconds(c, prom.SecondsOptions{})
@@ -329,14 +385,14 @@ func TestResponsesWithoutProof(t *testing.T) {
 		same := dial(t, addr)
 		same.get()
 		now.add(time.Second)
-		same.get() // proves the first
+		same.get()
 		now.add(time.Second)
-		dial(t, addr).get() // proves nothing
-		expect(t, page, 11, 1, 0)
+		dial(t, addr).get()
+		expect(t, page, 12, 12, 0)
 	})
 }
 
-// TLS on top of a watched connection changes nothing.
+// With TLS the hook sees another connection, which has the same address.
 func TestResponsesWithTLS(t *testing.T) {
 	page := getTwice(t, false)
 	expect(t, page, 10, 0, 0)
@@ -347,7 +403,7 @@ func getTwice(t *testing.T, http2 bool) *prom.Seconds {
 	t.Helper()
 	var client *http.Client // knows the server's certificate
 	page, now, addr := watched(t, 1, func(s *httptest.Server, page *prom.Seconds) {
-		s.Listener = page.Watch(s.Listener)
+		hook(s, page)
 		s.EnableHTTP2 = http2
 		s.StartTLS()
 		client = s.Client()
@@ -454,8 +510,8 @@ func TestResponsesOverUnixSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: page}
-	go func() { _ = server.Serve(page.Watch(l)) }()
+	server := &http.Server{Handler: page, ConnState: page.ConnState}
+	go func() { _ = server.Serve(l) }()
 	defer func() { _ = server.Close() }()
 	now.add(10 * time.Second)
 	for range 2 {
@@ -463,9 +519,9 @@ func TestResponsesOverUnixSockets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client{t, conn, bufio.NewReader(conn)}.get()
+		client{t, conn, bufio.NewReader(conn), "x"}.get()
 		_ = conn.Close()
 		now.add(time.Second)
 	}
-	expect(t, page, 10, 10, 0)
+	expect(t, page, 11, 11, 0)
 }

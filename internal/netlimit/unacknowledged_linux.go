@@ -1,14 +1,18 @@
 package netlimit
 
 import (
+	"crypto/tls"
 	"net"
 	"syscall"
 	"unsafe"
 )
 
-// unacknowledged is how many bytes were written to a TCP connection and not acknowledged by the peer's machine, if that is
-// known.
-func unacknowledged(c net.Conn) (bytes int, known bool) {
+// Unacknowledged returns how many bytes were written to a TCP connection, which TLS may be on top of, and not acknowledged by
+// the peer's machine. It is not known of a closed connection, of one that hides its socket, and on other systems than Linux.
+func Unacknowledged(c net.Conn) (bytes int, known bool) {
+	if over, ok := c.(*tls.Conn); ok {
+		c = over.NetConn()
+	}
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return 0, false

@@ -1,0 +1,119 @@
+package prom
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
+)
+
+// ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again what was
+// not:
+//
+//	server := &http.Server{Handler: mux, ConnState: seconds.ConnState}
+//
+// A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other handlers
+// may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred bytes.
+func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
+	if s.conns.change(c, state) {
+		s.save()
+	}
+}
+
+// connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only the local
+// address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, for TLS and for
+// wrapped connections, too. It is no other connection's while this one is open, whereas ports are used again and middleware
+// rewrites RemoteAddr.
+type connections struct{ open sync.Map } // of *connection, by *net.TCPAddr
+
+// connection is what the hook has shown of a connection.
+type connection struct {
+	net.Conn
+
+	mu       sync.Mutex // guards what follows
+	users    int        // open connections with this address
+	shared   bool       // there were several, as a tunnel has them: nothing is known of any
+	requests int        // that have begun
+	state    http.ConnState
+	since    time.Time     // when the state began
+	idle     time.Duration // of a closed connection: how long it was idle before; 0 if it was not
+	unsaved  bool          // the last response has moved a cursor
+}
+
+// change records the state of a connection, and reports whether positions are to be saved.
+func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
+	address, ok := c.LocalAddr().(*net.TCPAddr)
+	if !ok || c.LocalAddr() != net.Addr(address) { // a new one each time, of no handler's
+		return false
+	}
+	if state == http.StateNew {
+		k.open.LoadOrStore(address, &connection{Conn: c})
+	}
+	x := k.find(address)
+	if x == nil {
+		return false
+	}
+	unsaved, last := x.change(state, time.Now())
+	if last {
+		k.open.Delete(address)
+	}
+	return unsaved
+}
+
+// find returns the connection with an address, nil if the hook has not shown it.
+func (k *connections) find(address *net.TCPAddr) *connection {
+	c, _ := k.open.Load(address)
+	x, _ := c.(*connection)
+	return x
+}
+
+// change records a state. Last is that of the last connection with this address.
+func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		x.users++
+		x.shared = x.shared || x.users > 1
+	case http.StateActive:
+		x.requests++
+	default: // a response has ended, if there was one
+		unsaved, x.unsaved = x.unsaved, false
+	}
+	if state == http.StateClosed && x.state == http.StateIdle {
+		x.idle = max(now.Sub(x.since), 1)
+	}
+	if state == http.StateClosed || state == http.StateHijacked {
+		x.users--
+	}
+	x.state, x.since = state, now
+	return unsaved, x.users == 0
+}
+
+// saveWhenIdle has positions saved when the present response has ended.
+func (x *connection) saveWhenIdle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unsaved = true
+}
+
+// proxies are the networks of proxies that do not name themselves in a header.
+type proxies []netip.Prefix
+
+// has reports whether a request came through a proxy, which reads for somebody else.
+func (p proxies) has(r *http.Request) bool {
+	for name := range r.Header {
+		switch name {
+		case "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id":
+			return true
+		}
+		if strings.HasPrefix(name, "X-Envoy-") {
+			return true
+		}
+	}
+	return clienthost.In(p, r.RemoteAddr)
+}

@@ -1,0 +1,226 @@
+package prom
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/netlimit"
+)
+
+func newPage(t *testing.T) *Seconds {
+	t.Helper()
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := NewSeconds(c, SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// hidden is a listener whose connections say nothing of their sockets.
+type hidden struct{ net.Listener }
+
+type hiddenConn struct{ net.Conn }
+
+func (l hidden) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return hiddenConn{c}, err
+}
+
+// other is a listener whose connections have another address each time, as those of a user-space network may.
+type other struct{ net.Listener }
+
+type otherConn struct{ net.Conn }
+
+func (c otherConn) LocalAddr() net.Addr {
+	address := *c.Conn.LocalAddr().(*net.TCPAddr)
+	return &address
+}
+
+func (l other) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return otherConn{c}, err
+}
+
+// one is a listener whose connections all have its own address, as those of a tunnel may.
+type one struct{ net.Listener }
+
+type oneConn struct {
+	net.Conn
+	l net.Listener
+}
+
+func (c oneConn) LocalAddr() net.Addr { return c.l.Addr() }
+
+func (l one) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return oneConn{c, l.Listener}, err
+}
+
+// A handler and the hook find the same connection, however it is wrapped, and never another one's.
+func TestTheConnectionOfARequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		listener func(net.Listener) net.Listener
+		tls      bool
+		header   string
+		known    int // connections
+	}{
+		"plain":                 {known: 3},
+		"TLS":                   {tls: true, known: 3},
+		"bounded":               {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, known: 3},
+		"bounded, TLS":          {listener: func(l net.Listener) net.Listener { return netlimit.Listen(l, netlimit.Bounds{Conns: 9}) }, tls: true, known: 3},
+		"wrapped":               {listener: func(l net.Listener) net.Listener { return hidden{l} }, known: 3},
+		"of one address":        {listener: func(l net.Listener) net.Listener { return one{l} }, known: 1}, // before there is another one
+		"of ever new addresses": {listener: func(l net.Listener) net.Listener { return other{l} }},
+		"a proxy":               {header: "X-Envoy-Internal"},
+		"to be closed":          {header: "Connection"},
+		"HTTP/2, with TLS":      {tls: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := newPage(t)
+			found := make(chan *response, 1)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.RemoteAddr = "192.0.2.1:1" // as middleware does
+				found <- page.newResponse(w, r)
+			}))
+			server.Config.ConnState = page.ConnState
+			server.EnableHTTP2 = name == "HTTP/2, with TLS"
+			if tc.listener != nil {
+				server.Listener = tc.listener(server.Listener)
+			}
+			if tc.tls {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			begun := map[*connection]int{}
+			for i := range 6 { // two connections, in turns
+				transport := server.Client().Transport.(*http.Transport)
+				if i%3 == 0 {
+					transport = transport.Clone()
+				}
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.header != "" {
+					r.Header.Set(tc.header, "close")
+				}
+				resp, err := transport.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+				if a := <-found; a != nil {
+					begun[a.conn]++
+					if a.request != begun[a.conn] {
+						t.Errorf("request %d on its connection is counted as %d", begun[a.conn], a.request)
+					}
+				}
+			}
+			proven := 0
+			for _, n := range begun {
+				proven += n
+			}
+			if want := map[int]int{0: 0, 1: 1, 3: 6}[tc.known]; proven != want {
+				t.Errorf("%d requests, want %d", proven, want)
+			}
+			if len(begun) != tc.known {
+				t.Errorf("%d connections, want %d", len(begun), tc.known)
+			}
+		})
+	}
+}
+
+// Closed connections are forgotten, however they were closed.
+func TestClosedConnectionsAreForgotten(t *testing.T) {
+	for name, listener := range map[string]func(net.Listener) net.Listener{
+		"plain": func(l net.Listener) net.Listener { return l }, "of one address": func(l net.Listener) net.Listener { return one{l} },
+		"of ever new addresses": func(l net.Listener) net.Listener { return other{l} },
+	} {
+		page := newPage(t)
+		mux := http.NewServeMux()
+		mux.Handle("/", page)
+		mux.HandleFunc("/hijack", func(w http.ResponseWriter, _ *http.Request) {
+			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_ = c.Close()
+			}
+		})
+		server := httptest.NewUnstartedServer(mux)
+		server.Listener = listener(server.Listener)
+		server.Config.ConnState = page.ConnState
+		server.Start()
+		defer server.Close()
+		for i := range 40 {
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch i % 4 {
+			case 0:
+				_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			case 1:
+				_, _ = io.WriteString(conn, "GET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+				_, _ = bufio.NewReader(conn).ReadByte()
+			case 2:
+				_, _ = io.WriteString(conn, "GET /?cursor=a HTTP/1.1\r\nHost: x\r\n\r\n")
+				_, _ = bufio.NewReader(conn).ReadByte()
+				_ = conn.(*net.TCPConn).SetLinger(0)
+			}
+			_ = conn.Close()
+		}
+		open := func() (n int) {
+			page.conns.open.Range(func(any, any) bool { n++; return true })
+			return n
+		}
+		for end := time.Now().Add(10 * time.Second); open() > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		}
+		if n := open(); n > 0 {
+			t.Errorf("%s: %d connections are still known", name, n)
+		}
+	}
+}
+
+// The position after a restart, for any position in the file.
+func TestResume(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first := now.Unix()
+	for name, tc := range map[string]struct {
+		after      time.Duration // the last second in the log, from the present
+		next, want int64         // from the first second
+	}{
+		"before":                 {-time.Hour, -20, -20},
+		"long before":            {-time.Hour, -1 << 40, -601},
+		"nonsense":               {-time.Hour, -1 << 62, -601},
+		"at once":                {-time.Hour, 0, 0},
+		"a little ahead":         {-time.Hour, 30, 30},
+		"as far as can be":       {-time.Hour, 300, 300},
+		"farther":                {-time.Hour, 301, 0},
+		"much farther":           {-time.Hour, 1 << 40, 0},
+		"all that it has is new": {time.Hour, 3600, -1}, // the last second of the process before
+		"the same, behind":       {time.Hour, -100, -601},
+	} {
+		c, err := collector.New(collector.Options{Now: func() time.Time { return now }, After: now.Add(tc.after)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := NewSeconds(c, SecondsOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := page.resume(first+tc.next) - page.line.First(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
