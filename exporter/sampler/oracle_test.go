@@ -114,8 +114,6 @@ type world struct {
 
 	gathered map[int64]bool            // in time, by the second
 	shown    map[int64]map[string]bool // what was on it
-	changed  map[int64]map[string]bool // and had counted since it was shown last
-	last     map[*trueCounter]float64  // what it had then
 }
 
 // Gather implements [prometheus.Gatherer].

@@ -36,11 +36,14 @@ func sourcesOf(g prometheus.Gatherer) (all []*source, err error) {
 		for i, g := range list {
 			more, err := sourcesOf(g)
 			if err != nil {
-				return nil, fmt.Errorf("Gatherer %d: %w", i, err)
+				return nil, fmt.Errorf("number %d of the Gatherers: %w", i, err)
 			}
 			all = append(all, more...)
 		}
-		return all, nil
+		if len(all) > 0 {
+			return all, nil
+		}
+		g = nil
 	}
 	if g == nil {
 		return nil, errors.New("no Gatherer")
