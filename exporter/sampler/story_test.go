@@ -311,6 +311,73 @@ func (g *slow) Gather() ([]*dto.MetricFamily, error) {
 	return g.Gatherer.Gather()
 }
 
+// A created timestamp that is not over yet is none, and it is not believed when it is over.
+func TestACounterFromTheFuture(t *testing.T) {
+	registry, total, shown := prometheus.NewRegistry(), 1e9, true
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		at := s.begin.Add(3500 * time.Millisecond)
+		registry.MustRegister(yields(func() (all []prometheus.Metric) {
+			if shown {
+				all = append(all, prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, total, at, "a"))
+			}
+			return all
+		}))
+		s.second()
+		s.second(func() { total += 3 })
+		s.second(func() { shown = false })
+		s.second(func() { shown = true })
+		s.second(func() { total += 4 })
+		s.want(`sent_total queue="a"`, 0, "- 3 - - 4")
+	})
+}
+
+// What is created after a second, while the gathering of that second lasts, is in its own.
+func TestCountersThatAreCreatedWhileGathering(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
+	observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h", Help: "x"}, []string{"l"})
+	registry.MustRegister(counter, observed)
+	tell(t, &slow{registry, []time.Duration{200 * time.Millisecond}, 0}, sampler.Options{}, func(s *story) {
+		s.pass(1)
+		time.Sleep(600 * time.Millisecond)
+		counter.WithLabelValues("a").Add(400)
+		observed.WithLabelValues("a").Observe(3)
+		s.pass(2)
+		s.want(`x_total l="a"`, 0, "- 400 0")
+		s.want(`h_count l="a"`, 0, "- 1 0")
+		s.want(`h_sum l="a"`, 0, "- 3 0")
+		s.counted(map[string]float64{"unplaced_increases_total": 0})
+	})
+}
+
+// Seconds that nobody sampled, because the process stood still, are counted, whether a reader has noticed before or not.
+func TestSecondsThatWereNotSampled(t *testing.T) {
+	for _, noticed := range []bool{false, true} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sampler.New(c, sampler.Options{Gatherer: prometheus.Gatherers{prometheus.NewRegistry(), prometheus.NewRegistry()}, MaxDelay: 500 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Sample()
+		now = now.Add(10 * time.Second)
+		if noticed {
+			line := c.Timeline()
+			open := line.At(line.Now()).Index
+			if sealed := s.Stream().Sealed(open); sealed != open-1 {
+				t.Errorf("sealed before %d; it should be %d", sealed, open-1)
+			}
+		}
+		s.Sample()
+		if got := own(c)["missed_seconds_total"]; got != 2*10 { // nine without, and one without a total at its start
+			t.Errorf("noticed %t: %v seconds of 20 are counted", noticed, got)
+		}
+	}
+}
+
 // A slow Gatherer moves nothing of another one into a neighboring second, and nothing of its own.
 func TestASlowGathererBesideAnother(t *testing.T) {
 	a, b := prometheus.NewRegistry(), prometheus.NewRegistry()
@@ -396,8 +463,8 @@ func TestASeriesThatComesTwice(t *testing.T) {
 		s.second(func() { a = []float64{3} })
 		s.second(func() { a = []float64{4, 1e6} })
 		s.second(func() { a = []float64{2e6, 5} })
-		s.second(func() { a = []float64{7}; b = []float64{1e9} })
-		s.second(func() { a = []float64{8} })
+		s.second(func() { a = []float64{3e6}; b = []float64{1e9} })
+		s.second(func() { a[0]++ })
 		s.second(func() { a = nil })
 		s.second(func() { a = []float64{9} })
 		s.second(func() { a = []float64{11} })
