@@ -1,25 +1,31 @@
 package collector
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Metric is a number that windowstat keeps about itself. One whose name ends in _total is a counter, others are gauges.
 // One of Value and Read is set.
 type Metric struct {
-	// Name is the name without namespace.
+	// Name is the name without namespace: letters, digits and _, no digit in front.
 	Name string
 	// Unit is the base unit that the name ends with, before _total; empty for plain numbers.
 	Unit string
 	// Help says what is counted, in one sentence.
 	Help string
-	// Labels are the label names, in order.
+	// Labels are the label names, in order. They consist of what a name does, and do not begin with __.
 	Labels []string
-	// Value reads a metric without labels. It may be called from several goroutines.
+	// Value reads a metric without labels. It may be called from several goroutines. While it panics, the metric is absent.
 	Value func() float64
 	// Read yields the series of a metric with labels: each value with the labels' values, in order. It may be called from
-	// several goroutines, and yields nothing while there is nothing to tell.
+	// several goroutines, and yields nothing while there is nothing to tell. A series with another number of label values is
+	// absent; what is no UTF-8 in them is replaced. If it panics, what it has yielded before is there.
 	Read func(yield func(v float64, labels ...string))
 	// Began is when a counter began with zero. [Collector.Publish] sets it if it is zero.
 	Began time.Time
@@ -27,11 +33,76 @@ type Metric struct {
 
 // Each yields the present values with their label values.
 func (m *Metric) Each(yield func(v float64, labels ...string)) {
-	if m.Value != nil {
-		yield(m.Value())
-		return
+	type series struct {
+		v      float64
+		labels []string
 	}
-	m.Read(yield)
+	var all []series
+	func() {
+		defer func() { _ = recover() }() // whoever reads a page cannot help it
+		if m.Value != nil {
+			all = append(all, series{v: m.Value()})
+			return
+		}
+		m.Read(func(v float64, labels ...string) {
+			if len(labels) != len(m.Labels) {
+				return
+			}
+			labels = slices.Clone(labels)
+			for i := range labels {
+				labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
+			}
+			all = append(all, series{v, labels})
+		})
+	}()
+	for _, x := range all {
+		yield(x.v, x.labels...)
+	}
+}
+
+var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
+
+// check returns what is wrong with a metric.
+func (m *Metric) check() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("collector: metric %q: "+format, append([]any{m.Name}, args...)...)
+	}
+	var errs []error
+	if !validName(m.Name) {
+		errs = append(errs, wrong("a name consists of letters, digits and _, with no digit in front"))
+	}
+	if !utf8.ValidString(m.Help) {
+		errs = append(errs, wrong("its Help is not UTF-8"))
+	}
+	for i, l := range m.Labels {
+		if !validName(l) || strings.HasPrefix(l, "__") {
+			errs = append(errs, wrong("label %q: a label consists of letters, digits and _, with no digit and no __ in front", l))
+		}
+		if slices.Contains(m.Labels[:i], l) {
+			errs = append(errs, wrong("it has the label %q twice", l))
+		}
+	}
+	switch {
+	case (m.Value == nil) == (m.Read == nil):
+		errs = append(errs, wrong("one of Value and Read is needed"))
+	case m.Value != nil && len(m.Labels) > 0:
+		errs = append(errs, wrong("one with labels needs Read"))
+	}
+	return errors.Join(errs...)
+}
+
+// conflict returns why two metrics cannot be on one page.
+func (m *Metric) conflict(o *Metric) error {
+	base := func(m *Metric) string { return strings.TrimSuffix(m.Name, "_total") } // as in OpenMetrics
+	switch {
+	case base(m) != base(o):
+		return nil
+	case m.Name != o.Name:
+		return fmt.Errorf("collector: metric %q: there is %q, which is the same in OpenMetrics", m.Name, o.Name)
+	case !slices.Equal(m.Labels, o.Labels):
+		return fmt.Errorf("collector: metric %q: there is one with the labels %q; it has %q", m.Name, o.Labels, m.Labels)
+	}
+	return nil
 }
 
 // publication is what one call of Publish added.
@@ -46,6 +117,10 @@ type publication struct{ metrics []Metric }
 // to be seen: a time that has not come yet is 0. A pedantic prometheus.Registry refuses metrics that are published after the page
 // was registered.
 //
+// Publish panics for what is no metric, as [Metric] documents, and for one whose name the Collector has already for another: its
+// own metrics, and published ones that have other labels, or differ in _total alone. Names that pages have for
+// resources, such as pass_total, are not known here: pages leave such a metric out.
+//
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	if c == nil {
@@ -59,12 +134,39 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	}
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
+	if err := c.checkMetrics(p.metrics); err != nil {
+		panic(err)
+	}
 	c.published = append(c.published, p)
 	return func() {
 		c.publishing.Lock()
 		defer c.publishing.Unlock()
 		c.published = slices.DeleteFunc(slices.Clone(c.published), func(x *publication) bool { return x == p })
 	}
+}
+
+// checkMetrics returns what is wrong with metrics that are to be published. Holds publishing.
+func (c *Collector) checkMetrics(all []Metric) error {
+	var errs []error
+	own := c.own()
+	for i := range all {
+		m := &all[i]
+		errs = append(errs, m.check())
+		for k := range own {
+			if strings.TrimSuffix(m.Name, "_total") == strings.TrimSuffix(own[k].Name, "_total") {
+				errs = append(errs, fmt.Errorf("collector: metric %q: the Collector itself has %q", m.Name, own[k].Name))
+			}
+		}
+		for k := range all[:i] {
+			errs = append(errs, m.conflict(&all[k]))
+		}
+		for _, p := range c.published {
+			for k := range p.metrics {
+				errs = append(errs, m.conflict(&p.metrics[k]))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Metrics are those of the Collector itself, which tell what [Collector.Health] does, and then those that were published, in

@@ -66,9 +66,10 @@ func (b *board) selfOptional() {
 		quiet(series(head{36, "Sampled series", number, "Series of other libraries that are sampled each second, and those left out."},
 			query{legend: "sampled, {{instance}}", expr: own("sampler_series")},
 			query{legend: "left out, {{instance}}", expr: own("sampler_left_out_series")})).NoValue(none),
-		trouble(head{38, "Trouble of the sampler", "none", "Seconds, in a second, without a sampling, because it failed or took too long; samplings that failed, in part at least; and those that were late, whose seconds may have some of the next one."},
+		trouble(head{38, "Trouble of the sampler", "none", "In a second: seconds without increases, because a sampling or the one before failed or was late; samplings that failed, in part at least; those that were late; increases of single counters that belong to no second that is known."},
 			query{legend: "seconds without", expr: sum("sampler_missed_seconds_total")},
 			query{legend: "failed", expr: sum("sampler_errors_total")},
-			query{legend: "late", expr: sum("sampler_late_total")}).NoValue(none),
+			query{legend: "late", expr: sum("sampler_late_total")},
+			query{legend: "increases without a second", expr: sum("sampler_unplaced_increases_total")}).NoValue(none),
 	)
 }

@@ -28,10 +28,14 @@ func (o Options) Check() error { return gather.Options(o).Check("prom") }
 
 // Collector is a prometheus.Collector of all resources and of the metrics that windowstat publishes about itself. It must be
 // made with [New], and is safe for concurrent use.
+//
+// It describes what was published when it was made, and collects what is published when it is collected, so that it can be unregistered
+// and registered again. Only a pedantic prometheus.Registry minds: it refuses what was published since.
 type Collector struct {
-	metrics *gather.Metrics
-	descs   []desc   // of the metrics of resources, by number
-	others  sync.Map // of all others, *gather.Metric to *desc
+	metrics   *gather.Metrics
+	descs     []desc             // of the metrics of resources, by number
+	others    sync.Map           // of all others, *gather.Metric to *desc
+	described []*prometheus.Desc // what there was when it was made
 }
 
 // desc describes a metric to client_golang.
@@ -57,6 +61,9 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 	for _, m := range p.metrics.List {
 		p.descs = append(p.descs, newDesc(m))
 	}
+	for _, m := range p.metrics.All() {
+		p.described = append(p.described, p.desc(m).Desc)
+	}
 	return p, nil
 }
 
@@ -73,10 +80,10 @@ func (p *Collector) desc(m *gather.Metric) *desc {
 	return x.(*desc)
 }
 
-// Describe implements prometheus.Collector.
+// Describe implements prometheus.Collector. It is the same in every call.
 func (p *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range p.metrics.All() {
-		ch <- p.desc(m).Desc
+	for _, d := range p.described {
+		ch <- d
 	}
 }
 

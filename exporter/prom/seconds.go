@@ -232,7 +232,9 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 func (s *Seconds) history() int64 { return int64(s.stats.History() / time.Second) }
 
 // oldest returns the first second for a new scraper.
-func (s *Seconds) oldest(open int64) int64 { return max(s.line.Before(open, s.history()), s.oldestLogged) }
+func (s *Seconds) oldest(open int64) int64 {
+	return max(s.line.Before(open, s.history()), s.oldestLogged)
+}
 
 // limit bounds a response that begins with the second from. A client with a timeout below the default gets fewer samples.
 func (s *Seconds) limit(r *http.Request, q *query, from int64, timeout time.Duration) seconds.Limit {

@@ -21,16 +21,21 @@ func (s *Sampler) metrics() []collector.Metric {
 			Value: read(func() float64 { return float64(s.errors) }),
 		},
 		{
-			Name: "sampler_missed_seconds_total", Unit: "seconds", Help: "Seconds without a sampling, because it failed or took too long.",
+			Name: "sampler_missed_seconds_total", Unit: "seconds",
+			Help:  "Seconds without the increases of a gatherer, because its gathering, or that of the second before, failed or was late; of several gatherers the sum.",
 			Value: read(func() float64 { return float64(s.missed) }),
 		},
 		{
-			Name: "sampler_late_total", Help: "Samplings that had ended only more than a tenth of a second after their second: what was counted meanwhile may be in it.",
+			Name: "sampler_late_total", Help: "Samplings that were left out, because they ended too long after their second: what was counted meanwhile may be in them.",
 			Value: read(func() float64 { return float64(s.late) }),
 		},
 		{
+			Name: "sampler_unplaced_increases_total", Help: "Increases left out, because it is not known how much of them was counted in one second.",
+			Value: read(func() float64 { return float64(s.unplaced) }),
+		},
+		{
 			Name:  "sampler_left_out_series",
-			Help:  "Series left out of the last sampling: too many, with names that not every server takes, or of a metric that has changed its type.",
+			Help:  "Series left out of the last sampling: too many, given twice, with a timestamp, or of names or types that are not sampled.",
 			Value: read(func() float64 { return float64(s.left) }),
 		},
 	}

@@ -9,32 +9,45 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
+	"regexp"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/internal/logonce"
 )
 
-// DefaultMaxSeries is the default of [Options].MaxSeries.
-const DefaultMaxSeries = 10_000
+const (
+	// DefaultMaxSeries is the default of [Options].MaxSeries.
+	DefaultMaxSeries = 10_000
+	// DefaultMaxDelay is the default of [Options].MaxDelay.
+	DefaultMaxDelay = 250 * time.Millisecond
+
+	maxMaxDelay = 500 * time.Millisecond
+)
 
 // Options configure a [Sampler]. Gatherer is required.
 type Options struct {
-	// Gatherer is what is sampled, such as prometheus.DefaultGatherer.
+	// Gatherer is what is sampled, such as prometheus.DefaultGatherer. Each of a prometheus.Gatherers is sampled by itself, at the
+	// same time as the others, so that none has to wait for a slow one.
 	Gatherer prometheus.Gatherer
 	// Prefix is the prefix of all names, "persecond_" if empty: samples with and without timestamps must not be mixed in one
 	// series.
 	Prefix string
-	// MaxSeries is the most series that are sampled, [DefaultMaxSeries] if zero; others are left out and counted. A series takes
-	// eight bytes for each second of the Collector's history.
+	// MaxSeries is the most series that are sampled, [DefaultMaxSeries] if zero; others are left out, counted, and logged once.
+	// A series takes eight bytes for each second of the Collector's history, and some two hundred for its labels. A series that
+	// is not gathered any more makes room when its last second has left the history.
 	MaxSeries int
-	// Logger receives a message when gathering fails and when it works again; slog.Default if nil.
+	// MaxDelay is how long after the end of a second its gathering may end, [DefaultMaxDelay] if zero, half a second at most. A
+	// gathering that takes longer is left out: it is unknown how much of it was counted in the next second. A larger one is for
+	// Collectors that are slow, and for a hundred thousand series.
+	MaxDelay time.Duration
+	// Logger receives a message when gathering fails or is too slow and when it works again, each at most once a minute;
+	// slog.Default if nil.
 	Logger *slog.Logger
 }
 
@@ -45,47 +58,70 @@ type Options struct {
 //	queue_length, a gauge                persecond_queue_length: its value at the end of the second
 //	rt_seconds, a histogram or summary   persecond_rt_seconds_count and _sum: their increase
 //
-// A counter that is seen for the first time has its first second if it is known to have begun with zero: the gathering of the
-// second before had everything, without an error and without a series for which there was no room; or the counter was created
-// since, as its created timestamp says, which all counters, histograms and summaries of client_golang have. So a Collector that
-// always fails, or too many series, costs only counters without a created timestamp their first second. No increase is made up.
+// An increase is the difference of two totals that are known: at the end of the second, and at its start. The total at the start is
+// known in three cases; in all others the second has no sample:
+//
+//   - The gathering of the second before had the counter, with the same created timestamp and no larger total.
+//   - The counter was created in this second, as its created timestamp says: it was zero. All counters, histograms and summaries
+//     of client_golang have one. So a new label value has its first second, and a counter that was removed and created again
+//     has what it counted since.
+//   - The counter has no created timestamp, as those of Collectors that make constant metrics, and the gathering of the second
+//     before had its family, without an error, and without this counter: it was zero. This does not hold for a family of which a
+//     counter was forgotten or left out, because it may be this one. A counter is forgotten when it was not gathered for as long
+//     as the history.
+//
+// What is left out is counted. sampler_missed_seconds_total has the seconds of a Gatherer without increases: a gathering that fails
+// or is late costs two, its own and the next one, which lacks the total at its start. Where only some counters lack it, each
+// second of each of them is in sampler_unplaced_increases_total. The second in which sampling begins has the increases of counters
+// that were created in it.
 //
 // A Sampler must be made with [New], set in the options of the per-second endpoint and the pushes, and run by [Sampler.Run]. It
-// is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, about a
-// millisecond for a thousand series.
+// is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, and
+// about half as much again.
 //
-// Limitations: gathering begins some microseconds after the end of the second, and what is counted until then, or while it lasts,
-// may be in that second; sampler_late_total counts those that took longer, on a machine that stands still, say. If it fails, or takes longer than a second, the
-// seconds concerned have no samples, because an increase over several seconds belongs to none of them; the first second of a
-// counter that appears meanwhile is one of these. A counter that had counted before it was registered shows all that in its
-// first second. One that is removed and created again within a second shows only what it then has more than it had. Created
+// Not sampled are buckets of histograms, and these, which sampler_left_out_series counts: gauge histograms; metrics with a
+// timestamp of their own, because their value is of another second; names and labels with other characters than letters, digits
+// and _, and label values that are not UTF-8; metrics that a Gatherer gives twice; those that another Gatherer has already, or that
+// change their type, until the old ones have left the history. A gauge that is NaN, and an increase that is no finite number, has no
+// sample. A label whose value is empty is none, as for servers.
+//
+// Limitations: what is counted between the end of a second and its gathering, some microseconds in most seconds and never
+// more than MaxDelay, is in that second. A counter without a created timestamp that begins again within a second with more than it had
+// shows the difference. What a counter counted between its last gathering and its removal is in no second. Created
 // timestamps are trusted only while the wall clock shows times that it has not shown before: after it was set back, for as long
-// as it was set back by, they tell nothing. Not sampled are buckets of histograms, and names and labels with other characters
-// than letters, digits and _.
+// as it was set back by, counters that are created lack their first second. A Collector that panics ends the program, as it
+// does when it is scraped: prometheus.Registry runs it in a goroutine of its own.
 type Sampler struct {
 	stats     *collector.Collector
 	opts      Options
 	unpublish func() // removes the metrics
+	log       logonce.Logger
 
-	mu       sync.Mutex // guards what follows
-	series   map[string]*sampled
-	order    []*sampled               // by name and labels
-	key      []byte                   // a buffer
-	families map[string]*table.Family // by full name
-	last     int64                    // last second that was sampled or missed
-	previous int64                    // last second that was sampled
-	complete bool                     // nothing was missing in previous
-	began    time.Time                // when its gathering began
-	mark     time.Time                // the latest time that the wall clock had shown then
-	failing  bool
-	errors   int64 // gatherings that failed
-	missed   int64 // seconds without a gathering
-	late     int64 // gatherings that ended later than soon
-	left     int64 // series left out of the last gathering
+	made time.Time
+
+	turn    sync.Mutex // held by Sample
+	sources []*source
+	clock   wallClock
+
+	mu       sync.Mutex // guards what follows, and what sources remember
+	series   map[string]*series
+	order    []*series
+	sorted   bool               // order is, by key
+	families map[string]*family // by full name
+	key      []byte             // a buffer
+	first    int64              // the second with which sampling began
+	last     int64              // the last second that was sampled or missed
+	errors   int64              // gatherings that failed
+	late     int64              // gatherings that ended too late
+	missed   int64              // seconds of sources without increases
+	unplaced int64              // increases without a second
+	left     int64              // series left out of the last gatherings
+	full     bool               // MaxSeries was reached, and logged
 }
 
 func (o *Options) defaults() {
-	o.Prefix, o.MaxSeries, o.Logger = cmp.Or(o.Prefix, "persecond_"), cmp.Or(o.MaxSeries, DefaultMaxSeries), cmp.Or(o.Logger, slog.Default())
+	o.Prefix, o.Logger = cmp.Or(o.Prefix, "persecond_"), cmp.Or(o.Logger, slog.Default())
+	o.MaxSeries, o.MaxDelay = cmp.Or(o.MaxSeries, DefaultMaxSeries), cmp.Or(o.MaxDelay, DefaultMaxDelay)
 }
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s.
@@ -95,14 +131,17 @@ func (o Options) Check() error {
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "sampler", Field: field, Err: fmt.Errorf(format, args...)})
 	}
-	if o.Gatherer == nil {
-		wrong("Gatherer", "is missing")
+	if _, err := sourcesOf(o.Gatherer); err != nil {
+		wrong("Gatherer", "%w", err)
 	}
 	if !validName(o.Prefix) {
 		wrong("Prefix", "%q: letters, digits and _ are allowed, no digit in front", o.Prefix)
 	}
 	if o.MaxSeries < 1 {
 		wrong("MaxSeries", "%d; at least 1 is needed", o.MaxSeries)
+	}
+	if o.MaxDelay < time.Millisecond || o.MaxDelay > maxMaxDelay {
+		wrong("MaxDelay", "%v; from 1ms to %v are allowed", o.MaxDelay, maxMaxDelay)
 	}
 	return errors.Join(errs...)
 }
@@ -117,126 +156,37 @@ func New(c *collector.Collector, o Options) (*Sampler, error) {
 		return nil, err
 	}
 	o.defaults()
-	open := c.Seal().Open
+	sources, _ := sourcesOf(o.Gatherer) // checked
 	s := &Sampler{
-		stats: c, opts: o, series: map[string]*sampled{}, families: map[string]*table.Family{},
-		last: open - 1, previous: never,
+		stats: c, opts: o, made: time.Now(), log: logonce.Logger{To: o.Logger}, sources: sources,
+		series: map[string]*series{}, families: map[string]*family{},
+		first: never, last: c.Seal().Open - 2,
 	}
 	s.unpublish = c.Publish(s.metrics()...)
 	return s, nil
 }
 
-// Run samples each second until ctx ends. Then it waits for the open second, at most about a second, and samples it, waiting at
-// most another second for the Gatherer.
+// Run samples each second until ctx ends. Then it waits for the open second, at most about a second, and samples it. It returns
+// nil, and waits for no Gatherer that is late.
 func (s *Sampler) Run(ctx context.Context) error {
 	defer s.unpublish()
 	line := s.stats.Timeline()
-	timer := time.NewTimer(0) // the first gathering is the baseline
+	rest := func() time.Duration {
+		now := line.Now()
+		return line.At(now).End.Sub(now)
+	}
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
+			s.Sample()
+			timer.Reset(rest())
 		case <-ctx.Done():
-			now := line.Now()
-			time.Sleep(line.At(now).End.Sub(now))
-			last, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			s.Sample(last)
+			time.Sleep(rest())
+			s.Sample()
 			return nil
 		}
-		s.Sample(ctx)
-		now := line.Now()
-		timer.Reset(line.At(now).End.Sub(now))
-	}
-}
-
-// Sample gathers now, for the second that has just ended. Run calls it every second; call it directly to control the time.
-func (s *Sampler) Sample(ctx context.Context) {
-	line := s.stats.Timeline()
-	second, began := line.At(line.Now()).Index-1, time.Now()
-	families, err := gather(ctx, s.opts.Gatherer)
-	now := line.Now()
-	at := line.At(now)
-	late := at.Index-1 > second // it is unknown which second the values belong to
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		s.errors++
-	}
-	if failing := err != nil; failing != s.failing {
-		s.failing = failing
-		if failing {
-			s.opts.Logger.Error("cannot gather metrics; retrying every second", "err", err)
-		} else {
-			s.opts.Logger.Info("gathering metrics works again")
-		}
-	}
-	if second <= s.last {
-		if s.previous == never && (err == nil || len(families) > 0) { // the first, within a second, is the baseline
-			s.keep(second, began, families, err)
-		}
-		return
-	}
-	if late {
-		return
-	}
-	if now.Sub(at.Start) > soon {
-		s.late++
-	}
-	s.missed += second - s.last - 1
-	s.last = second
-	if err != nil && len(families) == 0 {
-		s.missed++
-		return
-	}
-	s.keep(second, began, families, err)
-}
-
-// keep stores what a gathering had, and what is to be known of it in the next second. Holds mu.
-func (s *Sampler) keep(second int64, began time.Time, families []*dto.MetricFamily, err error) {
-	complete := s.record(second, families)
-	s.previous, s.complete = second, complete && err == nil
-	s.mark = latest(s.mark, s.began.Round(0).Add(began.Sub(s.began)), began.Round(0)) // by the wall clock
-	s.began = began
-}
-
-// latest returns the latest time that the wall clock can have shown until now: before is what that was at the gathering before, and
-// unset what the clock would show now if nobody had set it since then.
-func latest(before, unset, now time.Time) time.Time {
-	return slices.MaxFunc([]time.Time{before, unset, now}, time.Time.Compare)
-}
-
-// soon is how long after the end of a second it should have been gathered.
-const soon = 100 * time.Millisecond
-
-// never is a second that precedes all others.
-const never = math.MinInt64 / 2
-
-// gather calls the Gatherer and turns a panic into an error. It waits until ctx ends at most.
-func gather(ctx context.Context, g prometheus.Gatherer) ([]*dto.MetricFamily, error) {
-	type result struct {
-		families []*dto.MetricFamily
-		err      error
-	}
-	done := make(chan result, 1) // so that a late result does not block the goroutine
-	go func() {
-		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				r = result{err: fmt.Errorf("panic: %v", p)}
-			}
-			done <- r
-		}()
-		r.families, r.err = g.Gather()
-	}()
-	select {
-	case r := <-done:
-		return r.families, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
@@ -246,3 +196,92 @@ func (s *Sampler) Start() (stop func() error) { return background.Start(s.Run) }
 
 // Close removes the metrics of a Sampler that never ran.
 func (s *Sampler) Close() { s.unpublish() }
+
+// Sample gathers now, for the second that has just ended, unless that was sampled or missed already. It takes no longer than
+// MaxDelay and what the increases take. Run calls it every second; call it directly to control the time.
+func (s *Sampler) Sample() {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	line := s.stats.Timeline()
+	began := line.Now()
+	now := time.Now()
+	open := line.At(began)
+	second, into := open.Index-1, began.Sub(open.Start)
+	s.mu.Lock()
+	over, begins := second <= s.last, s.first == never
+	if begins && into > s.opts.MaxDelay { // the next second is the first whose start is known
+		s.first, s.last = open.Index, second
+	}
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	from, to := s.clock.turn(open.Index, now.Sub(s.made), now.Round(0), into)
+	if begins && into > s.opts.MaxDelay {
+		return
+	}
+	all := s.gather(line, open)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if begins {
+		s.first = second
+	}
+	s.report(all)
+	if second <= s.last {
+		return // it was missed, as the process stood still, and is sealed
+	}
+	s.miss(second)
+	s.last, s.left = second, 0
+	for i, src := range s.sources {
+		if all[i].families == nil || all[i].late {
+			s.missed++
+			continue
+		}
+		if src.last != second-1 && second > s.first {
+			s.missed++
+		}
+		s.record(&gathered{source: src, second: second, complete: all[i].err == nil, from: from, to: to, now: time.Now().UnixNano()}, all[i].families)
+		src.last = second
+	}
+	s.expire()
+}
+
+// miss counts the seconds between the last one and the given one, if sampling has begun. Holds mu.
+func (s *Sampler) miss(second int64) {
+	if s.first != never {
+		s.missed += max(second-max(s.last+1, s.first), 0) * int64(len(s.sources))
+	}
+}
+
+// report counts and logs the gatherings that failed or were late. Holds mu.
+func (s *Sampler) report(all []gathering) {
+	for i, src := range s.sources {
+		err := all[i].err
+		switch {
+		case all[i].late:
+			s.late++
+		case err != nil:
+			s.errors++
+		}
+		if failing := err != nil; failing != src.failing {
+			src.failing = failing
+			if failing {
+				s.log.Log(slog.LevelError, "cannot gather metrics; retrying every second", "gatherer", i, "err", err)
+			} else {
+				s.log.Log(slog.LevelInfo, "gathering metrics works again", "gatherer", i)
+			}
+		}
+	}
+}
+
+var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
+
+// never is a second that precedes all others.
+const never = math.MinInt64 / 2
+
+// family is a metric as it is shown.
+type family struct {
+	table.Family
+	series int // that are remembered
+}

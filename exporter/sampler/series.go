@@ -2,227 +2,315 @@ package sampler
 
 import (
 	"cmp"
-	"iter"
+	"log/slog"
+	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
+	"unicode/utf8"
 
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// sampled is a series with its values of the last seconds.
-type sampled struct {
-	family        *table.Family
-	names, values []string
-	key           string
-	counter       bool
+// series is a series with its values of the last seconds.
+type series struct {
+	key     string // its name, and the names and values of its labels, each after a separator
+	family  *family
+	source  *source
+	known   *known
+	counter bool
+	values  ring
 
-	ring     []float64 // by index modulo history; NaN where there is none
-	from     int64     // first second in the ring
-	to       int64     // the second after the last one in the ring
-	total    float64   // last total of a counter
-	gathered int64     // second of that total
+	second  int64   // the last second that was gathered
+	total   float64 // of a counter, at the end of it; NaN if it is unknown
+	created int64   // of a counter, in Unix nanoseconds; 0 if it does not say
 }
 
-// record stores the values that were gathered at the end of a second. It reports whether that was all that can be sampled:
-// nothing was left out that may be sampled later. Holds mu.
-func (s *Sampler) record(second int64, families []*dto.MetricFamily) (complete bool) {
-	s.left = 0
-	var invalid int64
+// separator is between the parts of a key. It is in no UTF-8.
+const separator = "\xff"
+
+// gathered is what a source has of a second.
+type gathered struct {
+	source   *source
+	second   int64
+	complete bool  // it failed in no part
+	from, to int64 // when the second began and ended, by created timestamps, see [wallClock]
+	now      int64 // no created timestamp is after it
+
+	family *dto.MetricFamily // that is being recorded
+	known  *known
+	labels []*dto.LabelPair // of its metric
+}
+
+// record stores what was gathered. Holds mu.
+func (s *Sampler) record(g *gathered, families []*dto.MetricFamily) {
 	for _, f := range families {
+		if name := f.GetName(); !validName(name) || f.GetType() == dto.MetricType_GAUGE_HISTOGRAM {
+			s.left += int64(len(f.Metric))
+			continue
+		}
+		g.family, g.known = f, g.source.families[f.GetName()]
+		if g.known == nil {
+			g.known = &known{whole: never, forgot: g.source.forgot}
+			g.source.families[f.GetName()] = g.known
+		}
 		for _, m := range f.Metric {
-			if !s.valid(f, m) {
-				invalid++
-				continue
-			}
-			x := gathered{f, m, second, s.previous == second-1 && !created(m).Before(s.mark)}
-			switch {
-			case m.Counter != nil:
-				s.add(x, f.GetName(), m.Counter.GetValue(), nil)
-			case m.Gauge != nil:
-				s.set(x, m.Gauge.GetValue())
-			case m.Untyped != nil:
-				s.set(x, m.Untyped.GetValue())
-			case m.Histogram != nil:
-				reset := s.add(x, f.GetName()+"_count", count(m.Histogram), nil)
-				s.add(x, f.GetName()+"_sum", m.Histogram.GetSampleSum(), &reset)
-			case m.Summary != nil:
-				reset := s.add(x, f.GetName()+"_count", float64(m.Summary.GetSampleCount()), nil)
-				s.add(x, f.GetName()+"_sum", m.Summary.GetSampleSum(), &reset)
-			}
+			s.metric(g, m)
+		}
+		g.known.present = g.second
+		if g.complete && len(f.Metric) > 0 {
+			g.known.whole = g.second
 		}
 	}
-	s.expire(second)
-	complete = s.left == 0
-	s.left += invalid
-	return complete
+	g.source.forget(g.second)
 }
 
-// gathered is one metric of a gathering.
-type gathered struct {
-	family *dto.MetricFamily
-	metric *dto.Metric
-	second int64
-	isNew  bool // it was created after the gathering of the second before had begun
-}
-
-// created returns the created timestamp of a metric; without one it is long ago.
-func created(m *dto.Metric) time.Time {
+// metric stores a metric. Holds mu.
+func (s *Sampler) metric(g *gathered, m *dto.Metric) {
+	var ok bool
+	g.labels, ok = labels(m)
+	switch {
+	case !ok:
+		s.left++
+		return
+	case m.TimestampMs != nil:
+		s.leave(g)
+		return
+	}
 	switch {
 	case m.Counter != nil:
-		return m.Counter.GetCreatedTimestamp().AsTime()
+		s.count(g, m.Counter.GetValue(), m.Counter.CreatedTimestamp)
+	case m.Gauge != nil:
+		s.gauge(g, m.Gauge.GetValue())
+	case m.Untyped != nil:
+		s.gauge(g, m.Untyped.GetValue())
 	case m.Histogram != nil:
-		return m.Histogram.GetCreatedTimestamp().AsTime()
+		h := m.Histogram
+		s.observations(g, cmp.Or(h.GetSampleCountFloat(), float64(h.GetSampleCount())), h.GetSampleSum(), h.CreatedTimestamp)
+	case m.Summary != nil:
+		s.observations(g, float64(m.Summary.GetSampleCount()), m.Summary.GetSampleSum(), m.Summary.CreatedTimestamp)
 	}
-	return m.GetSummary().GetCreatedTimestamp().AsTime()
 }
 
-// count returns the number of observations of a histogram.
-func count(h *dto.Histogram) float64 {
-	return cmp.Or(h.GetSampleCountFloat(), float64(h.GetSampleCount()))
+// leave leaves out a metric. If it is a counter that is taken later, it is not a new one. Holds mu.
+func (s *Sampler) leave(g *gathered) {
+	s.left++
+	g.known.forgot = true
 }
 
-var (
-	validMetric = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	validName   = validMetric.MatchString
-)
-
-// valid reports whether every server accepts the names of a metric and its labels.
-func (s *Sampler) valid(f *dto.MetricFamily, m *dto.Metric) bool {
-	if !validName(f.GetName()) {
-		return false
+// labels returns the labels of a metric, sorted and without those that are empty. It reports false for labels that not every
+// server takes, but does not look at their names, see [validLabels].
+func labels(m *dto.Metric) (all []*dto.LabelPair, ok bool) {
+	sorted := true
+	for i, l := range m.Label {
+		if !utf8.ValidString(l.GetName()) || !utf8.ValidString(l.GetValue()) {
+			return nil, false
+		}
+		sorted = sorted && l.GetValue() != "" && (i == 0 || m.Label[i-1].GetName() < l.GetName())
 	}
-	return !slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return !validName(l.GetName()) })
+	if sorted {
+		return m.Label, true
+	}
+	all = slices.DeleteFunc(slices.Clone(m.Label), func(l *dto.LabelPair) bool { return l.GetValue() == "" })
+	slices.SortFunc(all, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for i := 1; i < len(all); i++ {
+		if all[i-1].GetName() == all[i].GetName() {
+			return nil, false
+		}
+	}
+	return all, true
 }
 
-// find returns the series of a metric, and makes it if needed. It is nil if there are too many series, or the series was
-// another kind of metric, or a Gatherer gives it twice. Holds mu.
-func (s *Sampler) find(g gathered, name string, counter bool) *sampled {
-	s.key = append(append(s.key[:0], s.opts.Prefix...), name...)
+// validLabels reports whether all servers take the names of the labels. Those that begin with __ are the servers' own.
+func validLabels(all []*dto.LabelPair) bool {
+	return !slices.ContainsFunc(all, func(l *dto.LabelPair) bool {
+		return !validName(l.GetName()) || strings.HasPrefix(l.GetName(), "__")
+	})
+}
+
+// find returns the series of a metric with this name, and makes it if needed. It is nil if it is left out. Holds mu.
+func (s *Sampler) find(g *gathered, name, suffix string, counter bool) (x *series, isNew bool) {
+	s.key = append(append(append(s.key[:0], s.opts.Prefix...), name...), suffix...)
 	full := len(s.key)
-	for _, l := range g.metric.Label {
-		s.key = append(append(append(append(s.key, 0), l.GetName()...), 0), l.GetValue()...)
+	for _, l := range g.labels {
+		s.key = append(append(append(append(s.key, separator...), l.GetName()...), separator...), l.GetValue()...)
 	}
-	x := s.series[string(s.key)]
-	if x == nil {
-		x = s.open(string(s.key[:full]), string(s.key), g.family, g.metric, counter)
-		g.isNew = g.isNew || s.complete && s.previous == g.second-1
-	}
-	if x == nil || x.counter != counter || x.to > g.second || x.gathered == g.second {
+	x = s.series[string(s.key)]
+	switch {
+	case x == nil && !validLabels(g.labels):
 		s.left++
-		return nil
+		return nil, false
+	case x == nil && len(s.series) >= s.opts.MaxSeries:
+		if !s.full {
+			s.full = true
+			s.log.Log(slog.LevelWarn, "too many series; those beyond MaxSeries of the sampler's options are left out", "MaxSeries", s.opts.MaxSeries, "left_out", name)
+		}
+	case x == nil:
+		return s.open(g, string(s.key), full, counter), true
+	case x.source != g.source, x.counter != counter:
+	case x.second == g.second: // it comes twice, and nobody knows which one is right
+		x.total = math.NaN()
+		if x.values.end > g.second {
+			x.values.put(g.second, math.NaN(), s.history())
+		}
+	default:
+		return x, false
 	}
-	if g.isNew && x.gathered < g.second-1 {
-		x.total, x.gathered = 0, g.second-1
-	}
-	return x
+	s.leave(g)
+	return nil, false
 }
 
-// set stores the value of a gauge.
-func (s *Sampler) set(g gathered, v float64) {
-	if x := s.find(g, g.family.GetName(), false); x != nil {
-		s.put(x, g.second, v)
-	}
-}
-
-// add stores the increase of a counter, and reports whether the counter was reset: its total decreased, or reset says so.
-func (s *Sampler) add(g gathered, name string, total float64, reset *bool) bool {
-	x := s.find(g, name, true)
-	if x == nil {
-		return false
-	}
-	isReset := total < x.total
-	if reset != nil {
-		isReset = *reset
-	}
-	if isReset {
-		x.total = 0
-	}
-	if x.gathered == g.second-1 {
-		s.put(x, g.second, total-x.total)
-	}
-	x.total, x.gathered = total, g.second
-	return isReset
-}
-
-// put stores the value of a second, except of the first gathering, whose second was sealed without it. Holds mu.
-func (s *Sampler) put(x *sampled, second int64, v float64) {
-	if s.previous != never {
-		x.put(second, v, int(s.history()))
-	}
-}
-
-// open makes a series unless there are too many. Holds mu.
-func (s *Sampler) open(name, key string, f *dto.MetricFamily, m *dto.Metric, counter bool) *sampled {
-	if len(s.series) >= s.opts.MaxSeries {
-		return nil
-	}
-	family := s.families[name]
-	if family == nil {
+// open makes a series with this key, which begins with the name of its family. Holds mu.
+func (s *Sampler) open(g *gathered, key string, name int, counter bool) *series {
+	f := s.families[key[:name]]
+	if f == nil {
 		help := "At the end of this second: "
 		if counter {
 			help = "Added in this second: "
 		}
-		help += strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(f.GetHelp())
-		family = &table.Family{Name: name, Type: table.Gauge, Help: help}
-		s.families[name] = family
+		f = &family{Family: table.Family{Name: key[:name], Type: table.Gauge, Help: help + strings.ToValidUTF8(g.family.GetHelp(), "\uFFFD")}}
+		s.families[f.Name] = f
 	}
-	x := &sampled{family: family, key: key, counter: counter, gathered: math.MinInt64, from: math.MinInt64, to: math.MinInt64}
-	for _, l := range m.Label {
-		x.names, x.values = append(x.names, l.GetName()), append(x.values, l.GetValue())
-	}
-	s.series[key] = x
-	i, _ := slices.BinarySearchFunc(s.order, key, func(a *sampled, key string) int { return cmp.Compare(a.key, key) })
-	s.order = slices.Insert(s.order, i, x)
+	x := &series{key: key, family: f, source: g.source, known: g.known, counter: counter, second: never}
+	f.series++
+	g.known.series++
+	s.series[key], s.order, s.sorted = x, append(s.order, x), false
 	return x
 }
 
-// expire removes the series without a value in the history. Holds mu.
-func (s *Sampler) expire(second int64) {
-	history := s.history()
-	s.order = slices.DeleteFunc(s.order, func(x *sampled) bool {
-		if x.counter && x.gathered >= second-history || x.to >= second-history {
+// gauge stores the value of a gauge. Holds mu.
+func (s *Sampler) gauge(g *gathered, v float64) {
+	if x, _ := s.find(g, g.family.GetName(), "", false); x != nil {
+		x.values.put(g.second, v, s.history())
+		x.second = g.second
+	}
+}
+
+// count stores the increase of a counter. Holds mu.
+func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
+	if x, isNew := s.find(g, g.family.GetName(), "", true); x != nil {
+		s.add(x, g.second, total, x.since(g, isNew, total, created(at)))
+	}
+}
+
+// observations stores the increases of the count and of the sum of a histogram or a summary. What is known of the count is known of
+// the sum, which may go down. Holds mu.
+func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.Timestamp) {
+	from := unplaced
+	if x, isNew := s.find(g, g.family.GetName(), "_count", true); x != nil {
+		from = x.since(g, isNew, count, created(at))
+		s.add(x, g.second, count, from)
+	}
+	if x, _ := s.find(g, g.family.GetName(), "_sum", true); x != nil {
+		if from == before && x.second != g.second-1 {
+			from = unplaced
+		}
+		s.add(x, g.second, sum, from)
+	}
+}
+
+// created returns a created timestamp in Unix nanoseconds, 0 if there is none.
+func created(at *timestamppb.Timestamp) int64 {
+	if !at.IsValid() {
+		return 0
+	}
+	return at.AsTime().UnixNano()
+}
+
+// start is what is known of a counter at the start of a second.
+type start int
+
+const (
+	unplaced start = iota // nothing
+	before                // its total of the second before
+	zero                  // it did not exist
+	later                 // it was created after the second, too
+)
+
+// since returns what is known of a counter at the start of a second: when it has this total and was created then. See [Sampler].
+func (x *series) since(g *gathered, isNew bool, total float64, created int64) start {
+	same := x.created == created && !isNew
+	x.created = created
+	switch {
+	case same && x.second == g.second-1:
+		if total >= x.total {
+			return before
+		}
+	case created != 0:
+		switch {
+		case same || created > g.now:
+		case created >= g.to:
+			return later
+		case created >= g.from:
+			return zero
+		}
+	case isNew && g.known.whole == g.second-1 && !g.known.forgot:
+		return zero
+	}
+	return unplaced
+}
+
+// add stores the increase of a counter since the start of a second, at whose end it has this total. Holds mu.
+func (s *Sampler) add(x *series, second int64, total float64, from start) {
+	v := math.NaN()
+	switch from {
+	case before:
+		v = total - x.total
+	case zero:
+		v = total
+	case later:
+		total = 0
+	}
+	switch {
+	case !math.IsNaN(v) && !math.IsInf(v, 0):
+		x.values.put(second, v, s.history())
+	case from != later && x.source.last == second-1 && total != x.total:
+		s.unplaced++
+	}
+	x.total, x.second = total, second
+}
+
+// expire forgets the series that were not gathered for as long as the history. Holds mu.
+func (s *Sampler) expire() {
+	oldest := s.last - int64(s.history())
+	s.order = slices.DeleteFunc(s.order, func(x *series) bool {
+		if x.second >= oldest {
 			return false
 		}
 		delete(s.series, x.key)
+		x.known.series--
+		x.known.forgot = x.known.forgot || x.counter && x.created == 0
+		if x.family.series--; x.family.series == 0 {
+			delete(s.families, x.family.Name)
+		}
 		return true
 	})
+	if cap(s.order) > 4*len(s.order)+100 { // neither slices nor maps shrink by themselves
+		s.order, s.series, s.families = slices.Clone(s.order), shrunk(s.series), shrunk(s.families)
+		for _, src := range s.sources {
+			src.families = shrunk(src.families)
+		}
+	}
+}
+
+func shrunk[T any](m map[string]T) map[string]T {
+	small := make(map[string]T, len(m))
+	maps.Copy(small, m)
+	return small
+}
+
+// forget forgets the families that are not in the gathering of a second any more, and of which no series is remembered.
+func (s *source) forget(second int64) {
+	for name, k := range s.families {
+		if k.present != second && k.series == 0 {
+			s.forgot = s.forgot || k.forgot
+			delete(s.families, name)
+		}
+	}
 }
 
 // history returns how many seconds are kept.
-func (s *Sampler) history() int64 { return int64(s.stats.History().Seconds()) }
-
-// put stores the value of a second, which must not be before the last one.
-func (x *sampled) put(second int64, v float64, size int) {
-	if x.from == math.MinInt64 || second-x.to >= int64(size) {
-		x.from, x.to, x.ring = second, second, x.ring[:0]
-	}
-	for ; x.to <= second; x.to++ {
-		at := math.NaN()
-		if x.to == second {
-			at = v
-		}
-		if len(x.ring) < size {
-			x.ring = append(x.ring, at)
-		} else {
-			x.ring[(x.to-x.from)%int64(size)] = at
-		}
-	}
-}
-
-// seconds iterates over the values in [from, to).
-func (x *sampled) seconds(from, to int64) iter.Seq2[int64, float64] {
-	return func(yield func(int64, float64) bool) {
-		size := int64(len(x.ring)) // while the ring grows, its oldest value is at 0
-		for i := max(from, x.to-size); i < min(to, x.to); i++ {
-			v := x.ring[(i-x.from)%size]
-			if !math.IsNaN(v) && !yield(i, v) {
-				return
-			}
-		}
-	}
-}
+func (s *Sampler) history() int { return int(s.stats.History().Seconds()) }

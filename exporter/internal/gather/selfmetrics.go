@@ -32,8 +32,12 @@ func (p *Metrics) SelfMetrics(to Sink) {
 	byKey := map[string]*series{}
 	for _, m := range append(p.stats.Metrics(), BuildInfo) {
 		x := p.published(&m)
+		if x == nil {
+			continue
+		}
 		m.Each(func(v float64, values ...string) {
-			key := m.Name + "\x00" + strings.Join(values, "\x00")
+			const separator = "\xff" // in no UTF-8
+			key := m.Name + separator + strings.Join(values, separator)
 			if s := byKey[key]; s != nil {
 				s.v = merge(m.Name, s.v, v)
 				if m.Began.Before(s.began) {
@@ -63,23 +67,39 @@ func merge(name string, a, b float64) float64 {
 	return max(a, b)
 }
 
-// published returns the Metric of a metric about windowstat itself. It is the same in every call.
+// published returns the Metric of a metric about windowstat itself. It is the same in every call. It is nil for one that a page cannot
+// have, because it has the name for resources.
 func (p *Metrics) published(m *collector.Metric) *Metric {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.self[m.Name]
-	if x == nil {
+	if x == nil || !slices.Equal(x.Labels, m.Labels) { // or it was withdrawn, and another published
+		if p.taken(m) {
+			return nil
+		}
 		x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, len(p.List)+len(p.inbound)+len(p.self))
 		p.self[m.Name] = x
 	}
 	return x
 }
 
+// taken reports whether a page has the name of a published metric already, in one of its formats.
+func (p *Metrics) taken(m *collector.Metric) bool {
+	full := p.namespace + "_" + strings.TrimSuffix(m.Name, "_total")
+	for _, f := range p.Families() {
+		name := strings.TrimSuffix(f.Name, "_total")
+		if full == name || f.Type == table.Histogram && slices.Contains([]string{name + "_bucket", name + "_count", name + "_sum"}, full) {
+			return true
+		}
+	}
+	return m.Name == BuildInfo.Name && !slices.Equal(m.Labels, BuildInfo.Labels)
+}
+
 // All returns all present metrics, those of resources first.
 func (p *Metrics) All() []*Metric {
 	all := slices.Concat(p.List, p.inbound)
 	for _, m := range append(p.stats.Metrics(), BuildInfo) {
-		if x := p.published(&m); !slices.Contains(all, x) {
+		if x := p.published(&m); x != nil && !slices.Contains(all, x) {
 			all = append(all, x)
 		}
 	}

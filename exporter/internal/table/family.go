@@ -30,5 +30,5 @@ func TypeOf(name string) Type {
 type Family struct {
 	Name string // with namespace
 	Type Type
-	Help string
+	Help string // as it is; each format escapes it by itself
 }

@@ -202,8 +202,15 @@ func (p *printer) metadata(f *table.Family) {
 	if p.format == OpenMetrics && f.Type == table.Counter {
 		name = strings.TrimSuffix(name, "_total") // only samples have the suffix
 	}
-	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, f.Help, name, f.Type)
+	help := helpEscaper
+	if p.format == OpenMetrics {
+		help = escaper
+	}
+	p.out = fmt.Appendf(p.out, "# HELP %s %s\n# TYPE %s %s\n", name, help.Replace(f.Help), name, f.Type)
 }
+
+// helpEscaper escapes the HELP of the text format; OpenMetrics escapes it as label values.
+var helpEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 
 // End ends an OpenMetrics page.
 const End = "# EOF\n"

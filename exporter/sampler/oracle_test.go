@@ -1,0 +1,355 @@
+package sampler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/node"
+)
+
+// cells are the samples of a Stream, by series and Unix time.
+type cells struct {
+	all    map[string]map[int64]float64
+	series map[int64]float64
+}
+
+// Series implements [seconds.Sink].
+func (c *cells) Series(f *table.Family, names, values []string) {
+	key := strings.TrimPrefix(f.Name, "persecond_")
+	for i := range names {
+		key += fmt.Sprintf(" %s=%q", names[i], values[i])
+	}
+	if c.all[key] == nil {
+		c.all[key] = map[int64]float64{}
+	}
+	c.series = c.all[key]
+}
+
+// Value implements [seconds.Sink].
+func (c *cells) Value(unix int64, v float64) { c.series[unix] = v }
+
+// Histogram implements [seconds.Sink].
+func (c *cells) Histogram(int64, *node.Histogram) {}
+
+// read returns the samples of the seconds in [from, to).
+func read(s *sampler.Sampler, from, to int64) *cells {
+	c := &cells{all: map[string]map[int64]float64{}}
+	s.Stream().Emit(new(seconds.Selection), from, to, seconds.Limit{Seconds: math.MaxInt32}, c)
+	return c
+}
+
+// own returns the metrics of a Sampler about itself.
+func own(c *collector.Collector) map[string]float64 {
+	all := map[string]float64{}
+	for _, m := range c.Metrics() {
+		if name, ok := strings.CutPrefix(m.Name, "sampler_"); ok {
+			all[name] = m.Value()
+		}
+	}
+	return all
+}
+
+// trueCounter is a counter that knows what it has counted in each second.
+type trueCounter struct {
+	family, label string
+	stamped       bool // it has a created timestamp
+	histogram     bool // and is the count of one, and half its sum
+
+	exists  bool
+	visible bool
+	seen    bool // it was in a gathering that failed in no part
+	total   float64
+	created time.Time
+	atStart float64           // the total when the second began
+	truth   map[int64]float64 // of its present life in each second
+}
+
+func (c *trueCounter) create() {
+	c.exists, c.visible, c.seen, c.total, c.created = true, true, false, 0, time.Now()
+	c.truth[time.Now().Unix()] = 0
+}
+
+func (c *trueCounter) count(n float64) {
+	c.total += n
+	c.truth[time.Now().Unix()] += n
+}
+
+func (c *trueCounter) metric() *dto.Metric {
+	m := &dto.Metric{Label: []*dto.LabelPair{{Name: proto.String("l"), Value: proto.String(c.label)}}}
+	var at *timestamppb.Timestamp
+	if c.stamped {
+		at = timestamppb.New(c.created)
+	}
+	if c.histogram {
+		m.Histogram = &dto.Histogram{SampleCount: proto.Uint64(uint64(c.total)), SampleSum: proto.Float64(c.total * 2), CreatedTimestamp: at}
+	} else {
+		m.Counter = &dto.Counter{Value: proto.Float64(c.total), CreatedTimestamp: at}
+	}
+	return m
+}
+
+// world is a Gatherer of counters, with all the troubles that one may have.
+type world struct {
+	random   *rand.Rand
+	trouble  float64
+	counters []*trueCounter
+
+	gathered map[int64]bool            // in time, by the second
+	shown    map[int64]map[string]bool // what was on it
+}
+
+// Gather implements [prometheus.Gatherer].
+func (w *world) Gather() (list []*dto.MetricFamily, err error) {
+	second := time.Now().Unix() - 1
+	trouble := 100
+	if w.random.Float64() < w.trouble {
+		trouble = w.random.IntN(9)
+	}
+	defer func() {
+		switch trouble {
+		case 0:
+			list, err = nil, errors.New("broken")
+		case 1:
+			panic("broken")
+		case 2:
+			runtime.Goexit()
+		case 3: // late
+			time.Sleep(300 * time.Millisecond)
+		case 4: // for seconds
+			time.Sleep(time.Duration(300+w.random.IntN(4000)) * time.Millisecond)
+		default:
+			time.Sleep(time.Duration(w.random.IntN(200)) * time.Millisecond)
+			w.gathered[second] = time.Since(time.Unix(second+1, 0)) <= sampler.DefaultMaxDelay
+		}
+	}()
+	byName := map[string]*dto.MetricFamily{}
+	w.shown[second] = map[string]bool{}
+	partly := trouble == 5
+	for _, c := range w.counters {
+		if !c.exists || !c.visible || partly && w.random.IntN(2) == 0 {
+			continue
+		}
+		f := byName[c.family]
+		if f == nil {
+			f = &dto.MetricFamily{Name: &c.family, Help: proto.String("x"), Type: dto.MetricType_COUNTER.Enum()}
+			if c.histogram {
+				f.Type = dto.MetricType_HISTOGRAM.Enum()
+			}
+			byName[c.family] = f
+			list = append(list, f)
+		}
+		f.Metric = append(f.Metric, c.metric())
+		w.shown[second][c.family+c.label] = true
+		if trouble > 5 {
+			c.seen = true
+		}
+		if trouble == 6 && w.random.IntN(4) == 0 { // twice, and once with something else
+			m := c.metric()
+			if m.Counter != nil {
+				m.Counter.Value = proto.Float64(c.total + 1e6)
+			}
+			f.Metric = append(f.Metric, m)
+		}
+		if trouble == 7 && w.random.IntN(4) == 0 {
+			f.Metric[len(f.Metric)-1].TimestampMs = proto.Int64(1)
+		}
+		if trouble == 8 && w.random.IntN(4) == 0 && !c.histogram {
+			f.Metric[len(f.Metric)-1] = &dto.Metric{Label: f.Metric[len(f.Metric)-1].Label, Gauge: &dto.Gauge{Value: proto.Float64(-1)}}
+		}
+	}
+	w.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	if partly {
+		if len(list) == 0 {
+			trouble = 0
+		}
+		err = errors.New("partly broken")
+	}
+	return list, err
+}
+
+// live is what happens in a second: counters appear, vanish, return, begin again, and count.
+func (w *world) live() {
+	for _, c := range w.counters {
+		switch c.atStart = c.total; {
+		case !c.exists:
+			if w.random.IntN(20) == 0 {
+				c.create()
+				if w.random.IntN(20) == 0 {
+					c.visible = !c.stamped // what has a created timestamp may not be shown at first
+				}
+			}
+		case w.random.IntN(60) == 0:
+			c.visible = !c.visible && c.exists || !c.stamped && !c.seen
+		case w.random.IntN(60) == 0:
+			before := c.atStart
+			c.create()
+			if c.stamped {
+				c.count(float64(w.random.IntN(1e9)))
+			} else if before > 0 { // otherwise nobody can tell
+				c.count(float64(w.random.IntN(int(before))))
+			}
+			continue
+		}
+		if c.exists && w.random.IntN(3) > 0 {
+			n := w.random.IntN(10)
+			if w.random.IntN(50) == 0 {
+				n = 1e8
+			}
+			c.count(float64(n))
+		}
+	}
+}
+
+// Whatever counters and gatherers do: each cell has what was counted in that second, or it is absent and counted. No cell ever
+// changes.
+func FuzzSampler(f *testing.F) {
+	for seed := range uint64(30) {
+		f.Add(seed, uint8(seed*37), uint16(seed%3*10))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, trouble uint8, room uint16) {
+		synctest.Test(t, func(t *testing.T) { runWorlds(t, seed, float64(trouble)/500, int(room)) })
+	})
+}
+
+func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
+	const length = 200
+	random := rand.New(rand.NewPCG(seed, 1))
+	var worlds []*world
+	var gatherers prometheus.Gatherers
+	for i := range 3 {
+		w := &world{
+			random: rand.New(rand.NewPCG(seed, uint64(i+2))), trouble: trouble,
+			gathered: map[int64]bool{}, shown: map[int64]map[string]bool{},
+		}
+		for family := range 4 {
+			for label := range 3 {
+				c := &trueCounter{
+					family: fmt.Sprintf("f%d_%d", i, family), label: fmt.Sprint(label), stamped: family%2 == 0, histogram: family >= 2,
+					truth: map[int64]float64{},
+				}
+				w.counters = append(w.counters, c)
+			}
+		}
+		worlds = append(worlds, w)
+		gatherers = append(gatherers, prometheus.Gatherers{w})
+	}
+	for _, stamped := range []bool{false, true} { // sampling begins in the middle of a second, or not
+		for _, w := range worlds {
+			for _, c := range w.counters {
+				if c.stamped == stamped && random.IntN(2) == 0 {
+					c.create()
+					c.count(1e6)
+				}
+			}
+		}
+		time.Sleep(time.Duration(random.IntN(300)+700*random.IntN(2))*time.Millisecond + time.Microsecond) // no two things at one time
+		if !stamped {
+			time.Sleep(time.Second)
+		}
+	}
+	c, err := collector.New(collector.Options{Windows: node.Options{Minute: 20 * time.Second, History: 20 * time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sampler.New(c, sampler.Options{Gatherer: gatherers, MaxSeries: room, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	began := time.Now()
+	go func() { ended <- s.Run(ctx) }()
+	line := c.Timeline()
+	from := s.Stream().Sealed(line.At(line.Now()).Index)
+	all, absent := map[string]map[int64]float64{}, 0
+	for range length {
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)))
+		for _, w := range worlds {
+			w.live()
+		}
+		time.Sleep(100 * time.Millisecond)
+		to := s.Stream().Sealed(line.At(line.Now()).Index)
+		for key, values := range read(s, from, to).all {
+			if all[key] == nil {
+				all[key] = map[int64]float64{}
+			}
+			for at, v := range values {
+				all[key][at] = v
+			}
+		}
+		for key, values := range read(s, to-10, to).all {
+			for at, v := range values {
+				if was, ok := all[key][at]; !ok || was != v {
+					t.Fatalf("%s at %d is %v, and was %v (%t)", key, at, v, was, ok)
+				}
+			}
+		}
+		from = to
+	}
+	n, last := own(c), time.Now().Unix()-1
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Second) // the last gathering returns
+	missed, first := 0, began.Unix()
+	if began.Nanosecond() <= int(sampler.DefaultMaxDelay) {
+		first-- // its end was gathered
+	}
+	for _, w := range worlds {
+		for at := first; at <= last; at++ {
+			if !w.gathered[at] || at > first && !w.gathered[at-1] {
+				missed++
+			}
+		}
+		for _, c := range w.counters {
+			key := fmt.Sprintf("%s l=%q", c.family, c.label)
+			values := all[key]
+			if c.histogram {
+				values = all[fmt.Sprintf("%s_count l=%q", c.family, c.label)]
+				for at, v := range all[fmt.Sprintf("%s_sum l=%q", c.family, c.label)] {
+					if v != 2*c.truth[at] {
+						t.Errorf("the sum of %s at %d is %v; it should be %v", key, at, v, 2*c.truth[at])
+					}
+				}
+			}
+			for at, v := range values {
+				if v == -1 {
+					continue // it was a gauge
+				}
+				if v != c.truth[at] {
+					t.Errorf("%s at %d is %v; it should be %v", key, at, v, c.truth[at])
+				}
+			}
+			for at, n := range c.truth {
+				if _, ok := values[at]; !ok && n > 0 && at > first && at <= last && w.gathered[at] && w.gathered[at-1] && w.shown[at][c.family+c.label] {
+					absent++
+				}
+			}
+		}
+	}
+	if got := int(n["missed_seconds_total"]); got != missed {
+		t.Errorf("%d seconds were missed, and %d counted", missed, got)
+	}
+	if got := int(n["unplaced_increases_total"]); room == 0 && got < absent {
+		t.Errorf("%d increases are absent, and %d counted", absent, got)
+	}
+}

@@ -1,0 +1,131 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// source is a Gatherer that is sampled by itself, and what is remembered of it.
+type source struct {
+	prometheus.Gatherer
+	running chan gathering // where the result of a call of Gather will be; nil while there is none
+
+	failing  bool
+	last     int64             // the last second that was gathered in time
+	families map[string]*known // by the name that the Gatherer gives them
+	forgot   bool              // a family was forgotten that had forgotten counters
+}
+
+// known is what is known of a family of a source.
+type known struct {
+	present int64 // the last second whose gathering had it
+	whole   int64 // the last second whose gathering had it, and no error
+	series  int   // that are remembered
+	forgot  bool  // there may be counters that are not remembered
+}
+
+// sourcesOf returns the sources that a Gatherer consists of.
+func sourcesOf(g prometheus.Gatherer) (all []*source, err error) {
+	if list, ok := g.(prometheus.Gatherers); ok {
+		for i, g := range list {
+			more, err := sourcesOf(g)
+			if err != nil {
+				return nil, fmt.Errorf("number %d of the Gatherers: %w", i, err)
+			}
+			all = append(all, more...)
+		}
+		if len(all) > 0 {
+			return all, nil
+		}
+		g = nil
+	}
+	if g == nil {
+		return nil, errors.New("no Gatherer")
+	}
+	return []*source{{Gatherer: g, last: never, families: map[string]*known{}}}, nil
+}
+
+// gathering is the result of a call of Gather.
+type gathering struct {
+	families []*dto.MetricFamily // nil if it failed
+	err      error
+	late     bool // it did not end in time
+	ended    leap.Reading
+}
+
+// gather calls all sources at once, and waits for those that are in time for the second before the open one.
+func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
+	end := open.Start.Add(s.opts.MaxDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), end.Sub(line.Now()))
+	defer cancel()
+	all := make([]gathering, len(s.sources))
+	late := func(i int) {
+		all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
+	}
+	for i, src := range s.sources {
+		if !src.start(line) {
+			late(i)
+		}
+	}
+	for i, src := range s.sources {
+		if all[i].late {
+			continue
+		}
+		if !src.wait(ctx, &all[i]) || all[i].ended.Sub(end) > 0 {
+			late(i)
+		}
+	}
+	return all
+}
+
+// wait waits for the result of a call of Gather until ctx ends, and reports whether there is one.
+func (s *source) wait(ctx context.Context, to *gathering) bool {
+	select {
+	case *to = <-s.running:
+	case <-ctx.Done():
+		select {
+		case *to = <-s.running: // it was in time, if this goroutine was not
+		default:
+			return false
+		}
+	}
+	s.running = nil
+	return true
+}
+
+// start calls Gather in a goroutine of its own, unless the call before has not returned yet.
+func (s *source) start(line *leap.Timeline) bool {
+	if s.running != nil {
+		select {
+		case <-s.running: // it was late
+		default:
+			return false
+		}
+	}
+	done := make(chan gathering, 1)
+	s.running = done
+	go func() {
+		r := gathering{err: errors.New("the Gatherer has ended its goroutine")}
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("panic: %v", p)
+			}
+			r.ended = line.Now()
+			if r.err == nil && r.families == nil {
+				r.families = []*dto.MetricFamily{} // it has none, and did not fail
+			}
+			done <- r
+		}()
+		r.families, r.err = s.Gather()
+		if len(r.families) == 0 && r.err != nil {
+			r.families = nil
+		}
+	}()
+	return true
+}

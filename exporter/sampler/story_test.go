@@ -1,0 +1,583 @@
+package sampler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/sampler"
+)
+
+// story is a service that is sampled from the start of its first second on.
+type story struct {
+	*testing.T
+	stats   *collector.Collector
+	sampler *sampler.Sampler
+	log     bytes.Buffer
+	begin   time.Time
+	seconds int
+	all     map[string]map[int64]float64
+}
+
+// tell tells a story in a time of its own.
+func tell(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *story)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &story{T: t, begin: time.Now(), all: map[string]map[int64]float64{}}
+		var err error
+		if s.stats, err = collector.New(collector.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		o.Gatherer, o.Logger = g, slog.New(slog.NewTextHandler(&s.log, nil))
+		if s.sampler, err = sampler.New(s.stats, o); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.sampler.Run(ctx) }()
+		synctest.Wait()
+		f(s)
+		cancel()
+		<-ended
+		time.Sleep(time.Minute) // late gatherings return
+	})
+}
+
+// second is the middle of the next second, in which something happens.
+func (s *story) second(happens ...func()) {
+	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 500*time.Millisecond)))
+	for _, f := range happens {
+		f()
+	}
+	s.seconds++
+	s.keep()
+}
+
+// pass lets so many seconds go by.
+func (s *story) pass(n int) {
+	for range n {
+		s.second()
+	}
+}
+
+// keep reads what is in the history.
+func (s *story) keep() {
+	line := s.stats.Timeline()
+	to := s.sampler.Stream().Sealed(line.At(line.Now()).Index)
+	for key, values := range read(s.sampler, to-60, to).all {
+		if s.all[key] == nil {
+			s.all[key] = map[int64]float64{}
+		}
+		for at, v := range values {
+			s.all[key][at-s.begin.Unix()] = v
+		}
+	}
+}
+
+// want checks the seconds of a series from one on: "5 - 0" is 5 in the first, none in the second, and 0 in the third.
+func (s *story) want(key string, from int, want string) {
+	s.Helper()
+	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 400*time.Millisecond)))
+	s.keep()
+	var got []string
+	for i := range strings.Fields(want) {
+		if v, ok := s.all[key][int64(from+i)]; ok {
+			got = append(got, fmt.Sprint(v))
+		} else {
+			got = append(got, "-")
+		}
+	}
+	if strings.Join(got, " ") != want {
+		s.Errorf("%s has %s from second %d on; it should have %s", key, strings.Join(got, " "), from, want)
+	}
+}
+
+// counted checks metrics of the sampler about itself.
+func (s *story) counted(want map[string]float64) {
+	s.Helper()
+	n := own(s.stats)
+	for name, v := range want {
+		if n[name] != v {
+			s.Errorf("%s is %v; it should be %v", name, n[name], v)
+		}
+	}
+}
+
+// yields is a Collector of constant metrics.
+type yields func() []prometheus.Metric
+
+// Describe implements prometheus.Collector.
+func (yields) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (y yields) Collect(to chan<- prometheus.Metric) {
+	for _, m := range y() {
+		to <- m
+	}
+}
+
+var sent = prometheus.NewDesc("sent_total", "x", []string{"queue"}, nil)
+
+// A Collector that yields nothing until its backend answers has no peak of all that the backend had counted.
+func TestABackendThatAnswersLate(t *testing.T) {
+	registry, answers, total := prometheus.NewRegistry(), false, 5e8
+	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+		if answers {
+			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, total, "a"))
+		}
+		return all
+	}))
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		s.pass(3)
+		s.second(func() { answers = true })
+		s.second(func() { total += 7 })
+		s.want(`sent_total queue="a"`, 0, "- - - - 7")
+		s.counted(map[string]float64{"unplaced_increases_total": 1, "missed_seconds_total": 0})
+	})
+}
+
+// A new label value of a family that was there has its first second; in an empty family, or one that failed, it has none.
+func TestNewCountersWithoutACreatedTimestamp(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var queues []string
+	var broken error
+	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+		for _, q := range queues {
+			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 30, q))
+		}
+		if broken != nil {
+			all = append(all, prometheus.NewInvalidMetric(sent, broken))
+		}
+		return all
+	}))
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		add := func(q string) func() { return func() { queues = append(queues, q) } }
+		s.pass(1)
+		s.second(add("first"))
+		s.second(add("second"))
+		s.second(func() { broken = errors.New("no connection") })
+		s.second(add("third"), func() { broken = nil })
+		s.want(`sent_total queue="first"`, 0, "- - 0 0 0")
+		s.want(`sent_total queue="second"`, 0, "- - 30 0 0")
+		s.want(`sent_total queue="third"`, 0, "- - - - -")
+		s.counted(map[string]float64{"unplaced_increases_total": 2, "errors_total": 1})
+	})
+}
+
+// A counter that was created an hour ago and is gathered only now has no peak of an hour, whatever its gatherer had before.
+func TestAnOldCounterThatIsSeenLate(t *testing.T) {
+	registry, total := prometheus.NewRegistry(), 1e9
+	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total", Help: "x"}, []string{"l"})
+	registry.MustRegister(other)
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		hourAgo := s.begin.Add(-time.Hour)
+		s.pass(2)
+		s.second(func() {
+			registry.MustRegister(yields(func() []prometheus.Metric {
+				return []prometheus.Metric{prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, total, hourAgo, "a")}
+			}))
+			other.WithLabelValues("new").Add(3)
+		})
+		s.second(func() { total += 4 })
+		s.want(`sent_total queue="a"`, 0, "- - - 4")
+		s.want(`other_total l="new"`, 0, "- - 3 0")
+		s.counted(map[string]float64{"unplaced_increases_total": 1})
+	})
+}
+
+// However long a counter was not gathered, what it had before is no increase: also when it was forgotten meanwhile, and when its
+// family was.
+func TestACounterThatComesBack(t *testing.T) {
+	for _, away := range []int{1, 599, 601, 605, 1300} {
+		for _, stamped := range []bool{false, true} {
+			for _, alone := range []bool{false, true} {
+				t.Run(fmt.Sprint(away, stamped, alone), func(t *testing.T) {
+					total, shown := 1e6, true
+					registry := prometheus.NewRegistry()
+					tell(t, registry, sampler.Options{}, func(s *story) {
+						began := time.Now()
+						counter := func(v float64, queue string) prometheus.Metric {
+							if stamped {
+								return prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, v, began, queue)
+							}
+							return prometheus.MustNewConstMetric(sent, prometheus.CounterValue, v, queue)
+						}
+						registry.MustRegister(yields(func() (all []prometheus.Metric) {
+							if shown {
+								all = append(all, counter(total, "a"))
+							}
+							if !alone || shown && s.seconds == away+4 {
+								all = append(all, counter(1, "b"))
+							}
+							return all
+						}))
+						s.pass(2)
+						s.second(func() { shown = false })
+						s.pass(away - 1)
+						s.second(func() { shown, total = true, total+1 })
+						s.second(func() { total += 2 })
+						s.want(`sent_total queue="a"`, away+2, "- 2")
+						if n := own(s.stats)["unplaced_increases_total"]; n == 0 {
+							s.Error("an increase is absent, and not counted")
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A counter that is made anew within a second counts from zero, as its created timestamp says, whether it then has more than
+// before or less.
+func TestACounterThatIsMadeAnew(t *testing.T) {
+	for _, then := range []float64{30, 100, 150} {
+		registry := prometheus.NewRegistry()
+		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
+		observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h", Help: "x"}, []string{"l"})
+		registry.MustRegister(counter, observed)
+		tell(t, registry, sampler.Options{}, func(s *story) {
+			s.second(func() { counter.WithLabelValues("a").Add(100); observed.WithLabelValues("a").Observe(100) })
+			s.second(func() {
+				counter.Reset()
+				observed.Reset()
+				counter.WithLabelValues("a").Add(then)
+				observed.WithLabelValues("a").Observe(then)
+			})
+			s.pass(1)
+			s.want(`x_total l="a"`, 0, fmt.Sprint("100 ", then, " 0"))
+			s.want(`h_sum l="a"`, 0, fmt.Sprint("100 ", then, " 0"))
+			s.want(`h_count l="a"`, 0, "1 1 0")
+		})
+	}
+}
+
+// A counter that has less than before, and does not say that it is a new one, has no increase.
+func TestACounterThatDecreases(t *testing.T) {
+	total := 1e9
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(yields(func() []prometheus.Metric {
+		return []prometheus.Metric{prometheus.MustNewConstMetric(sent, prometheus.CounterValue, total, "a")}
+	}), prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "f_total", Help: "x"}, func() float64 { return total }))
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		s.pass(1)
+		s.second(func() { total-- })
+		s.second(func() { total++ })
+		s.want(`sent_total queue="a"`, 0, "0 - 1")
+		s.want(`f_total`, 0, "0 - 1")
+		s.counted(map[string]float64{"unplaced_increases_total": 2})
+	})
+}
+
+// Counters that are created while their vector is not registered are not shown a second late.
+func TestCountersThatAreCreatedWhileUnregistered(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
+	registry.MustRegister(counter)
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		s.second(func() { counter.WithLabelValues("a").Add(1) })
+		s.second(func() { registry.Unregister(counter); counter.WithLabelValues("b").Add(400) })
+		s.second(func() { registry.MustRegister(counter); counter.WithLabelValues("c").Add(5) })
+		s.second(func() { counter.WithLabelValues("b").Add(2) })
+		s.want(`x_total l="a"`, 0, "1 - - 0")
+		s.want(`x_total l="b"`, 0, "- - - 2")
+		s.want(`x_total l="c"`, 0, "- - 5 0")
+	})
+}
+
+// slow is a Gatherer that takes its time, for each call the next one of its list.
+type slow struct {
+	prometheus.Gatherer
+	takes []time.Duration
+	calls int
+}
+
+// Gather implements prometheus.Gatherer.
+func (g *slow) Gather() ([]*dto.MetricFamily, error) {
+	time.Sleep(g.takes[g.calls%len(g.takes)])
+	g.calls++
+	return g.Gatherer.Gather()
+}
+
+// A created timestamp that is not over yet is none, and it is not believed when it is over.
+func TestACounterFromTheFuture(t *testing.T) {
+	registry, total, shown := prometheus.NewRegistry(), 1e9, true
+	tell(t, registry, sampler.Options{}, func(s *story) {
+		at := s.begin.Add(3500 * time.Millisecond)
+		registry.MustRegister(yields(func() (all []prometheus.Metric) {
+			if shown {
+				all = append(all, prometheus.MustNewConstMetricWithCreatedTimestamp(sent, prometheus.CounterValue, total, at, "a"))
+			}
+			return all
+		}))
+		s.second()
+		s.second(func() { total += 3 })
+		s.second(func() { shown = false })
+		s.second(func() { shown = true })
+		s.second(func() { total += 4 })
+		s.want(`sent_total queue="a"`, 0, "- 3 - - 4")
+	})
+}
+
+// What is created after a second, while the gathering of that second lasts, is in its own.
+func TestCountersThatAreCreatedWhileGathering(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x_total", Help: "x"}, []string{"l"})
+	observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h", Help: "x"}, []string{"l"})
+	registry.MustRegister(counter, observed)
+	tell(t, &slow{registry, []time.Duration{200 * time.Millisecond}, 0}, sampler.Options{}, func(s *story) {
+		s.pass(1)
+		time.Sleep(600 * time.Millisecond)
+		counter.WithLabelValues("a").Add(400)
+		observed.WithLabelValues("a").Observe(3)
+		s.pass(2)
+		s.want(`x_total l="a"`, 0, "- 400 0")
+		s.want(`h_count l="a"`, 0, "- 1 0")
+		s.want(`h_sum l="a"`, 0, "- 3 0")
+		s.counted(map[string]float64{"unplaced_increases_total": 0})
+	})
+}
+
+// Seconds that nobody sampled, because the process stood still, are counted, whether a reader has noticed before or not.
+func TestSecondsThatWereNotSampled(t *testing.T) {
+	for _, noticed := range []bool{false, true} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sampler.New(c, sampler.Options{Gatherer: prometheus.Gatherers{prometheus.NewRegistry(), prometheus.NewRegistry()}, MaxDelay: 500 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Sample()
+		now = now.Add(10 * time.Second)
+		if noticed {
+			line := c.Timeline()
+			open := line.At(line.Now()).Index
+			if sealed := s.Stream().Sealed(open); sealed != open-1 {
+				t.Errorf("sealed before %d; it should be %d", sealed, open-1)
+			}
+		}
+		s.Sample()
+		if got := own(c)["missed_seconds_total"]; got != 2*10 { // nine without, and one without a total at its start
+			t.Errorf("noticed %t: %v seconds of 20 are counted", noticed, got)
+		}
+	}
+}
+
+// A slow Gatherer moves nothing of another one into a neighboring second, and nothing of its own.
+func TestASlowGathererBesideAnother(t *testing.T) {
+	a, b := prometheus.NewRegistry(), prometheus.NewRegistry()
+	slowly := prometheus.NewCounter(prometheus.CounterOpts{Name: "a_total", Help: "x"})
+	other := prometheus.NewCounter(prometheus.CounterOpts{Name: "b_total", Help: "x"})
+	a.MustRegister(slowly)
+	b.MustRegister(other)
+	g := &slow{a, []time.Duration{0, 0, 0, 800 * time.Millisecond, 0, 0}, 0}
+	tell(t, prometheus.Gatherers{g, prometheus.Gatherers{b}}, sampler.Options{}, func(s *story) {
+		for range 6 {
+			s.second(func() { slowly.Add(400); other.Add(400) })
+		}
+		s.want("a_total", 0, "400 400 - - 400 400")
+		s.want("b_total", 0, "400 400 400 400 400 400")
+		s.counted(map[string]float64{"missed_seconds_total": 2, "late_total": 1, "errors_total": 0})
+	})
+}
+
+// Every second that is lost is counted: a gathering that fails costs its own and the next, a slow one also those that it covers.
+func TestLostSecondsAreCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		g    func(r *prometheus.Registry) prometheus.Gatherer
+		want string
+		lost float64
+	}{
+		"one fails": {func(r *prometheus.Registry) prometheus.Gatherer {
+			calls := 0
+			return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+				if calls++; calls == 4 {
+					return nil, errors.New("broken")
+				}
+				return r.Gather()
+			})
+		}, "1 1 - - 1 1 1 1", 2},
+		"one ends its goroutine": {func(r *prometheus.Registry) prometheus.Gatherer {
+			calls := 0
+			return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+				if calls++; calls == 4 {
+					runtime.Goexit()
+				}
+				return r.Gather()
+			})
+		}, "1 1 - - 1 1 1 1", 2},
+		"every fourth takes 1.2 s": {func(r *prometheus.Registry) prometheus.Gatherer {
+			return &slow{r, []time.Duration{0, 0, 0, 1200 * time.Millisecond}, 0}
+		}, "1 1 - - - 1 1 -", 4},
+		"each takes 1.2 s": {func(r *prometheus.Registry) prometheus.Gatherer {
+			return &slow{r, []time.Duration{1200 * time.Millisecond}, 0}
+		}, "- - - - - - - -", 9}, // that in which it began, too
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
+			registry.MustRegister(counter)
+			tell(t, test.g(registry), sampler.Options{}, func(s *story) {
+				for range 8 {
+					s.second(counter.Inc)
+				}
+				s.want("x_total", 0, test.want)
+				s.counted(map[string]float64{"missed_seconds_total": test.lost})
+				if n := strings.Count(s.log.String(), "level=ERROR"); n != 1 {
+					t.Errorf("it is logged %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// What is ambiguous is left out: a series that comes twice, and one that two Gatherers have.
+func TestASeriesThatComesTwice(t *testing.T) {
+	var a, b []float64
+	family := func(values ...float64) []*dto.MetricFamily {
+		f := &dto.MetricFamily{Name: proto.String("x_total"), Type: dto.MetricType_COUNTER.Enum()}
+		for i := range values {
+			f.Metric = append(f.Metric, &dto.Metric{Counter: &dto.Counter{Value: &values[i]}})
+		}
+		return []*dto.MetricFamily{f}
+	}
+	first := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return family(a...), nil })
+	second := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return family(b...), nil })
+	tell(t, prometheus.Gatherers{first, second}, sampler.Options{}, func(s *story) {
+		s.second(func() { a = []float64{1} })
+		s.second(func() { a = []float64{3} })
+		s.second(func() { a = []float64{4, 1e6} })
+		s.second(func() { a = []float64{2e6, 5} })
+		s.second(func() { a = []float64{3e6}; b = []float64{1e9} })
+		s.second(func() { a[0]++ })
+		s.second(func() { a = nil })
+		s.second(func() { a = []float64{9} })
+		s.second(func() { a = []float64{11} })
+		s.want("x_total", 0, "- 2 - - - 1 - - 2")
+		s.counted(map[string]float64{"left_out_series": 1})
+	})
+}
+
+// What only some servers take is left out, whatever else looks the same.
+func TestLabelsThatAreLeftOut(t *testing.T) {
+	total := 1.0
+	metric := func(labels ...string) *dto.Metric {
+		m := &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(total)}}
+		for i := 0; i < len(labels); i += 2 {
+			m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+		}
+		return m
+	}
+	g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		return []*dto.MetricFamily{{Name: proto.String("x_total"), Metric: []*dto.Metric{
+			metric("a", "1", "b", "2"), metric("a", "1\x00b\x002"), // not the same
+			metric("b", "3", "a", "4"), metric("a", "5", "b", ""), // sorted, and without the empty one
+			metric("a", "1\xffb\xff2"), metric("a", "1", "a", "2"), metric("a.b", "1"), metric("__name__", "1"), metric("\xff", "1"),
+		}}, {Name: proto.String("with.dots"), Metric: []*dto.Metric{metric()}}}, nil
+	})
+	tell(t, g, sampler.Options{}, func(s *story) {
+		s.second(func() { total++ })
+		s.pass(1)
+		for _, key := range []string{`x_total a="1" b="2"`, `x_total a="1\x00b\x002"`, `x_total a="4" b="3"`, `x_total a="5"`} {
+			s.want(key, 0, "1 0")
+		}
+		s.counted(map[string]float64{"series": 4, "left_out_series": 6})
+		if len(s.all) != 4 {
+			s.Errorf("%v", s.all)
+		}
+	})
+}
+
+// What has a time of its own, or no number, is in no second.
+func TestValuesThatAreLeftOut(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", Help: "x"})
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "c_total", Help: "x"})
+	timed := 5.0
+	registry.MustRegister(gauge, counter, yields(func() []prometheus.Metric {
+		m := prometheus.MustNewConstMetric(sent, prometheus.CounterValue, timed, "a")
+		if timed < 10 {
+			m = prometheus.NewMetricWithTimestamp(time.Unix(1, 0), m)
+		}
+		return []prometheus.Metric{m, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 1, "b")}
+	}))
+	bars := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		return []*dto.MetricFamily{{Name: proto.String("bars"), Type: dto.MetricType_GAUGE_HISTOGRAM.Enum(), Metric: []*dto.Metric{
+			{Histogram: &dto.Histogram{SampleCount: proto.Uint64(3)}},
+		}}}, nil
+	})
+	tell(t, prometheus.Gatherers{registry, bars}, sampler.Options{}, func(s *story) {
+		s.second(func() { gauge.Set(1); counter.Add(1) })
+		s.second(func() { gauge.Set(math.NaN()); counter.Add(2) })
+		s.counted(map[string]float64{"left_out_series": 2})
+		s.second(func() { gauge.Set(math.Inf(1)); counter.Add(math.Inf(1)) })
+		s.second(func() { gauge.Set(2); counter.Add(1); timed = 10 })
+		s.second(func() { timed = 13 })
+		s.want("g", 0, "1 - +Inf 2 2")
+		s.want("c_total", 0, "1 2 - - -")
+		s.want(`sent_total queue="a"`, 0, "- - - - 3")
+		s.want("bars_count", 0, "- - - - -")
+		s.want("bars", 0, "- - - - -")
+		s.counted(map[string]float64{"left_out_series": 1})
+	})
+}
+
+// What there is no room for is counted, and told once; when it is taken later, it has no peak.
+func TestMaxSeriesIsToldOnce(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	queues := []string{"a", "b", "c"}
+	registry.MustRegister(yields(func() (all []prometheus.Metric) {
+		for _, q := range queues {
+			all = append(all, prometheus.MustNewConstMetric(sent, prometheus.CounterValue, 1e6, q))
+		}
+		return all
+	}))
+	tell(t, registry, sampler.Options{MaxSeries: 2}, func(s *story) {
+		s.pass(3)
+		s.counted(map[string]float64{"series": 2, "left_out_series": 1})
+		s.second(func() { queues = []string{"b", "d"} })
+		s.pass(700)
+		s.counted(map[string]float64{"series": 2, "left_out_series": 0})
+		s.second(func() { queues = []string{"b", "e"} })
+		s.pass(700)
+		for _, q := range []string{"c", "d", "e"} {
+			for at, v := range s.all[fmt.Sprintf("sent_total queue=%q", q)] {
+				if v != 0 {
+					s.Errorf("%s has %v in second %d", q, v, at)
+				}
+			}
+		}
+		if n := strings.Count(s.log.String(), "MaxSeries=2"); n != 1 {
+			s.Errorf("it is logged %d times:\n%s", n, &s.log)
+		}
+	})
+}
+
+// A Gatherer that is missing is an error, wherever it is missing.
+func TestNoGatherer(t *testing.T) {
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	for _, g := range []prometheus.Gatherer{nil, prometheus.Gatherers{}, prometheus.Gatherers{registry, nil}, prometheus.Gatherers{prometheus.Gatherers{nil}}} {
+		if _, err := sampler.New(c, sampler.Options{Gatherer: g}); err == nil || !strings.Contains(err.Error(), "no Gatherer") {
+			t.Errorf("%v: %v", g, err)
+		}
+	}
+}
