@@ -50,7 +50,6 @@ type Collector struct {
 	mu        portionLock // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
-	watched   []*node.Watched                 // the leaves that are looked at
 	gone      struct{ resources, leaves int } // retired, and still in these lists
 	retired   int64                           // resources
 

@@ -116,15 +116,7 @@ func (r *Resource) addOrigin(name string) {
 		add("", r.view.Clone()) // so far there was no other
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
-	if r.origins.Swap(&all) == nil {
-		for _, p := range r.treeNodes() {
-			for _, l := range p.listLeaves() {
-				if l.watched != nil {
-					l.watched.SetViews(l.views()) // with that of the empty origin
-				}
-			}
-		}
-	}
+	r.origins.Store(&all)
 	r.sole.dead.Store(true) // after its successor can be found
 }
 

@@ -12,9 +12,8 @@ type leaf struct {
 	leafKey
 	resource *Resource
 	treeNode *TreeNode
-	watched  *node.Watched // nil if nobody looks
-	permit   *permit       // of the one call that has this leaf; nil for one that is in the tree
-	retired  bool          // guarded by the collector's mu
+	permit   *permit // of the one call that has this leaf; nil for one that is in the tree
+	retired  bool    // guarded by the collector's mu
 }
 
 // leafKey tells the leaves of one tree node apart.

@@ -221,17 +221,5 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
 	tn.addLeaf(l)
-	c.watch(l)
 	return l
-}
-
-// watch has a leaf looked at, so that its views see how much is in flight at once. Not with a clock that is made up: looks are
-// so and so often in real time. Holds mu.
-func (c *Collector) watch(l *leaf) {
-	if c.opts.Now != nil {
-		return
-	}
-	l.watched = node.NewWatched(l.Statistic, l.views())
-	c.watched = append(c.watched, l.watched)
-	c.shape.Watch(c.watched, false)
 }

@@ -142,13 +142,6 @@ func (c *Collector) all() ([]*Resource, []*leaf) {
 	}
 	if gone.leaves > 0 {
 		c.leaves = filter(c.leaves, func(l *leaf) bool { return !l.retired })
-		c.watched = nil
-		for _, l := range c.leaves {
-			if l.watched != nil {
-				c.watched = append(c.watched, l.watched)
-			}
-		}
-		c.shape.Watch(c.watched, true)
 	}
 	resources, leaves := c.resources[:len(c.resources):len(c.resources)], c.leaves[:len(c.leaves):len(c.leaves)]
 	c.mu.Unlock()

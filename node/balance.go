@@ -55,10 +55,11 @@ func maxStripes() int {
 }
 
 // pick chooses a stripe for the calling goroutine. Goroutines are told apart by their stacks, which are at least 2
-// KiB from each other; which stripe an event lands in does not matter for any result.
+// KiB from each other; which stripe an event lands in matters for the most in flight only. That is exact while all use one, and
+// so they do where a limit on concurrency, which makes calls enter one by one anyway, has counters told.
 func (s *Statistic) pick() *stripe {
 	more := s.more.Load()
-	if more == nil {
+	if more == nil || s.first.tells() {
 		return &s.first
 	}
 	var here byte
@@ -121,7 +122,7 @@ func (s *Statistic) grow(seen *stripeSet) {
 		st := new(paddedStripe)
 		st.init(s, s.first.shape)
 		st.end.Store(s.first.end.Load())
-		st.reach = s.first.reach
+		st.length.Store(s.first.length.Load())
 		st.mu.Lock() // unlocked with the others
 		more.room[i] = &st.stripe
 	}

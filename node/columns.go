@@ -57,7 +57,7 @@ func Columns() []Column {
 			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
 		},
 		{
-			Name: "in_flight_max", Help: "Most calls in flight at once that were seen in the second", Kind: Peak,
+			Name: "in_flight_max", Help: "Most calls in flight at once in the second: at least so many", Kind: Peak,
 			At: func(m *MetricNode) *int64 { return &m.InFlightMax },
 		},
 		{

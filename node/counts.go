@@ -106,17 +106,17 @@ type MetricNode struct {
 	Counts
 	// InFlight is how many calls were in flight when the second ended: all that had entered less all that had left.
 	InFlight int64
-	// InFlightMax is the most that were in flight at any moment of the second. It adds up over nothing.
-	//
-	// For a view of one leaf it is exact while that has one stripe; with several it is the sum of the most that each saw, at
-	// whatever moments, and never below the truth. For a view of several leaves it is the most that was *seen*, by looks about
-	// a millisecond apart: within some per cent where calls take that long, see [Shape.Watch]. Without looks it is what is
-	// surely so: the most of any one leaf, what was in flight when the second began and ended, and the average.
+	// InFlightMax is how many were in flight at once at some moment of the second, at least. It is never above the truth, and adds
+	// up over nothing. For a view of one leaf, one resource called by one origin in one context, it is exact while that has one
+	// stripe: until goroutines meet at it often, and under a limit on concurrency. Otherwise it is what is surely so: the most of
+	// any one leaf or stripe, what all had when the second began and ended, and the average, rounded up.
 	InFlightMax int64
 	// InFlightTime is the time that all calls together were in flight in the second, so that per second it is how many were
 	// on average: see [MetricNode.InFlightAvg]. It adds up, over seconds, leaves, resources and processes: over all seconds
-	// it is the time that all calls took, a batch being one. A second that is slewed counts as a whole one. A call that goes
-	// on into the next second is rounded by up to 4.1 µs, which are made up for in the second in which it ends.
+	// it is the time that all calls took, a batch being one, to 4.1 µs for a call that is still in flight. A second that is
+	// slewed has the time that it really took. A call that is counted after a second was sealed, with a stamp from that second,
+	// adds what it spent there, or takes back what it did not, in the second that is open; what would be less than nothing is taken
+	// from the next.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
 	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here. The
@@ -132,13 +132,13 @@ func (m MetricNode) Idle() bool {
 // InFlightAvg is how many calls were in flight on average.
 func (m MetricNode) InFlightAvg() float64 { return m.InFlightTime.Seconds() }
 
-// add adds the record of a leaf's second. InFlightMax is the sum of the leaves' until it is bound.
+// add adds the record of a leaf's second.
 func (m *MetricNode) add(rec *sealed, t *atOnce) {
-	t.most = max(t.most, rec.sure)
+	t.most = max(t.most, rec.most)
 	t.began += rec.began
+	t.late = time.Duration(saturate(int64(t.late), int64(rec.late)))
 	m.Counts.add(&rec.Counts)
 	m.InFlight += rec.inFlight
-	m.InFlightMax += rec.most
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
 }
 
@@ -147,6 +147,17 @@ func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
 	t.most = max(t.most, inFlight)
 	t.began += inFlight
 	m.InFlight += inFlight
-	m.InFlightMax += inFlight
 	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+}
+
+// atOnce is what the seconds of several leaves tell about how many calls they had in flight at once, beside what a [MetricNode] has.
+type atOnce struct {
+	most  int64         // of one leaf
+	began int64         // of all, when the second began
+	late  time.Duration // of all
+}
+
+// surely is the InFlightMax of a second whose leaves were all added.
+func (t *atOnce) surely(m *MetricNode) int64 {
+	return surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
 }

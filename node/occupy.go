@@ -128,7 +128,7 @@ func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 func (s *Statistic) lend(l loan) {
 	st := &s.first
 	s.borrowers -= uint32(l.calls) // what counters are told stays
-	st.join(l.calls, st.shape.second.Length())
+	st.join(l.calls, st.ends().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
-	st.occupied = saturate(st.occupied, l.passes)
+	s.rings.occupied = saturate(s.rings.occupied, l.passes)
 }

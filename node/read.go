@@ -195,13 +195,16 @@ func (s *Statistic) lockAt(now leap.Reading) {
 // openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
-		if st.end.Load() == retired {
+		if st.end.Load() == closed {
 			continue // a call may have entered that is about to find the statistic retired
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)
 		sum.add(&c)
 		inFlight += int64(st.inFlightAt(entered))
+	}
+	if s.rings != nil {
+		sum.OccupiedPass = s.rings.occupied
 	}
 	return sum, inFlight
 }

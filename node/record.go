@@ -14,7 +14,7 @@ func (s *Statistic) Record(now leap.Reading, rt time.Duration, n int64, failed b
 	n, rt = max(n, 1), max(rt, 0)
 	st := s.enter(now)
 	defer st.unlock()
-	if st.end.Load() == retired {
+	if st.end.Load() == closed {
 		return false
 	}
 	pass(s.at)

@@ -6,10 +6,6 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// retired is the mark in the stripes of a statistic that is retired, or about to be: every reading is after it, and writers
-// take the slow path.
-const retired = math.MinInt64 | slowPath
-
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
 // be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
@@ -23,7 +19,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.lockStripes()
 	defer s.unlockStripes()
 	for st := range s.stripes {
-		st.end.Store(retired)
+		st.end.Store(closed)
 	}
 	for st := range s.stripes {
 		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
@@ -81,19 +77,20 @@ func (r *rings) openUsed(s *Statistic) bool {
 	return false
 }
 
-// late takes back a call that entered by st after the statistic was retired. It reports false if the statistic was
-// about to be retired and lives, or tells counters.
-func (s *Statistic) late(st *stripe, now leap.Reading) bool {
+// overtaken finishes a call that entered by st without its lock while the bucket turned, counters were set, or the statistic was
+// retired. That takes the call back, and overtaken reports true.
+func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.retired {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		st.tell()
-		return false
+	if s.retired {
+		st.entered.Add(-entry(now))
+		return true
 	}
-	st.entered.Add(-entry(now))
-	return true
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.begin(now)
+	st.tell()
+	return false
 }
 
 // Retired reports whether the statistic was retired.

@@ -11,9 +11,9 @@ import (
 type sealed struct {
 	Counts
 	began, inFlight int64         // calls in flight when the second began and ended
-	most            int64         // in flight at once, at most; of several stripes, the sum of what each had
-	sure            int64         // the same, of the stripe that had most
+	most            int64         // in flight at once: the most, with several stripes at least that, see surely
 	spent           time.Duration // by all calls in the second
+	late            time.Duration // at most so much of it was before the second
 }
 
 // append packs the slides but the last one, and the record. A histogram may follow, from the next byte on.
@@ -28,7 +28,7 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 		w = w.code(fold(r.Pass-v), kSlide)
 	}
 	rare := [...]uint64{
-		uint64(r.Exception), uint64(r.Block), uint64(r.most - r.sure), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
+		uint64(r.Exception), uint64(r.Block), uint64(r.late), uint64(r.OccupiedPass), fold(r.inFlight - r.left()),
 	}
 	var which uint64
 	for i, v := range rare {
@@ -85,7 +85,7 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
 	r.inFlight += unfold(rare[4])
 	r.most = max(r.began, r.inFlight) + int64(flight[2])
-	r.sure = r.most - int64(rare[2])
+	r.late = time.Duration(rare[2])
 	var n [4]int
 	var spans [4]uint64
 	for i := range spans {

@@ -35,14 +35,6 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	for _, leaf := range leaves {
 		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
 	}
-	if len(leaves) > 1 {
-		var room [64]int64
-		most := counters(room[:], n)
-		v.sawFrom(from, most)
-		for i := range ms {
-			ms[i].bound(ts[i], most[i])
-		}
-	}
 	dst = dst[:base]
 	for i := known; i < to; i++ {
 		name, ok := v.shape.line.Name(i)
@@ -51,6 +43,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		}
 		m := &ms[i-from]
 		m.Start = name
+		m.InFlightMax = ts[i-from].surely(m)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // which is where it is, or behind that
 	}

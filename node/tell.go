@@ -1,14 +1,24 @@
 package node
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 
 	"github.com/windowstat/windowstat/leap"
 )
 
-// slowPath is the bit of a stripe's mark that sends writers there: the statistic tells counters, or is retired.
+// slowPath is the bit of a stripe's mark that makes calls enter under its lock: the statistic tells counters, or is closed.
 const slowPath = 1
+
+// closed is the mark of stripes whose bucket is turned right now, or whose statistic is retired: every reading is after it.
+const closed = math.MinInt64 | slowPath
+
+// tells reports whether the statistic tells counters.
+func (st *stripe) tells() bool {
+	mark := st.end.Load()
+	return mark&slowPath != 0 && mark != closed
+}
 
 // mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
 // must take the slow path.

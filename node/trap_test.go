@@ -109,7 +109,7 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 		}
 		wg.Wait()
 		r.Seal(at + time.Second)
-		if m := r.second(t, i+1); m.InFlight != 0 || m.InFlightMax < held || m.InFlightMax > int64(held*r.Stripes()) {
+		if m := r.second(t, i+1); m.InFlight != 0 || m.InFlightMax < held/int64(r.Stripes()) || m.InFlightMax > held {
 			t.Fatalf("second %d: %+v", i+1, m)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 //
 // A sealed second of a view is the sum of its leaves' sealed seconds, the sliding peak included; it is exact and never
 // changes. Readings of open buckets take all leaves in the same bucket, one after the other. Only the most in flight
-// is no sum: when there is more than one leaf it is what was seen, see [MetricNode].
+// is no sum: see [MetricNode].
 //
 // A leaf that is retired leaves the view; its totals stay. A reading costs what it costs for each leaf. A View must be
 // made with [NewView] and not be copied. It is safe for concurrent use.
@@ -27,11 +27,9 @@ type View struct {
 
 	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
 
-	mu       sync.Mutex
-	removed  *removedLeaves // nil while no leaf was removed
-	closed   int64          // nothing that was seen in this second or before changes any more
-	seen     *seen          // nil while nothing was; the looker makes it
-	inFlight int64          // in flight at the last look: the looker's
+	mu      sync.Mutex
+	removed *removedLeaves // nil while no leaf was removed
+	told    callTime       // the most call-seconds that a snapshot said
 }
 
 // removedLeaves is the totals of the leaves that were removed.
@@ -64,12 +62,8 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, closed: v.closed}
+	c := &View{shape: v.shape, since: v.since, name: v.name, told: v.told}
 	c.set(slices.Clone(v.list()))
-	if v.seen != nil {
-		c.seen = &seen{second: v.seen.second, most: v.seen.most, before: v.seen.before}
-		c.seen.before.buf = slices.Clone(v.seen.before.buf)
-	}
 	if v.removed != nil {
 		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
 		v.removed.rt.each(c.removed.rt.count)
@@ -96,7 +90,7 @@ func (v *View) Remove(since int64) {
 		}
 		v.removed.last = max(v.removed.last, since-1)
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
-		v.removed.spent.add(s.rings.spent)
+		v.removed.spent.add(s.spentNow())
 		s.rings.rt.each(v.removed.rt.count)
 		s.addCodes(&v.removed.codes) // as is this: it needs no lock
 		s.mu.Lock()                  // a search notes where it ended

@@ -144,7 +144,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		s.addTotal(&snap, &spent, h, by)
 		s.mu.Unlock()
 	}
-	snap.InFlightSeconds = spent.Seconds()
+	snap.InFlightSeconds = v.tell(spent).Seconds()
 	snap.Last, _ = v.Second(open.Index - 1)
 	snap.Peak = max(snap.Peak, slices.Max(slides))
 	if h != nil {
@@ -154,6 +154,17 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		by.complete(snap.Total.Complete)
 	}
 	return snap
+}
+
+// tell is what a snapshot says that calls spent: what it is, or what one said before, if that was more. Calls that leave with
+// a stamp from before a snapshot take back what it said of them.
+func (v *View) tell(spent callTime) callTime {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.told.less(spent) {
+		v.told = spent
+	}
+	return v.told
 }
 
 // all is the leaves and the totals of the removed ones, as of one moment.

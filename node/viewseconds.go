@@ -27,11 +27,7 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 			return MetricNode{}, false
 		}
 	}
-	if len(leaves) > 1 {
-		var most [1]int64
-		v.sawFrom(index, most[:])
-		m.bound(t, most[0])
-	}
+	m.InFlightMax = t.surely(&m)
 	m.PassPeak = slices.Max(slides)
 	return m, true
 }
@@ -77,16 +73,6 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	open := v.shape.opened()
 	leaves, last := v.known()
 	return v.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
-}
-
-// sawFrom sets most to what looks saw in the seconds from from on, and closes them.
-func (v *View) sawFrom(from int64, most []int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.closed = max(v.closed, from+int64(len(most))-1)
-	if v.seen != nil {
-		v.seen.read(from, most)
-	}
 }
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
