@@ -40,17 +40,17 @@ func TestTheMostOfSeveralLeavesIsWhatIsSure(t *testing.T) {
 	v, leaves := several(r, 3)
 	call := func(leaf int, from, to time.Duration) {
 		c := leaves[leaf].Enter(r.at(from), 1)
-		c.Exit(r.at(to), false)
+		c.Exit(r.at(to), false, 0)
 	}
 	call(0, 0, 300*ms) // one after the other: one at most
 	call(1, 300*ms, 600*ms)
 	call(2, 600*ms, 900*ms)
 	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // two for nearly all of the second
-	c0.Exit(r.at(1980*ms), false)
-	c1.Exit(r.at(1990*ms), false)
+	c0.Exit(r.at(1980*ms), false, 0)
+	c1.Exit(r.at(1990*ms), false, 0)
 	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // two at its end
-	d0.Exit(r.at(3010*ms), false)
-	d1.Exit(r.at(3020*ms), false)
+	d0.Exit(r.at(3010*ms), false, 0)
+	d1.Exit(r.at(3020*ms), false, 0)
 	r.open(5 * time.Second)
 	for i, want := range []int64{1, 2, 2, 2, 0} {
 		if got := most(t, v, r.zero+int64(i)); got != want {
@@ -65,17 +65,17 @@ func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
 			c := s.Enter(leap.Reading(3200*ms), 1) // at 4 s
-			c.Exit(r.at(4900*ms), false)
+			c.Exit(r.at(4900*ms), false, 0)
 		},
 		"later than its exit": func(r *rig, s *node.Statistic) {
 			c := s.Enter(leap.Reading(100*ms), 1)
-			c.Exit(leap.Reading(3900*ms), false)
+			c.Exit(leap.Reading(3900*ms), false, 0)
 			d := s.Enter(leap.Reading(4*time.Second), 1)
-			d.Exit(r.at(5*time.Second-1), false)
+			d.Exit(r.at(5*time.Second-1), false, 0)
 		},
 		"resumed": func(r *rig, s *node.Statistic) {
 			c := s.Resume(leap.Reading(3200*ms), 1)
-			c.Exit(r.at(4900*ms), false)
+			c.Exit(r.at(4900*ms), false, 0)
 		},
 	} {
 		r := newRig(t, node.Options{})
@@ -117,7 +117,7 @@ func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
 				semaphore <- struct{}{}
 				c := r.Statistic.Enter(r.line.Now(), 1)
 				runtime.Gosched()
-				c.Exit(r.line.Now(), false)
+				c.Exit(r.line.Now(), false, 0)
 				<-semaphore
 			}
 		})
@@ -136,14 +136,14 @@ func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
 	wg.Wait()
 }
 
-// Where counters are told, which only a limit on concurrency needs, calls enter by one stripe again, and the most is exact.
-func TestTheMostIsExactWhereCountersAreTold(t *testing.T) {
+// Where there are counters, which only a limit on concurrency needs, calls enter by one stripe again, and the most is exact.
+func TestTheMostIsExactWhereThereAreCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()
 	r.Grow()
 	r.Seal(time.Second)
 	var counter atomic.Int64
-	r.Tell(&counter)
+	r.SetCounters(&counter)
 	const n = 16
 	var in, wg sync.WaitGroup
 	in.Add(n)
@@ -152,7 +152,7 @@ func TestTheMostIsExactWhereCountersAreTold(t *testing.T) {
 			c := r.Enter(1100*ms, 1+int64(i%2))
 			in.Done()
 			in.Wait()
-			c.Exit(1200*ms, false)
+			c.Exit(1200*ms, false, 0)
 		})
 	}
 	wg.Wait()

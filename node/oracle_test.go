@@ -373,7 +373,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			c.entered = to
 		}
 		code := node.Code(len(s.events) % 4 * 100) // every fourth has none
-		c.call.ExitCode(now, failed, code)
+		c.call.Exit(now, failed, code)
 		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1, when: r.now}
 		s.went(c.stay, max(at, c.entered))
 		s.more(rest(c.entered))

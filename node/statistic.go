@@ -29,12 +29,12 @@ import (
 //
 // The most in flight. While there is one stripe it is exact: between two exits the calls in flight only grow, so they are
 // counted before each exit. The maxima of several stripes were at different moments; then it is what was surely so, see
-// [surely]. Where counters are told, calls enter by the first stripe only.
+// [surely]. Where there are counters, calls enter by the first stripe only.
 //
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
-// mu and all stripes' locks together, so either is enough to read it: readers of sealed seconds take mu and keep no
-// writer waiting, readers of the open bucket take the stripes' locks.
+// mu and all stripes' locks together, so either is enough to read it, but for records: a search notes where it ended under mu
+// alone. Readers of sealed seconds take mu and keep no writer waiting, readers of the open bucket take all locks.
 //
 // Consistency. A sealed second is exact and never changes. A reading of the open bucket has every completion as a
 // whole, and of each stripe the passes and the calls in flight as of one moment. Calls that enter through different
@@ -54,7 +54,7 @@ import (
 // Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer gets no call, and must go elsewhere.
 //
 // Counters. A statistic can keep counters of the calls in flight up to date, so that nobody has to read many statistics, see
-// [Statistic.Tell]. That costs nothing where there are none.
+// [Statistic.SetCounters]. That costs nothing where there are none.
 //
 // Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: whoever
 // reads both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
@@ -66,7 +66,7 @@ import (
 // part of it may be above the truth. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe, and what a
 // stripe's calls spend in a bucket must differ by less than six days from what those in flight at its start do.
 //
-// A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
+// A Statistic must be made with [New] or [Statistic.Init], and not be copied. It is safe for concurrent use.
 type Statistic struct {
 	more  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
 	first stripe
@@ -84,7 +84,7 @@ type Statistic struct {
 
 	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
 	spent     time.Duration // by the calls of the open second, before the open bucket
-	observers *observers    // nil if there is nobody to tell; changes as they do. Four cache lines end here, see paddedStripe
+	counters  *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
@@ -106,12 +106,17 @@ type rings struct {
 // New makes a statistic that begins in the second of the reading now.
 func New(shape *Shape, now leap.Reading) *Statistic {
 	s := new(Statistic)
+	s.Init(shape, now)
+	return s
+}
+
+// Init makes a zero statistic that is part of something else what [New] makes. It should begin a cache line.
+func (s *Statistic) Init(shape *Shape, now leap.Reading) {
 	s.first.init(s, shape)
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since = second.Index
 	s.open(second, now)
-	return s
 }
 
 // Call is a call in flight, from [Statistic.Enter] to Exit. It leaves through the stripe it entered by, so that what
@@ -120,7 +125,7 @@ type Call struct {
 	_       noCopy
 	st      *stripe
 	entered leap.Reading
-	n       int64 // negative if it is marked, 0 once it has ended; changes under the stripe's lock
+	n       int64 // 0 once it has ended; changes under the stripe's lock
 }
 
 // noCopy makes go vet complain about copies.
@@ -131,9 +136,6 @@ func (*noCopy) Unlock() {}
 
 // IsZero reports whether this is no call: what a retired statistic gives.
 func (c *Call) IsZero() bool { return c.st == nil }
-
-// Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
-func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
 
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.
@@ -171,7 +173,7 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	st.open.Pass = saturate(st.open.Pass, n-1)
 	st.admit(now)
 	if st.end.Load()&slowPath != 0 {
-		st.tell()
+		st.updateCounters()
 	}
 	return Call{st: st, entered: now, n: n}, true
 }
@@ -189,20 +191,16 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.remember() // so that the call in flight is in the records, though nothing was counted
 	s.first.join(1, s.first.begin(now))
 	s.first.open.area -= rest(now) // which Exit adds
-	s.first.tell()
+	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
-func (c *Call) End(failed bool) int64 { return c.EndCode(failed, 0) }
-
-// EndCode is [Call.ExitCode] at the present reading of the timeline.
-func (c *Call) EndCode(failed bool, code Code) int64 {
+func (c *Call) End(failed bool, code Code) int64 {
 	if c.st == nil {
 		return 0
 	}
-	now := c.st.shape.line.Now()
-	return c.ExitCode(now, failed, code)
+	return c.Exit(c.st.shape.line.Now(), failed, code)
 }
 
 // Entered is the reading at which the call entered.
@@ -224,17 +222,10 @@ func (c *Call) Backdate(to leap.Reading) {
 	c.entered = to
 }
 
-// Mark makes the Exit of the call return the negative of what it counted: for an owner that keeps something for few of its
-// calls, and would have to look for it at the end of each. It must come before anybody else knows the call.
-func (c *Call) Mark() { c.n = -c.n }
-
-// Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
-// in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
-// many completions it counted. An end before the beginning is a response time of 0.
-func (c *Call) Exit(now leap.Reading, failed bool) int64 { return c.ExitCode(now, failed, 0) }
-
-// ExitCode is Exit for a call that was answered with a code, which is counted in the same change. Code 0 is none.
-func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
+// Exit counts the end of the call at the reading now: completion, response time, exception if failed, its code, of which 0 is
+// none, and one less in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit
+// returns how many completions it counted. An end before the beginning is a response time of 0.
+func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {
 		return 0
@@ -250,16 +241,15 @@ func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
 		return 0
 	}
 	c.n = 0
-	count := max(n, -n)
 	end := st.end.Load()
 	if now >= reading(end) {
 		st.turn(now)
 		end = st.end.Load()
 	}
-	st.open.complete(rt, count, failed)
-	st.count(cell, count)
+	st.open.complete(rt, n, failed)
+	st.count(cell, n)
 	if code != 0 {
-		st.rt.codes.add(code, count)
+		st.rt.codes.add(code, n)
 	}
 	if inFlight := st.inFlightNow(); inFlight > st.most {
 		st.most = inFlight
@@ -267,7 +257,7 @@ func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
 	st.exited++
 	st.open.area += rest(c.entered) - max(int64(reading(end)-max(now, c.entered)), 0)
 	if end&slowPath != 0 {
-		st.tell()
+		st.updateCounters()
 	}
 	often := st.often // as unlock does
 	st.mu.Unlock()
@@ -297,5 +287,26 @@ func (s *Statistic) Block(now leap.Reading, n int64) bool {
 		return false
 	}
 	st.open.Block = saturate(st.open.Block, max(n, 1))
+	return true
+}
+
+// Record counts a call that is over, at the reading now, as one change: n passes, and n completions that took rt each, failed
+// or not, with a code, of which 0 is none. Nothing of it was in flight. An n below 1 counts as 1, a negative rt as 0. pass is
+// called with the line time at which the bucket starts that it counts in, as the decide of [Statistic.EnterIf] is. Record
+// reports false if the statistic is retired, and counts nothing then.
+func (s *Statistic) Record(now leap.Reading, rt time.Duration, n int64, failed bool, code Code, pass func(bucket time.Duration)) bool {
+	n, rt = max(n, 1), max(rt, 0)
+	st := s.enter(now)
+	defer st.unlock()
+	if st.end.Load() == closed {
+		return false
+	}
+	pass(s.at)
+	st.open.Pass = saturate(st.open.Pass, n)
+	st.open.complete(rt, n, failed)
+	st.count(st.shape.layout.cell(rt), n)
+	if code != 0 {
+		st.rt.codes.add(code, n)
+	}
 	return true
 }

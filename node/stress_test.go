@@ -56,7 +56,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					runtime.Gosched() // so that with few processors the clock gets its turn, too
 				}
 				// The stamp of the exit is made up, so that every call takes rt exactly.
-				c.ExitCode(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
+				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
 				mine.Exception++
@@ -186,7 +186,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 						together.Wait()
 					}
 					for _, c := range calls {
-						c.Exit(0, false)
+						c.Exit(0, false, 0)
 					}
 				}
 			})

@@ -2,9 +2,93 @@ package node
 
 import (
 	"math"
+	"slices"
+	"sync/atomic"
 
 	"github.com/windowstat/windowstat/leap"
 )
+
+// slowPath is the bit of a stripe's mark that makes calls enter under its lock: the statistic has counters, or is closed.
+const slowPath = 1
+
+// closed is the mark of stripes whose bucket is turned right now, or whose statistic is retired: every reading is after it.
+const closed = math.MinInt64 | slowPath
+
+// hasCounters reports whether the statistic has counters.
+func (st *stripe) hasCounters() bool {
+	mark := st.end.Load()
+	return mark&slowPath != 0 && mark != closed
+}
+
+// mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
+// must take the slow path.
+func (s *Statistic) mark() int64 {
+	m := int64(s.end) << 1
+	if s.counters != nil {
+		m |= slowPath
+	}
+	return m
+}
+
+// ends is the reading at which the open bucket ends.
+func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
+
+// reading is what a mark is of.
+func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
+
+// counters are the in-flight counters that a statistic keeps up to date.
+type counters struct{ list []*atomic.Int64 }
+
+// SetCounters makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and
+// from then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
+// several statistics. Counters that were set before and are not among these lose what they counted here. A statistic that is
+// retired has none.
+func (s *Statistic) SetCounters(list ...*atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var before []*atomic.Int64
+	if s.counters != nil {
+		before = s.counters.list
+	}
+	if s.retired || slices.Equal(before, list) {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	var counted int64
+	for st := range s.stripes {
+		counted += int64(int32(st.counted))
+		st.counted = 0
+	}
+	for _, counter := range before {
+		counter.Add(-counted)
+	}
+	if s.counters = nil; len(list) > 0 {
+		s.counters = &counters{slices.Clone(list)}
+	}
+	for st := range s.stripes {
+		st.end.Store(s.mark())
+		st.updateCounters()
+	}
+}
+
+// updateCounters adds the calls that came and went since the last time to the counters. Holds mu.
+func (st *stripe) updateCounters() {
+	s := st.owner
+	if s.counters == nil {
+		return
+	}
+	inFlight := uint32(st.inFlightNow())
+	if st == &s.first {
+		inFlight += s.borrowers
+	}
+	if n := int32(inFlight - st.counted); n != 0 {
+		for _, counter := range s.counters.list {
+			counter.Add(int64(n))
+		}
+		st.counted = inFlight
+	}
+}
 
 // Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
@@ -89,12 +173,12 @@ func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.begin(now)
-	st.tell()
+	st.updateCounters()
 	return false
 }
 
-// Retired reports whether the statistic was retired.
-func (s *Statistic) Retired() bool {
+// gone reports whether the statistic was retired.
+func (s *Statistic) gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.retired

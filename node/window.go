@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -55,16 +56,16 @@ func (w Window) rate(n int64) float64 {
 // most in any of them is known only when everything is added up. They take room if it is enough.
 func (s *Shape) window(room []int64) (Window, []int64) {
 	w := Window{Span: s.span, Length: s.second.Length()}
-	return w, counters(room, int(s.span/w.Length))
+	return w, zeros(room, int(s.span/w.Length))
 }
 
 // minuteWindow is window for the minute window.
 func (s *Shape) minuteWindow(room []int64) (Window, []int64) {
-	return Window{Span: s.horizon, Length: time.Second}, counters(room, int(s.horizon/time.Second))
+	return Window{Span: s.horizon, Length: time.Second}, zeros(room, int(s.horizon/time.Second))
 }
 
-// counters returns n counters, all 0.
-func counters(room []int64, n int) []int64 {
+// zeros returns n counters, all 0.
+func zeros(room []int64, n int) []int64 {
 	if n > len(room) {
 		return make([]int64, n)
 	}
@@ -128,68 +129,17 @@ func (s *Statistic) inFlight() int64 {
 	return inFlight
 }
 
-// Snapshot is a view at one moment. It is a plain value, and comparable.
-type Snapshot struct {
-	// Total is everything since the view began, up to the moment.
-	Total Counts
-	// InFlight is how many calls were in flight at the moment.
-	InFlight int64
-	// InFlightSeconds is the time that all calls together were in flight since the view began, up to the moment, in seconds.
-	// Its growth, divided by the time in which it grew, is how many were in flight on average. It never falls.
-	InFlightSeconds float64
-	// Last is the last complete second, which no open bucket blurs.
-	Last MetricNode
-	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
-	Peak int64
-}
-
-// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes, and what was spent up to now to
-// spent. Holds mu.
-func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
-	s.lockStripes()
-	defer s.unlockStripes()
-	spent.add(s.spentNow())
-	open, inFlight := s.openCounts()
-	if s.rings != nil {
-		open.add(&s.rings.total)
-	}
-	snap.Total.add(&open)
-	snap.InFlight += inFlight
-	if h != nil {
-		for st := range s.stripes {
-			if st.rt != nil {
-				st.rt.addTo(h.cells)
-			}
-		}
-		if s.rings != nil {
-			s.rings.rt.addTo(h.cells)
-		}
-	}
-	if by != nil {
-		s.addCodes(&by.list)
-	}
-}
-
-// addCodes adds the codes of all time. Holds all stripes' locks.
-func (s *Statistic) addCodes(to *codes) {
-	for st := range s.stripes {
-		if st.rt != nil {
-			to.addAll(st.rt.codes)
-		}
-	}
-}
-
-// lockAt locks all stripes, at the reading now or later.
+// lockAt takes all locks, at the reading now or later: what is read of sealed seconds needs mu, which guards where searches ended,
+// and what is read of the open bucket the stripes' locks.
 func (s *Statistic) lockAt(now leap.Reading) {
-	s.first.mu.Lock()
-	if now >= s.first.ends() {
-		s.first.turn(now)
-	}
-	for st := range s.stripes {
-		if st != &s.first {
-			st.mu.Lock()
-		}
-	}
+	s.mu.Lock()
+	s.advance(now)
+	s.lockStripes()
+}
+
+func (s *Statistic) unlockAll() {
+	s.unlockStripes()
+	s.mu.Unlock()
 }
 
 // openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
@@ -207,4 +157,92 @@ func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 		sum.OccupiedPass = s.rings.occupied
 	}
 	return sum, inFlight
+}
+
+// attempts is how often a reading is tried again because the bucket turned. If buckets are so short, and leaves so many,
+// that all attempts fail, the leaves are read in successive buckets.
+const attempts = 5
+
+// together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
+// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
+func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
+	leaves := v.list()
+	for range attempts {
+		again()
+		first, same := true, true
+		var bucket time.Duration
+		latest := now
+		for _, s := range leaves {
+			s.lockAt(now)
+			if !s.retired { // one that is has nothing in any window
+				same = same && (first || s.at == bucket)
+				first, bucket, latest = false, s.at, max(latest, s.end-1)
+				read(s)
+			}
+			s.unlockAll()
+		}
+		if same {
+			return
+		}
+		now = latest
+	}
+}
+
+// PassQPS is the passes of the second window at the reading now, per second: [View.Window] for the one number that is asked
+// for most. Like all readings, it takes the locks of each leaf for the time of a short sum.
+func (v *View) PassQPS(now leap.Reading) float64 {
+	var sum int64
+	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
+		s := leaves[0]
+		s.lockAt(now)
+		if !s.retired {
+			sum = s.windowPasses()
+		}
+		s.unlockAll()
+	} else {
+		v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
+	}
+	return float64(sum) / v.shape.span.Seconds()
+}
+
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
+// Options.Interval long.
+func (v *View) Window(now leap.Reading) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.window(room[:]) },
+		func(s *Statistic) { s.addWindow(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
+// Options.Minute long.
+func (v *View) Minute(now leap.Reading) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.minuteWindow(room[:]) },
+		func(s *Statistic) { s.addMinute(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// InFlight is how many calls are in flight. Leaves are read one after the other.
+func (v *View) InFlight() (sum int64) {
+	for _, s := range v.list() {
+		sum += s.inFlight()
+	}
+	return sum
+}
+
+// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. To add the calls to
+// [View.InFlight], read Waiting first: a call that passes in between is then in both, and not in neither.
+func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
+	for _, s := range v.list() {
+		c, p := s.waiting(now)
+		calls, passes = calls+c, saturate(passes, p)
+	}
+	return calls, passes
 }

@@ -124,14 +124,6 @@ func (s *Statistic) spentNow() (sum callTime) {
 	return sum
 }
 
-// surely is how many calls were in flight at once in a second, at least: most, of some of them, and what all had when the second
-// began and ended, and on average, rounded up. What they spent in the second may have more in it than they did there: late, and
-// less than a tick for each call from before the second that ended in it.
-func surely(most, began, ended int64, spent, late time.Duration) int64 {
-	average := spent - late - time.Duration(began)<<tickBits
-	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
-}
-
 // callTime is a sum of times that calls spent. A thousand calls at once spend an int64 of nanoseconds in a hundred days.
 type callTime struct {
 	seconds int64
@@ -150,3 +142,41 @@ func (t callTime) less(o callTime) bool {
 
 // Seconds is the time in seconds.
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
+
+// surely is how many calls were in flight at once in a second, at least: most, of some of them, and what all had when the second
+// began and ended, and on average, rounded up. What they spent in the second may have more in it than they did there: late, and
+// less than a tick for each call from before the second that ended in it.
+func surely(most, began, ended int64, spent, late time.Duration) int64 {
+	average := spent - late - time.Duration(began)<<tickBits
+	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
+}
+
+// add adds the record of a leaf's second.
+func (m *MetricNode) add(rec *sealed, t *atOnce) {
+	t.most = max(t.most, rec.most)
+	t.began += rec.began
+	t.late = time.Duration(saturate(int64(t.late), int64(rec.late)))
+	m.Counts.add(&rec.Counts)
+	m.InFlight += rec.inFlight
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
+}
+
+// addIdle adds a leaf's second in which nothing happened.
+func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
+	t.most = max(t.most, inFlight)
+	t.began += inFlight
+	m.InFlight += inFlight
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+}
+
+// atOnce is what the seconds of several leaves tell about how many calls they had in flight at once, beside what a [MetricNode] has.
+type atOnce struct {
+	most  int64         // of one leaf
+	began int64         // of all, when the second began
+	late  time.Duration // of all
+}
+
+// surely is the InFlightMax of a second whose leaves were all added.
+func (t *atOnce) surely(m *MetricNode) int64 {
+	return surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
+}
