@@ -139,7 +139,7 @@ func statistic(read func(*node.View, *leap.Timeline, time.Duration) int64) (Wind
 		Add: func(now time.Duration) {
 			latest = now
 			c := s.Enter(leap.Reading(now), 1)
-			c.Exit(leap.Reading(now), false)
+			c.Exit(leap.Reading(now), false, 0)
 		},
 		Read: func(now time.Duration) int64 {
 			latest = now

@@ -141,8 +141,8 @@ func newLeaf(b *testing.B) (*node.View, *leap.Timeline) {
 	s, v := node.New(shape, line.Now()), node.NewView(shape, line.Now())
 	v.Add(s)
 	for range 100 {
-		call := s.Begin()
-		call.End(false)
+		call := s.Enter(line.Now(), 1)
+		call.End(false, 0)
 	}
 	return v, line
 }

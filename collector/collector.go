@@ -28,13 +28,13 @@ type Collector struct {
 	began  time.Time       // by the wall clock
 	run    int64           // see RunID
 
-	byName    sync.Map     // name, clean: *Resource
-	count     atomic.Int64 // of the resources in byName, those that were given in Options aside; changes under mu
-	other     atomic.Pointer[Resource]
-	entrances atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
+	byName     sync.Map     // name, clean: *Resource
+	registered atomic.Int64 // resources in byName, but those given in Options; changes under mu
+	other      atomic.Pointer[Resource]
+	entrances  atomic.Pointer[[]*TreeNode] // in the order in which they came; replaced under mu, not changed
 
 	root    *TreeNode
-	inbound life
+	inbound generation
 	limits  atomic.Pointer[ruleSet]
 	names   *names // that resources count for others
 
@@ -50,7 +50,6 @@ type Collector struct {
 	mu        portionLock // guards what follows, and registration
 	resources []*Resource // in order of registration; a new slice when some are retired
 	leaves    []*leaf
-	watched   []*node.Watched                 // the leaves that are looked at
 	gone      struct{ resources, leaves int } // retired, and still in these lists
 	retired   int64                           // resources
 
@@ -87,7 +86,7 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	c.run = newRun(c.began)
 	c.swept.Store(line.At(now).Index)
 	c.root = &TreeNode{name: Root}
-	c.root.life.init(c, node.NewView(shape, now), ofAll, nil, "")
+	c.root.generation.init(c, node.NewView(shape, now), ofAll, nil, "")
 	c.inbound.init(c, node.NewView(shape, now), ofAll, nil, "")
 	c.limits.Store(newRuleSet(nil))
 	c.entrances.Store(new([]*TreeNode))

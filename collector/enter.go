@@ -16,8 +16,9 @@ var ErrPanicked = errors.New("collector: panicked")
 
 // Entry is a call in flight. It must not be copied. Its zero value, and nil, are no call.
 type Entry struct {
-	call node.Call // marked if there is a permit
-	leaf *leaf
+	call     node.Call
+	leaf     *leaf
+	reserved *reservation // nil but for some calls of names that another resource counts
 }
 
 // Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. [Options]
@@ -29,9 +30,7 @@ func (e *Entry) Exit(err error) {
 	switch {
 	case e == nil:
 	case err == nil:
-		if e.call.End(false) < 0 {
-			e.leaf.permit.release()
-		}
+		e.end(false, Code{})
 	default:
 		e.exitWith(err, Code{})
 	}
@@ -39,11 +38,11 @@ func (e *Entry) Exit(err error) {
 
 // end ends the call, and returns how many completions were counted.
 func (e *Entry) end(failed bool, code Code) int64 {
-	n := e.call.EndCode(failed, code.n)
-	if n < 0 {
-		e.leaf.permit.release()
+	n := e.call.End(failed, code.n)
+	if n > 0 && e.reserved != nil {
+		e.reserved.release()
 	}
-	return max(n, -n)
+	return n
 }
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
@@ -147,47 +146,25 @@ func (c *Collector) Enter(ctx context.Context, name string, opts ...Option) (con
 	o.name = name
 	waits := ctx
 	if o.prioritized {
-		waits = watched{ctx, ctx.Done()}
+		waits = askedContext{ctx, ctx.Done()}
 	}
 	f := &frame{Context: ctx}
-	for {
-		target, shared := c.target(&o)
-		l := c.find(up, target, &o)
-		if f.entry.leaf = l; shared {
-			c.share(l.resource)
-		}
-		if g := l.resource.gate.Load(); o.passed {
-			if f.entry.call = l.Resume(c.line.Now(), o.n); f.entry.call.IsZero() {
-				continue
-			}
-			if g != nil {
-				g.resume(&f.entry, &o)
-			}
-		} else if g != nil {
-			if retry, err := g.enter(waits, &f.entry, &o); err != nil {
-				c.countUnearned(shared, o.n)
-				return ctx, nil, err
-			} else if retry {
-				continue
-			}
-		} else if f.entry.call = l.Enter(c.line.Now(), o.n); f.entry.call.IsZero() {
-			continue // it was retired in this moment
-		}
-		c.countUnearned(shared, o.n)
-		if o.at != nil && !o.at.IsZero() {
-			f.entry.call.Backdate(c.reading(*o.at))
-		}
-		return f, &f.entry, nil
+	if err := c.count(up, &o, func(l *leaf) error { return l.enter(waits, &f.entry, &o) }); err != nil {
+		return ctx, nil, err
 	}
+	if o.at != nil && !o.at.IsZero() {
+		f.entry.call.Backdate(c.reading(*o.at))
+	}
+	return f, &f.entry, nil
 }
 
-// watched is a context whose Done was asked before its call had borrowed anything: a context of somebody's own may panic.
-type watched struct {
+// askedContext is a context whose Done was asked before its call had borrowed anything: a context of somebody's own may panic.
+type askedContext struct {
 	context.Context
 	done <-chan struct{}
 }
 
-func (w watched) Done() <-chan struct{} { return w.done }
+func (a askedContext) Done() <-chan struct{} { return a.done }
 
 // Do records f as one call, as [Collector.Enter] does, or returns [ErrBlocked] if a limit refuses it. An error that f
 // returns is returned. A panic counts as an exception and goes on.
@@ -227,19 +204,28 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Opti
 	var o options
 	up := c.below(ctx, &o, opts)
 	o.name = name
-	for {
-		target, shared := c.target(&o)
-		if l := c.find(up, target, &o); l.block(reason, o.n) {
-			c.countUnearned(shared, o.n)
-			return
-		}
-	}
+	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) }) // it has no other than errMoved
 }
 
-// countUnearned counts n calls of a name that another resource counts.
-func (c *Collector) countUnearned(shared bool, n int64) {
-	if shared {
-		c.unearned.Add(n)
+// errMoved is the error of a call whose leaf was retired in this moment, or whose name has got a resource of its own since it was found.
+var errMoved = errors.New("collector: counted elsewhere")
+
+// count finds the leaf of a call and has f count it there, again while that returns errMoved.
+func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
+	for {
+		target, shared := c.target(o)
+		l := c.find(up, target, o)
+		if shared {
+			c.share(l.resource)
+		}
+		err := f(l)
+		if err == errMoved {
+			continue
+		}
+		if shared {
+			c.unearned.Add(o.n)
+		}
+		return err
 	}
 }
 

@@ -1,7 +1,9 @@
 package collector
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -65,78 +67,77 @@ func (g *gate) replace(r *Resource, rules []Limit, limited bool) {
 		r.gate.Store(nil)
 	}
 	now := r.c.line.Now()
-	own.set(rules, func(origin string) *node.Quota {
+	own.set(rules, func(origin string, x *meter) *node.Quota {
 		q := node.NewQuota(r.c.shape, 0, true)
 		if origin == "" {
 			q.Fill(r.view, now)
 		} else if o := r.origin(origin); o != nil {
 			q.Fill(o.view, now)
 		}
+		if x.before != nil {
+			q.Add(x.before)
+		}
 		return q
 	})
 	for _, t := range r.treeNodes() {
 		for _, l := range t.listLeaves() {
-			l.Tell(own.counters(l.origin)...)
+			l.SetCounters(own.counters(l.origin)...)
 		}
 	}
 }
 
-// attach makes a new leaf tell of its calls in flight. Holds the collector's mu.
+// attach makes a new leaf count its calls in flight. Holds the collector's mu.
 func (g *gate) attach(l *leaf) {
 	own := g.own[0]
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	l.Tell(own.counters(l.origin)...)
+	l.SetCounters(own.counters(l.origin)...)
 }
 
 // busy reports whether calls are in flight that count for the resource and not for its leaves.
 func (g *gate) busy() bool { return g != nil && g.own[0].all.inFlight.Load() > 0 }
 
-// enter lets the entry's call pass, or counts it as a block and returns the error. It reports again if the leaf was
-// retired in this moment, or the call belongs to another resource now.
-func (g *gate) enter(ctx context.Context, e *Entry, o *options) (again bool, err error) {
+// reserve finds the limiters of a call that the leaf counts under another name, nil if there are none; or it returns errMoved.
+func (g *gate) reserve(o *options, l *leaf) (*reservation, error) {
 	if g.names == nil {
-		return g.decide(ctx, e, o, nil)
+		return nil, nil
 	}
-	p, ok := g.names.acquire(CleanName(o.name), e.leaf)
-	if !ok {
-		return true, nil
+	return g.names.reserve(CleanName(o.name), l)
+}
+
+// enter lets the entry's call pass, or counts it as a block and returns a [BlockedError], or it returns errMoved.
+func (g *gate) enter(ctx context.Context, e *Entry, o *options) (err error) {
+	if e.reserved, err = g.reserve(o, e.leaf); err != nil {
+		return err
 	}
-	if p == nil {
-		return g.decide(ctx, e, o, nil)
+	if e.reserved != nil {
+		defer func() {
+			if e.call.IsZero() {
+				e.reserved.release()
+				e.reserved = nil
+			}
+		}()
 	}
-	defer func() {
-		if e.call.IsZero() {
-			p.release()
-		}
-	}()
-	if again, err = g.decide(ctx, e, o, p); !e.call.IsZero() {
-		p.attach(e)
-	}
-	return again, err
+	return g.decide(ctx, e, o)
 }
 
 // resume counts a call in flight that has passed elsewhere.
 func (g *gate) resume(e *Entry, o *options) {
-	if g.names == nil {
-		return // its leaf tells
-	}
-	if p, _ := g.names.acquire(CleanName(o.name), e.leaf); p != nil {
-		p.lock()
-		p.take()
-		unlock(p.list)
-		p.attach(e)
+	if e.reserved, _ = g.reserve(o, e.leaf); e.reserved != nil { // otherwise its leaf counts it
+		e.reserved.lock()
+		e.reserved.take()
+		unlock(e.reserved.list)
 	}
 }
 
 // lock locks the limiters that decide about a call, and returns them.
-func (g *gate) lock(p *permit) []*limiter {
+func (g *gate) lock(r *reservation) []*limiter {
 	g.own[0].mu.Lock()
-	if p == nil {
+	if r == nil {
 		return g.own
 	}
-	p.lock()
-	return append(append(p.all[:0], g.own...), p.list...)
+	r.lock()
+	return append(append(r.all[:0], g.own...), r.list...)
 }
 
 func unlock(list []*limiter) {
@@ -145,74 +146,153 @@ func unlock(list []*limiter) {
 	}
 }
 
-// decide is enter for a call with a permit, nil if it needs none.
-func (g *gate) decide(ctx context.Context, e *Entry, o *options, p *permit) (again bool, err error) {
+// decide is enter for a call with its reservation, if it needs one.
+func (g *gate) decide(ctx context.Context, e *Entry, o *options) error {
 	l := e.leaf
-	c := l.resource.c
 	var arrived leap.Reading
 	if o.prioritized {
-		arrived = c.line.Now()
+		arrived = l.resource.c.line.Now()
 	}
-	loan, by, reading := g.admit(e, o, p)
-	var cancelled error
+	loan, refused := g.admit(e, o)
 	if loan != nil {
-		if cancelled = g.wait(ctx, e, p, loan, arrived); cancelled == nil {
-			return false, nil
+		if refused.Cancelled = g.wait(ctx, e, loan, arrived); refused.Cancelled == nil {
+			return nil
 		}
 	}
-	if !e.call.IsZero() {
-		return false, nil
+	if refused == nil {
+		if e.call.IsZero() {
+			return errMoved
+		}
+		return nil
 	}
-	if by == nil {
-		return true, nil
-	}
-	reason := by.String()
-	if cancelled != nil {
+	reason := refused.Limit.String()
+	if refused.Cancelled != nil {
 		reason = Cancelled
 	}
-	if !l.block(reason, o.n) {
-		return true, nil
+	if err := l.block(reason, o.n); err != nil {
+		return err
 	}
-	return false, &BlockedError{Limit: *by, Resource: l.resource.name, Origin: l.origin, Reading: reading, Cancelled: cancelled}
+	refused.Resource, refused.Origin = l.resource.name, l.origin
+	return refused
 }
 
-// admit checks and counts the call in one step. For a refused call it returns the limit and its reading; for one that may
-// wait instead, a loan, too.
-func (g *gate) admit(e *Entry, o *options, p *permit) (*loan, *Limit, int64) {
+// admit checks and counts the call in one step. For a refused call it returns why; for one that may wait instead, a loan, too.
+func (g *gate) admit(e *Entry, o *options) (*loan, *BlockedError) {
 	l := e.leaf
-	list := g.lock(p)
+	list := g.lock(e.reserved)
 	defer unlock(list)
 	now := l.resource.c.line.Now()
-	var by *Limit
-	var reading int64
-	if !o.admitted {
-		for _, m := range list {
-			if by, reading = m.full(l.origin); by != nil {
-				return nil, by, reading
-			}
+	var refused *BlockedError
+	check := list
+	if o.admitted {
+		check = nil
+	}
+	for _, m := range check {
+		if refused = m.full(l.origin); refused != nil {
+			return nil, refused
 		}
 	}
 	var at time.Duration
 	e.call, _ = l.EnterIf(now, o.n, func(bucket time.Duration) bool {
 		at = bucket
-		for _, m := range list {
-			if o.admitted {
-				break
-			}
-			if by, reading = m.exceeded(bucket, o.n, l.origin); by != nil {
+		for _, m := range check {
+			if refused = m.exceeded(bucket, o.n, l.origin); refused != nil {
 				return false
 			}
 		}
-		if p != nil {
-			p.take()
-		}
+		e.reserved.take()
 		for _, m := range list {
 			m.pass(bucket, o.n, l.origin)
 		}
 		return true
 	})
-	if by != nil && o.prioritized {
-		return g.borrow(l, o, p, list, now, at), by, reading
+	if refused != nil && o.prioritized {
+		return g.borrow(e, o, list, now, at), refused
 	}
-	return nil, by, reading
+	return nil, refused
+}
+
+// loan is a borrowed pass.
+type loan struct {
+	node.Loan
+	bucket time.Duration
+	n      int64
+}
+
+// borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds the limiters' locks.
+func (g *gate) borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
+	l, bucket := e.leaf, at
+	for last := bucket - 1; last != bucket; {
+		last = bucket
+		for _, m := range list {
+			var ok bool
+			if bucket, ok = m.lender(at, bucket, o.n, l.origin); !ok {
+				return nil
+			}
+		}
+	}
+	if l.resource.c.until(now, bucket) > node.OccupyTimeout {
+		return nil
+	}
+	borrowed, ok := l.Occupy(now, bucket, o.n)
+	if !ok {
+		return nil
+	}
+	e.reserved.take()
+	for _, m := range list {
+		m.count(l.origin, func(q *node.Quota) {
+			q.Waiting(at) // so that it knows the bucket, though no rule has asked it
+			q.Borrow(bucket, o.n)
+		})
+	}
+	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
+}
+
+// cancel gives a loan back, and reports whether it did. If it does not, the loan has passed.
+func (g *gate) cancel(e *Entry, b *loan) bool {
+	l, list := e.leaf, g.lock(e.reserved)
+	defer unlock(list)
+	if !b.Cancel(l.resource.c.line.Now()) {
+		return false
+	}
+	for _, m := range list {
+		m.count(l.origin, func(q *node.Quota) { q.GiveBack(b.bucket, b.n) })
+	}
+	return true
+}
+
+// until is how long it is from the reading now until the bucket begins.
+func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration {
+	return c.line.At(now).Reading(bucket).Sub(now)
+}
+
+// errClock ends the wait of a call whose clock stands still.
+var errClock = errors.New("collector: the clock does not reach the next bucket")
+
+// wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
+func (g *gate) wait(ctx context.Context, e *Entry, b *loan, arrived leap.Reading) error {
+	c := e.leaf.resource.c
+	// [Options].Now may stand still; no call waits for it for ever.
+	maxWait := time.NewTimer(2 * node.OccupyTimeout)
+	defer maxWait.Stop()
+	for {
+		now := c.line.Now()
+		var ok bool
+		if e.call, ok = b.Call(now, arrived); ok {
+			return nil
+		}
+		timer := time.NewTimer(max(c.until(now, b.bucket), time.Millisecond))
+		reason := func() error { return errClock }
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+			reason = func() error { return context.Cause(ctx) }
+		case <-maxWait.C:
+		}
+		timer.Stop()
+		if g.cancel(e, b) {
+			return cmp.Or(reason(), context.Canceled) // asked only now: a context of somebody's own may panic, or not know
+		}
+	}
 }

@@ -1,20 +1,20 @@
 package collector
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaf is where calls are recorded: the statistic of one resource, called by one origin, in the context of one entrance.
+// leaf is where calls are recorded: the statistic of one resource, called by one origin, in the context of one entrance. The
+// statistic is part of it, and comes first, so that who has the leaf has it in the cache line that a call needs.
 type leaf struct {
-	*node.Statistic
+	node.Statistic
 	leafKey
+	retired  bool // guarded by the collector's mu
 	resource *Resource
 	treeNode *TreeNode
-	watched  *node.Watched // nil if nobody looks
-	permit   *permit       // of the one call that has this leaf; nil for one that is in the tree
-	retired  bool          // guarded by the collector's mu
 }
 
 // leafKey tells the leaves of one tree node apart.
@@ -50,26 +50,46 @@ func (l *leaf) ownViews() []*node.View {
 	return views
 }
 
-// block counts n refused calls. It reports false if the leaf was retired.
-func (l *leaf) block(reason string, n int64) bool {
-	if !l.Block(l.resource.c.line.Now(), n) {
-		return false
+// enter lets a call enter, or returns the error of a limit that refused it, or errMoved.
+func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
+	e.leaf = l
+	switch g := l.resource.gate.Load(); {
+	case o.passed:
+		e.call = l.Resume(l.resource.c.line.Now(), o.n)
+		if g != nil && !e.call.IsZero() {
+			g.resume(e, o)
+		}
+	case g != nil:
+		return g.enter(ctx, e, o)
+	default:
+		e.call = l.Enter(l.resource.c.line.Now(), o.n)
 	}
-	l.resource.blocks.add(reason, n)
-	return true
+	if e.call.IsZero() {
+		return errMoved
+	}
+	return nil
 }
 
-// spot is the leaf that counts a call, existing or to be made, within the limits of [Options].
-type spot struct {
+// block counts n refused calls, or returns errMoved.
+func (l *leaf) block(reason string, n int64) error {
+	if !l.Block(l.resource.c.line.Now(), n) {
+		return errMoved
+	}
+	l.resource.blocks.add(reason, n)
+	return nil
+}
+
+// location is the leaf that counts a call, existing or to be made, within the limits of [Options].
+type location struct {
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if there is none yet
 	over     *atomic.Int64 // counts the calls beyond a limit; nil for a call within all limits
 }
 
-// spot finds the leaf of a call. It changes nothing, and takes no lock.
-func (c *Collector) spot(r *Resource, up *frame, o *options) spot {
-	s := spot{entrance: o.entrance, key: o.key(up)}
+// location finds the leaf of a call. It changes nothing, and takes no lock.
+func (c *Collector) location(r *Resource, up *frame, o *options) location {
+	s := location{entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {
 		s.entrance, s.over = Other, &c.overflow.entrances
 	}

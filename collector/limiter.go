@@ -12,8 +12,8 @@ import (
 // limiter holds the rules for one name, and counts what they limit: for a resource that has the name, or for a name that
 // another resource counts, such as [Other]. It outlives its rules: when limits are replaced, the new ones find what the old ones have seen.
 //
-// The calls in flight of a resource are told by its leaves, see [node.Statistic.Tell], so that those count that entered
-// when there was no limit. A name that another resource counts has no leaf; its calls hold a permit until they end. A
+// The calls in flight of a resource are counted by its leaves, see [node.Statistic.SetCounters], so that those count that entered
+// when there was no limit. A name that another resource counts has no leaf; its calls hold a reservation until they end. A
 // name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
 	mu      sync.Mutex
@@ -29,6 +29,7 @@ type limiter struct {
 type meter struct {
 	inFlight atomic.Int64 // those that wait for a bucket included
 	passes   *node.Quota  // nil while nobody reads it
+	before   *node.Quota  // passes of the name while another resource counted it; nil if there are none
 	ruled    bool         // a rule is for the origin
 	read     bool         // a rule reads passes
 	counts   bool         // a rule reads what is in flight
@@ -43,20 +44,6 @@ type rule struct {
 
 // covers reports whether the rule is for calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
-
-// slot is the place of a limiter in the table of names, see [names].
-type slot struct {
-	name   string
-	common bool // it is for many names that match a pattern, which is its name
-	moved  bool // the name has a resource now; changes under both locks
-	age    int  // of the limits that the rules were made of; guarded by the limiter's mu
-
-	// Guarded by the table's lock:
-	pins       int      // calls in flight, or waiting, or being decided about
-	used       bool     // a call has passed
-	last       int64    // the second in which the last of the pins went
-	prev, next *limiter // in the list of those without pins
-}
 
 // meter finds or makes the meter of an origin, or of all origins together for the empty name. Holds mu.
 func (m *limiter) meter(origin string) *meter {
@@ -76,7 +63,7 @@ func (m *limiter) meter(origin string) *meter {
 
 // set replaces the rules. The meters stay; first calls for a meter whose passes are about to be read, and were not before.
 // Holds mu.
-func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
+func (m *limiter) set(limits []Limit, first func(origin string, x *meter) *node.Quota) {
 	m.all.read, m.all.counts = false, false
 	for _, x := range m.origins {
 		x.ruled, x.read, x.counts = false, false, false
@@ -91,7 +78,7 @@ func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
 			continue
 		}
 		if x.passes == nil {
-			x.passes = first(l.Origin)
+			x.passes = first(l.Origin, x)
 		}
 		x.read = true
 		m.rules[i].quota = x.passes.With(l.Count, l.Strict)
@@ -102,7 +89,7 @@ func (m *limiter) set(limits []Limit, first func(origin string) *node.Quota) {
 			x.forget()
 		}
 	}
-	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.inFlight.Load() == 0 })
+	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.before == nil && x.inFlight.Load() == 0 })
 }
 
 // forget forgets the passes if nobody reads them.
@@ -112,32 +99,29 @@ func (x *meter) forget() {
 	}
 }
 
-// full returns the limit on concurrency that has no room for one more call of the origin, nil if all have, and its reading.
+// full refuses one more call of the origin if a limit on concurrency has no room for it; nil if all have.
 // Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
-func (m *limiter) full(origin string) (*Limit, int64) {
+func (m *limiter) full(origin string) *BlockedError {
 	for i := range m.rules {
 		x := &m.rules[i]
 		if x.quota != nil || !x.covers(origin) {
 			continue
 		}
 		if inFlight := x.inFlight.Load(); inFlight >= x.Count {
-			limit := x.Limit
-			return &limit, inFlight
+			return &BlockedError{Limit: x.Limit, Reading: inFlight}
 		}
 	}
-	return nil, 0
+	return nil
 }
 
-// exceeded returns the limit on QPS that n more calls of the origin in the bucket would exceed, nil if there is none, and
-// its reading. Holds mu.
-func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) (*Limit, int64) {
+// exceeded refuses n more calls of the origin in the bucket if they would exceed a limit on QPS; nil if there is none. Holds mu.
+func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range m.rules {
 		if x := &m.rules[i]; x.quota != nil && x.covers(origin) && !x.quota.CanPass(bucket, n) {
-			limit := x.Limit
-			return &limit, x.quota.Passes(bucket)
+			return &BlockedError{Limit: x.Limit, Reading: x.quota.Passes(bucket)}
 		}
 	}
-	return nil, 0
+	return nil
 }
 
 // lender is the first bucket, not before the bucket from, in which all limits have room to borrow from at the bucket at;
@@ -181,21 +165,21 @@ func (m *limiter) count(origin string, f func(*node.Quota)) {
 }
 
 // take counts a call of a name that has no leaf; first makes the passes of an origin of which nothing is known. Holds mu.
-func (m *limiter) take(origin string, first func(string) *node.Quota) {
+func (m *limiter) take(origin string, first func(string, *meter) *node.Quota) {
 	m.all.inFlight.Add(1)
 	if origin == "" {
 		return
 	}
 	x := m.meter(origin)
 	if x.inFlight.Add(1); x.passes == nil {
-		x.passes = first(origin)
+		x.passes = first(origin, x)
 	}
 }
 
 // put takes back what take counted. Holds mu.
 func (m *limiter) put(origin string) {
 	m.all.inFlight.Add(-1)
-	if x := m.origins[origin]; origin != "" && x.inFlight.Add(-1) == 0 && !x.ruled {
+	if x := m.origins[origin]; origin != "" && x.inFlight.Add(-1) == 0 && !x.ruled && x.before == nil {
 		delete(m.origins, origin)
 	}
 }

@@ -68,7 +68,7 @@ type Options struct {
 	// Now replaces the clock, for tests and for replaying the past. Both ends of a call are timed with it. It may be
 	// called from several goroutines. Where it goes back, time stands still until it has caught up. It is called under
 	// locks, so it must neither use the Collector nor panic, nor end its goroutine. A prioritized call waits by the machine's
-	// clock all the same. Nobody looks at what is in flight, see [node.MetricNode].InFlightMax.
+	// clock all the same.
 	Now func() time.Time
 }
 

@@ -36,6 +36,20 @@ func newNames(c *Collector) *names {
 	return n
 }
 
+// slot is the place of a limiter in the table of names, see [names].
+type slot struct {
+	name   string
+	common bool // it is for many names that match a pattern, which is its name
+	moved  bool // the name has a resource now; changes under both locks
+	age    int  // of the limits that the rules were made of; guarded by the limiter's mu
+
+	// Guarded by the table's lock:
+	pins       int      // calls in flight, or waiting, or being decided about
+	used       bool     // a call has passed
+	last       int64    // the second in which the last of the pins went
+	prev, next *limiter // in the list of those without pins
+}
+
 // unlink takes a limiter out of the ring of idle ones, if it is there.
 func (s *slot) unlink() {
 	if s.next != nil {
@@ -55,8 +69,8 @@ func (n *names) rest(m *limiter) {
 // second is the one that was opened last. It does not read the clock.
 func (n *names) second() int64 { return n.c.line.At(0).Index }
 
-// permit is what a call of such a name holds while it is decided about, waits, or is in flight.
-type permit struct {
+// reservation is what a call of such a name holds while it is decided about, waits, or is in flight. A nil one holds nothing.
+type reservation struct {
 	names  *names
 	name   string
 	origin string
@@ -66,16 +80,6 @@ type permit struct {
 	room   [1]*limiter // for the list
 	all    [2]*limiter // for the list with the limiter of the resource that counts
 	taken  bool        // the limiters count the call in flight
-	leaf   leaf        // of the entry, once it has the permit
-}
-
-// attach gives the entry the permit. It is found by a leaf of the entry's own, so that entries without one are no longer
-// for it.
-func (p *permit) attach(e *Entry) {
-	p.leaf = *e.leaf
-	p.leaf.permit = p
-	e.leaf = &p.leaf
-	e.call.Mark()
 }
 
 // set replaces the limits.
@@ -95,35 +99,35 @@ func (n *names) set(rules *ruleSet) {
 	}
 }
 
-// acquire finds the limiters of a call that the leaf counts, nil if no pattern is for its name. It reports false if the name
+// reserve finds the limiters of a call that the leaf counts, nil if no pattern is for its name. It returns errMoved if the name
 // has a resource of its own by now, which the call must go to.
-func (n *names) acquire(name string, l *leaf) (*permit, bool) {
+func (n *names) reserve(name string, l *leaf) (*reservation, error) {
 	origin := l.origin
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.byName[name]
 	if m == nil {
 		if r, there := n.c.byName.Load(name); there && r != l.resource {
-			return nil, false
+			return nil, errMoved
 		}
 		patterns := n.rules.matching(name) // in the order in which their limiters are locked
 		if len(patterns) == 0 {
-			return nil, true
+			return nil, nil
 		}
 		if m = n.make(name, patterns); m == nil {
 			n.crowd[name]++
-			p := &permit{names: n, name: name, origin: origin, rules: n.rules, age: n.age}
+			p := &reservation{names: n, name: name, origin: origin, rules: n.rules, age: n.age}
 			for _, pattern := range patterns {
 				p.list = append(p.list, n.share(pattern))
 			}
-			return p, true
+			return p, nil
 		}
 	}
 	m.slot.pins++
 	m.slot.unlink()
-	p := &permit{names: n, name: name, origin: origin, rules: n.rules, age: n.age, room: [1]*limiter{m}}
+	p := &reservation{names: n, name: name, origin: origin, rules: n.rules, age: n.age, room: [1]*limiter{m}}
 	p.list = p.room[:]
-	return p, true
+	return p, nil
 }
 
 // make makes a limiter, nil if there is no room. Holds mu.
@@ -132,7 +136,7 @@ func (n *names) make(name string, patterns []string) *limiter {
 		return nil
 	}
 	m := &limiter{slot: &slot{name: name}}
-	m.all.passes = n.passes("")
+	m.all.passes = n.passes("", nil)
 	for _, pattern := range patterns {
 		if common := n.common[pattern]; common != nil {
 			common.mu.Lock()
@@ -151,14 +155,14 @@ func (n *names) make(name string, patterns []string) *limiter {
 }
 
 // passes are those of a name or an origin of which nothing is known.
-func (n *names) passes(string) *node.Quota { return node.NewQuota(n.c.shape, 0, true) }
+func (n *names) passes(string, *meter) *node.Quota { return node.NewQuota(n.c.shape, 0, true) }
 
 // share is the limiter of the names that have none of their own and match the pattern. Holds mu.
 func (n *names) share(pattern string) *limiter {
 	m := n.common[pattern]
 	if m == nil {
 		m = &limiter{slot: &slot{name: pattern, common: true}}
-		m.all.passes = n.passes("")
+		m.all.passes = n.passes("", nil)
 		n.common[pattern] = m
 	}
 	return m
@@ -188,6 +192,12 @@ func (n *names) move(name string) *limiter {
 		n.drop(m)
 		m.mu.Lock()
 		m.slot.moved = true
+		m.all.before = m.all.passes.Clone()
+		for _, x := range m.origins {
+			if x.passes != nil {
+				x.before = x.passes.Clone()
+			}
+		}
 		m.mu.Unlock()
 	}
 	return m
@@ -208,7 +218,7 @@ func (n *names) refresh(m *limiter, rules *ruleSet, age int) {
 }
 
 // lock locks the limiters, with the rules that were in force when the call came, or later ones.
-func (p *permit) lock() {
+func (p *reservation) lock() {
 	for _, m := range p.list {
 		m.mu.Lock()
 		p.names.refresh(m, p.rules, p.age)
@@ -216,7 +226,10 @@ func (p *permit) lock() {
 }
 
 // take counts the call in flight. Holds the limiters' locks.
-func (p *permit) take() {
+func (p *reservation) take() {
+	if p == nil {
+		return
+	}
 	p.taken = true
 	for _, m := range p.list {
 		m.take(p.origin, p.names.passes)
@@ -224,7 +237,10 @@ func (p *permit) take() {
 }
 
 // release ends a call: in flight, cancelled while it waited, or refused.
-func (p *permit) release() {
+func (p *reservation) release() {
+	if p == nil {
+		return
+	}
 	used := p.taken
 	if used {
 		for _, m := range p.list {

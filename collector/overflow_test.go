@@ -487,3 +487,27 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 		t.Errorf("%d passed, %d were refused", passed.Load(), refused.Load())
 	}
 }
+
+// A name that another resource counts keeps what it used of its quota while any limit remembers it, however many others come: two
+// seconds and a bucket for strict ones. Then the longest idle one makes room.
+func TestANameKeepsItsQuotaWhileItIsRemembered(t *testing.T) {
+	for since, own := range map[time.Duration]bool{0: true, time.Second: true, 3 * time.Second: true, 4 * time.Second: true, 5 * time.Second: false} {
+		c, f := crowded(t, 2) // as many names have limiters of their own
+		strict := qps("/*", 3)
+		strict.Strict = true
+		limit(t, c, strict)
+		f.set(10 * time.Second)
+		for _, name := range []string{"/a", "/b"} {
+			exit(pass(c, name, 2))
+		}
+		f.add(since)
+		c.Seal()
+		exit(pass(c, "/new", 3))
+		if got := collector.RulesOfName(c, "/a") != nil; got != own {
+			t.Errorf("%v later the longest idle name has a limiter of its own: %t, want %t", since, got, own)
+		}
+		if n := len(pass(c, "/b", 4)); n != 3 && since > time.Second || n > 1 && since <= time.Second {
+			t.Errorf("%v later %d calls passed", since, n)
+		}
+	}
+}

@@ -50,42 +50,37 @@ func (c *Collector) isException(err error) bool {
 }
 
 // record counts the call, and returns the resource that it is counted for.
-func (c *Collector) record(e *Ended, o *options, failed bool) *Resource {
-	for {
-		target, shared := c.target(o)
-		l := c.find(nil, target, o)
-		if shared {
-			c.share(l.resource)
+func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
+	_ = c.count(nil, o, func(l *leaf) error { // it has no other than errMoved
+		r = l.resource
+		if g := r.gate.Load(); g != nil {
+			return g.record(l, o, e, failed)
 		}
-		g := l.resource.gate.Load()
-		if g != nil && g.record(l, o, e, failed) ||
-			g == nil && l.Record(c.line.Now(), e.RT, o.n, failed, e.Code.n, func(time.Duration) {}) {
-			c.countUnearned(shared, o.n)
-			l.resource.keepExemplar(e.TraceID, e.RT)
-			return l.resource
-		}
-		// It was retired in this moment.
-	}
+		return l.record(o, e, failed, func(time.Duration) {})
+	})
+	r.keepExemplar(e.TraceID, e.RT)
+	return r
 }
 
-// record counts a call that is over, for all limits. It reports false if the leaf was retired, or the call belongs to another
-// resource now.
-func (g *gate) record(l *leaf, o *options, e *Ended, failed bool) bool {
-	var p *permit
-	if g.names != nil {
-		var ok bool
-		if p, ok = g.names.acquire(CleanName(o.name), l); p != nil {
-			defer p.release() // so that the name is known to have been used
-		} else if !ok {
-			return false
-		}
+// record counts a call that is over, or returns errMoved.
+func (l *leaf) record(o *options, e *Ended, failed bool, pass func(bucket time.Duration)) error {
+	if !l.Record(l.resource.c.line.Now(), e.RT, o.n, failed, e.Code.n, pass) {
+		return errMoved
 	}
+	return nil
+}
+
+// record counts a call that is over, for all limits, or returns errMoved.
+func (g *gate) record(l *leaf, o *options, e *Ended, failed bool) error {
+	p, err := g.reserve(o, l)
+	if err != nil {
+		return err
+	}
+	defer p.release() // so that the name is known to have been used
 	list := g.lock(p)
 	defer unlock(list)
-	return l.Record(l.resource.c.line.Now(), e.RT, o.n, failed, e.Code.n, func(bucket time.Duration) {
-		if p != nil {
-			p.take()
-		}
+	return l.record(o, e, failed, func(bucket time.Duration) {
+		p.take()
 		for _, m := range list {
 			m.pass(bucket, o.n, l.origin)
 		}

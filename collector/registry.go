@@ -61,7 +61,7 @@ func (r *Resource) asked(given bool) *Resource {
 
 // full reports whether there is no room for a resource with this name.
 func (c *Collector) full(name string) bool {
-	return (c.count.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
+	return (c.registered.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
 		!c.limits.Load().names[name]
 }
 
@@ -85,7 +85,7 @@ func (c *Collector) register(name string, given bool) *Resource {
 	defer c.names.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.count.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
+	c.registered.Add(1) // after it can be found: a goroutine that sees the collector full finds every name in it
 	return r
 }
 
@@ -94,7 +94,7 @@ func (c *Collector) register(name string, given bool) *Resource {
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
-	r.life.init(c, v, ofResource, r, name)
+	r.generation.init(c, v, ofResource, r, name)
 	r.sole.init(c, v, ofOrigin, r, "")
 	if m := c.names.move(name); m != nil {
 		r.kept = &gate{own: []*limiter{m}}
@@ -135,7 +135,7 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	}
 	for {
 		r := c.resourceFor(name, !o.earned || name != o.name)
-		s := c.spot(r, up, o)
+		s := c.location(r, up, o)
 		if s.leaf == nil || c.edgeMissing(up, s.leaf) {
 			if s.leaf = c.makeLeaf(r, up, o); s.leaf == nil {
 				continue // r was retired in this moment
@@ -170,7 +170,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	if r.dead.Load() {
 		return nil
 	}
-	s := c.spot(r, up, o)
+	s := c.location(r, up, o)
 	if s.leaf == nil {
 		tn := r.treeNode(s.entrance)
 		if tn == nil {
@@ -195,14 +195,14 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
 		e = &TreeNode{name: entrance}
-		e.life.init(c, node.NewView(c.shape, c.line.Now()), ofEntrance, nil, entrance)
+		e.generation.init(c, node.NewView(c.shape, c.line.Now()), ofEntrance, nil, entrance)
 		e.entrance = e
 		c.root.adopt(e)
 		all := append(slices.Clone(*c.entrances.Load()), e)
 		c.entrances.Store(&all)
 	}
 	tn := &TreeNode{name: r.name, entrance: e}
-	tn.life.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
+	tn.generation.init(c, node.NewView(c.shape, c.line.Now()), ofContext, r, entrance)
 	r.addTreeNode(tn)
 	e.members++
 	return tn
@@ -210,10 +210,11 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 
 // newLeaf makes a leaf, and adds it to all views before anybody can record into it. Holds mu.
 func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
-	l := &leaf{Statistic: node.New(c.shape, c.line.Now()), leafKey: k, resource: tn.resource, treeNode: tn}
+	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn}
+	l.Init(c.shape, c.line.Now())
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
-		v.Add(l.Statistic)
+		v.Add(&l.Statistic)
 	}
 	if g := l.resource.kept; g != nil {
 		g.attach(l)
@@ -221,17 +222,5 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)
 	tn.addLeaf(l)
-	c.watch(l)
 	return l
-}
-
-// watch has a leaf looked at, so that its views see how much is in flight at once. Not with a clock that is made up: looks are
-// so and so often in real time. Holds mu.
-func (c *Collector) watch(l *leaf) {
-	if c.opts.Now != nil {
-		return
-	}
-	l.watched = node.NewWatched(l.Statistic, l.views())
-	c.watched = append(c.watched, l.watched)
-	c.shape.Watch(c.watched, false)
 }

@@ -405,3 +405,85 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 		}
 	}
 }
+
+// A kept handle whose resource was retired while the table was full stayed with _other for as long as that was busy, though there was
+// room again, or its name had a resource.
+func TestRegressionAKeptHandleComesHome(t *testing.T) {
+	for name, registered := range map[string]bool{"room": false, "registered": true} {
+		c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+		r, stays := c.Resource("a"), c.Resource("stays")
+		call := func(r *collector.Resource) {
+			e := r.Enter()
+			e.Exit(nil)
+		}
+		pass := func(d time.Duration, of ...*collector.Resource) {
+			for range d / (20 * time.Second) {
+				f.add(20 * time.Second)
+				for _, r := range of {
+					call(r)
+				}
+				c.Seal()
+			}
+		}
+		call(r)
+		pass(4*time.Minute, stays) // it is retired
+		new := c.Resource("new")
+		call(new) // there is no room any more
+		call(r)
+		if got := c.Health().Overflow; got != 1 {
+			t.Fatalf("%s: %d calls overflowed, want 1", name, got)
+		}
+		call(c.Resource("another")) // _other stays busy, also without the handle
+		pass(4*time.Minute, stays, c.Resource("another"))
+		if registered {
+			call(c.Resource("a"))
+		}
+		before := c.Health().Overflow
+		call(r)
+		call(r)
+		if got, want := c.Resource("a").Snapshot(nil).Total.Pass, map[bool]int64{false: 2, true: 3}[registered]; got != want || c.Health().Overflow != before {
+			t.Errorf("%s: the resource has %d calls, want %d; %d more overflowed", name, got, want, c.Health().Overflow-before)
+		}
+	}
+}
+
+// A reload of limits forgot what a name had passed while it was counted for _other, once it had its own resource: 20 passed in a second
+// under 10.
+func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
+	for name, reload := range map[string][][]collector.Limit{
+		"no limits":  {{}},
+		"others":     {{{Resource: "y", Count: 5}}},
+		"all others": {{{Resource: "*", Grade: collector.Concurrency, Count: 50}}, {}},
+	} {
+		c, f := clocked(t, collector.Options{MaxResources: 1, RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
+		web := collector.Limit{Resource: "*", Origin: "web", Count: 8}
+		full, _ := c.Resource("full"), c.Resource("over")
+		e := full.Enter()
+		limit(t, c, qps("*", 10), web)
+		list := pass(c, "x", 20, collector.Origin("web"))
+		if exit(list); len(list) != 8 {
+			t.Fatalf("%s: %d of web passed, want 8", name, len(list))
+		}
+		exit(pass(c, "x", 1))
+		e.Exit(nil)
+		f.add(1) // there is room: the limit names the resource
+		limit(t, c, qps("x", 9), web)
+		if n := len(pass(c, "x", 20)); n != 0 {
+			t.Fatalf("%s: %d more passed, want none", name, n)
+		}
+		for _, limits := range reload {
+			limit(t, c, limits...)
+		}
+		limit(t, c, qps("x", 10), web)
+		if n := len(pass(c, "x", 20, collector.Origin("web"))); n != 0 {
+			t.Errorf("%s: %d more of web passed after the reload, want none", name, n)
+		}
+		if n := len(pass(c, "x", 20)); n != 1 {
+			t.Errorf("%s: %d more passed after the reload, want 1", name, n)
+		}
+		f.add(time.Second)
+		if n := len(pass(c, "x", 20)); n != 10 {
+			t.Errorf("%s: %d passed a second later, want 10", name, n)
+		}
+	}
+}

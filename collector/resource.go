@@ -15,12 +15,14 @@ import (
 //
 // A call that enters by a Resource has no origin, and [DefaultEntrance] for its context. For more see [Collector.Enter].
 type Resource struct {
-	home atomic.Pointer[leaf] // where Enter records; nil until it is first used
-	gate atomic.Pointer[gate] // nil while there is no limit
-	life
+	// A call reads these, and they begin a cache line:
+	current atomic.Pointer[leaf] // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
+	gate    atomic.Pointer[gate] // nil while there is no limit
+	generation
+
 	name string
-	sole life  // the origin "" while there is no other; dead when there is
-	kept *gate // what gate is or was; guarded by the collector's mu
+	sole generation // the origin "" while there is no other; dead when there is
+	kept *gate      // what gate is or was; guarded by the collector's mu
 
 	given  atomic.Bool // not only earned, see [Earned]
 	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
@@ -31,7 +33,7 @@ type Resource struct {
 
 	// These are replaced under the collector's mu, not changed:
 	contexts atomic.Pointer[[]*TreeNode]
-	origins  atomic.Pointer[map[string]*life] // nil while there is only the empty one
+	origins  atomic.Pointer[map[string]*generation] // nil while there is only the empty one
 }
 
 // Name is the name under which the resource is kept, see [CleanName].
@@ -63,11 +65,11 @@ func (r *Resource) Enter() (e Entry) {
 
 // begin enters, if there is neither a limit nor anything to be made first: the way of nearly all calls.
 func (r *Resource) begin(e *Entry) bool {
-	l := r.home.Load()
-	if l == nil || r.gate.Load() != nil || r.dead.Load() {
+	l := r.current.Load()
+	if l == nil || r.gate.Load() != nil {
 		return false
 	}
-	e.leaf, e.call = l, l.Begin()
+	e.leaf, e.call = l, l.Enter(r.c.line.Now(), 1)
 	return !e.call.IsZero()
 }
 
@@ -100,28 +102,29 @@ func (r *Resource) Do(f func() error) (err error) {
 
 // enter lets a call enter, or records that a limit refused it.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	for {
-		e.leaf = r.ownLeaf()
-		if g := e.leaf.resource.gate.Load(); g != nil {
-			if again, err := g.enter(context.Background(), e, &options{n: 1, name: r.name, admitted: admitted}); !again {
-				return err
-			}
-		} else if e.call = e.leaf.Begin(); !e.call.IsZero() {
-			return nil
-		}
-		r.home.CompareAndSwap(e.leaf, nil) // it was retired
-	}
+	o := r.options()
+	o.admitted = admitted
+	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// ownLeaf is the leaf of calls without a context. If the resource was retired it may be another resource's of the same
-// name.
-func (r *Resource) ownLeaf() *leaf {
-	l := r.home.Load()
-	if l == nil {
-		l = r.c.find(nil, r.name, &options{entrance: DefaultEntrance})
-		r.home.Store(l)
+// options are those of a call without a context.
+func (r *Resource) options() options { return options{name: r.name, entrance: DefaultEntrance, n: 1} }
+
+// count has f count a call without a context. If the resource was retired, its name is looked up for each call: another resource may
+// have it by now, or all further names.
+func (r *Resource) count(o *options, f func(*leaf) error) error {
+	if l := r.current.Load(); l != nil {
+		if err := f(l); err != errMoved {
+			return err
+		}
+		r.current.CompareAndSwap(l, nil)
 	}
-	return l
+	return r.c.count(nil, o, func(l *leaf) error {
+		if l.resource == r {
+			r.current.Store(l)
+		}
+		return f(l)
+	})
 }
 
 // Block records a call that was refused, and so never began. Reasons should be few, see [Resource.Blocks]; the empty one is
@@ -130,13 +133,8 @@ func (r *Resource) Block(reason string) {
 	if r == nil {
 		return
 	}
-	for {
-		l := r.ownLeaf()
-		if l.block(reason, 1) {
-			return
-		}
-		r.home.CompareAndSwap(l, nil)
-	}
+	o := r.options()
+	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // it has no other than errMoved
 }
 
 // What decides about calls reads PassQPS, Window and InFlight; tests and logs read Snapshot. They are here so that one
@@ -170,7 +168,7 @@ func (r *Resource) View() View {
 	if r == nil {
 		return View{}
 	}
-	return View{&r.life}
+	return View{&r.generation}
 }
 
 // Origins iterates over the origins of the resource, sorted, each with its view; the empty origin is that of calls

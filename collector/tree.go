@@ -23,9 +23,9 @@ const (
 // stop somewhere. A node is safe for concurrent use, and shows the tree as it is when asked. A nil *TreeNode, as a nil
 // Collector has, is idle and has no children.
 type TreeNode struct {
-	life     // with the resource, nil for the root and for entrances
-	name     string
-	entrance *TreeNode // nil for the root; its own for an entrance
+	generation // with the resource, nil for the root and for entrances
+	name       string
+	entrance   *TreeNode // nil for the root; its own for an entrance
 
 	children sync.Map                // name: *TreeNode
 	first    atomic.Pointer[leaf]    // one of the leaves, often the only one
@@ -59,7 +59,7 @@ func (t *TreeNode) View() View {
 	if t == nil {
 		return View{}
 	}
-	return View{&t.life}
+	return View{&t.generation}
 }
 
 // Children are the nodes that were called from this one, by name. If there were calls below it that the tree does not
@@ -180,3 +180,55 @@ func (t *TreeNode) listLeaves() []*leaf { return loaded(&t.leaves).list }
 
 // addLeaf adds a leaf. Holds the collector's mu.
 func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }
+
+// The tree nodes of a resource, one in each context, and its origins. They are few, and looked up without a lock.
+
+// treeNodes are the nodes of the resource in the call tree, sorted by entrance.
+func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
+
+// loaded is what a pointer points to, the zero value for nil.
+func loaded[T any](p *atomic.Pointer[T]) (x T) {
+	if v := p.Load(); v != nil {
+		x = *v
+	}
+	return x
+}
+
+// treeNode is the node in the context of an entrance, nil if there is none.
+func (r *Resource) treeNode(entrance string) *TreeNode {
+	for _, p := range r.treeNodes() {
+		if p.entrance.name == entrance {
+			return p
+		}
+	}
+	return nil
+}
+
+// leaf finds a leaf, nil if there is none.
+func (r *Resource) leaf(entrance string, k leafKey) *leaf {
+	if p := r.treeNode(entrance); p != nil {
+		return p.leaf(k)
+	}
+	return nil
+}
+
+// addTreeNode adds a node. Holds the collector's mu.
+func (r *Resource) addTreeNode(p *TreeNode) {
+	list := append(slices.Clone(r.treeNodes()), p)
+	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
+	r.contexts.Store(&list)
+}
+
+// dropTreeNodes removes the nodes without leaves, and returns them. Holds the collector's mu.
+func (r *Resource) dropTreeNodes() (gone []*TreeNode) {
+	for _, t := range r.treeNodes() {
+		if t.view.Empty() {
+			gone = append(gone, t)
+		}
+	}
+	if len(gone) > 0 {
+		list := filter(r.treeNodes(), func(t *TreeNode) bool { return !t.view.Empty() })
+		r.contexts.Store(&list)
+	}
+	return gone
+}

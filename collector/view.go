@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -10,13 +11,13 @@ import (
 // View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
 // traffic. Get one from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound], and keep it as long as
 // you like: it stands for a name. A name that was retired because it was idle, and is used again, begins anew, and the View
-// reads the new statistics. In between it reads the retired ones, which do not change: their totals, and windows without
-// calls.
+// reads the new statistics. In between there is nothing of the name, and the View is idle; so all views of a name read the same,
+// whenever they were taken.
 //
 // The zero View, and that of a nil *Resource or a nil *Collector, is idle, and so is the view of an origin until that
 // calls. A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf
 // for a short time, and costs in proportion to the leaves.
-type View struct{ life *life }
+type View struct{ generation *generation }
 
 // Window reads the second window: the bucket that is open and those before it, a second by default.
 func (v View) Window() node.Window {
@@ -35,7 +36,7 @@ func (v View) PassQPS() float64 {
 
 // InFlight is how many calls are in flight.
 func (v View) InFlight() int64 {
-	n := v.Node()
+	n, _ := v.read()
 	if n == nil {
 		return 0
 	}
@@ -60,7 +61,7 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 // do not exist, and a name that it repeated is there once, see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
-		line := v.life.c.line
+		line := v.generation.c.line
 		return n.AppendSeconds(nil, line.IndexFrom(from), min(line.IndexFrom(to), line.At(now).Index))
 	})
 }
@@ -69,7 +70,7 @@ func (v View) Seconds(from, to time.Time) []node.MetricNode {
 // shorter, or the wall clock repeated a name.
 func (v View) Last(n int) []node.MetricNode {
 	return read(v, func(x *node.View, now leap.Reading) []node.MetricNode {
-		open := v.life.c.line.At(now).Index
+		open := v.generation.c.line.At(now).Index
 		return x.AppendSeconds(nil, open-int64(max(n, 0)), open)
 	})
 }
@@ -82,19 +83,26 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 		*h = node.Histogram{}
 		return true
 	}
-	line := v.life.c.line
+	line := v.generation.c.line
 	line.At(now)
 	return n.Histogram(line.IndexFrom(from), line.IndexFrom(to), h)
 }
 
 // Node is the view by index of the timeline, for ways out that read many views as of one [Moment]. It does not follow the
-// name: ask again rather than keep it. While there is nothing of this name it is what the View was taken from, or nil if
+// name: ask again rather than keep it. While there is nothing of this name it is what the View was taken from, retired, or nil if
 // there was nothing then; so that of a [Moment]'s resource is never nil.
 func (v View) Node() *node.View {
-	if l := v.life.current(); l != nil {
-		return l.view
+	g := v.generation
+	if g == nil {
+		return nil
 	}
-	return nil
+	if now := g.latest(); now != nil {
+		return now.view
+	}
+	if g.kind == ofOrigin && g == &g.resource.sole && g.resource.origins.Load() != nil { // its view is that of all origins now
+		return node.NewView(g.c.shape, g.c.line.Now())
+	}
+	return g.view
 }
 
 // read reads what f does of the view, or nothing if it is idle.
@@ -107,8 +115,61 @@ func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 
 // read returns the view to read, nil for one that is idle, and the present reading of the clock.
 func (v View) read() (n *node.View, now leap.Reading) {
-	if n = v.Node(); n != nil {
-		now = v.life.c.line.Now()
+	if g := v.generation.latest(); g != nil && g.view != nil {
+		n, now = g.view, g.c.line.Now()
 	}
 	return n, now
+}
+
+// generation is what a [View] reads, from when its name is first used until it is retired, and what finds the one that has the name
+// after it. Only dead changes.
+type generation struct {
+	c        *Collector
+	view     *node.View
+	dead     atomic.Bool // retired; changes under the collector's mu
+	kind     generationKind
+	resource *Resource // the resource itself, or that of an origin or a context; nil for other kinds
+	key      string    // the name by which the next one is found
+}
+
+type generationKind uint8
+
+const (
+	ofAll      generationKind = iota // the root and inbound calls, which are never retired
+	ofResource                       // by its name
+	ofOrigin                         // of a resource, by the origin
+	ofContext                        // of a resource, by the entrance
+	ofEntrance                       // by its name
+)
+
+// init sets what does not change.
+func (g *generation) init(c *Collector, v *node.View, kind generationKind, r *Resource, key string) {
+	g.c, g.view, g.kind, g.resource, g.key = c, v, kind, r, key
+}
+
+// latest is the generation that has the name now, nil if there is none, or for nil. It is the same whichever generation of the name is
+// asked.
+func (g *generation) latest() *generation {
+	if g == nil || !g.dead.Load() {
+		return g
+	}
+	var next *generation
+	switch g.kind {
+	case ofResource:
+		next = &g.resource.now().generation
+	case ofOrigin:
+		next = g.resource.now().origin(g.key)
+	case ofContext:
+		if t := g.resource.now().treeNode(g.key); t != nil {
+			next = &t.generation
+		}
+	case ofEntrance:
+		if t := g.c.entrance(g.key); t != nil {
+			next = &t.generation
+		}
+	}
+	if next == nil || next.dead.Load() {
+		return nil
+	}
+	return next
 }

@@ -1,6 +1,7 @@
 package collector_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -72,9 +73,7 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 	if h := c.Health(); h.Resources != 1 || h.Entrances != 1 {
 		t.Fatalf("not retired: %+v", h)
 	}
-	delete(kept, "early origin") // it was taken when there was nothing
-	check("retired", 3, 0)
-	kept["early origin"] = early
+	check("retired", 0, 0)
 	use(2)
 	check("used again", 2, 2)
 	f.add(time.Second)
@@ -86,11 +85,47 @@ func TestWhatIsKeptFollowsItsName(t *testing.T) {
 	if got := handle.Exemplars(); len(got) != 1 || f.now().Sub(got[0].At) > 2*time.Second {
 		t.Errorf("the handle has the exemplars %v", got)
 	}
+	for name, v := range c.Resource("a").Origins() { // of the second time
+		kept["later origin "+name] = v
+	}
 	for range 200 {
 		stay()
 	}
+	check("retired again", 0, 0)
 	use(1)
 	check("used a third time", 1, 1)
+}
+
+// Views of one name read the same whenever they were taken: before anything called, while there was no other origin, in an earlier
+// life of the name, while there was nothing of it.
+func TestViewsOfANameReadTheSame(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c, f := clocked(t, collector.Options{Given: []string{"given"}, RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
+		views := map[string][]collector.View{}
+		for range 40 {
+			name, origin := []string{"a", "given"}[random.IntN(2)], []string{"", "x"}[random.IntN(2)]
+			switch random.IntN(4) {
+			case 0, 1:
+				_, e, _ := c.Enter(t.Context(), name, collector.Origin(origin))
+				e.Exit(nil)
+			case 2:
+				f.add([]time.Duration{time.Second, 4 * time.Minute}[random.IntN(2)])
+				c.Seal()
+			case 3:
+				r := c.Resource(name)
+				views[name] = append(views[name], r.View())
+				views[name+" from "+origin] = append(views[name+" from "+origin], r.Origin(origin))
+			}
+			for what, list := range views {
+				for _, v := range list {
+					if got, first := v.Snapshot(nil).Total.Pass, list[0].Snapshot(nil).Total.Pass; got != first {
+						t.Fatalf("seed %d: views of %s read %d and %d", seed, what, first, got)
+					}
+				}
+			}
+		}
+	}
 }
 
 // Kept views are read while their names come and go. Each call is seen by every view of it, in the life that counts it.

@@ -30,7 +30,7 @@ func TestLastActive(t *testing.T) {
 			case quiet > 0:
 				quiet--
 			case len(inFlight) > 0:
-				inFlight[0].Exit(at+ms, false)
+				inFlight[0].Exit(at+ms, false, 0)
 				inFlight = nil
 			case rnd.IntN(3) == 0:
 				quiet = rnd.IntN(200)

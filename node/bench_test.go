@@ -36,7 +36,7 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c := s.Enter(line.Now(), 1)
-		c.Exit(line.Now(), false)
+		c.Exit(line.Now(), false, 0)
 	}
 }
 
@@ -46,7 +46,7 @@ func BenchmarkCallParallel(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c := s.Enter(line.Now(), 1)
-			c.Exit(line.Now(), false)
+			c.Exit(line.Now(), false, 0)
 		}
 	})
 }

@@ -55,7 +55,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for i, c := range Columns() {
 		*c.At(&want) = int64(100 + i)
 	}
-	rec := &sealed{Counts: want.Counts, began: 1, inFlight: want.InFlight, most: want.InFlightMax, sure: 7, spent: want.InFlightTime}
+	rec := &sealed{Counts: want.Counts, began: 1, inFlight: want.InFlight, most: want.InFlightMax, late: 7, spent: want.InFlightTime}
 	v := NewView(shape, 0)
 	first := v.Since()
 	leaves := []*Statistic{New(shape, 0), New(shape, 0)}

@@ -24,7 +24,7 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 			for now := begin; now.Sub(begin) < each; n++ {
 				c := s.Enter(line.Now(), 1)
 				now = line.Now()
-				c.Exit(now, false)
+				c.Exit(now, false, 0)
 			}
 			calls[g] = n
 		})
@@ -138,7 +138,7 @@ func BenchmarkTurn(b *testing.B) {
 				for range 3 * stripes { // nearly all stripes are used
 					wg.Go(func() {
 						c := r.Enter(now, 1)
-						c.Exit(now+ms, false)
+						c.Exit(now+ms, false, 0)
 					})
 				}
 				wg.Wait()

@@ -106,17 +106,17 @@ type MetricNode struct {
 	Counts
 	// InFlight is how many calls were in flight when the second ended: all that had entered less all that had left.
 	InFlight int64
-	// InFlightMax is the most that were in flight at any moment of the second. It adds up over nothing.
-	//
-	// For a view of one leaf it is exact while that has one stripe; with several it is the sum of the most that each saw, at
-	// whatever moments, and never below the truth. For a view of several leaves it is the most that was *seen*, by looks about
-	// a millisecond apart: within some per cent where calls take that long, see [Shape.Watch]. Without looks it is what is
-	// surely so: the most of any one leaf, what was in flight when the second began and ended, and the average.
+	// InFlightMax is how many were in flight at once at some moment of the second, at least. It is never above the truth, and adds
+	// up over nothing. For a view of one leaf, one resource called by one origin in one context, it is exact while that has one
+	// stripe: until goroutines meet at it often, and under a limit on concurrency. Otherwise it is what is surely so: the most of
+	// any one leaf or stripe, what all had when the second began and ended, and the average, rounded up.
 	InFlightMax int64
 	// InFlightTime is the time that all calls together were in flight in the second, so that per second it is how many were
 	// on average: see [MetricNode.InFlightAvg]. It adds up, over seconds, leaves, resources and processes: over all seconds
-	// it is the time that all calls took, a batch being one. A second that is slewed counts as a whole one. A call that goes
-	// on into the next second is rounded by up to 4.1 µs, which are made up for in the second in which it ends.
+	// it is the time that all calls took, a batch being one, to 4.1 µs for a call that is still in flight. A second that is
+	// slewed has the time that it really took. A call that is counted after a second was sealed, with a stamp from that second,
+	// adds what it spent there, or takes back what it did not, in the second that is open; what would be less than nothing is taken
+	// from the next.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in any sliding window of one second that ended within this second,
 	// at the resolution of the second window's buckets. A burst that straddles two seconds shows its height here. The
@@ -132,21 +132,81 @@ func (m MetricNode) Idle() bool {
 // InFlightAvg is how many calls were in flight on average.
 func (m MetricNode) InFlightAvg() float64 { return m.InFlightTime.Seconds() }
 
-// add adds the record of a leaf's second. InFlightMax is the sum of the leaves' until it is bound.
-func (m *MetricNode) add(rec *sealed, t *atOnce) {
-	t.most = max(t.most, rec.sure)
-	t.began += rec.began
-	m.Counts.add(&rec.Counts)
-	m.InFlight += rec.inFlight
-	m.InFlightMax += rec.most
-	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
+// Column is one number of the record of a second. Whatever shows, writes or sends whole records goes by [Columns], so that
+// a new number is added in one place.
+type Column struct {
+	// Name is the column's name, in lower case with underscores and without a unit, such as "pass" or "rt_sum".
+	Name string
+	// Help says what the number is. "in this second" or the like goes to its end, or before its comma.
+	Help string
+	// Kind is the number's unit, and what it can be added up over.
+	Kind Kind
+	// Detail marks a part of another column. It is left out where only the main counts are shown.
+	Detail bool
+	// At is where the number stands in a record, to read and to set; a time in nanoseconds.
+	At func(*MetricNode) *int64
+	// None reports whether a record lacks the number: without calls that ended there is no shortest response time. It is nil
+	// for a number that every record has.
+	None func(*MetricNode) bool
 }
 
-// addIdle adds a leaf's second in which nothing happened.
-func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
-	t.most = max(t.most, inFlight)
-	t.began += inFlight
-	m.InFlight += inFlight
-	m.InFlightMax += inFlight
-	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+// Kind is how a number of a second may be read.
+type Kind int
+
+const (
+	// Count is a number of calls. It adds up over seconds and over views that share no call.
+	Count Kind = iota
+	// Level is a number of calls at the end of the second. It adds up over such views, and not over seconds.
+	Level
+	// Peak is the highest number of calls at some moment. It adds up over nothing.
+	Peak
+	// Time is a time in nanoseconds.
+	Time
+	// CallTime is the time that calls spent, together, in nanoseconds. Per second it is how many there were on average. It
+	// adds up over seconds and over such views.
+	CallTime
+)
+
+// Columns are all numbers of a [MetricNode], in the order in which they are shown. The slice is the caller's; make it once
+// where it is used often.
+func Columns() []Column {
+	idle := func(m *MetricNode) bool { return m.Complete == 0 }
+	return []Column{
+		{Name: "pass", Help: "Calls admitted", At: func(m *MetricNode) *int64 { return &m.Pass }},
+		{Name: "block", Help: "Calls refused", At: func(m *MetricNode) *int64 { return &m.Block }},
+		{Name: "complete", Help: "Calls that ended, failed ones included", At: func(m *MetricNode) *int64 { return &m.Complete }},
+		{Name: "exception", Help: "Calls that ended with an error", At: func(m *MetricNode) *int64 { return &m.Exception }},
+		{
+			Name: "occupied_pass", Help: "Calls admitted, on quota that they had borrowed earlier", Detail: true,
+			At: func(m *MetricNode) *int64 { return &m.OccupiedPass },
+		},
+		{
+			Name: "in_flight", Help: "Calls in flight when the second ended", Kind: Level,
+			At: func(m *MetricNode) *int64 { return &m.InFlight },
+		},
+		{
+			Name: "in_flight_avg", Help: "Calls in flight on average over the second", Kind: CallTime,
+			At: func(m *MetricNode) *int64 { return (*int64)(&m.InFlightTime) },
+		},
+		{
+			Name: "in_flight_max", Help: "Most calls in flight at once in the second: at least so many", Kind: Peak,
+			At: func(m *MetricNode) *int64 { return &m.InFlightMax },
+		},
+		{
+			Name: "pass_peak", Help: "Most calls admitted in any sliding second that ended in this one", Kind: Peak,
+			At: func(m *MetricNode) *int64 { return &m.PassPeak },
+		},
+		{
+			Name: "rt_sum", Help: "Response time of all calls that ended", Kind: Time,
+			At: func(m *MetricNode) *int64 { return (*int64)(&m.RTSum) },
+		},
+		{
+			Name: "rt_min", Help: "Shortest response time", Kind: Time, None: idle,
+			At: func(m *MetricNode) *int64 { return (*int64)(&m.RTMin) },
+		},
+		{
+			Name: "rt_max", Help: "Longest response time", Kind: Time, None: idle,
+			At: func(m *MetricNode) *int64 { return (*int64)(&m.RTMax) },
+		},
+	}
 }

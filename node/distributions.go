@@ -7,6 +7,46 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
+// Histogram sets h to the histogram of the response times in the sealed seconds with indexes from from to before to.
+// It reports false if one of them is not sealed, or its histogram is not kept any more; h then has the others.
+func (v *View) Histogram(from, to int64, h *Histogram) bool {
+	_, whole := v.histogram(from, to, h)
+	return whole
+}
+
+// histogram is Histogram, and sums the counts of the same seconds.
+func (v *View) histogram(from, to int64, h *Histogram) (sum Counts, whole bool) {
+	h.reset(v.shape.layout)
+	open := v.shape.opened()
+	leaves, last := v.known()
+	whole = to <= open.Index && (max(from, v.since) > last || from >= to)
+	to = min(to, open.Index)
+	for _, s := range leaves {
+		whole = s.addHistogram(from, to, open.Start, h, &sum) && whole
+	}
+	h.measure(&sum)
+	return sum, whole
+}
+
+// addHistogram adds the response times in the seconds from from to before to to h, and their counts to sum. The second that
+// starts at the reading open is open by now. It reports whether all of these seconds are known.
+func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram, sum *Counts) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	if s.retired {
+		to = min(to, s.index) // nothing happened later
+	}
+	from = max(from, s.since) // before that there was nothing
+	oldest := s.oldest()
+	whole := to <= s.index && (from >= to || from >= oldest)
+	s.eachHistogram(max(from, oldest), to, func(_ int64, rec sealed, cells []byte) {
+		s.first.shape.layout.addCells(h.cells, &rec, cells)
+		sum.add(&rec.Counts)
+	})
+	return whole
+}
+
 // Histograms sets each of hs to the histogram of the response times in one sealed second: the first to that of the
 // second from, and so on. It returns the first second from which on all are known; those before it are empty. It costs
 // less than to ask for each.

@@ -23,7 +23,7 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 		s, v := node.New(shape, 0), node.NewView(shape, 0)
 		v.Add(s)
 		c := s.Enter(0, 1)
-		c.Exit(leap.Reading(rt), false)
+		c.Exit(leap.Reading(rt), false, 0)
 		v.Snapshot(0, h)
 		return h
 	}

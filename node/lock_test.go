@@ -19,7 +19,7 @@ func TestTrapReadersWhileItGrows(t *testing.T) {
 			wg.Go(func() {
 				for i := 0; i < 20_000 && r.Stripes() == 1; i++ {
 					c := r.Enter(0, 1)
-					c.Exit(0, false)
+					c.Exit(0, false, 0)
 					r.InFlight()
 				}
 			})

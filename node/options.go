@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/windowstat/windowstat/leap"
@@ -38,7 +37,6 @@ type Options struct {
 // Shape is a validated Options and a timeline, shared by all statistics of one kind. The zero value is not usable.
 type Shape struct {
 	line    *leap.Timeline
-	looker  looker
 	second  leap.Array[Counts] // empty rings to copy
 	perSec  int64              // second-window buckets in one second
 	span    time.Duration
@@ -72,7 +70,6 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 		o.Histograms = o.Minute
 	}
 	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, kept: o.Histograms, history: o.History}
-	s.looker.next.Store(math.MaxInt64) // until there are leaves to look at
 	var errs []error
 
 	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)

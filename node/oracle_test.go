@@ -23,14 +23,14 @@ type event struct {
 	failed  int64
 	borrow  int64 // part of pass
 	rt      time.Duration
-	balance int64 // change of what is in flight
+	balance int64         // change of what is in flight
+	when    time.Duration // reading of that: the stamp of a call that enters, and when one has left
 }
 
 // oracle remembers every event and answers by looking at all of them.
 type oracle struct {
 	events []event
-	stays  []*stay
-	spells // of time that stays do not tell
+	spells
 }
 
 // counts is the sum of what happened in [from, to).
@@ -94,6 +94,31 @@ func (o *oracle) flying(start, end time.Duration) (flying, most int64) {
 type oracles struct {
 	list    []*oracle
 	buckets int64 // in a second
+	slewed  bool  // seconds may be
+}
+
+// most is the most that was in flight at once in [start, end), if each call was from its stamp until it had left.
+func (o *oracles) most(start, end time.Duration) (most int64) {
+	var all []event
+	var flying int64
+	for _, x := range o.list {
+		began, own := x.flying(start, end)
+		most = max(most, own)
+		began, _ = x.flying(start, start)
+		flying += began
+		for _, e := range x.events {
+			if e.at >= start && e.at < end {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Or(cmp.Compare(a.when, b.when), cmp.Compare(b.balance, a.balance)) })
+	most = max(most, flying)
+	for _, e := range all {
+		flying += e.balance
+		most = max(most, flying)
+	}
+	return most
 }
 
 func (o *oracles) counts(from, to time.Duration) (c node.Counts) {
@@ -127,19 +152,22 @@ func (o *oracles) answered() map[node.Code]int64 {
 func (o *oracles) second(i int64) node.MetricNode {
 	start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
-	var highest, before int64
+	var before int64
+	var late time.Duration
 	for _, x := range o.list {
 		began, _ := x.flying(start, start)
 		before += began
 		flying, most := x.flying(start, end)
-		highest = max(highest, most)
 		m.InFlight += flying
-		m.InFlightMax += most
-		m.InFlightTime += x.spent(i)
+		m.InFlightMax = max(m.InFlightMax, most)
+		m.InFlightTime += max(x.within[i], 0) // less is in no second: the statistic was retired
+		late += x.late[i]
 	}
-	// Nobody looks: this is what is surely so.
-	if average := int64(math.Ceil(m.InFlightTime.Seconds() * 0.99)); len(o.list) > 1 {
-		m.InFlightMax = min(m.InFlightMax, max(highest, before, m.InFlight, average))
+	// What is surely so of several: without slewing it is known how much.
+	m.InFlightMax = max(m.InFlightMax, before, m.InFlight)
+	average := (m.InFlightTime - late - time.Duration(before)*4096).Seconds()
+	if !o.slewed {
+		m.InFlightMax = max(m.InFlightMax, int64(math.Ceil(average)))
 	}
 	length := time.Second / time.Duration(o.buckets)
 	for to := start + length; to <= end; to += length {
@@ -153,8 +181,8 @@ type position struct {
 	r      *rig
 	length time.Duration
 	open   time.Duration // line time at which the open bucket starts, since second zero
+	begin  time.Duration // reading at which that is
 	end    time.Duration // reading at which it ends
-	reach  time.Duration // how long before that a call can leave
 }
 
 // counted is when, on the line, an event counts that was stamped at the reading at.
@@ -165,8 +193,8 @@ func (p *position) counted(at time.Duration) time.Duration {
 		base := time.Duration(p.r.zero) * time.Second
 		line := second.Line(now) - base
 		p.open = line / p.length * p.length
+		p.begin = time.Duration(second.Reading(base + p.open))
 		p.end = time.Duration(second.Reading(base + p.open + p.length))
-		p.reach = p.length
 		return line
 	}
 	return p.open
@@ -199,16 +227,38 @@ type loan struct {
 
 // counted is when an event counts; loans from buckets that have begun by then pass before it.
 func (s *subject) counted(at time.Duration) time.Duration {
+	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
+	if s.end == end {
+		return when
+	}
 	slices.SortStableFunc(s.loans, func(a, b *loan) int { return cmp.Compare(a.bucket, b.bucket) })
+	var there bool // in the open bucket
+	goTo := func(begin, to time.Duration) {
+		if from != to+s.length {
+			s.pass(end, from, begin, to)
+			end, from = begin+s.length, to+s.length
+		}
+		there = to == s.open
+	}
 	for _, l := range s.loans {
 		if !l.passed && l.bucket <= s.open {
+			begin := s.begin
+			if l.bucket < s.open {
+				begin = end + l.bucket - from // nobody knows how long seconds were that it was not in
+				if from == l.bucket+s.length {
+					begin = end - s.length
+				}
+			}
+			goTo(begin, l.bucket)
 			l.passed = true
-			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1})
-			l.stay = s.came(l.bucket, l.bucket)
+			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1, when: begin})
+			l.stay = s.came(begin, begin)
 		}
 	}
-	s.visit(s.open)
+	if !there {
+		goTo(s.begin, s.open)
+	}
 	return when
 }
 
@@ -224,11 +274,12 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 	}
 	r := newRig(t, node.Options{SampleCount: buckets, Histograms: kept})
 	length := time.Second / time.Duration(buckets)
-	o := &oracles{buckets: int64(buckets)}
+	o := &oracles{buckets: int64(buckets), slewed: steps}
 	newSubject := func(s *node.Statistic) *subject {
 		x := &subject{Statistic: s, position: position{r: r, length: length}}
 		o.list = append(o.list, &x.oracle)
-		x.counted(r.now) // it begins in the bucket of now
+		x.position.counted(r.now) // it begins in the bucket of now
+		x.spells = newSpells(int64(x.open / time.Second))
 		return x
 	}
 	var subjects []*subject
@@ -301,17 +352,15 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	case k < 4:
 		if random.IntN(8) == 0 {
 			c := s.Resume(now, n)
-			s.record(event{at: s.counted(at), balance: 1})
-			s.calls = append(s.calls, flying{&c, at, n, s.came(s.open, s.place(at)+rest(at))})
+			s.record(event{at: s.counted(at), balance: 1, when: at})
+			s.calls = append(s.calls, flying{&c, at, n, s.came(at, s.begin)})
+			s.more(-rest(at))
 			break
 		}
 		c := s.Enter(now, n)
-		s.record(event{at: s.counted(at), pass: n, balance: 1})
-		from := s.open + s.length - (s.end - at)
-		if s.end-at > time.Second {
-			from = s.open
-		}
-		s.calls = append(s.calls, flying{&c, at, n, s.came(s.open, from+rest(at))})
+		s.record(event{at: s.counted(at), pass: n, balance: 1, when: at})
+		s.calls = append(s.calls, flying{&c, at, n, s.came(at, s.begin)})
+		s.more(-rest(at))
 	case k < 7 && len(s.calls) > 0:
 		i := random.IntN(len(s.calls))
 		c := s.calls[i]
@@ -320,15 +369,14 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		if random.IntN(8) == 0 {
 			to := max(c.entered-time.Duration(random.Int64N(int64(2*time.Second))), 0)
 			c.call.Backdate(leap.Reading(to))
-			s.add(s.open, rest(c.entered)-rest(to))
-			s.reach = min(s.reach, s.left(c.entered))
+			s.more(rest(c.entered) - rest(to))
 			c.entered = to
 		}
 		code := node.Code(len(s.events) % 4 * 100) // every fourth has none
-		c.call.ExitCode(now, failed, code)
-		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1}
-		c.stay.went(s.open, s.place(max(at, c.entered)))
-		s.add(s.open, rest(c.entered))
+		c.call.Exit(now, failed, code)
+		e := event{at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0), balance: -1, when: r.now}
+		s.went(c.stay, max(at, c.entered))
+		s.more(rest(c.entered))
 		if failed {
 			e.failed = c.n
 		}
@@ -378,7 +426,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
 			s.calls = append(s.calls, flying{&c, l.entered, l.n, l.stay})
-			s.add(s.open, -rest(l.entered))
+			s.more(-rest(l.entered))
 		}
 	case retire && len(s.calls) == 0 && len(s.loans) == 0:
 		s.counted(r.now)
@@ -402,6 +450,7 @@ type witness struct {
 	forgotten int64 // seconds before this one cannot be read any more
 	h         node.Histogram
 	codes     node.Codes
+	told      time.Duration // call-seconds
 }
 
 // check compares every reading with the oracles.
@@ -416,8 +465,8 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 			continue
 		}
 		s.counted(r.now)
-		if random.IntN(2) == 0 {
-			s.Seal(now) // the view does that by itself, once the second was opened
+		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
+			s.Seal(now) // the view does that by itself, once the second was opened, and first goes to its start: there loans may begin
 		}
 		open = max(open, s.open)
 		inFlight += int64(len(s.calls))
@@ -450,6 +499,12 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 			t.Fatalf("second %d is named %v, want %v", i, name, want.Start)
 		}
 		want.Start = name
+		if most := o.most(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second); m.InFlightMax > most || m.InFlightMax < want.InFlightMax {
+			t.Fatalf("second %d of %d: %d in flight at once, at least, which is not from %d to %d", i, present, m.InFlightMax, want.InFlightMax, most)
+		}
+		if steps {
+			want.InFlightMax = m.InFlightMax
+		}
 		if m != want {
 			t.Fatalf("second %d of %d:\n got %+v\nwant %+v", i, present, m, want)
 		}
@@ -536,8 +591,10 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	}
 	var spent time.Duration
 	for _, x := range subjects {
-		spent += x.total(r.now)
+		spent += x.until(r.now)
 	}
+	w.told = max(w.told, spent)
+	spent = w.told
 	if want := float64(spent/time.Second) + (spent % time.Second).Seconds(); s.InFlightSeconds != want {
 		t.Fatalf("calls spent %v s by %v, want %v", s.InFlightSeconds, r.now, want)
 	}

@@ -69,14 +69,28 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 func (q *Quota) Clone() *Quota {
 	p := *q.passes
 	p.clear()
-	if q.at != never {
-		p.move(q.at)
-		for at, b := range q.ring.Window(q.at+time.Duration(q.ahead)*q.ring.Length(), q.ring.Span()) {
-			*p.ring.At(at) = *b
-		}
-		p.measure()
+	x := &Quota{passes: &p, count: q.count, strict: q.strict}
+	x.Add(q)
+	return x
+}
+
+// Add counts what another quota has, the borrowed passes included: for calls that were counted elsewhere before.
+func (q *Quota) Add(o *Quota) {
+	if o.at == never {
+		return
 	}
-	return &Quota{passes: &p, count: q.count, strict: q.strict}
+	q.move(o.at)
+	for at, b := range o.ring.Window(o.at+time.Duration(o.ahead)*o.ring.Length(), o.ring.Span()) {
+		q.put(at, *b)
+	}
+	q.measure()
+}
+
+// put counts n passes in a bucket, if it is known.
+func (q *passes) put(at time.Duration, n int64) {
+	if b := q.ring.At(at); b != nil {
+		*b = saturate(*b, n)
+	}
 }
 
 // clear forgets everything.
@@ -134,23 +148,18 @@ func (q *Quota) TryOccupyNext(at, from time.Duration, n int64) (bucket time.Dura
 // Fill sets the quota to the passes of a view's leaves, the borrowed ones included, at the reading now: for a rule that
 // begins while calls go on.
 func (q *Quota) Fill(v *View, now leap.Reading) {
-	count := func(at time.Duration, n int64) {
-		if b := q.ring.At(at); b != nil {
-			*b = saturate(*b, n)
-		}
-	}
 	v.together(now, q.clear, func(s *Statistic) {
 		q.move(s.at)
 		open, _ := s.openCounts()
-		count(s.at, open.Pass)
+		q.put(s.at, open.Pass)
 		if s.rings == nil {
 			return
 		}
 		for at, b := range s.rings.window.Window(s.at, s.at-q.first()+q.ring.Length()) {
-			count(at, b.Pass)
+			q.put(at, b.Pass)
 		}
 		for _, l := range s.rings.loans {
-			count(l.at, l.passes)
+			q.put(l.at, l.passes)
 		}
 	})
 	q.measure()

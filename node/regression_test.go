@@ -3,6 +3,7 @@ package node_test
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r.pass(90*time.Second, 1)
 	r.Seal(95 * time.Second)
 	before := r.second(t, 90)
-	late.Exit(900*ms, true) // stamped in second 0, long sealed
+	late.Exit(900*ms, true, 0) // stamped in second 0, long sealed
 	r.Block(50*ms, 1)
 	if got := r.second(t, 90); got != before {
 		t.Errorf("second 90 changed from %+v to %+v", before, got)
@@ -85,7 +86,7 @@ func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	for i := range 400 {
 		at := time.Duration(i) * 333 * ms
 		c := r.Enter(at, 3)
-		c.Exit(at+5*time.Second-1, true)
+		c.Exit(at+5*time.Second-1, true, 0)
 		r.Seal(at + 5*time.Second)
 		var h node.Histogram
 		for s := r.view.Since(); s < r.zero+int64((at+5*time.Second)/time.Second); s++ {
@@ -191,7 +192,7 @@ func TestRegressionExtremesAreExact(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				c := r.Enter(0, 1)
-				c.Exit(time.Duration(1000+g+goroutines*((i*7919)%each)), false)
+				c.Exit(time.Duration(1000+g+goroutines*((i*7919)%each)), false, 0)
 			}
 		})
 	}
@@ -236,7 +237,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 func TestRegressionABatchIsSoManyCalls(t *testing.T) {
 	r := newRig(t, node.Options{})
 	batch := r.Enter(0, 2)
-	batch.Exit(7*ms, false)
+	batch.Exit(7*ms, false, 0)
 	r.call(10*ms, 4*ms, false)
 	if got := r.Window(20 * ms).AvgRT(); got != 6*ms {
 		t.Errorf("average of 7, 7 and 4 ms is %v", got)
@@ -327,4 +328,29 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The minute window was read under the locks of the stripes alone, while readers of seconds, under mu alone, noted where their search
+// had ended: a race, and a window with seconds left out.
+func TestRegressionTheMinuteBesideReadersOfSeconds(t *testing.T) {
+	r := newRig(t, node.Options{})
+	const seconds, minute = 200, 59 // and the open one, in which nothing happens
+	for i := range time.Duration(seconds) {
+		r.call(i*time.Second, ms, false)
+	}
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	wg.Go(func() {
+		for i := int64(0); !stop.Load(); i++ {
+			r.Second(r.zero + seconds - 1 - i*7%80)
+		}
+	})
+	for range 20_000 {
+		if w := r.Minute(seconds * time.Second); w.Pass != minute || w.Complete != minute {
+			t.Errorf("%+v", w)
+			break
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
 }

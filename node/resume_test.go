@@ -21,7 +21,7 @@ func TestResume(t *testing.T) {
 		failed bool
 		n      int64
 	}{{&later, 1400 * ms, false, 1}, {&first, 2500 * ms, true, 1}, {&batch, 3500 * ms, false, 3}} {
-		if n := x.call.Exit(x.at, x.failed); n != x.n {
+		if n := x.call.Exit(x.at, x.failed, 0); n != x.n {
 			t.Errorf("the end at %v counted %d, want %d", x.at, n, x.n)
 		}
 	}

@@ -35,7 +35,7 @@ func TestRetireOnlyWhatIsIdle(t *testing.T) {
 	} {
 		r := newRig(t, node.Options{})
 		tc.use(r)
-		if got := r.Retire(now, r.zero+40); got != tc.want || r.Retired() != tc.want {
+		if got := r.Retire(now, r.zero+40); got != tc.want {
 			t.Errorf("%s: retired %t, want %t", name, got, tc.want)
 		}
 		if c := r.Enter(now+time.Minute, 1); c.IsZero() != tc.want {
@@ -63,7 +63,7 @@ func TestRetiredRecordsNothing(t *testing.T) {
 		wg.Go(func() {
 			for i := range 100 {
 				now := 100*time.Second + time.Duration(i)*ms
-				if c := r.Enter(now, 1); !c.IsZero() || c.Exit(now, false) != 0 {
+				if c := r.Enter(now, 1); !c.IsZero() || c.Exit(now, false, 0) != 0 {
 					t.Error("a call entered")
 				}
 				if c := r.Enter(now, 3); !c.IsZero() {
@@ -141,7 +141,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	v.Add(busy)
 	answer := func(s *node.Statistic, at time.Duration, n int64, code node.Code) {
 		c := s.Enter(r.at(at), n)
-		c.ExitCode(r.at(at+ms), false, code)
+		c.Exit(r.at(at+ms), false, code)
 	}
 	answer(idle, ms, 3, 404)
 	idle.Grow()
@@ -172,11 +172,11 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)
-	c.ExitCode(0, false, 500)
-	c.ExitCode(0, false, 200)
-	c.EndCode(true, 404)
+	c.Exit(0, false, 500)
+	c.Exit(0, false, 200)
+	c.End(true, 404)
 	var none node.Call
-	if none.ExitCode(0, false, 200) != 0 || none.EndCode(false, 200) != 0 {
+	if none.Exit(0, false, 200) != 0 || none.End(false, 200) != 0 {
 		t.Error("what is no call ended")
 	}
 	var by node.Codes
@@ -185,7 +185,7 @@ func TestACallHasOneCode(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	big := r.Enter(0, math.MaxInt64)
-	big.ExitCode(0, false, 500)
+	big.Exit(0, false, 500)
 	if r.view.SnapshotByCode(0, nil, &by); maps.Collect(by.All())[500] != math.MaxInt64 {
 		t.Error("a code's count does not stop at the largest number")
 	}

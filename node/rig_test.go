@@ -68,7 +68,9 @@ type call struct {
 	r *rig
 }
 
-func (c *call) Exit(now time.Duration, failed bool) int64 { return c.Call.Exit(c.r.at(now), failed) }
+func (c *call) Exit(now time.Duration, failed bool, code node.Code) int64 {
+	return c.Call.Exit(c.r.at(now), failed, code)
+}
 
 func (r *rig) Enter(now time.Duration, n int64) call {
 	return call{Call: r.Statistic.Enter(r.at(now), n), r: r}
@@ -113,7 +115,7 @@ func (r *rig) Histogram(from, to int64, h *node.Histogram) bool { return r.view.
 // call records a whole call.
 func (r *rig) call(at, rt time.Duration, failed bool) {
 	c := r.Enter(at, 1)
-	c.Exit(at+rt, failed)
+	c.Exit(at+rt, failed, 0)
 }
 
 // pass records n passes of calls that never end.

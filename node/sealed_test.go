@@ -76,7 +76,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		rec := sealed{
 			Counts: Counts{Pass: number(), Block: number(), OccupiedPass: number(), Exception: number()},
-			began:  number(), inFlight: number(), most: number(), sure: number(), spent: time.Duration(number()),
+			began:  number(), inFlight: number(), most: number(), late: time.Duration(number()), spent: time.Duration(number()),
 		}
 		slides := make([]int64, max(perSec&7, 1))
 		for i := range slides {

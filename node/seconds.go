@@ -8,6 +8,75 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
+// Second returns the record of the second with this index on the line: the sum of the leaves' records, which need not have
+// been sealed before. It reports false for a second from before the view began, one that the timeline has not passed, one
+// that is older than the history or from before a leaf was removed, and one that must not be handed out (see
+// [leap.Timeline.Name]).
+func (v *View) Second(index int64) (MetricNode, bool) {
+	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
+	open := v.shape.opened()
+	leaves, last := v.known()
+	name, ok := v.shape.line.Name(index)
+	if !ok || index < v.since || index >= open.Index || index <= last {
+		return MetricNode{}, false
+	}
+	m := MetricNode{Start: name}
+	var room [64]int64
+	slides := zeros(room[:], int(v.shape.perSec))
+	var t atOnce
+	for _, s := range leaves {
+		if !s.addSecond(index, open.Start, &m, &t, slides) {
+			return MetricNode{}, false
+		}
+	}
+	m.InFlightMax = t.surely(&m)
+	m.PassPeak = slices.Max(slides)
+	return m, true
+}
+
+// addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
+// open by now. It reports false if the record is not known any more.
+func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, t *atOnce, slides []int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	if !s.known(index) {
+		return false // also before the leaf began, so that what can be read has no gap
+	}
+	if index < s.since {
+		return true
+	}
+	b := s.record(index)
+	if b == nil {
+		m.addIdle(s.inFlightAfter(index), t)
+		return true
+	}
+	var rec sealed
+	rec.unpack(b, s.first.shape.perSec, slides)
+	m.add(&rec, t)
+	return true
+}
+
+// known is the leaves, and the last second that is not known because a leaf is removed.
+func (v *View) known() ([]*Statistic, int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last := v.since - 1
+	if v.removed != nil {
+		last = v.removed.last
+	}
+	return v.list(), last
+}
+
+// AppendSeconds appends the records of the seconds with indexes from from to before to, ascending, idle ones included, and
+// returns the extended slice. Seconds for which [View.Second] reports false are left out. It costs less than to ask for
+// each.
+func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
+	open := v.shape.opened()
+	leaves, last := v.known()
+	return v.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
+}
+
 // Seal moves the statistic to the reading now, so that every second before now's has its record. It costs a
 // lock and a comparison where there is nothing to do.
 func (s *Statistic) Seal(now leap.Reading) { s.turn(now) }
@@ -30,18 +99,10 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		ts = make([]atOnce, n)
 	}
 	var room [128]int64
-	slides := counters(room[:], n*int(perSec))
+	slides := zeros(room[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
 		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))
-	}
-	if len(leaves) > 1 {
-		var room [64]int64
-		most := counters(room[:], n)
-		v.sawFrom(from, most)
-		for i := range ms {
-			ms[i].bound(ts[i], most[i])
-		}
 	}
 	dst = dst[:base]
 	for i := known; i < to; i++ {
@@ -51,6 +112,7 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		}
 		m := &ms[i-from]
 		m.Start = name
+		m.InFlightMax = ts[i-from].surely(m)
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
 		dst = append(dst, *m) // which is where it is, or behind that
 	}
@@ -147,4 +209,59 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 		return s.began
 	}
 	return rec.began
+}
+
+// LastActive returns the last second before the one with this index that was not idle, see [MetricNode.Idle]: a call began,
+// ended, was refused, or was in flight. If there is none it returns the second before the view began. It is exact for every
+// second that can be read, also if the last active one cannot be read any more; before an older second all are taken to be
+// active. For a view that has been idle since it costs a lock of each leaf; otherwise records are looked at, the newest first.
+func (v *View) LastActive(before int64) (index int64) {
+	open := v.shape.opened()
+	last := v.since - 1
+	v.mu.Lock()
+	leaves := v.list()
+	if v.removed != nil {
+		last = max(last, v.removed.active)
+	}
+	v.mu.Unlock()
+	for _, s := range leaves {
+		last = max(last, s.openLastActive(min(before, open.Index), open.Start))
+	}
+	return min(last, before-1)
+}
+
+// openLastActive is lastActive, where the second that starts at the reading open is open by now.
+func (s *Statistic) openLastActive(before int64, open leap.Reading) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(open)
+	return s.lastActive(before)
+}
+
+// lastActive is the last second before one in which something happened or was in flight, the least number if there is none.
+func (s *Statistic) lastActive(before int64) int64 {
+	r := s.rings
+	if r == nil {
+		return math.MinInt64
+	}
+	before = min(before, s.index)
+	inFlight := s.began
+	if before <= r.minute.last {
+		inFlight = s.inFlightAfter(before - 1)
+	}
+	if inFlight > 0 {
+		return before - 1
+	}
+	// Nothing was in flight since the last record.
+	index, record := r.minute.before(before)
+	if record == nil {
+		index, record = r.history.before(before)
+	}
+	switch {
+	case record == nil:
+		return r.active
+	case onlySlides(record, s.first.shape.perSec):
+		return index - 1
+	}
+	return index
 }

@@ -19,18 +19,22 @@ import (
 // both or neither. A writer that reads the clock before a boundary and records after another goroutine has crossed it
 // counts into the bucket that is open then.
 //
-// Call-seconds. Beside counts a statistic keeps what its calls spend, the integral of what is in flight, on the line: each
-// second is a whole one there, also one that is slewed or that the statistic passes over. A call spends from its stamp on,
-// and all of that from the bucket on in which it was counted; so Little's law holds whatever turns in between. A stamp that
-// is more than a second before the bucket's end, or to come, is moved into the bucket. A call that leaves does so in the
-// bucket that is open, and not before a snapshot that was taken there: what was told never falls. Between the entry and the
-// exit a call is rounded by up to 4.1 µs. Where seconds are slewed, a place on the line is off by up to a hundredth of a
-// bucket, the same for calls that enter and that leave. See [tally].
+// Call-seconds. Beside counts a statistic keeps what its calls spend, the integral of what is in flight. A call spends from
+// the stamp it enters with to the one it leaves with, exactly, whatever turns in between, so Little's law holds: over all
+// seconds calls spend their response times. A stamp from before the open bucket adds what was spent since, or takes back what
+// was not, in the open second, because sealed seconds do not change; a second that would be less than nothing by that has none,
+// and the next ones have that less. Between entry and exit a call is rounded by up to 4.1 µs. Seconds that the statistic passed
+// over count as whole ones; what they were slewed by goes to the second after them, also for calls that were borrowed there and
+// are off by that. See [tally].
+//
+// The most in flight. While there is one stripe it is exact: between two exits the calls in flight only grow, so they are
+// counted before each exit. The maxima of several stripes were at different moments; then it is what was surely so, see
+// [surely]. Where there are counters, calls enter by the first stripe only.
 //
 // Locks are taken in the order mu, first stripe, other stripes, timeline. A writer holds one stripe's lock and
 // nothing else; one that finds its bucket over releases it before it takes mu to turn. What mu guards changes under
-// mu and all stripes' locks together, so either is enough to read it: readers of sealed seconds take mu and keep no
-// writer waiting, readers of the open bucket take the stripes' locks.
+// mu and all stripes' locks together, so either is enough to read it, but for records: a search notes where it ended under mu
+// alone. Readers of sealed seconds take mu and keep no writer waiting, readers of the open bucket take all locks.
 //
 // Consistency. A sealed second is exact and never changes. A reading of the open bucket has every completion as a
 // whole, and of each stripe the passes and the calls in flight as of one moment. Calls that enter through different
@@ -38,29 +42,31 @@ import (
 //
 // Cost. A call costs one atomic addition to enter and one lock, almost never contended, to leave: a statistic begins
 // with one stripe and gets more, up to twice the processors and sixteen, when goroutines meet at it in more than one of some
-// hundred calls. Some calls look at what all leaves have in flight, for a hundredth of the time at most, see [Shape.Look]. A
-// reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
+// hundred calls. A reading of a window takes all stripes' locks for the time of a short sum. Turning costs less than a microsecond for each
 // second in which something happened, two or three with all stripes, more with many buckets, and nothing for idle ones. A
 // statistic turns when it is written or read, not by itself. Memory: some 300 bytes until something is counted; each stripe
 // takes 192, and what the response times of one second take.
 //
-// Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer is told so and must go elsewhere.
-// A writer that enters without a lock adds first and then looks whether the statistic is retired; Retire marks it first and
-// then looks whether a call has entered. So one of them sees the other.
+// Marks. A writer that enters without a lock reads the end of the open bucket before it adds, and once more afterwards. Who turns
+// the bucket, retires the statistic or gives it counters changes the end first, and then looks at what has entered. So one of
+// them sees the other: a writer that finds another end takes the lock, and finishes there.
 //
-// Telling. Whoever must know the calls in flight of many statistics without reading each has them counted, see
-// [Statistic.Tell]. It costs nothing where nobody does: a writer looks for counters where it looks whether the
-// bucket is over.
+// Retirement. An idle statistic can be retired, see [Statistic.Retire]. A later writer gets no call, and must go elsewhere.
+//
+// Counters. A statistic can keep counters of the calls in flight up to date, so that nobody has to read many statistics, see
+// [Statistic.SetCounters]. That costs nothing where there are none.
 //
 // Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: whoever
 // reads both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
 // statistic is retired, so nothing is moved when a bucket turns. A call without a code pays a comparison.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
-// processor away in that moment, writers of this resource wait for it. Which of several stripes' in-flight maxima
-// coincided is not known, nor what several leaves had at once but for looks, see [MetricNode]. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe.
+// processor away in that moment, writers of this resource wait for it. What several stripes, or leaves, had in flight at once is
+// known from below only; and if a goroutine loses its processor twice within Enter, for a second each time, the average that is
+// part of it may be above the truth. Up to 67 million calls can be in flight, or enter in one bucket, at one stripe, and what a
+// stripe's calls spend in a bucket must differ by less than six days from what those in flight at its start do.
 //
-// A Statistic must be made with [New] and not be copied. It is safe for concurrent use.
+// A Statistic must be made with [New] or [Statistic.Init], and not be copied. It is safe for concurrent use.
 type Statistic struct {
 	more  atomic.Pointer[stripeSet] // the other stripes; nil while there is one
 	first stripe
@@ -78,18 +84,18 @@ type Statistic struct {
 
 	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
 	spent     time.Duration // by the calls of the open second, before the open bucket
-	observers *observers    // nil if there is nobody to tell; changes as they do. Four cache lines end here, see paddedStripe
+	counters  *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
 type rings struct {
-	total  Counts   // of all buckets before the open one
-	spent  callTime // of all seconds before the open one
-	told   callTime // the most that a snapshot said
-	window leap.Array[Counts]
-	passes int64  // in the second window, before the open bucket
-	rt     cells  // of all seconds before the open one
-	loans  []loan // passes borrowed from buckets to come, ascending
+	total    Counts   // of all buckets before the open one
+	spent    callTime // of all seconds before the open one
+	window   leap.Array[Counts]
+	passes   int64  // in the second window, before the open bucket
+	occupied int64  // OccupiedPass of the open bucket
+	rt       cells  // of all seconds before the open one
+	loans    []loan // passes borrowed from buckets to come, ascending
 
 	peak    peak    // of the minute window
 	active  int64   // the last second in which something happened of those whose records were dropped
@@ -100,12 +106,17 @@ type rings struct {
 // New makes a statistic that begins in the second of the reading now.
 func New(shape *Shape, now leap.Reading) *Statistic {
 	s := new(Statistic)
+	s.Init(shape, now)
+	return s
+}
+
+// Init makes a zero statistic that is part of something else what [New] makes. It should begin a cache line.
+func (s *Statistic) Init(shape *Shape, now leap.Reading) {
 	s.first.init(s, shape)
 	now = min(now, shape.line.Now())
 	second := shape.line.At(now)
 	s.since = second.Index
 	s.open(second, now)
-	return s
 }
 
 // Call is a call in flight, from [Statistic.Enter] to Exit. It leaves through the stripe it entered by, so that what
@@ -114,7 +125,7 @@ type Call struct {
 	_       noCopy
 	st      *stripe
 	entered leap.Reading
-	n       int64 // negative if it is marked, 0 once it has ended; changes under the stripe's lock
+	n       int64 // 0 once it has ended; changes under the stripe's lock
 }
 
 // noCopy makes go vet complain about copies.
@@ -126,22 +137,17 @@ func (*noCopy) Unlock() {}
 // IsZero reports whether this is no call: what a retired statistic gives.
 func (c *Call) IsZero() bool { return c.st == nil }
 
-// Begin is [Statistic.Enter] for one call, at the present reading of the timeline.
-func (s *Statistic) Begin() Call { return s.Enter(s.first.shape.line.Now(), 1) }
-
 // Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
 // A statistic that was retired counts nothing, and the Call is no call.
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
-	if n > 1 {
-		return s.enterLocked(now, n)
-	}
 	st := s.pick()
-	if !fresh(st.ends(), now) {
-		return s.enterLocked(now, 1)
+	mark := st.end.Load()
+	if n > 1 || !st.covers(mark, now) {
+		return s.enterLocked(now, n)
 	}
 	// If another goroutine turns the bucket here, the call counts into the next one, as late stamps do.
 	st.entered.Add(entry(now))
-	if st.end.Load()&slowPath != 0 && s.late(st, now) {
+	if st.end.Load() != mark && s.overtaken(st, now) {
 		return Call{}
 	}
 	return Call{st: st, entered: now, n: 1}
@@ -161,13 +167,13 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	n = max(n, 1)
 	st := s.enter(now)
 	defer st.unlock()
-	if st.end.Load() == retired || !decide(s.at) {
+	if st.end.Load() == closed || !decide(s.at) {
 		return Call{}, false
 	}
 	st.open.Pass = saturate(st.open.Pass, n-1)
 	st.admit(now)
 	if st.end.Load()&slowPath != 0 {
-		st.tell()
+		st.updateCounters()
 	}
 	return Call{st: st, entered: now, n: n}, true
 }
@@ -183,23 +189,18 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
-	s.first.join(1, s.first.left(s.end, now))
+	s.first.join(1, s.first.begin(now))
 	s.first.open.area -= rest(now) // which Exit adds
-	s.first.tell()
+	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, n: max(n, 1)}
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
-func (c *Call) End(failed bool) int64 { return c.EndCode(failed, 0) }
-
-// EndCode is [Call.ExitCode] at the present reading of the timeline.
-func (c *Call) EndCode(failed bool, code Code) int64 {
+func (c *Call) End(failed bool, code Code) int64 {
 	if c.st == nil {
 		return 0
 	}
-	now := c.st.shape.line.Now()
-	c.st.shape.Look(now)
-	return c.ExitCode(now, failed, code)
+	return c.Exit(c.st.shape.line.Now(), failed, code)
 }
 
 // Entered is the reading at which the call entered.
@@ -217,23 +218,14 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.n == 0 {
 		return
 	}
-	// Exit knows the earlier reading only: it adds the rest of that, and must not take the call out before it was in.
-	st.open.area += rest(c.entered) - rest(to)
-	st.reach = min(st.reach, int32(st.left(st.ends(), c.entered)))
+	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
 	c.entered = to
 }
 
-// Mark makes the Exit of the call return the negative of what it counted: for an owner that keeps something for few of its
-// calls, and would have to look for it at the end of each. It must come before anybody else knows the call.
-func (c *Call) Mark() { c.n = -c.n }
-
-// Exit counts the end of the call at the reading now: completion, response time, exception if failed, and one less
-// in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit returns how
-// many completions it counted. An end before the beginning is a response time of 0.
-func (c *Call) Exit(now leap.Reading, failed bool) int64 { return c.ExitCode(now, failed, 0) }
-
-// ExitCode is Exit for a call that was answered with a code, which is counted in the same change. Code 0 is none.
-func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
+// Exit counts the end of the call at the reading now: completion, response time, exception if failed, its code, of which 0 is
+// none, and one less in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit
+// returns how many completions it counted. An end before the beginning is a response time of 0.
+func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {
 		return 0
@@ -249,24 +241,23 @@ func (c *Call) ExitCode(now leap.Reading, failed bool, code Code) int64 {
 		return 0
 	}
 	c.n = 0
-	count := max(n, -n)
 	end := st.end.Load()
 	if now >= reading(end) {
 		st.turn(now)
 		end = st.end.Load()
 	}
-	st.open.complete(rt, count, failed)
-	st.count(cell, count)
+	st.open.complete(rt, n, failed)
+	st.count(cell, n)
 	if code != 0 {
-		st.rt.codes.add(code, count)
+		st.rt.codes.add(code, n)
 	}
 	if inFlight := st.inFlightNow(); inFlight > st.most {
 		st.most = inFlight
 	}
 	st.exited++
-	st.open.area += rest(c.entered) - int64(st.left(reading(end), max(now, c.entered)))
+	st.open.area += rest(c.entered) - max(int64(reading(end)-max(now, c.entered)), 0)
 	if end&slowPath != 0 {
-		st.tell()
+		st.updateCounters()
 	}
 	often := st.often // as unlock does
 	st.mu.Unlock()
@@ -292,9 +283,30 @@ func elapsed(from, to leap.Reading) time.Duration {
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	st := s.enter(now)
 	defer st.unlock()
-	if st.end.Load() == retired {
+	if st.end.Load() == closed {
 		return false
 	}
 	st.open.Block = saturate(st.open.Block, max(n, 1))
+	return true
+}
+
+// Record counts a call that is over, at the reading now, as one change: n passes, and n completions that took rt each, failed
+// or not, with a code, of which 0 is none. Nothing of it was in flight. An n below 1 counts as 1, a negative rt as 0. pass is
+// called with the line time at which the bucket starts that it counts in, as the decide of [Statistic.EnterIf] is. Record
+// reports false if the statistic is retired, and counts nothing then.
+func (s *Statistic) Record(now leap.Reading, rt time.Duration, n int64, failed bool, code Code, pass func(bucket time.Duration)) bool {
+	n, rt = max(n, 1), max(rt, 0)
+	st := s.enter(now)
+	defer st.unlock()
+	if st.end.Load() == closed {
+		return false
+	}
+	pass(s.at)
+	st.open.Pass = saturate(st.open.Pass, n)
+	st.open.complete(rt, n, failed)
+	st.count(st.shape.layout.cell(rt), n)
+	if code != 0 {
+		st.rt.codes.add(code, n)
+	}
 	return true
 }

@@ -16,7 +16,7 @@ func TestCountsLandInTheirSecond(t *testing.T) {
 	r.call(200*ms, 900*ms, true) // completes in second 1
 	r.Block(2500*ms, 3)
 	batch := r.Enter(2600*ms, 4)
-	batch.Exit(2650*ms, true)
+	batch.Exit(2650*ms, true, 0)
 	r.Seal(4 * time.Second)
 
 	want := []node.MetricNode{
@@ -109,7 +109,7 @@ func TestSnapshot(t *testing.T) {
 	r.call(1600*ms, 40*ms, false)
 	r.call(2100*ms, 30*ms, false)
 	open := r.Enter(2200*ms, 1)
-	defer open.Exit(0, false)
+	defer open.Exit(0, false, 0)
 
 	var h node.Histogram
 	s := r.Snapshot(2300*ms, &h)
@@ -169,11 +169,11 @@ func TestInFlight(t *testing.T) {
 	a := r.Enter(100*ms, 1)
 	b := r.Enter(200*ms, 5) // a batch is one call in flight
 	c := r.Enter(300*ms, 1)
-	a.Exit(400*ms, false)
-	b.Exit(2500*ms, false)
+	a.Exit(400*ms, false, 0)
+	b.Exit(2500*ms, false, 0)
 	d := r.Enter(2600*ms, 1)
-	c.Exit(130*time.Second, false)
-	d.Exit(131*time.Second, true)
+	c.Exit(130*time.Second, false, 0)
+	d.Exit(131*time.Second, true, 0)
 	r.Seal(140 * time.Second)
 	for _, tc := range []struct{ second, end, most int64 }{
 		{0, 2, 3}, {1, 2, 2}, {2, 2, 2}, {3, 2, 2}, {100, 2, 2}, {129, 2, 2}, {130, 1, 2}, {131, 0, 1}, {132, 0, 0},
@@ -188,10 +188,10 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 1)
 	for range 3 {
-		c.Exit(10*ms, true)
+		c.Exit(10*ms, true, 0)
 	}
 	var none node.Call
-	none.Exit(leap.Reading(10*ms), true)
+	none.Exit(leap.Reading(10*ms), true, 0)
 	s := r.Snapshot(20*ms, nil)
 	if s.InFlight != 0 || s.Total.Complete != 1 || s.Total.Exception != 1 {
 		t.Errorf("%+v", s)
@@ -206,7 +206,7 @@ func TestSealedSecondsDoNotChange(t *testing.T) {
 	before := r.second(t, 0)
 	r.call(990*ms, 0, false)
 	c := r.Enter(100*ms, 1)
-	c.Exit(200*ms, true)
+	c.Exit(200*ms, true, 0)
 	r.Block(-time.Hour, 1)
 	r.Seal(2 * time.Second)
 	if after := r.second(t, 0); after != before {
@@ -256,11 +256,11 @@ func TestAbsurdArguments(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for _, n := range []int64{0, -1, math.MinInt64} {
 		c := r.Enter(0, n)
-		c.Exit(0, false)
+		c.Exit(0, false, 0)
 		r.Block(0, n)
 	}
 	c := r.Enter(500*ms, 1)
-	c.Exit(400*ms, false) // negative rt is 0
+	c.Exit(400*ms, false, 0) // negative rt is 0
 	s := r.Snapshot(600*ms, nil)
 	if want := (node.Counts{Pass: 4, Block: 3, Complete: 4}); s.Total != want || s.InFlight != 0 {
 		t.Errorf("%+v, want %+v", s.Total, want)
@@ -269,7 +269,7 @@ func TestAbsurdArguments(t *testing.T) {
 	r = newRig(t, node.Options{})
 	for range 3 {
 		c := r.Enter(math.MinInt64/2, math.MaxInt64)
-		c.Exit(1000*time.Hour, false)
+		c.Exit(1000*time.Hour, false, 0)
 		r.Block(0, 1<<40)
 	}
 	total := r.Snapshot(1000*time.Hour, nil).Total
@@ -345,7 +345,7 @@ func TestAbsurdQuantilesAndResponseTimes(t *testing.T) {
 	} {
 		r := newRig(t, node.Options{})
 		c := r.Enter(tc.from, 1)
-		c.Exit(tc.to, false)
+		c.Exit(tc.to, false, 0)
 		if got := r.Snapshot(0, nil).Total.RTSum; got != tc.want {
 			t.Errorf("from %d to %d is %d", tc.from, tc.to, got)
 		}

@@ -56,7 +56,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 					runtime.Gosched() // so that with few processors the clock gets its turn, too
 				}
 				// The stamp of the exit is made up, so that every call takes rt exactly.
-				c.ExitCode(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
+				c.Exit(c.Entered().Add(rt), true, node.Code(1+i%(codes-1)))
 				answered[w][1+i%(codes-1)]++
 				mine.Complete++
 				mine.Exception++
@@ -186,7 +186,7 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 						together.Wait()
 					}
 					for _, c := range calls {
-						c.Exit(0, false)
+						c.Exit(0, false, 0)
 					}
 				}
 			})
@@ -199,11 +199,8 @@ func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 		if want := int64(goroutines * held * 200); m.Pass != want || m.Complete != want || m.InFlight != 0 {
 			t.Fatalf("%+v, want %d calls and none in flight", m, want)
 		}
-		if m.InFlightMax < goroutines*held {
-			t.Fatalf("at most %d in flight, and there were %d at once", m.InFlightMax, goroutines*held)
-		}
-		if most := int64(r.Stripes() * goroutines * held); m.InFlightMax > most {
-			t.Fatalf("at most %d in flight, and all stripes together cannot have had more than %d", m.InFlightMax, most)
+		if m.InFlightMax < 1 || m.InFlightMax > goroutines*held {
+			t.Fatalf("%d in flight at once, and there were never more than %d", m.InFlightMax, goroutines*held)
 		}
 	}
 }

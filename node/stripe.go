@@ -1,9 +1,11 @@
 package node
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/windowstat/windowstat/leap"
 )
@@ -27,20 +29,20 @@ type stripe struct {
 	entered  atomic.Uint64 // calls that entered, and when: see entry
 	exited   uint32        // calls that left again; wraps
 	most     int32         // most calls in flight in the open second, seen so far
-	reach    int32         // how long before end, in nanoseconds, a call can leave: see left
+	length   atomic.Int32  // of the open bucket, in nanoseconds; changes as end does
 	recentNo int16         // number of the recent page
 	often    bool          // goroutines have met here often: the stripes are to be rebalanced
 
 	open tally
 
-	base     uint64 // entered at the last cut, where the open bucket began
-	inFlight int32  // calls in flight then
-	told     uint32 // calls in flight that the counters know of, see tell
-	occupied int64  // OccupiedPass of the open bucket
-	met      uint16 // how often goroutines found the lock taken, in the open bucket and since the last rebalance
-	rare     uint8  // how often the meetings have doubled that it takes
-	since    uint32 // exited when the first of them was counted
-	rt       *ended // nil until a call ends
+	base     uint64        // entered at the last cut, where the open bucket began
+	inFlight int32         // calls in flight then
+	counted  uint32        // calls in flight that the counters know of
+	late     time.Duration // by how much calls of the open second entered before their bucket began, see surely
+	met      uint16        // how often goroutines found the lock taken, in the open bucket and since the last rebalance
+	rare     uint8         // how often the meetings have doubled that it takes
+	since    uint32        // exited when the first of them was counted
+	rt       *ended        // nil until a call ends
 	owner    *Statistic
 }
 
@@ -51,7 +53,7 @@ func (st *stripe) init(owner *Statistic, shape *Shape) {
 // passes is how many calls passed in the open bucket, and inFlight how many are in flight, both as of one reading of
 // entered. Holds mu.
 func (st *stripe) passes() (passes, inFlight int64) {
-	if st.end.Load() == retired {
+	if st.end.Load() == closed {
 		return 0, 0 // a call may have entered that is about to find the statistic retired
 	}
 	entered := st.entered.Load()
@@ -63,7 +65,7 @@ func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
 		Pass: saturate(o.Pass, calls(entered-st.base)), Block: o.Block, Complete: o.Complete, Exception: o.Exception,
-		OccupiedPass: st.occupied, RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
+		RTSum: o.RTSum, RTMin: o.RTMin, RTMax: o.RTMax,
 	}
 }
 
@@ -79,7 +81,7 @@ func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 		return Counts{}, spent
 	}
 	sum := st.counts(entered)
-	st.open, st.occupied, st.base = tally{}, 0, entered
+	st.open, st.base = tally{}, entered
 	return sum, spent
 }
 
@@ -160,3 +162,132 @@ func (s *Statistic) unlockStripes() {
 	}
 	s.first.mu.Unlock()
 }
+
+// stripeSet is the stripes that a contended statistic has besides its first, and how goroutines are spread over them. It
+// is never changed, only replaced. The first stripe is not picked any more, because it shares its cache lines with
+// what every writer reads; calls that entered by it still leave by it.
+//
+// Every call reads it. It fills three cache lines, so that the allocator puts it at the start of one and nothing else there:
+// beside something that a goroutine writes to, each call of all others would miss the cache.
+type stripeSet struct {
+	mask  uint64 // how many stripes there are, less one; that is a power of two
+	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
+	tries int    // how many other seeds these stripes had
+	room  [mostStripes]*stripe
+	_     [40]byte
+}
+
+// list is the stripes; a nil set has none.
+func (m *stripeSet) list() []*stripe {
+	if m == nil {
+		return nil
+	}
+	return m.room[:m.mask+1]
+}
+
+// The stripes are rebalanced when, in one bucket, goroutines have met at one of them so often, and in one of so many calls.
+// Two processors that do nothing but share a stripe meet in every fifth call. Where one call in a thousand waits, that costs
+// less than stripes would.
+const (
+	minMeetings = 32
+	callsToMeet = 256
+	rarest      = 10 // how often the number of meetings may double
+)
+
+// maxTries is how many other seeds are tried before there are more stripes: two goroutines that share one of two stripes need
+// no more of them, but another seed.
+const maxTries = 2
+
+// mostStripes is how many stripes a statistic may have however many processors there are: a turn locks them all, and each takes
+// memory, and on so many processors each does something else most of the time.
+const mostStripes = 16
+
+// maxStripes is how many stripes a statistic may have: twice the power of two from the number of processors up, because
+// goroutines choose by hashing and two processors should rarely meet.
+func maxStripes() int {
+	n := 2
+	for n < 2*runtime.GOMAXPROCS(0) && n < mostStripes {
+		n *= 2
+	}
+	return n
+}
+
+// pick chooses a stripe for the calling goroutine. Goroutines are told apart by their stacks, which are at least 2
+// KiB from each other; which stripe an event lands in matters for the most in flight only. That is exact while all use one, and
+// so they do where a limit on concurrency, which makes calls enter one by one anyway, has counters.
+func (s *Statistic) pick() *stripe {
+	more := s.more.Load()
+	if more == nil || s.first.hasCounters() {
+		return &s.first
+	}
+	var here byte
+	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
+	return more.room[hash>>32&more.mask%mostStripes]
+}
+
+// meet notes that goroutines met here. Holds mu.
+func (st *stripe) meet() {
+	st.met++
+	if st.met < minMeetings<<st.rare {
+		return
+	}
+	if st.often = st.exited-st.since <= uint32(st.met)*callsToMeet; !st.often {
+		st.forget()
+	}
+}
+
+// forget forgets the meetings. Holds mu.
+func (st *stripe) forget() { st.met, st.often, st.since = 0, false, st.exited }
+
+// rebalance adds stripes, or changes the seed, for a stripe at which goroutines meet.
+func (s *Statistic) rebalance(st *stripe) {
+	st.mu.Lock()
+	often := st.often
+	more := s.more.Load()
+	all := len(more.list()) >= maxStripes()
+	if often {
+		st.forget()
+		if all && st.rare < rarest {
+			st.rare++ // if there are more goroutines than stripes no seed helps
+		}
+	}
+	st.mu.Unlock()
+	switch {
+	case !often: // another goroutine was here first
+	case more == nil, !all && more.tries == maxTries:
+		s.grow(more)
+	default:
+		next := *more
+		next.seed, next.tries = nextSeed(more.seed), min(more.tries+1, maxTries)
+		s.more.CompareAndSwap(more, &next)
+	}
+}
+
+// grow doubles the stripes, from one to two at first, unless they have changed since they were seen. Old stripes stay, with
+// their counts and their calls in flight; new ones begin in the open bucket.
+func (s *Statistic) grow(seen *stripeSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lockStripes()
+	defer s.unlockStripes()
+	old := s.more.Load().list()
+	n := max(2*len(old), 2)
+	if s.more.Load() != seen || n > maxStripes() {
+		return
+	}
+	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
+	for i := copy(more.room[:], old); i < n; i++ {
+		st := new(paddedStripe)
+		st.init(s, s.first.shape)
+		st.end.Store(s.first.end.Load())
+		st.length.Store(s.first.length.Load())
+		st.mu.Lock() // unlocked with the others
+		more.room[i] = &st.stripe
+	}
+	s.more.Store(more)
+}
+
+const firstSeed = 0x9e3779b97f4a7c15
+
+// nextSeed is a step of a linear congruential generator (Knuth's MMIX), made odd.
+func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }

@@ -23,7 +23,7 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 			wg.Go(func() {
 				for range each {
 					c := r.Enter(at, 1)
-					c.Exit(at, false)
+					c.Exit(at, false, 0)
 				}
 			})
 		}
@@ -103,13 +103,13 @@ func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 		for k := range 5 {
 			wg.Go(func() {
 				for _, c := range calls[10*k : 10*k+10] {
-					c.Exit(at, false)
+					c.Exit(at, false, 0)
 				}
 			})
 		}
 		wg.Wait()
 		r.Seal(at + time.Second)
-		if m := r.second(t, i+1); m.InFlight != 0 || m.InFlightMax < held || m.InFlightMax > int64(held*r.Stripes()) {
+		if m := r.second(t, i+1); m.InFlight != 0 || m.InFlightMax < held/int64(r.Stripes()) || m.InFlightMax > held {
 			t.Fatalf("second %d: %+v", i+1, m)
 		}
 	}
@@ -169,7 +169,7 @@ func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
 			t.Fatalf("at %d s the sum since the beginning is whole: %t", present, whole)
 		}
 	}
-	open.Exit(26*time.Second, false)
+	open.Exit(26*time.Second, false, 0)
 }
 
 func b2i(b bool) int {

@@ -27,6 +27,9 @@ func (s *Statistic) advance(now leap.Reading) {
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
+	for st := range s.stripes {
+		st.end.Store(closed) // calls that enter from here on without a lock, and may be in the next bucket, see that
+	}
 	s.fold()
 	next := s.first.shape.line.At(now)
 	at := s.first.shape.second.Start(next.Line(now))
@@ -48,10 +51,15 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	window := &s.first.shape.second
 	s.index = second.Index
 	s.at = window.Start(second.Line(now))
-	s.end = second.Reading(s.at + window.Length())
+	begin, end := second.Reading(s.at), second.Reading(s.at+window.Length())
+	slewed := begin.Sub(s.end.Add(-window.Length()))
+	s.end = end
 	for st := range s.stripes {
+		st.length.Store(int32(end - begin))
 		st.end.Store(s.mark())
-		st.reach = int32(window.Length())
+		more := time.Duration(st.inFlight) * slewed
+		s.spent += more
+		st.late += max(more, 0)
 	}
 	if r := s.rings; r != nil {
 		r.passes = 0
@@ -64,11 +72,12 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 // move goes on from the bucket that was folded to the one that starts at the line time at. The calls in flight were so in all
 // the buckets between, whose seconds are sealed.
 func (s *Statistic) move(at time.Duration) {
+	length := s.first.shape.second.Length()
+	from, index := s.at+length, secondOf(at)
 	var inFlight int64
 	for st := range s.stripes {
 		inFlight += int64(st.inFlight)
 	}
-	from, index := s.at+s.first.shape.second.Length(), secondOf(at)
 	if index > s.index {
 		s.spent += time.Duration(inFlight) * (secondAt(s.index+1) - from)
 		s.seal(index)
@@ -79,6 +88,9 @@ func (s *Statistic) move(at time.Duration) {
 	}
 	s.spent += time.Duration(inFlight) * (at - from)
 	s.at, s.end = at, s.end.Add(at-s.at) // which open corrects for slewed seconds
+	for st := range s.stripes {
+		st.length.Store(int32(length))
+	}
 }
 
 // fold moves the counts of the open bucket from the stripes into the window. An idle bucket is not even opened, so
@@ -89,6 +101,9 @@ func (s *Statistic) fold() {
 		c, spent := st.cut(s.end)
 		sum.add(&c)
 		s.spent += spent
+	}
+	if r := s.rings; r != nil {
+		sum.OccupiedPass, r.occupied = r.occupied, 0
 	}
 	if sum.Idle() {
 		return
@@ -116,16 +131,22 @@ func (s *Statistic) seal(next int64) {
 	rec := sealed{began: s.began}
 	for st := range s.stripes {
 		inFlight := st.inFlight // at the cut
-		most := int64(max(st.most, inFlight))
-		rec.most += most
-		rec.sure = max(rec.sure, most)
+		rec.most = max(rec.most, int64(st.most), int64(inFlight))
 		rec.inFlight += int64(inFlight)
-		st.most = inFlight
+		rec.late += st.late
+		st.most, st.late = inFlight, 0
 	}
-	// Calls in flight are rounded, so this may be less than nothing, by as much as the next second has more.
+	// Calls that left with a stamp from before the second, and rounded ones, may make this less than nothing, by as much as earlier
+	// seconds have too much: later ones have that less.
 	rec.spent = max(s.spent, 0)
 	s.spent -= rec.spent
 	r.spent.add(callTime{nanos: rec.spent})
+	if slewed := time.Duration(s.first.length.Load()) > s.first.shape.second.Length()+1; slewed {
+		rec.late += rec.spent/100 + 1
+	}
+	if s.more.Load() != nil {
+		rec.most = surely(rec.most, rec.began, rec.inFlight, rec.spent, rec.late)
+	}
 	s.began = rec.inFlight
 	start := secondAt(s.index)
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
@@ -140,7 +161,7 @@ func (s *Statistic) seal(next int64) {
 	if after := secondAt(s.index + 1); s.index+1 < next {
 		slides := r.slides(room[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
-			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, sure: s.began, spent: time.Duration(s.began) * time.Second}, slides)
+			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, spent: time.Duration(s.began) * time.Second}, slides)
 		}
 	}
 }
@@ -201,4 +222,43 @@ func (r *rings) slides(to []int64, start time.Duration, buckets int64) []int64 {
 		sum -= passes(at - time.Duration(buckets-1)*length)
 	}
 	return to
+}
+
+// peak is the highest slide of the records from a second on. It is kept while records are added, and found again when the second
+// that has it is not asked for any more.
+type peak struct {
+	passes int64
+	second int64 // the last that has it
+	from   int64
+}
+
+// add takes the slides of the next record.
+func (p *peak) add(second int64, slides []int64) {
+	if passes := slices.Max(slides); passes >= p.passes {
+		p.passes, p.second = passes, second
+	}
+}
+
+// peakOf is the highest slide of the records in the minute window of the seconds from from to before to. Holds mu.
+func (s *Statistic) peakOf(from, to int64) int64 {
+	r := s.rings
+	if r == nil {
+		return 0
+	}
+	kept := r.minute.last < to
+	if kept && r.peak.from <= from && from <= r.peak.second {
+		return r.peak.passes
+	}
+	p := peak{from: from, second: math.MaxInt64} // if there are no records
+	var room [64]int64
+	r.minute.each(from, to, func(i int64, b []byte) bool {
+		slides := zeros(room[:], int(s.first.shape.perSec))
+		addSlides(b, slides)
+		p.add(i, slides)
+		return true
+	})
+	if kept {
+		r.peak = p
+	}
+	return p.passes
 }

@@ -17,7 +17,7 @@ import (
 //
 // A sealed second of a view is the sum of its leaves' sealed seconds, the sliding peak included; it is exact and never
 // changes. Readings of open buckets take all leaves in the same bucket, one after the other. Only the most in flight
-// is no sum: when there is more than one leaf it is what was seen, see [MetricNode].
+// is no sum: see [MetricNode].
 //
 // A leaf that is retired leaves the view; its totals stay. A reading costs what it costs for each leaf. A View must be
 // made with [NewView] and not be copied. It is safe for concurrent use.
@@ -27,11 +27,9 @@ type View struct {
 
 	leaves atomic.Pointer[[]*Statistic] // another slice when leaves are removed; elements never change. Changes under mu
 
-	mu       sync.Mutex
-	removed  *removedLeaves // nil while no leaf was removed
-	closed   int64          // nothing that was seen in this second or before changes any more
-	seen     *seen          // nil while nothing was; the looker makes it
-	inFlight int64          // in flight at the last look: the looker's
+	mu      sync.Mutex
+	removed *removedLeaves // nil while no leaf was removed
+	spent   callTime       // the most that a snapshot said
 }
 
 // removedLeaves is the totals of the leaves that were removed.
@@ -64,12 +62,8 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, closed: v.closed}
+	c := &View{shape: v.shape, since: v.since, name: v.name, spent: v.spent}
 	c.set(slices.Clone(v.list()))
-	if v.seen != nil {
-		c.seen = &seen{second: v.seen.second, most: v.seen.most, before: v.seen.before}
-		c.seen.before.buf = slices.Clone(v.seen.before.buf)
-	}
 	if v.removed != nil {
 		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
 		v.removed.rt.each(c.removed.rt.count)
@@ -84,7 +78,7 @@ func (v *View) Remove(since int64) {
 	defer v.mu.Unlock()
 	var left []*Statistic
 	for _, s := range v.list() {
-		if !s.Retired() {
+		if !s.gone() {
 			left = append(left, s)
 			continue
 		}
@@ -96,7 +90,7 @@ func (v *View) Remove(since int64) {
 		}
 		v.removed.last = max(v.removed.last, since-1)
 		v.removed.total.add(&s.rings.total) // a retired statistic does not change
-		v.removed.spent.add(s.rings.spent)
+		v.removed.spent.add(s.spentNow())
 		s.rings.rt.each(v.removed.rt.count)
 		s.addCodes(&v.removed.codes) // as is this: it needs no lock
 		s.mu.Lock()                  // a search notes where it ended
@@ -137,3 +131,138 @@ func (v *View) Since() int64 { return v.since }
 
 // Began is the wall-clock second in which the view began, in UTC.
 func (v *View) Began() time.Time { return time.Unix(v.name, 0).UTC() }
+
+// Snapshot is a view at one moment. It is a plain value, and comparable.
+type Snapshot struct {
+	// Total is everything since the view began, up to the moment.
+	Total Counts
+	// InFlight is how many calls were in flight at the moment.
+	InFlight int64
+	// InFlightSeconds is the time that all calls together were in flight since the view began, up to the moment, in seconds.
+	// Its growth, divided by the time in which it grew, is how many were in flight on average. It never falls.
+	InFlightSeconds float64
+	// Last is the last complete second, which no open bucket blurs.
+	Last MetricNode
+	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
+	Peak int64
+}
+
+// addTotal adds all counts up to now to the snapshot, to the cells of h and to the codes, and what was spent up to now to
+// spent. Holds mu.
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
+	s.lockStripes()
+	defer s.unlockStripes()
+	spent.add(s.spentNow())
+	open, inFlight := s.openCounts()
+	if s.rings != nil {
+		open.add(&s.rings.total)
+	}
+	snap.Total.add(&open)
+	snap.InFlight += inFlight
+	if h != nil {
+		for st := range s.stripes {
+			if st.rt != nil {
+				st.rt.addTo(h.cells)
+			}
+		}
+		if s.rings != nil {
+			s.rings.rt.addTo(h.cells)
+		}
+	}
+	if by != nil {
+		s.addCodes(&by.list)
+	}
+}
+
+// addCodes adds the codes of all time. Holds all stripes' locks.
+func (s *Statistic) addCodes(to *codes) {
+	for st := range s.stripes {
+		if st.rt != nil {
+			to.addAll(st.rt.codes)
+		}
+	}
+}
+
+// Snapshot reads the view at the reading now, each leaf as of its own moment; the totals include removed leaves. If h is
+// not nil it is set to the histogram of all response times since the view began, as of the same moments: its count is
+// Total.Complete.
+func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
+	return v.SnapshotByCode(now, h, nil)
+}
+
+// SnapshotByCode is Snapshot, and sets by, if it is not nil, to the completions by code as of the same moments: together they
+// are Total.Complete.
+func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
+	v.shape.line.At(now)
+	open := v.shape.opened()
+	leaves, removed := v.all()
+	var snap Snapshot
+	if h != nil {
+		h.reset(v.shape.layout)
+	}
+	if by != nil {
+		by.list = by.list[:0]
+	}
+	var spent callTime
+	if removed != nil {
+		snap.Total, spent = removed.total, removed.spent
+		if h != nil {
+			removed.rt.addTo(h.cells)
+		}
+		if by != nil {
+			by.list.addAll(removed.codes)
+		}
+	}
+	var room [128]int64
+	perSec := int(v.shape.perSec)
+	slides := zeros(room[:], int(v.shape.horizon/time.Second)*perSec)
+	first := open.Index - int64(v.shape.horizon/time.Second)
+	for _, s := range leaves {
+		s.mu.Lock()
+		s.advance(max(now, open.Start))
+		if len(leaves) == 1 { // there is nothing to add up
+			snap.Peak = s.peakOf(first, open.Index)
+		} else if s.rings != nil {
+			s.rings.minute.each(first, open.Index, func(i int64, b []byte) bool {
+				i = (i - first) * int64(perSec)
+				addSlides(b, slides[i:i+int64(perSec)])
+				return true
+			})
+		}
+		s.addTotal(&snap, &spent, h, by)
+		s.mu.Unlock()
+	}
+	snap.InFlightSeconds = v.neverFalling(spent).Seconds()
+	snap.Last, _ = v.Second(open.Index - 1)
+	snap.Peak = max(snap.Peak, slices.Max(slides))
+	if h != nil {
+		h.measure(&snap.Total)
+	}
+	if by != nil {
+		by.complete(snap.Total.Complete)
+	}
+	return snap
+}
+
+// neverFalling is what a snapshot says that calls spent: what it is, or what one said before, if that was more. Calls that leave with
+// a stamp from before a snapshot take back what it said of them.
+func (v *View) neverFalling(spent callTime) callTime {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.spent.less(spent) {
+		v.spent = spent
+	}
+	return v.spent
+}
+
+// all is the leaves and the totals of the removed ones, as of one moment.
+func (v *View) all() ([]*Statistic, *removedLeaves) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var g *removedLeaves
+	if v.removed != nil {
+		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
+		v.removed.rt.each(g.rt.count)
+	}
+	return v.list(), g
+}

@@ -118,6 +118,17 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 // handle calls the handler, and ends the call with the status that the request is counted with.
 func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler, seen *writer, wrapped http.ResponseWriter) {
 	err := collector.ErrPanicked // unless it returns
+	defer func() {               // also if what is asked below panics
+		var code collector.Code // none if it did not get as far
+		if seen.status != 0 {
+			code = collector.HTTPStatus(seen.status)
+		}
+		if trace == "" {
+			e.ExitCode(err, code)
+		} else {
+			e.ExitTrace(err, code, trace)
+		}
+	}()
 	defer func() {
 		if err == collector.ErrPanicked {
 			seen.ask(next)
@@ -129,15 +140,6 @@ func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler,
 				}
 				defer panic(reason)
 			}
-		}
-		var code collector.Code // none if it did not get as far
-		if seen.status != 0 {
-			code = collector.HTTPStatus(seen.status)
-		}
-		if trace == "" {
-			e.ExitCode(err, code)
-		} else {
-			e.ExitTrace(err, code, trace)
 		}
 	}()
 	next.ServeHTTP(wrapped, &seen.request)

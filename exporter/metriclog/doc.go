@@ -17,7 +17,7 @@
 //
 // The timestamp is the start of the second in Unix milliseconds; the date is local. success counts all calls that
 // ended, failed ones included. rt is their average in whole milliseconds, rounded down, as in Sentinel.
-// concurrency is the maximum in flight in the second. classification is always 0. In a name, | and control
+// concurrency is how many calls were in flight at once in the second, at least. classification is always 0. In a name, | and control
 // characters are written as \xHH and a backslash as two; this package decodes them. The last row of a second is the total of
 // inbound calls, [collector.InboundTotal], as in Sentinel: leave it out of sums over resources. Every second with rows has it,
 // so it marks a complete second.

@@ -44,7 +44,7 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	r.loans[i].calls++
 	r.loans[i].passes = saturate(r.loans[i].passes, n)
 	s.borrowers++
-	s.first.tell()
+	s.first.updateCounters()
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
@@ -91,7 +91,7 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 		s.rings.loans = slices.Delete(s.rings.loans, i, i+1)
 	}
 	s.borrowers--
-	s.first.tell()
+	s.first.updateCounters()
 	*l = Loan{}
 	return true
 }
@@ -127,8 +127,8 @@ func (s *Statistic) nextLoan(to time.Duration) (loan, bool) {
 // lend lets the borrowed calls pass in the bucket that is open. Holds all locks.
 func (s *Statistic) lend(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // what counters are told stays
-	st.join(l.calls, st.shape.second.Length())
+	s.borrowers -= uint32(l.calls) // what counters have counted stays
+	st.join(l.calls, st.ends().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
-	st.occupied = saturate(st.occupied, l.passes)
+	s.rings.occupied = saturate(s.rings.occupied, l.passes)
 }

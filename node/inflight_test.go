@@ -62,8 +62,8 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 					x.call = &c
 				}
 				if x.call != nil {
-					x.call.Exit(now, false)
-					x.call.Exit(now, false)
+					x.call.Exit(now, false, 0)
+					x.call.Exit(now, false, 0)
 				}
 				calls = append(calls[:k], calls[k+1:]...)
 			case 7:
@@ -73,7 +73,7 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 						list = append(list, &counters[w])
 					}
 				}
-				s.Tell(list...)
+				s.SetCounters(list...)
 			case 8:
 				if random.IntN(10) == 0 {
 					s.Grow()
@@ -117,7 +117,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 				c := new(node.Call)
 				switch i % 3 {
 				case 0, 1:
-					*c = s.Begin()
+					*c = s.Enter(line.Now(), 1)
 				case 2:
 					*c, _ = s.EnterIf(line.Now(), 1, func(time.Duration) bool { return true })
 				}
@@ -125,7 +125,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 					kept[g] = append(kept[g], c)
 					continue
 				}
-				c.End(false)
+				c.End(false, 0)
 			}
 		})
 	}
@@ -133,13 +133,13 @@ func TestWatchersUnderWriters(t *testing.T) {
 		for i := 0; time.Now().Before(end); i++ {
 			switch i % 4 {
 			case 0:
-				s.Tell(&counters[0])
+				s.SetCounters(&counters[0])
 			case 1:
-				s.Tell(&counters[1], &counters[0])
+				s.SetCounters(&counters[1], &counters[0])
 			case 2:
-				s.Tell()
+				s.SetCounters()
 			case 3:
-				s.Tell(&counters[1])
+				s.SetCounters(&counters[1])
 			}
 			for w := range counters {
 				if n := counters[w].Load(); n < -8 {
@@ -148,7 +148,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 			}
 			s.Retire(line.Now(), 1<<60) // it is never idle
 		}
-		s.Tell(&counters[0], &counters[1])
+		s.SetCounters(&counters[0], &counters[1])
 	})
 	wg.Wait()
 	want := int64(0)
@@ -162,7 +162,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 	}
 	for g := range kept {
 		for i := range kept[g] {
-			kept[g][i].End(false)
+			kept[g][i].End(false, 0)
 		}
 	}
 	for w := range counters {

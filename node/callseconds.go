@@ -59,10 +59,9 @@ func rest(entered leap.Reading) int64 { return -int64(entered) & tickMask }
 // calls is how many calls the difference of two words tells of.
 func calls(word uint64) int64 { return int64(word & callMask) }
 
-// fresh reports whether a stamp is from the second before the reading end: such a call counts as in flight from its stamp
-// on, also if that is before the bucket.
-func fresh(end, now leap.Reading) bool {
-	return uint64(end-now-1) < uint64(time.Second)
+// covers reports whether a stamp is in the bucket of the mark, and the call may enter without the lock.
+func (st *stripe) covers(mark int64, now leap.Reading) bool {
+	return mark&slowPath == 0 && uint64(reading(mark)-now-1) < uint64(st.length.Load())
 }
 
 // inFlightAt is how many calls are in flight, with entered as it was read. Holds mu.
@@ -72,41 +71,39 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// left is the time from the reading now to the end of the open bucket, for a call that leaves. One whose stamp is older than
-// the bucket leaves when that began, or when a snapshot was taken since: what is sealed or told does not change. Holds mu.
-func (st *stripe) left(end, now leap.Reading) time.Duration {
-	return time.Duration(min(max(int64(end-now), 0), int64(st.reach)))
+// begin is where the time of a call begins that is counted in the open bucket: at its stamp, however long ago that is, and no
+// later than the bucket ends. Holds mu.
+func (st *stripe) begin(now leap.Reading) leap.Reading {
+	end := st.ends()
+	st.late += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
+	return min(now, end)
 }
 
 // admit lets a call in at the reading now. Holds mu.
 func (st *stripe) admit(now leap.Reading) {
-	end := st.ends()
-	at := now
-	if !fresh(end, now) { // long ago, or to come
-		at = min(max(now, end.Add(-st.shape.second.Length())), end)
-		st.open.area += rest(at) - rest(now)
-	}
+	at := st.begin(now)
+	st.open.area += rest(at) - rest(now)
 	st.entered.Add(entry(at))
 }
 
-// join lets n calls in, which do not pass, when the bucket has so much left. Holds mu.
-func (st *stripe) join(n int64, left time.Duration) {
+// join lets n calls in, which do not pass, at a reading. Holds mu.
+func (st *stripe) join(n int64, at leap.Reading) {
 	st.exited -= uint32(n)
-	st.open.area += n * int64(left)
+	st.open.area += n * int64(st.ends()-at)
 }
 
 // spent is what calls spend in the open bucket if those that are in flight stay until its end, with entered as it was read.
-// Holds mu.
+// Calls that left or entered late make it less or more than that by what earlier buckets had too much or too little. Holds mu.
 func (st *stripe) spent(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.base
 	more := calls(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.area
 	more = more << (64 - areaBits) >> (64 - areaBits)
-	return time.Duration(st.inFlight)*st.shape.second.Length() + time.Duration(more)
+	return time.Duration(st.inFlight)*time.Duration(st.length.Load()) + time.Duration(more)
 }
 
 // spentNow is what all calls have spent since the statistic began. Holds mu and all stripes' locks.
-func (s *Statistic) spentNow() callTime {
-	sum := callTime{nanos: s.spent}
+func (s *Statistic) spentNow() (sum callTime) {
+	sum.add(callTime{nanos: s.spent})
 	if s.rings != nil {
 		sum.add(s.rings.spent)
 	}
@@ -121,19 +118,8 @@ func (s *Statistic) spentNow() callTime {
 	}
 	if inFlight > 0 {
 		// The clock is read after the words, so that no stamp in them is later.
-		left := s.first.left(s.end, s.first.shape.line.Now())
-		for st := range s.stripes {
-			st.reach = int32(left)
-		}
+		left := max(s.end.Sub(s.first.shape.line.Now()), 0)
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
-	}
-	if r := s.rings; r != nil || sum != (callTime{}) {
-		// Calls in flight are rounded, so it may be some microseconds less than the last time.
-		r = s.remember()
-		if sum.less(r.told) {
-			return r.told
-		}
-		r.told = sum
 	}
 	return sum
 }
@@ -156,3 +142,41 @@ func (t callTime) less(o callTime) bool {
 
 // Seconds is the time in seconds.
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
+
+// surely is how many calls were in flight at once in a second, at least: most, of some of them, and what all had when the second
+// began and ended, and on average, rounded up. What they spent in the second may have more in it than they did there: late, and
+// less than a tick for each call from before the second that ended in it.
+func surely(most, began, ended int64, spent, late time.Duration) int64 {
+	average := spent - late - time.Duration(began)<<tickBits
+	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
+}
+
+// add adds the record of a leaf's second.
+func (m *MetricNode) add(rec *sealed, t *atOnce) {
+	t.most = max(t.most, rec.most)
+	t.began += rec.began
+	t.late = time.Duration(saturate(int64(t.late), int64(rec.late)))
+	m.Counts.add(&rec.Counts)
+	m.InFlight += rec.inFlight
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), int64(rec.spent)))
+}
+
+// addIdle adds a leaf's second in which nothing happened.
+func (m *MetricNode) addIdle(inFlight int64, t *atOnce) {
+	t.most = max(t.most, inFlight)
+	t.began += inFlight
+	m.InFlight += inFlight
+	m.InFlightTime = time.Duration(saturate(int64(m.InFlightTime), inFlight*int64(time.Second)))
+}
+
+// atOnce is what the seconds of several leaves tell about how many calls they had in flight at once, beside what a [MetricNode] has.
+type atOnce struct {
+	most  int64         // of one leaf
+	began int64         // of all, when the second began
+	late  time.Duration // of all
+}
+
+// surely is the InFlightMax of a second whose leaves were all added.
+func (t *atOnce) surely(m *MetricNode) int64 {
+	return surely(t.most, t.began, m.InFlight, m.InFlightTime, t.late)
+}

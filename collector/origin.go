@@ -1,0 +1,83 @@
+package collector
+
+import (
+	"maps"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// Origin reads the calls by one origin. The empty origin is that of calls without one.
+func (r *Resource) Origin(name string) View {
+	if r == nil {
+		return View{}
+	}
+	if o := r.now().origin(name); o != nil {
+		return View{o}
+	}
+	none := &generation{c: r.c, kind: ofOrigin, resource: r, key: name} // which finds the first one
+	none.dead.Store(true)
+	return View{none}
+}
+
+// origin is an origin of this resource, also if that was retired; nil if there is none.
+func (r *Resource) origin(name string) *generation {
+	if all := loaded(&r.origins); all != nil {
+		return all[name]
+	}
+	if name == "" {
+		return &r.sole
+	}
+	return nil
+}
+
+// hasOrigin reports whether the resource has this origin, or room for it. The empty one always has.
+func (r *Resource) hasOrigin(name string) bool {
+	if name == "" || name == Other || r.origin(name) != nil {
+		return true
+	}
+	all := loaded(&r.origins)
+	n := len(all)
+	for _, free := range [...]string{"", Other} {
+		if _, ok := all[free]; ok {
+			n--
+		}
+	}
+	return n < r.c.opts.MaxOrigins || r.c.limits.Load().origins[name]
+}
+
+// addOrigin makes the view of an origin, if there is none. Holds the collector's mu.
+func (r *Resource) addOrigin(name string) {
+	if r.origin(name) != nil {
+		return
+	}
+	all := map[string]*generation{}
+	add := func(name string, v *node.View) {
+		all[name] = new(generation)
+		all[name].init(r.c, v, ofOrigin, r, name)
+	}
+	if old := r.origins.Load(); old != nil {
+		all = maps.Clone(*old)
+	} else if !r.view.Empty() {
+		add("", r.view.Clone()) // so far there was no other
+	}
+	add(name, node.NewView(r.c.shape, r.c.line.Now()))
+	r.origins.Store(&all)
+	r.sole.dead.Store(true) // after its successor can be found
+}
+
+// dropOrigins removes the views of origins without leaves. Holds the collector's mu.
+func (r *Resource) dropOrigins() {
+	old := loaded(&r.origins)
+	all := old
+	for name, o := range old {
+		if o.view.Empty() {
+			if o.dead.Store(true); len(all) == len(old) {
+				all = maps.Clone(old)
+			}
+			delete(all, name)
+		}
+	}
+	if len(all) < len(old) {
+		r.origins.Store(&all)
+	}
+}

@@ -1,0 +1,185 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// slowPath is the bit of a stripe's mark that makes calls enter under its lock: the statistic has counters, or is closed.
+const slowPath = 1
+
+// closed is the mark of stripes whose bucket is turned right now, or whose statistic is retired: every reading is after it.
+const closed = math.MinInt64 | slowPath
+
+// hasCounters reports whether the statistic has counters.
+func (st *stripe) hasCounters() bool {
+	mark := st.end.Load()
+	return mark&slowPath != 0 && mark != closed
+}
+
+// mark is the end of the open bucket as stripes keep it: twice the reading, so that the lowest bit can say whether writers
+// must take the slow path.
+func (s *Statistic) mark() int64 {
+	m := int64(s.end) << 1
+	if s.counters != nil {
+		m |= slowPath
+	}
+	return m
+}
+
+// ends is the reading at which the open bucket ends.
+func (st *stripe) ends() leap.Reading { return reading(st.end.Load()) }
+
+// reading is what a mark is of.
+func reading(mark int64) leap.Reading { return leap.Reading(mark >> 1) }
+
+// counters are the in-flight counters that a statistic keeps up to date.
+type counters struct{ list []*atomic.Int64 }
+
+// SetCounters makes counters count the calls that are in flight or wait for a bucket to come: they get those there are now, and
+// from then on one more for each call that enters, however it does, and one less for each that leaves. A counter may count for
+// several statistics. Counters that were set before and are not among these lose what they counted here. A statistic that is
+// retired has none.
+func (s *Statistic) SetCounters(list ...*atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var before []*atomic.Int64
+	if s.counters != nil {
+		before = s.counters.list
+	}
+	if s.retired || slices.Equal(before, list) {
+		return
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	var counted int64
+	for st := range s.stripes {
+		counted += int64(int32(st.counted))
+		st.counted = 0
+	}
+	for _, counter := range before {
+		counter.Add(-counted)
+	}
+	if s.counters = nil; len(list) > 0 {
+		s.counters = &counters{slices.Clone(list)}
+	}
+	for st := range s.stripes {
+		st.end.Store(s.mark())
+		st.updateCounters()
+	}
+}
+
+// updateCounters adds the calls that came and went since the last time to the counters. Holds mu.
+func (st *stripe) updateCounters() {
+	s := st.owner
+	if s.counters == nil {
+		return
+	}
+	inFlight := uint32(st.inFlightNow())
+	if st == &s.first {
+		inFlight += s.borrowers
+	}
+	if n := int32(inFlight - st.counted); n != 0 {
+		for _, counter := range s.counters.list {
+			counter.Add(int64(n))
+		}
+		st.counted = inFlight
+	}
+}
+
+// Retire ends the statistic, if at the reading now nothing is in flight or waiting and nothing was recorded in the
+// second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
+// be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
+func (s *Statistic) Retire(now leap.Reading, since int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if s.retired || s.usedSince(since) {
+		return false
+	}
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		st.end.Store(closed)
+	}
+	for st := range s.stripes {
+		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+			for st := range s.stripes {
+				st.end.Store(s.mark())
+			}
+			return false
+		}
+	}
+	s.retired, s.end = true, math.MaxInt64
+	return true
+}
+
+// usedSince reports whether anything was recorded in the second with this index or later, the open bucket aside. Holds
+// mu.
+func (s *Statistic) usedSince(index int64) bool {
+	if s.since >= index || s.index < index {
+		return true
+	}
+	r := s.rings
+	if r == nil {
+		return false
+	}
+	return len(r.loans) > 0 || r.minute.last >= index || r.openUsed(s)
+}
+
+// LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
+// is in flight or waits, and the one in which the statistic began if nothing ever was.
+func (s *Statistic) LastUsed(now leap.Reading) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	s.lockStripes()
+	defer s.unlockStripes()
+	for st := range s.stripes {
+		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
+			return s.index
+		}
+	}
+	last := s.since
+	if r := s.rings; r != nil {
+		if len(r.loans) > 0 || r.openUsed(s) {
+			return s.index
+		}
+		last = max(last, r.minute.last)
+	}
+	return last
+}
+
+// openUsed reports whether a bucket of the open second that is over has counts. Only those with counts are opened.
+func (r *rings) openUsed(s *Statistic) bool {
+	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
+		return true
+	}
+	return false
+}
+
+// overtaken finishes a call that entered by st without its lock while the bucket turned, counters were set, or the statistic was
+// retired. That takes the call back, and overtaken reports true.
+func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired {
+		st.entered.Add(-entry(now))
+		return true
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.begin(now)
+	st.updateCounters()
+	return false
+}
+
+// gone reports whether the statistic was retired.
+func (s *Statistic) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.retired
+}

@@ -1,0 +1,163 @@
+package node_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// several is a view of some leaves.
+func several(r *rig, n int) (v *node.View, leaves []*node.Statistic) {
+	v = node.NewView(r.shape, 0)
+	for range n {
+		s := node.New(r.shape, 0)
+		v.Add(s)
+		leaves = append(leaves, s)
+	}
+	return v, leaves
+}
+
+func most(t *testing.T, v *node.View, index int64) int64 {
+	t.Helper()
+	m, ok := v.Second(index)
+	if !ok {
+		t.Fatalf("second %d cannot be read", index)
+	}
+	if all := v.AppendSeconds(nil, index-2, index+1); all[len(all)-1] != m {
+		t.Errorf("one by one %+v, together %+v", m, all[len(all)-1])
+	}
+	return m.InFlightMax
+}
+
+// Of several leaves the most is what is surely so, and nothing beyond.
+func TestTheMostOfSeveralLeavesIsWhatIsSure(t *testing.T) {
+	r := newRig(t, node.Options{})
+	v, leaves := several(r, 3)
+	call := func(leaf int, from, to time.Duration) {
+		c := leaves[leaf].Enter(r.at(from), 1)
+		c.Exit(r.at(to), false, 0)
+	}
+	call(0, 0, 300*ms) // one after the other: one at most
+	call(1, 300*ms, 600*ms)
+	call(2, 600*ms, 900*ms)
+	c0, c1 := leaves[0].Enter(r.at(1000*ms), 1), leaves[1].Enter(r.at(1010*ms), 1) // two for nearly all of the second
+	c0.Exit(r.at(1980*ms), false, 0)
+	c1.Exit(r.at(1990*ms), false, 0)
+	d0, d1 := leaves[0].Enter(r.at(2900*ms), 1), leaves[2].Enter(r.at(2910*ms), 1) // two at its end
+	d0.Exit(r.at(3010*ms), false, 0)
+	d1.Exit(r.at(3020*ms), false, 0)
+	r.open(5 * time.Second)
+	for i, want := range []int64{1, 2, 2, 2, 0} {
+		if got := most(t, v, r.zero+int64(i)); got != want {
+			t.Errorf("second %d: at least %d in flight at once, want %d", i, got, want)
+		}
+	}
+}
+
+// What calls spent before their second, because they were counted late, or in a second that is slewed longer, and what ticks add
+// to those that end, makes the average of one call at a time more than one; the most it does not.
+func TestTheMostIsNeverAboveTheTruth(t *testing.T) {
+	for name, calls := range map[string]func(r *rig, s *node.Statistic){
+		"late": func(r *rig, s *node.Statistic) {
+			c := s.Enter(leap.Reading(3200*ms), 1) // at 4 s
+			c.Exit(r.at(4900*ms), false, 0)
+		},
+		"later than its exit": func(r *rig, s *node.Statistic) {
+			c := s.Enter(leap.Reading(100*ms), 1)
+			c.Exit(leap.Reading(3900*ms), false, 0)
+			d := s.Enter(leap.Reading(4*time.Second), 1)
+			d.Exit(r.at(5*time.Second-1), false, 0)
+		},
+		"resumed": func(r *rig, s *node.Statistic) {
+			c := s.Resume(leap.Reading(3200*ms), 1)
+			c.Exit(r.at(4900*ms), false, 0)
+		},
+	} {
+		r := newRig(t, node.Options{})
+		v, leaves := several(r, 2)
+		leaves[0].Seal(r.at(4 * time.Second))
+		calls(r, leaves[0])
+		r.open(6 * time.Second)
+		if got := most(t, v, r.zero+4); got != 1 {
+			t.Errorf("%s: %d in flight at once", name, got)
+		}
+	}
+	r := newRig(t, node.Options{})
+	v, leaves := several(r, 2)
+	leaves[0].Enter(r.at(1), 1) // rounded
+	r.wall = -700 * ms
+	for i := int64(1); i < 20; i++ {
+		if i == 10 {
+			r.wall = 0
+		}
+		r.open(time.Duration(i+2) * time.Second)
+		if got := most(t, v, r.zero+i); got != 1 {
+			t.Errorf("slewed second %d: %d in flight at once", i, got)
+		}
+	}
+}
+
+// A statistic has several stripes once goroutines have met at it, and the most of each adds up to more than there was at once.
+func TestTheMostOfStripesDoesNotAddUp(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.Grow()
+	r.Grow()
+	r.Seal(time.Second)
+	semaphore := make(chan struct{}, 4)
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	for range 16 {
+		wg.Go(func() {
+			for !stop.Load() {
+				semaphore <- struct{}{}
+				c := r.Statistic.Enter(r.line.Now(), 1)
+				runtime.Gosched()
+				c.Exit(r.line.Now(), false, 0)
+				<-semaphore
+			}
+		})
+	}
+	for i := range int64(200) {
+		for range 10 {
+			time.Sleep(20 * time.Microsecond)
+			r.at(time.Duration(i+1)*time.Second + 100*ms)
+		}
+		r.Seal(time.Duration(i+2) * time.Second)
+		if n := r.second(t, i+1).InFlightMax; n > 4 {
+			t.Errorf("second %d: %d in flight at once, with %d stripes and room for 4", i+1, n, r.Stripes())
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+// Where there are counters, which only a limit on concurrency needs, calls enter by one stripe again, and the most is exact.
+func TestTheMostIsExactWhereThereAreCounters(t *testing.T) {
+	r := newRig(t, node.Options{})
+	r.Grow()
+	r.Grow()
+	r.Seal(time.Second)
+	var counter atomic.Int64
+	r.SetCounters(&counter)
+	const n = 16
+	var in, wg sync.WaitGroup
+	in.Add(n)
+	for i := range n {
+		wg.Go(func() {
+			c := r.Enter(1100*ms, 1+int64(i%2))
+			in.Done()
+			in.Wait()
+			c.Exit(1200*ms, false, 0)
+		})
+	}
+	wg.Wait()
+	r.Seal(2 * time.Second)
+	if got := r.second(t, 1).InFlightMax; got != n || counter.Load() != 0 {
+		t.Errorf("%d in flight at once, want %d; %d are", got, n, counter.Load())
+	}
+}

@@ -1,0 +1,248 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+)
+
+// Window is what happened in a window of time that ends with an open bucket: it slides by one bucket at a time, and
+// its last bucket is not complete. It is a plain value, and comparable.
+type Window struct {
+	Counts
+	// Span is how long the window is, the open bucket taken as a whole one.
+	Span time.Duration
+	// Length is how long one of its buckets is.
+	Length time.Duration
+	// MaxComplete is the most calls that ended in any one of its buckets.
+	MaxComplete int64
+}
+
+// PassQPS is Pass per second.
+func (w Window) PassQPS() float64 { return w.rate(w.Pass) }
+
+// BlockQPS is Block per second.
+func (w Window) BlockQPS() float64 { return w.rate(w.Block) }
+
+// CompleteQPS is Complete per second: Sentinel's successQps.
+func (w Window) CompleteQPS() float64 { return w.rate(w.Complete) }
+
+// ExceptionQPS is Exception per second.
+func (w Window) ExceptionQPS() float64 { return w.rate(w.Exception) }
+
+// OccupiedPassQPS is OccupiedPass per second.
+func (w Window) OccupiedPassQPS() float64 { return w.rate(w.OccupiedPass) }
+
+// TotalQPS is Pass and Block together, per second.
+func (w Window) TotalQPS() float64 { return w.rate(w.Total()) }
+
+// MaxCompleteQPS is the rate of the bucket in which most calls ended: Sentinel's maxSuccessQps, but 0 when idle.
+func (w Window) MaxCompleteQPS() float64 {
+	if w.Length == 0 {
+		return 0
+	}
+	return float64(w.MaxComplete) / w.Length.Seconds()
+}
+
+func (w Window) rate(n int64) float64 {
+	if w.Span == 0 {
+		return 0
+	}
+	return float64(n) / w.Span.Seconds()
+}
+
+// window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
+// most in any of them is known only when everything is added up. They take room if it is enough.
+func (s *Shape) window(room []int64) (Window, []int64) {
+	w := Window{Span: s.span, Length: s.second.Length()}
+	return w, zeros(room, int(s.span/w.Length))
+}
+
+// minuteWindow is window for the minute window.
+func (s *Shape) minuteWindow(room []int64) (Window, []int64) {
+	return Window{Span: s.horizon, Length: time.Second}, zeros(room, int(s.horizon/time.Second))
+}
+
+// zeros returns n counters, all 0.
+func zeros(room []int64, n int) []int64 {
+	if n > len(room) {
+		return make([]int64, n)
+	}
+	clear(room[:n])
+	return room[:n]
+}
+
+// windowPasses is the passes of the second window. Holds all stripes' locks.
+func (s *Statistic) windowPasses() (sum int64) {
+	for st := range s.stripes {
+		passes, _ := st.passes()
+		sum = saturate(sum, passes)
+	}
+	if s.rings != nil {
+		sum = saturate(sum, s.rings.passes)
+	}
+	return sum
+}
+
+// addWindow adds the second window to w, and the completions of each bucket to done. Holds all stripes' locks.
+func (s *Statistic) addWindow(w *Window, done []int64) {
+	open, _ := s.openCounts()
+	w.add(&open)
+	done[0] = saturate(done[0], open.Complete)
+	if s.rings == nil {
+		return
+	}
+	for at, b := range s.rings.window.Window(s.at, w.Span) {
+		w.add(b)
+		back := int((s.at - at) / w.Length)
+		done[back] = saturate(done[back], b.Complete)
+	}
+}
+
+// addMinute adds the minute window to w, and the completions of each second to done. Holds all stripes' locks.
+func (s *Statistic) addMinute(w *Window, done []int64) {
+	open, _ := s.openCounts()
+	start := secondAt(s.index)
+	if s.rings != nil {
+		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
+			open.add(b)
+		}
+		s.rings.minute.each(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) bool {
+			var rec sealed
+			rec.unpack(b, s.first.shape.perSec, nil)
+			w.add(&rec.Counts)
+			back := s.index - i
+			done[back] = saturate(done[back], rec.Complete)
+			return true
+		})
+	}
+	w.add(&open)
+	done[0] = saturate(done[0], open.Complete)
+}
+
+// inFlight is how many calls are in flight.
+func (s *Statistic) inFlight() int64 {
+	s.lockStripes()
+	defer s.unlockStripes()
+	_, inFlight := s.openCounts()
+	return inFlight
+}
+
+// lockAt takes all locks, at the reading now or later: what is read of sealed seconds needs mu, which guards where searches ended,
+// and what is read of the open bucket the stripes' locks.
+func (s *Statistic) lockAt(now leap.Reading) {
+	s.mu.Lock()
+	s.advance(now)
+	s.lockStripes()
+}
+
+func (s *Statistic) unlockAll() {
+	s.unlockStripes()
+	s.mu.Unlock()
+}
+
+// openCounts sums the open bucket and the calls in flight over the stripes. Holds their locks.
+func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
+	for st := range s.stripes {
+		if st.end.Load() == closed {
+			continue // a call may have entered that is about to find the statistic retired
+		}
+		entered := st.entered.Load()
+		c := st.counts(entered)
+		sum.add(&c)
+		inFlight += int64(st.inFlightAt(entered))
+	}
+	if s.rings != nil {
+		sum.OccupiedPass = s.rings.occupied
+	}
+	return sum, inFlight
+}
+
+// attempts is how often a reading is tried again because the bucket turned. If buckets are so short, and leaves so many,
+// that all attempts fail, the leaves are read in successive buckets.
+const attempts = 5
+
+// together calls read for each leaf, with all its locks held, when all are in the same bucket: that of the
+// reading now, or a later one if another reader was ahead. Then it starts again, and calls again first.
+func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
+	leaves := v.list()
+	for range attempts {
+		again()
+		first, same := true, true
+		var bucket time.Duration
+		latest := now
+		for _, s := range leaves {
+			s.lockAt(now)
+			if !s.retired { // one that is has nothing in any window
+				same = same && (first || s.at == bucket)
+				first, bucket, latest = false, s.at, max(latest, s.end-1)
+				read(s)
+			}
+			s.unlockAll()
+		}
+		if same {
+			return
+		}
+		now = latest
+	}
+}
+
+// PassQPS is the passes of the second window at the reading now, per second: [View.Window] for the one number that is asked
+// for most. Like all readings, it takes the locks of each leaf for the time of a short sum.
+func (v *View) PassQPS(now leap.Reading) float64 {
+	var sum int64
+	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
+		s := leaves[0]
+		s.lockAt(now)
+		if !s.retired {
+			sum = s.windowPasses()
+		}
+		s.unlockAll()
+	} else {
+		v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
+	}
+	return float64(sum) / v.shape.span.Seconds()
+}
+
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
+// Options.Interval long.
+func (v *View) Window(now leap.Reading) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.window(room[:]) },
+		func(s *Statistic) { s.addWindow(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// Minute returns the minute window at the reading now: the second that is open and the ones before it, together
+// Options.Minute long.
+func (v *View) Minute(now leap.Reading) (w Window) {
+	var room [64]int64
+	var done []int64
+	v.together(now,
+		func() { w, done = v.shape.minuteWindow(room[:]) },
+		func(s *Statistic) { s.addMinute(&w, done) })
+	w.MaxComplete = slices.Max(done)
+	return w
+}
+
+// InFlight is how many calls are in flight. Leaves are read one after the other.
+func (v *View) InFlight() (sum int64) {
+	for _, s := range v.list() {
+		sum += s.inFlight()
+	}
+	return sum
+}
+
+// Waiting is how many calls have borrowed from buckets to come, at the reading now, and how many passes. To add the calls to
+// [View.InFlight], read Waiting first: a call that passes in between is then in both, and not in neither.
+func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
+	for _, s := range v.list() {
+		c, p := s.waiting(now)
+		calls, passes = calls+c, saturate(passes, p)
+	}
+	return calls, passes
+}
