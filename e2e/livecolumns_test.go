@@ -22,7 +22,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 		if (following.source) following.source.close();
 		const before = known.total.newest;
 		take({process: known.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,
-			total: [[before + 1, 90, 1500, 30, 11]], resource: null, at: before + 1,
+			machine: [], machine_columns: [], total: [[before + 1, 90, 1500, 30, 11]], resource: null, at: before + 1,
 			table: {first: before + 1, end: before + 2, resources: 1, matches: 1, rows: [{n: 2, v: [91, -1, 31, 12], name: 'apple', past: [7, 12]}]}});
 		draw();
 		return before;

@@ -15,8 +15,8 @@ type look struct {
 	// The charts, a point for each second; nil is a second of which nothing is known.
 	Times                  []int64
 	Pass, Block, Exception []*int64
-	Rows                           []tableRow
-	Focus                          string // the text of what has it
+	Rows                   []tableRow
+	Focus                  string // the text of what has it
 }
 
 // A tableRow is the text of a row of the table.

@@ -16,7 +16,8 @@ type feed struct {
 	stats   *collector.Collector
 	rows    int // on a page of the table
 	columns *columns
-	process int64 // differs between processes
+	started int64 // differs between processes
+	process process
 
 	mu        sync.Mutex // guards what follows; nothing is read under it
 	now       *snapshot
@@ -42,7 +43,7 @@ const (
 func newFeed(c *collector.Collector, rows int) *feed {
 	f := &feed{
 		stats: c, rows: rows, columns: newColumns(c.DurationsUnknown()),
-		process: time.Now().UnixMilli(), resources: map[string]*opened{},
+		started: time.Now().UnixMilli(), process: process{root: machine}, resources: map[string]*opened{},
 	}
 	f.total = f.series(c.Tree().View())
 	return f
@@ -55,7 +56,8 @@ func (f *feed) series(v collector.View) *series {
 // present returns the snapshot of the last sealed second, and the series of the total with it.
 func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	line := f.stats.Timeline()
-	open := line.At(line.Now()).Index
+	now := line.Now()
+	open := line.At(now).Index
 	f.mu.Lock()
 	if f.now == nil || f.now.to < open {
 		f.now = presentOf(open)
@@ -72,6 +74,9 @@ func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	f.mu.Unlock()
 	s.read(f)
 	total.until(s.to)
+	if s.end > 0 {
+		f.process.until(s.to, s.end-1, now)
+	}
 	return s, total, inbound
 }
 

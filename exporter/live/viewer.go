@@ -32,7 +32,10 @@ type message struct {
 	Total    [][]int64       `json:"total"`
 	Resource [][]int64       `json:"resource"` // null if there is none of that name
 	Details  json.RawMessage `json:"details,omitempty"`
-	Table    *table          `json:"table,omitempty"`
+	// What the process had of the machine, see [process].
+	Machine        [][]int64 `json:"machine"`
+	MachineColumns []string  `json:"machine_columns,omitempty"`
+	Table          *table    `json:"table,omitempty"`
 }
 
 // table is a page of the table.
@@ -61,14 +64,15 @@ func (f *feed) message(v *viewer) message {
 	}
 	began := time.Now()
 	defer func() { v.spent += time.Since(began) }()
-	epoch := f.process << 1
+	epoch := f.started << 1
 	if inbound {
 		epoch++
 	}
-	m := message{Process: f.process, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1}
+	m := message{Process: f.started, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1}
 	if m.Fresh {
-		v.position, m.Columns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow)
+		v.position, m.Columns, m.MachineColumns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow), processColumns[:]
 	}
+	m.Machine = f.process.after(v.last)
 	m.Total, v.position.first, v.last = total.after(v.position.first, v.last, now.end)
 	m.After = v.position
 	if v.resource != "" {

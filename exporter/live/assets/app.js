@@ -37,11 +37,24 @@ function draw() {
   charts.calls.show([times, column(PASS), column(BLOCK), column(EXCEPTION)]);
   charts.times.show([times, column(AVERAGE), column(P99)]);
   charts.flight.show([times, column(FLIGHT)]);
+  machine();
   const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
   byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
-  figures(seconds);
+  if (pointedAt === null) figures(seconds); else pointTo(pointedAt); // where that second has moved to
   tell();
   if (subject !== ALL && known.details) details(known.details);
+}
+
+// machine is what the process had of the machine in the seconds that the charts show.
+function machine() {
+  const [first, end] = span(lastShown()), seconds = known.machine.list(end - first, end - 1), column = c => line(seconds, c), times = seconds.map(s => s.at);
+  charts.cpu.show([times, column(CPU), column(THROTTLED), column(WAITED)]);
+  charts.memory.show([times, column(HEAP), column(MEMORY)]);
+  charts.delays.show([times, column(LATENCY), column(PAUSE)]);
+  charts.goroutines.show([times, column(GOROUTINES)]);
+  const events = column(EVENTS).reduce((a, b) => a + b, 0);
+  byId('events').textContent = events ? '; ' + count(events) + ' times at its limit' : '';
+  byId('measured').textContent = seconds.length && seconds[0].at > first ? ', measured while somebody looks: from ' + clock(seconds[0].at) + ' on' : '';
 }
 
 // figures are the numbers of the second under the cursor, of the range that is zoomed to, or of the last second.
@@ -67,8 +80,8 @@ function figures(seconds) {
 
 // pointTo has all charts and the figures show one second, null for none.
 function pointTo(at) {
-  if (at === pointedAt || at === undefined) return;
   pointedAt = at;
+  for (const c of Object.values(charts)) c.point(at);
   figures(shown());
 }
 
@@ -78,7 +91,6 @@ function pointKey(e) {
   if (!by || !seconds.length || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
   const [first, last] = [seconds[0].at, seconds[seconds.length - 1].at];
   pointTo(Math.min(Math.max(pointedAt === null ? last : pointedAt + by, first), last));
-  for (const c of Object.values(charts)) c.point(pointedAt);
 }
 
 // changed shows what somebody asked for.
@@ -200,8 +212,12 @@ function restore() {
 addEventListener('DOMContentLoaded', () => {
   charts.calls = new Chart('calls', [{ label: 'pass', colour: 'pass', fill: true }, { label: 'blocked', colour: 'block' }, { label: 'exceptions', colour: 'bad' }], count);
   charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow' }], duration);
-  charts.flight = new Chart('flight', [{ label: 'average', colour: 'flight', fill: true }], calls);
-  for (const c of Object.values(charts)) c.box.addEventListener('pointerleave', () => pointTo(null));
+  charts.flight = new Chart('flight', [{ label: 'average', colour: 'flight', fill: true }], calls, { least: .01, incrs: undefined });
+  const small = { height: 110 };
+  charts.cpu = new Chart('cpu', [{ label: 'used', colour: 'pass', fill: true }, { label: 'throttled', colour: 'bad', may: true }, { label: 'waited for', colour: 'block', may: true }], calls, { ...small, least: .01, incrs: undefined });
+  charts.memory = new Chart('memory', [{ label: 'heap', colour: 'pass', fill: true }, { label: 'cgroup', colour: 'slow', may: true }], bytes, { ...small, incrs: powers });
+  charts.delays = new Chart('delays', [{ label: 'scheduler p99', colour: 'slow' }, { label: 'longest pause', colour: 'block' }], duration, small);
+  charts.goroutines = new Chart('goroutines', [{ label: 'goroutines', colour: 'flight', fill: true }], count, small);
   byId('pause').addEventListener('click', () => {
     paused = paused ? 0 : known.total.newest;
     byId('pause').textContent = paused ? 'Go on' : 'Pause';

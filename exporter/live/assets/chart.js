@@ -16,6 +16,13 @@ const calls = n => n === null || n === undefined ? '–' : n > 0 && n < .001 ? '
 // wholes are what ticks may be apart where there is no half, as of calls.
 const wholes = [...Array(16).keys()].flatMap(k => [1, 2, 5].map(n => n * 10 ** k));
 
+const bytes = n => {
+  if (n === null || n === undefined) return '–';
+  const k = n < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(n) / 10));
+  return Number((n / 1024 ** k).toPrecision(3)) + [' B', ' KiB', ' MiB', ' GiB', ' TiB'][k];
+};
+const powers = [...Array(45).keys()].map(k => 2 ** k); // what ticks of bytes may be apart
+
 const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
 const from = ([first, end]) => count(end - first) + ' seconds, ' + clock(first) + ' to ' + clock(end - 1);
 
@@ -67,19 +74,21 @@ class Chart {
       ...this.size(),
       cursor: {
         y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 }, bind: { dblclick: () => () => { if (view.zoom) zoom(); } },
-        sync: { key: 'second', filters: { pub: type => type === 'mousemove' || type === 'mouseleave' } }, dataIdx: (u, _, i, x) => u.data[0].length ? Math.min(Math.max(Math.floor(x) - u.data[0][0], 0), u.data[0].length - 1) : i,
+        dataIdx: (u, _, i, x) => u.data[0].length ? Math.min(Math.max(Math.floor(x) - u.data[0][0], 0), u.data[0].length - 1) : i,
       },
-      hooks: { setSelect: [u => this.selected(u)], setCursor: [u => { if (u.cursor.event) pointTo(u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null); }], draw: [u => this.more(u)] },
+      hooks: { setSelect: [u => this.selected(u)], draw: [u => this.more(u)] },
       scales: {
         x: { range: (_, first, last) => span(last) },
-        y: { range: (_, low, high) => [0, Math.max(high, this.shownLimit(high), this.least / 1.1) * 1.1] },
+        y: { range: (_, low, high) => [0, Math.max(1.1 * high, 1.25 * this.shownLimit(high), this.least)] },
       },
       axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(this.format) }],
-      series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map(l => ({
-        label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
+      series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map((l, i) => ({
+        label: l.label, show: this.has(l, i), stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
         fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => (l.format || this.format)(v),
       }))],
     }, this.data, this.box);
+    this.plot.over.addEventListener('pointermove', e => pointTo(Math.floor(this.plot.posToVal(e.offsetX, 'x'))));
+    this.plot.over.addEventListener('pointerleave', () => pointTo(null));
   }
 
   // shownLimit is the limit, or 0 if it is so high that nothing else could be seen.
@@ -90,7 +99,7 @@ class Chart {
     const { left, top, width, height } = u.bbox, c = u.ctx, ratio = devicePixelRatio || 1;
     c.save();
     c.font = 12 * ratio + 'px system-ui';
-    if (this.shownLimit(u.scales.y.max / 1.1)) {
+    if (this.limit !== null && this.limit < u.scales.y.max) {
       const y = u.valToPos(this.limit, 'y', true);
       c.strokeStyle = c.fillStyle = colour('bad');
       c.lineWidth = ratio;
@@ -100,7 +109,7 @@ class Chart {
       c.lineTo(left + width, y);
       c.stroke();
       c.textAlign = 'right';
-      c.fillText('limit', left + width - 2 * ratio, y > top + 16 * ratio ? y - 4 * ratio : y + 14 * ratio);
+      c.fillText('limit', left + width - 2 * ratio, y - 4 * ratio);
     }
     const first = u.data[0].length ? Math.min(Math.max(u.valToPos(u.data[0][0], 'x', true), left), left + width) : left;
     const text = u.data[0].length ? 'nothing before ' + clock(u.data[0][0]) : '';
@@ -113,7 +122,7 @@ class Chart {
   }
 
   // point puts the cursor to a second, null for none.
-  point(at) { this.plot.setCursor({ left: at === null ? -10 : this.plot.valToPos(at + .5, 'x'), top: at === null ? -10 : 1 }, false, false); }
+  point(at) { this.plot.setCursor(at === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(at + .5, 'x'), top: 1 }); }
 
   // selected zooms to whole seconds that somebody has dragged over.
   selected(u) {
@@ -123,14 +132,18 @@ class Chart {
     zoom(Math.round(u.posToVal(left, 'x')), Math.round(u.posToVal(left + width, 'x')));
   }
 
+  // has reports whether there is a line: one that a machine may not have is not shown without a value.
+  has(l, i) { return !l.may || this.data[i + 1].some(v => v !== null); }
+
   show(data) {
     this.data = data;
+    this.lines.forEach((l, i) => { if (this.plot.series[i + 1].show !== this.has(l, i)) this.plot.setSeries(i + 1, { show: this.has(l, i) }, false); });
     this.plot.setData(data);
   }
 }
 
-// spark draws a little line into a canvas, as high as its highest value, or as top if that is given.
-function spark(canvas, values, top) {
+// spark draws a little line of up to some seconds into a canvas, as high as its highest value, or as top if that is given.
+function spark(canvas, values, length, top) {
   const ratio = devicePixelRatio || 1, w = 120, h = 22;
   if (canvas.width !== w * ratio) {
     canvas.width = w * ratio;
@@ -141,7 +154,7 @@ function spark(canvas, values, top) {
   const c = canvas.getContext('2d');
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, w, h);
-  const high = top || Math.max(1, ...values), step = w / MINUTE, left = w - values.length * step;
+  const high = top || Math.max(1, ...values), step = w / length, left = w - values.length * step;
   c.fillStyle = colour('pass');
   values.forEach((v, i) => {
     const tall = v / high * (h - 2);

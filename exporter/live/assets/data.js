@@ -5,6 +5,7 @@
 const KEEP = 600, MINUTE = 60;
 const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_avg';
 const FAILED = 'exception_lately', REFUSED = 'block_lately', USUAL = 'rt_usual'; // only of rows
+const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', EVENTS = 'memory_events', HEAP = 'heap', MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause'; // of the process
 const ALL = null; // in the place of a name: the total
 
 // Past is the last seconds of something, in the order of time. Older ones may come later, and one may come twice.
@@ -29,7 +30,7 @@ class Past {
 }
 
 const nothing = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
-const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, total: new Past(), resource: new Past(), there: true, details: null, table: nothing, entries: new Map() };
+const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, table: nothing, entries: new Map() };
 
 // take adds what the server sent. A server that was started again may have other columns; what was known before stays, with the
 // places that it came with.
@@ -38,13 +39,15 @@ function take(message) {
     if (known.process && known.process !== message.process && known.total.newest) known.away = known.total.newest;
     if (message.inbound) for (const s of known.total.seconds.values()) if (!s.inbound) known.total.seconds.delete(s.at); // they are of another total
     known.places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
+    known.machinePlaces = Object.fromEntries(message.machine_columns.map((name, i) => [name, i + 1]));
     known.process = message.process;
   }
-  if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past() }); // the clock was set back
+  if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past(), machine: new Past() }); // the clock was set back
   Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null });
   if (message.at > 0) known.at = message.at;
   known.total.add(message.total, known.places, message.inbound);
   if (known.there) known.resource.add(message.resource, known.places);
+  known.machine.add(message.machine, known.machinePlaces);
   if (message.details) known.details = message.details;
   if (message.table) takeTable(message.table);
 }
@@ -62,11 +65,13 @@ function takeTable(table) {
   known.table = { ...table, rows: [...entries.values()] };
 }
 
+const MILLIONTHS = new Set([FLIGHT, CPU, THROTTLED, WAITED]); // of seconds in a second: how many there were
+
 // value is one column of a second or of a row, times in microseconds; null if there is no response time, or the server does not send it, or nothing
 // is known.
 function value(x, column) {
   const n = x.row ? x.row[x.places[column]] : undefined;
-  return n === undefined || n < 0 ? null : column === FLIGHT ? n / 1e6 : n;
+  return n === undefined || n < 0 ? null : MILLIONTHS.has(column) ? n / 1e6 : n;
 }
 
 const line = (seconds, column) => seconds.map(s => value(s, column));

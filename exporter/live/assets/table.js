@@ -117,7 +117,7 @@ function fill(tr, item, top) {
   columns.forEach((c, k) => {
     const td = tr.children[k];
     if (c.key === 'name') return;
-    if (c.key === 'spark') return spark(td.firstChild, item.past, top);
+    if (c.key === 'spark') return spark(td.firstChild, item.past, ranged() ? item.past.length : MINUTE, top);
     const text = c.key === TROUBLE ? trouble(item) : (c.format || count)(c.of ? c.of(item) : value(item, c.key));
     if (td.textContent !== text) td.textContent = text;
     const share = c.mark && c.mark(item) || 0; // of calls, so the colour is in proportion
