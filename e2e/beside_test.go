@@ -109,14 +109,16 @@ func TestBesideEachOther(t *testing.T) {
 	for i, address := range addresses {
 		views["page"].page(t, i, address)
 		views["live"].live(t, i, address)
-		var details struct {
-			Origins []struct {
-				Name string
-				Pass int64
+		var m struct {
+			Details struct {
+				Origins []struct {
+					Name string
+					Pass int64
+				}
 			}
 		}
-		fetch(t, "http://"+address+"/live/resource?name="+url.QueryEscape(order), &details)
-		for _, x := range details.Origins {
+		fetch(t, "http://"+address+livePath+"seconds?resource="+url.QueryEscape(order), &m)
+		for _, x := range m.Details.Origins {
 			origin[x.Name] += x.Pass
 		}
 		if err := ends[i](); err != nil {

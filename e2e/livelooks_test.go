@@ -42,7 +42,7 @@ func liveLooks(t *testing.T, browser context.Context) {
 		for _, scheme := range []string{"light", "dark"} {
 			x.scheme(t, scheme)
 			x.run(t, `choose(null)`)
-			x.await(t, `document.querySelectorAll('.uplot').length === 3`)
+			x.await(t, `document.querySelectorAll('.uplot').length === 7`)
 			x.keep(t, fmt.Sprintf("all-%s-%s", name, scheme))
 			x.run(t, `choose('GET /search')`)
 			x.await(t, `!byId('details').hidden`)

@@ -26,7 +26,7 @@ func liveMany(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, serveLive(t, p.stats, nil)+"#sort=block")
 	x.await(t, fmt.Sprintf(`document.querySelectorAll('#rows tr').length === %d`, page))
 	x.run(t, `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`)
-	x.run(t, `window.blocked = () => [...document.querySelectorAll('#rows tr')].map(tr => Number(tr.children[2].textContent))`)
+	x.run(t, `window.blocked = () => [...document.querySelectorAll('#rows tr')].map(tr => Number(tr.children[3].textContent))`)
 	order := func() []string { t.Helper(); return tell[[]string](t, x, `rowNames()`) }
 	atOnce := func() []int { t.Helper(); return tell[[]int](t, x, `blocked()`) }
 	for range 3 {
@@ -34,7 +34,7 @@ func liveMany(t *testing.T, browser context.Context) {
 		if got[0] != resources || got[page-1] != resources-page+1 || !slices.IsSortedFunc(got, func(a, b int) int { return b - a }) {
 			t.Errorf("the busiest rows have %d", got)
 		}
-		x.await(t, fmt.Sprintf(`known.table.at > %d`, tell[int64](t, x, `known.table.at`)))
+		x.await(t, fmt.Sprintf(`known.table.end > %d`, tell[int64](t, x, `known.table.end`)))
 	}
 	if text := tell[string](t, x, `byId('place').textContent`); text != "1–50 of 300" {
 		t.Errorf("the page says that it has %q", text)
@@ -66,7 +66,7 @@ func liveMany(t *testing.T, browser context.Context) {
 	aimed := order()
 	x.await(t, `new URLSearchParams(queryNow()).has('held') && settled()`)
 	for range 3 {
-		x.await(t, fmt.Sprintf(`known.table.at > %d`, tell[int64](t, x, `known.table.at`)))
+		x.await(t, fmt.Sprintf(`known.table.end > %d`, tell[int64](t, x, `known.table.end`)))
 		if got := order(); !slices.Equal(got, aimed) {
 			t.Fatalf("under the pointer the rows %q became %q", aimed, got)
 		}
@@ -105,7 +105,7 @@ func liveAddress(t *testing.T, browser context.Context) {
 	state := `[subject, view.sort, view.down, view.search, view.page, view.range, byId('search').value, byId('range').value, rowNames()[0]].join('|')`
 	helpers := `window.rowNames = () => [...document.querySelectorAll('#rows button')].map(b => b.textContent)`
 	x.run(t, helpers)
-	x.run(t, `document.querySelector('#head th:nth-child(3) button').click(); document.querySelector('#head th:nth-child(3) button').click()`)
+	x.run(t, `document.querySelector('#head th:nth-child(4) button').click(); document.querySelector('#head th:nth-child(4) button').click()`)
 	x.run(t, `byId('search').value = 'b> '; byId('search').dispatchEvent(new Event('input'))`)
 	x.run(t, `byId('range').value = 10; byId('range').dispatchEvent(new Event('change'))`)
 	x.run(t, `byId('next').click()`)
@@ -131,7 +131,7 @@ func liveAddress(t *testing.T, browser context.Context) {
 	paused := tell[int64](t, x, `lastShown()`)
 	x.run(t, `window.old = true; location.reload()`)
 	x.await(t, `!window.old && document.readyState === 'complete'`)
-	x.await(t, `settled() && paused?.table?.rows.length > 0 && known.total.seconds.size > 25`)
+	x.await(t, `settled() && paused > 0 && known.table.end === paused + 1 && known.total.seconds.size > 25`)
 	if l := x.look(t); l.newest() != paused || l.State != "paused" || len(l.Times) < 25 {
 		t.Errorf("after a reload the page shows %d seconds to %d, and says %q; it was paused at %d", len(l.Times), l.newest(), l.State, paused)
 	}

@@ -98,10 +98,10 @@ func checkTable(t *testing.T, l look, truths map[string]truth) {
 				peak = max(peak, r.Pass)
 			}
 		}
-		got := []string{row.Pass, row.Block, row.Exception, row.Flight, row.Peak}
-		want := []string{thousands(r.Pass), thousands(r.Block), thousands(r.Exception), thousands(r.Concurrency), thousands(peak)}
+		got := []string{row.Pass, row.Block, row.Exception, row.Peak}
+		want := []string{thousands(r.Pass), thousands(r.Block), thousands(r.Exception), thousands(peak)}
 		if !slices.Equal(got, want) {
-			t.Errorf("second %d of %s: pass, blocked, exceptions, in flight and peak are %v; they should be %v", at, row.Name, got, want)
+			t.Errorf("second %d of %s: pass, blocked, exceptions and peak are %v; they should be %v", at, row.Name, got, want)
 		}
 	}
 	for resource, u := range truths {
@@ -122,8 +122,7 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// checkChart compares the chart of calls with the truth of each second before end, and with that of the log of a resource
-// what was in flight.
+// checkChart compares the chart of calls with the truth of each second before end.
 func checkChart(t *testing.T, l look, end int64, of func(second int64) metriclog.Row) {
 	t.Helper()
 	var wrong []string
@@ -134,9 +133,6 @@ func checkChart(t *testing.T, l look, end int64, of func(second int64) metriclog
 		}
 		line := fmt.Sprint(text(l.Pass[i]), text(l.Block[i]), text(l.Exception[i]))
 		want := fmt.Sprint(text(&r.Pass), text(&r.Block), text(&r.Exception))
-		if r.Resource != "" {
-			line, want = line+text(l.Flight[i]), want+text(&r.Concurrency)
-		}
 		if line != want {
 			wrong = append(wrong, fmt.Sprintf("second %d: %s; it should be %s", at, line, want))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,16 @@ func liveRestart(t *testing.T, browser context.Context) {
 		// What the browser itself says of a server that is away.
 		"net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY_RESPONSE", "net::ERR_CONNECTION_RESET")
 	x.await(t, `known.total.seconds.size >= 8`)
+	// A server that stands still is not live: the clock says so, and readers of screens hear it once.
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := c.process.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		x.await(t, fmt.Sprintf(`/^\d+ s behind$/.test(byId('behind').textContent) === %[1]v && byId('state').classList.contains('bad') === %[1]v`, signal == syscall.SIGSTOP))
+		if state := x.look(t).State; strings.Contains(state, "behind") {
+			t.Errorf("readers of screens hear each second: %q", state)
+		}
+	}
 	for _, stop := range []func(){c.kill, func() { c.end(t) }} {
 		before := x.look(t).newest()
 		seconds := tell[int](t, x, `known.total.seconds.size`)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,8 +70,19 @@ func liveZoom(t *testing.T, browser context.Context) {
 	shows(x, got[0], got[1])
 	x.await(t, fmt.Sprintf(`lastShown() > %d`, now+3)) // it goes on, and the charts stay
 	shows(x, got[0], got[1])
-	if pass := tell[string](t, x, `byId('now').querySelector('dd').textContent`); pass != tell[string](t, x, `count(1 + lastShown() % 50)`) {
-		t.Errorf("the last second has %s calls", pass)
+	// The figures and the table are those of the range.
+	sum, busiest := int64(0), int64(0)
+	for second := got[0]; second < got[1]; second++ {
+		sum, busiest = sum+1+second%50, max(busiest, 1+second%50)
+	}
+	moveTo(t, x, `document.querySelector('h1')`) // away from the chart, where the figures are those under the cursor
+	x.await(t, fmt.Sprintf(`settled() && known.table.end === %d`, got[1]))
+	facts := tell[[]string](t, x, `[...byId('now').querySelectorAll('dd')].map(dd => dd.textContent)`)
+	if facts[0] != thousands(sum) || !strings.HasPrefix(facts[6], fmt.Sprint(busiest, " at ")) || !strings.HasPrefix(tell[string](t, x, `byId('when').textContent`), fmt.Sprintf("Zoomed to %d seconds, ", got[1]-got[0])) {
+		t.Errorf("the range has %d calls, at most %d in a second; the page shows %q", sum, busiest, facts)
+	}
+	if row := x.look(t).row("banana"); row.Pass != thousands(sum) || row.Peak != fmt.Sprint(busiest) || row.Block != fmt.Sprint(got[1]-got[0]) || row.Trouble != row.Block+" refused" {
+		t.Errorf("the table has %+v; %d passed, at most %d in a second", row, sum, busiest)
 	}
 	x.keep(t, "zoomed")
 	other := openTab(t, startBrowser(t), tell[string](t, x, `location.href`))

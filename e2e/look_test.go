@@ -13,27 +13,27 @@ type look struct {
 	State   string
 	Subject string
 	// The charts, a point for each second; nil is a second of which nothing is known.
-	Times                          []int64
-	Pass, Block, Exception, Flight []*int64
-	Rows                           []tableRow
-	Focus                          string // the text of what has it
+	Times                  []int64
+	Pass, Block, Exception []*int64
+	Rows                   []tableRow
+	Focus                  string // the text of what has it
 }
 
 // A tableRow is the text of a row of the table.
-type tableRow struct{ Name, Pass, Block, Exception, Average, P99, Flight, Peak string }
+type tableRow struct{ Name, Trouble, Pass, Block, Exception, Average, P99, Flight, Peak string }
 
 // take a look at the page.
 func (x *tab) look(t *testing.T) look {
 	t.Helper()
 	return tell[look](t, x, `(() => {
 		const text = id => document.getElementById(id).textContent;
-		const [Times, Pass, Block, Exception] = charts.calls.plot.data, Flight = charts.flight.plot.data[1];
+		const [Times, Pass, Block, Exception] = charts.calls.plot.data;
 		const Rows = [...document.querySelectorAll('#rows tr')].map(tr => {
-			const [Name, Pass, Block, Exception, P99, Average, Flight, Peak] = [...tr.children].map(td => td.textContent);
-			return {Name, Pass, Block, Exception, Average, P99, Flight, Peak};
+			const [Name, Trouble, Pass, Block, Exception, P99, Average, Flight, Peak] = [...tr.children].map(td => td.textContent);
+			return {Name, Trouble, Pass, Block, Exception, Average, P99, Flight, Peak};
 		});
 		const Focus = document.activeElement.textContent.slice(0, 300);
-		return {State: text('state'), Subject: text('subject'), Times, Pass, Block, Exception, Flight, Rows, Focus};
+		return {State: text('state'), Subject: text('subject'), Times, Pass, Block, Exception, Rows, Focus};
 	})()`)
 }
 

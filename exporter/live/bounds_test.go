@@ -4,10 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +28,6 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 		m, _, _ := f.present()
-		m.read(c)
 		for i := range m.rows {
 			list = append(list, m.rows[i].number)
 		}
@@ -50,63 +46,33 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// While the past of the total is read, which takes long where there are many resources, nobody waits for it but who reads it:
-// viewers have the table and the last second, and get the past when it is there.
+// While the past of the total is read, which takes long where there are many resources, viewers have the table and the last
+// second, and get the past when it is there, without the table again.
 func TestNobodyWaitsForThePast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFeed(c, 10)
+	c.Resource("a").Block("")
+	now = now.Add(100 * time.Second)
+	_, total, _ := f.present()
+	total.reading.Lock() // somebody reads it
+	v := &viewer{query: query{by: byTrouble}}
+	if m := f.message(v); len(m.Total) != 1 || m.Table == nil || m.Table.Rows[0].Name != "a" {
+		t.Errorf("the viewer has %+v", m)
+	}
+	total.reading.Unlock()
+	for _, want := range []int{minute, 100 - minute - 1} {
+		total.older()
+		if m := f.message(v); len(m.Total) != want || m.Table != nil || m.Fresh {
+			t.Errorf("when it is read the viewer has %d seconds, want %d: %+v", len(m.Total), want, m)
 		}
-		p, err := New(c, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 30 {
-			c.Resource("a").Block("")
-			time.Sleep(time.Second)
-		}
-		m, total, _ := p.feed.present()
-		total.until(m.open)
-		total.filler = true // somebody reads it
-		rec := &told{ResponseRecorder: httptest.NewRecorder()}
-		go p.ServeHTTP(rec, httptest.NewRequest("GET", "/live/stream", nil))
-		synctest.Wait()
-		if body := rec.body(); strings.Count(body, "data: ") != 1 || !strings.Contains(body, `"a"`) {
-			t.Errorf("the viewer has\n%s", body)
-		}
-		time.Sleep(1500 * time.Millisecond)
-		if body := rec.body(); strings.Count(body, "data: ") < 2 {
-			t.Errorf("later the viewer has\n%s", body)
-		}
-		before := strings.Count(rec.body(), "data: ")
-		total.readBefore(total.begin, total.filled)
-		synctest.Wait()
-		messages := strings.Split(rec.body(), "data: ")[1:]
-		if len(messages) != before+1 || strings.Count(messages[before], "],[") < 25 {
-			t.Errorf("when it is read the viewer has\n%s", messages)
-		}
-		p.Close()
-		synctest.Wait()
-	})
-}
-
-// told is a response that is looked at while it is written.
-type told struct {
-	*httptest.ResponseRecorder
-	mu sync.Mutex
-}
-
-func (w *told) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ResponseRecorder.Write(b)
-}
-
-func (w *told) body() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.Body.String()
+	}
+	if total.older() {
+		t.Error("there is more")
+	}
 }
 
 // A viewer that stops reading without closing loses its slot.

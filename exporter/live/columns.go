@@ -1,30 +1,17 @@
 package live
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/windowstat/windowstat/node"
 )
 
-// columns are the numbers of a row: columns of the record of a second, then what is derived from its response times. Their
-// names are sent once, and the script finds by them what it shows.
+// columns are the numbers of a second: columns of its record, then what is derived from its response times. Their names are
+// sent once, and the script finds by them what it shows.
 type columns struct {
 	list    []node.Column
 	names   []string
 	untimed bool // response times are not known
-}
-
-// columnsOf are the columns of a record that are wanted, and those that are derived.
-func columnsOf(wanted func(*node.Column) bool, untimed bool) *columns {
-	c := &columns{untimed: untimed}
-	for _, x := range node.Columns() {
-		if wanted(&x) {
-			c.list, c.names = append(c.list, x), append(c.names, x.Name)
-		}
-	}
-	c.names = append(c.names, rtAvg, rtP99)
-	return c
 }
 
 // The columns that are derived from response times.
@@ -33,32 +20,45 @@ const (
 	rtP99 = "rt_p99"
 )
 
-// inFeed are the columns that each viewer gets of each resource in each second: the main counts, and what else the page
-// shows.
-func inFeed(c *node.Column) bool {
-	return c.Kind == node.Count && !c.Detail || c.Kind == node.CallTime || c.Name == "in_flight_max"
-}
+// inRow are the columns that a row of the table has beside those of a second: what went wrong lately, and the p99 that is usual.
+var inRow = []string{"exception_lately", "block_lately", "rt_usual"}
 
-// append appends the numbers of a second, each behind a comma. Times are in microseconds, that of all calls in
-// flight together as well, and -1 where there is none.
-func (c *columns) append(b []byte, m *node.MetricNode, p99 time.Duration) []byte {
-	for i := range c.list {
-		x := &c.list[i]
-		if v := *x.At(m); x.Kind == node.Time || x.Kind == node.CallTime {
-			b = c.time(b, time.Duration(v), x.None == nil || !x.None(m))
-		} else {
-			b = strconv.AppendInt(append(b, ','), v, 10)
+// newColumns are the columns that the page shows: the main counts, and how many calls are in flight on average.
+func newColumns(untimed bool) *columns {
+	c := &columns{untimed: untimed}
+	for _, x := range node.Columns() {
+		if x.Kind == node.Count && !x.Detail || x.Kind == node.CallTime {
+			c.list, c.names = append(c.list, x), append(c.names, x.Name)
 		}
 	}
-	return c.time(c.time(b, m.AvgRT(), m.Complete > 0), p99, p99 >= 0)
+	c.names = append(c.names, rtAvg, rtP99)
+	return c
 }
 
-func (c *columns) time(b []byte, v time.Duration, known bool) []byte {
-	if c.untimed || !known {
-		return append(b, ",-1"...)
+// append appends the numbers of a second. Times are in microseconds, that of all calls in flight together as well, and -1 where
+// there is none.
+func (c *columns) append(to []int64, m *node.MetricNode, p99 time.Duration) []int64 {
+	for i := range c.list {
+		x := &c.list[i]
+		v := *x.At(m)
+		if x.Kind == node.CallTime {
+			v = c.time(time.Duration(v))
+		}
+		to = append(to, v)
 	}
-	return strconv.AppendInt(append(b, ','), v.Microseconds(), 10)
+	avg := none
+	if m.Complete > 0 {
+		avg = m.AvgRT()
+	}
+	return append(to, c.time(avg), c.time(p99))
 }
 
-// none is a response time that is not known.
+func (c *columns) time(v time.Duration) int64 {
+	if c.untimed {
+		v = none
+	}
+	return v.Microseconds()
+}
+
+// none is a time that is not known.
 const none = -time.Microsecond

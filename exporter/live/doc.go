@@ -6,21 +6,24 @@
 //
 // The page is embedded and loads nothing from other hosts; its only library is uPlot. Numbers arrive by server-sent events,
 // which resume after an interruption, or by polling where a proxy holds events back. A viewer is sent the total, a page of the
-// table and the resource that is open, however many others there are; the server sorts and searches. What is the same for many
-// viewers is made once, when the first of them asks for it; without viewers the page costs nothing.
+// table and the resource that is open, however many others there are; the server sorts and searches. Each second of all resources
+// is read once, by the first viewer who asks for it, and sorted once for each column; without viewers the page costs nothing.
+//
+// The table is of the last second, or of the seconds to which the charts are zoomed, or of the one at which the page is paused:
+// then it has sums, and averages of that range.
 //
 // # Caveats
 //
 // Browsers allow six HTTP/1.1 connections to a host, and each tab keeps one: the seventh tab waits.
 //
-// A viewer that does not read is disconnected. Questions in a loop, such as polls without a pause, wait for each other, host by
-// host. See docs/security.md for what else a client cannot hold.
+// A viewer that does not read is disconnected. A host whose questions take more than a tenth of a processor waits. See
+// docs/security.md for what else a client cannot hold.
 //
-// The total of the minutes before the first viewer is read while that has the rest of the page already: with 10,000 resources
-// it takes a processor for some 0.15 s, in which nobody else waits. Response times of single calls are kept for a minute, so there
-// is no p99 before, and the page says from when on it is known. The total is of inbound calls; in a service without any it is called
-// background, all outermost calls, which other ways out have not. A page that is paused and loaded again shows its charts as they
-// were, and the table as it is then.
+// The seconds before the first viewer came are read a minute at a time, the latest first: with 10,000 resources each takes a
+// processor for some 50 ms, and others have their seconds meanwhile. Response times of single calls are kept for a minute, so
+// there is no p99 before, and the page says from when on it is known. The p99 that is usual for a resource is taken to be the
+// median of the slowest call of a second, of ten seconds in each of the last ten minutes. The total is of inbound calls; in a
+// service without any it is called background, all outermost calls, which other ways out have not.
 //
 // Everyone who can open the page sees the names of all resources and origins. The page's address has what is open and searched,
 // behind the #; the server's access log gets the same with the address of the stream.

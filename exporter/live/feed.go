@@ -1,147 +1,133 @@
 package live
 
 import (
-	"encoding/json"
-	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
 )
 
-// feed is what viewers are sent. All that is long is made once for all viewers who want the same, by the first of them, and
-// nothing is read under a lock that others need: who wants a part waits for who makes it.
+// feed is what is read of the collector once for all viewers: the present second of all resources, ranges that somebody chose,
+// the past of the total and of the resources that are open. The first viewer who needs a part reads it, and others who need
+// the same wait for that, and for nothing else.
 type feed struct {
 	stats   *collector.Collector
 	rows    int // on a page of the table
 	columns *columns
-	process int64 // differs between processes
+	started int64 // differs between processes
+	process process
 
 	mu        sync.Mutex // guards what follows; nothing is read under it
-	now       *moment
-	inbound   bool // the total is of inbound calls; while there are none, of the background: all outermost calls
+	now       *snapshot
+	ranges    []*snapshot // the latest last
+	inbound   bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
 	total     *series
-	resources map[string]*series // that somebody has open
+	resources map[string]*opened
+
+	sorting sync.Mutex // held while rows are sorted: who needs the same order waits for it
+
+	naming   sync.Mutex // guards what follows
+	entries  []*entry   // of the resources that there are, by number
+	all      []*collector.Resource
+	numbered int64 // the last number of an entry
 }
+
+const (
+	keptRanges  = 8
+	mostOpened  = 100 // resources whose series are kept; of any more they are read for each message
+	closedAfter = 10  // seconds without a viewer
+)
 
 func newFeed(c *collector.Collector, rows int) *feed {
 	f := &feed{
-		stats: c, rows: rows, columns: columnsOf(inFeed, c.DurationsUnknown()),
-		process: time.Now().UnixMilli(), resources: map[string]*series{},
+		stats: c, rows: rows, columns: newColumns(c.DurationsUnknown()),
+		started: time.Now().UnixMilli(), process: process{root: machine}, resources: map[string]*opened{},
 	}
-	f.total = f.series(c.Tree().View(), backTotal)
+	f.total = f.series(c.Tree().View())
 	return f
 }
 
-// series makes the series of a view, which reads so many seconds of what was before.
-func (f *feed) series(v collector.View, back int64) *series {
-	return &series{line: f.stats.Timeline(), columns: f.columns, view: v, back: back}
+func (f *feed) series(v collector.View) *series {
+	return &series{stats: f.stats, columns: f.columns, view: v}
 }
 
-// present returns the moment of the last sealed second, and the series of the total.
-func (f *feed) present() (m *moment, total *series, inbound bool) {
+// present returns the snapshot of the last sealed second, and the series of the total with it.
+func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	line := f.stats.Timeline()
-	open := line.At(line.Now()).Index
+	now := line.Now()
+	open := line.At(now).Index
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.now == nil || f.now.open < open {
-		f.now = newMoment(open, f.now)
+	if f.now == nil || f.now.to < open {
+		f.now = presentOf(open)
 		if v := f.stats.Inbound().Node(); !f.inbound && v.Used() {
-			f.inbound, f.total = true, f.series(f.stats.Inbound(), backTotal)
+			f.inbound, f.total = true, f.series(f.stats.Inbound())
 		}
-		for name, s := range f.resources {
-			if s.used < open-mostCatchedUp {
+		for name, o := range f.resources {
+			if o.used < open-closedAfter {
 				delete(f.resources, name)
 			}
 		}
 	}
-	return f.now, f.total, f.inbound
+	s, total, inbound = f.now, f.total, f.inbound
+	f.mu.Unlock()
+	s.read(f)
+	total.until(s.to)
+	if s.end > 0 {
+		f.process.until(s.to, s.end-1, now)
+	}
+	return s, total, inbound
 }
 
-// resource returns the series of a resource, nil if there is none of this name.
-func (f *feed) resource(m *moment, name string) *series {
+// ranged returns the snapshot of the seconds that a viewer chose, nil if none of them is known. The last ones are kept.
+func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
+	line := f.stats.Timeline()
+	from, to := line.IndexFrom(time.Unix(v.query.first, 0)), min(line.IndexFrom(time.Unix(v.end, 0)), now.to)
+	if from = max(from, to-keptSeconds); from >= to {
+		return nil
+	}
 	f.mu.Lock()
-	s := f.resources[name]
-	f.mu.Unlock()
-	if s == nil {
-		r := m.find(name)
-		if r == nil {
-			return nil
+	var s *snapshot
+	for _, x := range f.ranges {
+		if x.from == from && x.to == to {
+			s = x
 		}
-		s = f.series(r.View(), backResource)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if other := f.resources[name]; other != nil {
-		s = other
+	if s == nil {
+		if len(f.ranges) == keptRanges {
+			f.ranges = f.ranges[1:]
+		}
+		s = rangeOf(from, to)
+		f.ranges = append(f.ranges, s)
 	}
-	f.resources[name], s.used = s, m.open
+	f.mu.Unlock()
+	if began := time.Now(); s.read(f) {
+		v.spent += time.Since(began)
+	}
 	return s
 }
 
-// message returns what a viewer lacks, as JSON behind a prefix with its brace, and what it has then. A viewer whose epoch is
-// another one, of another process or of another total, gets everything:
-//
-//	{"process":…,"inbound":…,"fresh":…,"columns":[…],"total":[second,…],"resource":[second,…],
-//	 "at":…,"resources":…,"matches":…,"rows":[[number,columns…],…],"whole":…,"new":[[number,name,[pass,…]],…]}
-//
-// A second is [time,columns…]. columns are only there if fresh, and resource only if the query has one that is there. Of the
-// table there are the second, how many rows there are and how many match the search, and those on the page. What is new on it,
-// or everything if it is whole, has a name and the passes of the last minute.
-func (f *feed) message(q query, p position, prefix func(position) string) (pieces, position) {
-	m, total, inbound := f.present()
-	m.read(f.stats)
-	total.until(m.open)
-	epoch := f.process << 1
-	if inbound {
-		epoch++
-	}
-	fresh := p.epoch != epoch
-	if fresh {
-		p = position{epoch: epoch}
-	}
-	list, drawn := pieces(nil), p.drawn
-	list, p.first, p.last = total.after(p.first, p.last, m.at)
-	p.drawn = m.at
-	b := fmt.Appendf([]byte(prefix(p)), `"process":%d,"inbound":%t,"fresh":%t`, f.process, inbound, fresh)
-	if fresh {
-		names, _ := json.Marshal(f.columns.names) // strings cannot fail
-		b = fmt.Appendf(b, `,"columns":%s`, names)
-	}
-	all := append(pieces{small(append(b, `,"total":[`...))}, list...)
-	if s := f.opened(m, q.resource); s != nil {
-		s.until(m.open)
-		if filled := s.fill(0); filled != nil {
-			<-filled // who has the same open waits for it
+// known returns the entries of the resources that there are. Its second is read by whoever needs it first, so a number that was
+// given is never given again.
+func (f *feed) known() []*entry {
+	m := f.stats.Seal()
+	f.naming.Lock()
+	defer f.naming.Unlock()
+	old, before := f.entries, f.all
+	f.entries, f.all = make([]*entry, 0, len(m.Resources)), m.Resources
+	for _, r := range m.Resources { // the oldest first, as those that are known
+		for len(before) > 0 && before[0] != r {
+			old, before = old[1:], before[1:] // it was retired
 		}
-		seconds, _, _ := s.after(1, drawn, m.at)
-		if drawn == 0 {
-			seconds, _, _ = s.after(0, 0, m.at)
+		if len(before) > 0 {
+			f.entries, old, before = append(f.entries, old[0]), old[1:], before[1:]
+			continue
 		}
-		all = append(append(all, resourcePiece), seconds...)
+		f.numbered++
+		view := func() *node.View { return r.View().Node() }
+		f.entries = append(f.entries, &entry{view: view, name: r.Name(), lower: strings.ToLower(r.Name()), number: f.numbered})
 	}
-	s := m.screen(q.table, f)
-	return append(all, tablePiece, s.all, s.rest(m, q.table, drawn)), p
+	f.readUsual(f.entries, m.Open)
+	return f.entries
 }
-
-// fill has the total's past read, see [series.fill].
-func (f *feed) fill(first int64) <-chan struct{} {
-	m, total, _ := f.present()
-	total.until(m.open)
-	return total.fill(first)
-}
-
-// opened is the series of the resource that a viewer has open, nil if it has none, or there is none of this name.
-func (f *feed) opened(m *moment, name string) *series {
-	if name == "" {
-		return nil
-	}
-	return f.resource(m, name)
-}
-
-// Pieces of all messages.
-var (
-	resourcePiece = small([]byte(`],"resource":[`))
-	tablePiece    = small([]byte(`],`))
-	eventEnd      = small([]byte("\n\n"))
-)

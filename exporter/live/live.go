@@ -21,9 +21,12 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultMaxViewers = 250
+	DefaultMaxViewers = 100
 	DefaultMaxRows    = 50
 )
+
+// maxRows is the most of [Options.MaxRows]: they are encoded for each viewer in each second.
+const maxRows = 250
 
 // Options configure a [Page]. The zero value is sensible.
 type Options struct {
@@ -33,8 +36,8 @@ type Options struct {
 	// fewer than another one takes the place of that one's newest; two are left to every host. A host is an address, of IPv6 a
 	// network of 64 bits.
 	MaxViewers int
-	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero. A viewer is sent those only, so it
-	// bounds what a second costs on the network.
+	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer is sent
+	// those only, so it bounds what a second of a viewer costs.
 	MaxRows int
 }
 
@@ -46,11 +49,10 @@ type Page struct {
 	opts    Options
 	feed    *feed
 	files   map[string]file
-	zip     gzipped.Writers
 	viewers limiter.Shares
 	polls   limiter.Shares
-	places  *limiter.Places // for what viewers ask for, see turn
-	servers sync.Map        // *http.Server to chan struct{}, closed when it shuts down
+	budget  budget
+	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
 	closed  context.Context
 	close   context.CancelFunc
 }
@@ -73,14 +75,14 @@ func (o *Options) defaults() {
 func (o Options) Check() error {
 	o.defaults()
 	var errs []error
-	wrong := func(field string, n int) {
-		errs = append(errs, &collector.OptionError{Package: "live", Field: field, Err: fmt.Errorf("%d; at least 1 is needed", n)})
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "live", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	if o.MaxViewers < 1 {
-		wrong("MaxViewers", o.MaxViewers)
+		wrong("MaxViewers", "%d; at least 1 is needed", o.MaxViewers)
 	}
-	if o.MaxRows < 1 {
-		wrong("MaxRows", o.MaxRows)
+	if o.MaxRows < 1 || o.MaxRows > maxRows {
+		wrong("MaxRows", "%d; 1 to %d are allowed", o.MaxRows, maxRows)
 	}
 	return errors.Join(errs...)
 }
@@ -96,7 +98,7 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	}
 	o.defaults()
 	p := &Page{
-		stats: c, opts: o, feed: newFeed(c, o.MaxRows), places: limiter.NewPlaces(maxAnswers),
+		stats: c, opts: o, feed: newFeed(c, o.MaxRows),
 		viewers: limiter.Shares{Max: o.MaxViewers}, polls: limiter.Shares{Max: o.MaxViewers, Quick: true},
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
@@ -133,8 +135,6 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.stream(w, r)
 	case name == "seconds":
 		p.poll(w, r)
-	case name == "resource":
-		p.resource(w, r)
 	default:
 		http.NotFound(w, r)
 	}
@@ -185,23 +185,8 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// respond writes a JSON body.
-func (p *Page) respond(w http.ResponseWriter, r *http.Request, body []byte) {
-	zip := gzipped.Accepted(r)
-	header(w, "application/json", zip)
-	if !zip {
-		_, _ = w.Write(body)
-		return
-	}
-	out, end := p.zip.Start(w)
-	_, _ = out.Write(body)
-	_ = end()
-}
-
 const (
 	// writeTimeout limits one message of a stream, responseTimeout any other response.
 	writeTimeout    = 10 * time.Second
 	responseTimeout = 30 * time.Second
-	// maxAnswers is how many viewers' questions are answered at a time, see turn.
-	maxAnswers = 4
 )

@@ -23,20 +23,40 @@ import (
 
 // message is what a viewer gets.
 type message struct {
-	After                  string
-	Process                int64
-	Inbound, Fresh, Whole  bool
-	Columns                []string
-	Total, Resource        [][]int64
-	At, Resources, Matches int64
-	Rows                   [][]int64
-	New                    [][]any
+	After            string
+	Process, At, Now int64
+	Inbound, Fresh   bool
+	Columns          []string
+	Total, Resource  [][]int64
+	Details          map[string][]struct {
+		Name                  string
+		Pass, Block, Complete int64
+	}
+	Table struct {
+		First, End         int64
+		Resources, Matches int
+		Rows               []struct {
+			N       int64
+			V, Past []int64
+			Name    string
+		}
+	}
 }
 
 // names are those of the rows that are new on the page of the table.
 func (m message) names() (list []string) {
-	for _, x := range m.New {
-		list = append(list, x[1].(string))
+	for _, x := range m.Table.Rows {
+		if x.Name != "" {
+			list = append(list, x.Name)
+		}
+	}
+	return list
+}
+
+// rows are the numbers of the page of the table.
+func (m message) rows() (list [][]int64) {
+	for _, x := range m.Table.Rows {
+		list = append(list, append([]int64{x.N}, x.V...))
 	}
 	return list
 }
@@ -112,89 +132,87 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Each viewer gets each second once, with the names that it lacks, from any position.
+// Each viewer gets each second once, from any position.
 func TestSecondsOfViewers(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	hostile := "<script>alert(1)</script>\n\"\xff"
 	c.Resource("a").Block("")
 	*now = now.Add(time.Second)
-	first := poll(t, p, "")
-	const columns = "[pass block complete exception in_flight_avg in_flight_max rt_avg rt_p99]"
+	first := poll(t, p, "", "sort=pass")
+	const columns = "[pass block complete exception in_flight_avg rt_avg rt_p99 exception_lately block_lately rt_usual]"
 	at := first.At
-	if !first.Fresh || !first.Whole || fmt.Sprint(first.Columns) != columns || fmt.Sprint(first.New) != "[[1 a [0]]]" ||
-		fmt.Sprint(first.Total) != fmt.Sprintf("[[%d 0 1 0 0 0 0 -1 -1]]", at) || fmt.Sprint(first.Rows) != "[[1 0 1 0 0 0 0 -1 -1]]" {
+	if !first.Fresh || fmt.Sprint(first.Columns) != columns || fmt.Sprint(first.names(), first.Table.Rows[0].Past) != "[a] [0]" || first.Now != (at+1)*1000 ||
+		fmt.Sprint(first.Total) != fmt.Sprintf("[[%d 0 1 0 0 0 -1 -1]]", at) || fmt.Sprint(first.rows()) != "[[1 0 1 0 0 0 -1 -1 0 1 0]]" {
 		t.Errorf("%+v", first)
 	}
 	e := c.Resource(hostile).Enter()
 	*now = now.Add(20 * time.Millisecond)
 	e.Exit(nil)
 	*now = now.Add(980 * time.Millisecond)
-	second := poll(t, p, first.After)
-	if second.Fresh || second.Whole || second.Columns != nil || fmt.Sprint(second.Total) != fmt.Sprintf("[[%d 1 0 1 0 20000 1 20000 20000]]", at+1) ||
-		fmt.Sprint(second.Rows) != "[[2 1 0 1 0 20000 1 20000 20000] [1 0 0 0 0 0 0 -1 -1]]" || !slices.Equal(second.names(), []string{collector.CleanName(hostile)}) {
+	second := poll(t, p, first.After, "sort=pass")
+	if second.Fresh || second.Columns != nil || fmt.Sprint(second.Total) != fmt.Sprintf("[[%d 1 0 1 0 20000 20000 20000]]", at+1) ||
+		fmt.Sprint(second.rows()) != "[[2 1 0 1 0 20000 20000 20000 0 0 0] [1 0 0 0 0 0 -1 -1 0 1 0]]" || !slices.Equal(second.names(), []string{collector.CleanName(hostile), "a"}) {
 		t.Errorf("%+v", second)
 	}
-	if again := poll(t, p, second.After); len(again.Total) != 0 || len(again.New) != 0 || len(again.Rows) != 2 || again.At != second.At {
+	if again := poll(t, p, second.After); len(again.Total) != 0 || len(again.rows()) != 2 || again.At != second.At {
 		t.Errorf("%+v", again)
 	}
 	*now = now.Add(2 * time.Second)
-	third := poll(t, p, second.After) // one second was missed, and with it what was on the page of the table
-	if third.Fresh || !third.Whole || len(third.Total) != 2 || fmt.Sprint(third.New[1]) != "[1 a [0 0 0 0]]" {
+	third := poll(t, p, second.After, "sort=pass") // one second was missed
+	if third.Fresh || len(third.Total) != 2 || fmt.Sprint(third.Table.Rows[1].Past) != "[0 0 0 0]" {
 		t.Errorf("%+v", third)
 	}
 	// Another process has other numbers, and may have other columns.
-	var parts [4]int64
-	if _, err := fmt.Sscanf(third.After, "%d-%d-%d-%d", &parts[0], &parts[1], &parts[2], &parts[3]); err != nil {
+	var parts [3]int64
+	if _, err := fmt.Sscanf(third.After, "%d-%d-%d", &parts[0], &parts[1], &parts[2]); err != nil {
 		t.Fatal(err)
 	}
-	if other := poll(t, p, fmt.Sprintf("%d-%d-%d-%d", parts[0], parts[1], parts[2]+2, parts[3])); !other.Fresh || !other.Whole || fmt.Sprint(other.Columns) != columns || len(other.Total) != 4 {
+	if other := poll(t, p, fmt.Sprintf("%d-%d-%d", parts[0]+2, parts[1], parts[2])); !other.Fresh || fmt.Sprint(other.Columns) != columns || len(other.Total) != 4 {
 		t.Errorf("%+v", other)
 	}
-	for _, wrong := range []string{"x", "1", "1-2", "1-2-3", "1-2-3-4-5", "1-2-3-x", strings.Repeat("1", 100), "-1--2--3--4x"} {
+	for _, wrong := range []string{"x", "1", "1-2", "1-2-3-4", "1-2-x", strings.Repeat("1", 100), "-1--2--3x"} {
 		if rec := get(t, p, "/live/seconds?after="+wrong); rec.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", wrong, rec.Code)
 		}
 	}
-	*now = now.Add(time.Second)
-	if next := poll(t, p, third.After); next.Whole || len(next.Rows) != 2 {
-		t.Errorf("%+v", next)
-	}
-	if late := poll(t, p, second.After); !late.Whole || len(late.New) != 2 { // others had the second that it missed
-		t.Errorf("%+v", late)
-	}
-	for _, madeUp := range []string{"-1--2--3--4", fmt.Sprintf("9223372036854775807-9223372036854775807-%d-9223372036854775807", parts[2]), fmt.Sprintf("-9223372036854775808--9223372036854775808-%d-7", parts[2])} {
-		poll(t, p, madeUp)
+	for _, madeUp := range []string{"-1--2--3", fmt.Sprintf("%d-9223372036854775807-9223372036854775807", parts[0]), fmt.Sprintf("%d--9223372036854775808--9223372036854775808", parts[0])} {
+		poll(t, p, madeUp, "had=-9223372036854775808")
 	}
 }
 
-// Who comes gets the last minutes of the total, and all that is kept of a resource that is open; later, only what is new.
+// A poll gets all that is kept of the total, and of a resource that is open; later, only what is new.
 func TestPastOfTheTotalAndOfAResource(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
-	for i := range 400 {
-		if i >= 100 {
+	for i := range 700 {
+		if i >= 400 {
 			c.Resource("b").Block("")
 		}
 		c.Resource("a").Block("")
 		*now = now.Add(time.Second)
 	}
 	m := poll(t, p, "", "resource=b")
-	if len(m.Total) < 170 || len(m.Resource) != 300 || m.Resource[0][2] != 1 || m.Resource[299][0] != m.At || fmt.Sprint(m.Total[len(m.Total)-1][1:4]) != "[0 2 0]" {
+	if len(m.Total) != 600 || m.Total[0][0] != m.At-599 || len(m.Resource) != 300 || m.Resource[0][2] != 1 || m.Resource[299][0] != m.At || fmt.Sprint(m.Total[599][1:4]) != "[0 2 0]" {
 		t.Errorf("%d seconds of the total, %d of b, at %d: %d", len(m.Total), len(m.Resource), m.At, m.Resource)
 	}
+	had := fmt.Sprint("had=", m.At)
 	c.Resource("b").Block("")
 	*now = now.Add(time.Second)
-	if next := poll(t, p, m.After, "resource=b"); len(next.Total) != 1 || fmt.Sprint(next.Resource) != fmt.Sprintf("[[%d 0 1 0 0 0 0 -1 -1]]", next.At) {
+	if next := poll(t, p, m.After, "resource=b", had); len(next.Total) != 1 || fmt.Sprint(next.Resource) != fmt.Sprintf("[[%d 0 1 0 0 0 -1 -1]]", next.At) {
 		t.Errorf("%+v", next)
 	}
-	if other := poll(t, p, m.After[:strings.LastIndex(m.After, "-")]+"-0", "resource=a"); len(other.Total) != 1 || len(other.Resource) != 401 {
+	if other := poll(t, p, m.After, "resource=a"); len(other.Total) != 1 || len(other.Resource) != 600 {
 		t.Errorf("%d seconds of the total, %d of a", len(other.Total), len(other.Resource))
 	}
 	if none := poll(t, p, m.After, "resource=c"); none.Resource != nil {
 		t.Errorf("%+v", none)
 	}
 	*now = now.Add(30 * time.Second) // nobody looked
-	if late := poll(t, p, m.After, "resource=b"); len(late.Total) < 31 {
+	if late := poll(t, p, m.After, "resource=b", had); len(late.Total) != 31 || len(late.Resource) != 31 {
 		t.Errorf("%d seconds after the last one that was seen: %+v", len(late.Total), late)
+	}
+	*now = now.Add(300 * time.Second) // and the series began anew
+	if late := poll(t, p, m.After, "resource=b", had); len(late.Total) != 331 || len(late.Resource) != 331 {
+		t.Errorf("%d and %d seconds after the last one that was seen, want 331", len(late.Total), len(late.Resource))
 	}
 }
 
@@ -206,7 +224,7 @@ func TestQuantileOfADroppedHistogram(t *testing.T) {
 	e.Exit(nil)
 	*now = now.Add(100 * time.Second)
 	m := poll(t, p, "")
-	if got, want := fmt.Sprint(m.Total[0][1:]), "[1 0 1 0 20000 1 20000 -1]"; got != want {
+	if got, want := fmt.Sprint(m.Total[0][1:]), "[1 0 1 0 20000 20000 -1]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -220,7 +238,7 @@ func TestTotal(t *testing.T) {
 	})
 	*now = now.Add(time.Second)
 	first := poll(t, p, "")
-	if first.Inbound || fmt.Sprint(first.Total[0][1:]) != "[1 0 1 0 0 1 0 0]" {
+	if first.Inbound || fmt.Sprint(first.Total[0][1:]) != "[1 0 1 0 0 0 0]" {
 		t.Errorf("before: %+v", first)
 	}
 	_ = c.Do(t.Context(), "request", func(ctx context.Context) error {
@@ -231,7 +249,7 @@ func TestTotal(t *testing.T) {
 	}, collector.Inbound())
 	*now = now.Add(time.Second)
 	m := poll(t, p, first.After)
-	if !m.Inbound || !m.Fresh || m.Process != first.Process || len(m.Total) != 2 || fmt.Sprint(m.Total[0][1:]) != "[0 0 0 0 0 0 -1 -1]" || fmt.Sprint(m.Total[1][1:]) != "[1 0 1 0 0 1 0 0]" || fmt.Sprint(m.Rows) != "[[2 5 0 5 0 0 1 0 0]]" {
+	if !m.Inbound || !m.Fresh || m.Process != first.Process || len(m.Total) != 2 || fmt.Sprint(m.Total[0][1:]) != "[0 0 0 0 0 -1 -1]" || fmt.Sprint(m.Total[1][1:]) != "[1 0 1 0 0 0 0]" || fmt.Sprint(m.rows()) != "[[2 5 0 5 0 0 0 0 0 0 0]]" {
 		t.Errorf("after: %+v", m)
 	}
 }
@@ -266,11 +284,14 @@ func TestPagesOfTheTable(t *testing.T) {
 		"sort=block&search=" + strings.Repeat("R", 900): "[] of 0",
 	} {
 		m := poll(t, p, "", parameters)
-		if got := fmt.Sprint(m.names(), " of ", m.Matches); got != want || m.Resources != 20 {
-			t.Errorf("%.50s: %s, want %s; %d resources", parameters, got, want, m.Resources)
+		if got := fmt.Sprint(m.names(), " of ", m.Table.Matches); got != want || m.Table.Resources != 20 {
+			t.Errorf("%.50s: %s, want %s; %d resources", parameters, got, want, m.Table.Resources)
 		}
 	}
-	for _, wrong := range []string{"sort=x", "sort=in_flight", "up=z", "from=-1", "from=x", "from=1000000001", "held=1..2", "held=x", "held=1.2.3.4", "search=" + strings.Repeat("R", 1001)} {
+	for _, wrong := range []string{
+		"sort=x", "sort=in_flight", "up=z", "from=-1", "from=x", "from=1000000001", "held=1..2", "held=x", "held=1.2.3.4", "search=" + strings.Repeat("R", 1001),
+		"had=x", "range=1", "range=1-x", "range=5-5", "range=0-5", "range=5-1", "range=1-602", "range=1-2-3", "range=-9223372036854775808-9223372036854775807",
+	} {
 		if rec := get(t, p, "/live/seconds?"+wrong); rec.Code != http.StatusBadRequest {
 			t.Errorf("%.50s: %d", wrong, rec.Code)
 		}
@@ -278,8 +299,8 @@ func TestPagesOfTheTable(t *testing.T) {
 			t.Errorf("stream, %.50s: %d", wrong, rec.Code)
 		}
 	}
-	if rec := get(t, p, "/live/seconds?sort=x&up=z&from=-1&after=q"); strings.Count(rec.Body.String(), "\n") != 4 {
-		t.Errorf("of four mistakes it says %s", rec.Body)
+	if rec := get(t, p, "/live/seconds?sort=x&up=z&from=-1&after=q&range=2-1&had=y"); strings.Count(rec.Body.String(), "\n") != 6 {
+		t.Errorf("of six mistakes it says %s", rec.Body)
 	}
 }
 
@@ -302,16 +323,26 @@ func TestDetailsOfAResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)
-	rec := get(t, p, "/live/resource?name=b")
-	want := `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":3,"block":0}],"callers":[{"name":"_default","pass":0,"block":1},{"name":"http › a","pass":3,"block":0}],"limits":[{"name":"concurrency","pass":7,"block":0}],"blocks":[{"name":"because","pass":0,"block":1},{"name":"concurrency b","pass":0,"block":0}],"codes":[{"name":"","pass":0,"block":0,"complete":3}]}`
-	if !strings.HasSuffix(rec.Body.String(), want) {
-		t.Errorf("%s\nwant %s", rec.Body, want)
+	m := poll(t, p, "", "resource=b")
+	const want = "map[blocks:[{because 0 1 0}] callers:[{http › a 3 0 0} {_default 0 1 0}] codes:[{ 0 0 3}] limits:[{concurrency 7 0 0}] origins:[{mobile 3 0 0} { 0 1 0}]]"
+	if got := fmt.Sprint(m.Details); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
-	if rec := get(t, p, "/live/resource?name=c"); rec.Code != http.StatusNotFound {
-		t.Error(rec.Code)
+	// They follow.
+	c.Block(t.Context(), "b", "because", collector.Origin("desktop"))
+	if err := c.SetLimits([]collector.Limit{{Resource: "b", Grade: collector.QPS, Count: 9}}); err != nil {
+		t.Fatal(err)
 	}
-	if rec := get(t, p, "/live/resource"); rec.Code != http.StatusNotFound {
-		t.Error(rec.Code, rec.Body)
+	*now = now.Add(time.Second)
+	m = poll(t, p, m.After, "resource=b")
+	const next = "map[blocks:[{because 0 2 0}] callers:[{http › a 3 0 0} {_default 0 2 0}] codes:[{ 0 0 3}] limits:[{qps 9 0 0}] origins:[{mobile 3 0 0} { 0 1 0} {desktop 0 1 0}]]"
+	if got := fmt.Sprint(m.Details); got != next {
+		t.Errorf("%s\nwant %s", got, next)
+	}
+	for _, name := range []string{"c", ""} {
+		if none := poll(t, p, "", "resource="+name); none.Resource != nil || none.Details != nil {
+			t.Errorf("%q: %v", name, none.Details)
+		}
 	}
 }
 
@@ -349,10 +380,10 @@ func TestDetailsOfTheOverflow(t *testing.T) {
 		t.Fatal("the whole tree is shown")
 	}
 	now = now.Add(time.Second)
-	rec := get(t, p, "/live/resource?name="+collector.Other)
-	const want = `"origins":[{"name":"","pass":0,"block":1},{"name":"mobile","pass":1,"block":0}],"callers":[{"name":"http","pass":1,"block":1}],`
-	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), want) {
-		t.Errorf("%d %s\nwant %s", rec.Code, rec.Body, want)
+	m := poll(t, p, "", "resource="+collector.Other)
+	const want = "[{ 0 1 0} {mobile 1 0 0}] [{http 1 1 0}]"
+	if got := fmt.Sprint(m.Details["origins"], m.Details["callers"]); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
@@ -474,8 +505,8 @@ func TestHeadOfStream(t *testing.T) {
 	}
 }
 
-// Viewers with the same position share messages.
-func TestViewersShare(t *testing.T) {
+// All viewers get the same seconds.
+func TestViewersAgree(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,24 +12,15 @@ import (
 
 // query is what a viewer has open: a page of the table, and one resource or the total. It comes from a stranger.
 type query struct {
-	table
-	resource string // whose seconds are wanted beside those of the total, if not empty
+	by         string // what the table is sorted by: a column, byName, byPeak or byTrouble
+	up         bool   // the least first; of names, the last
+	search     string // in lower case
+	skip       int    // how many rows are before the page
+	held       string // numbers of resources that come first, a dot between two
+	first, end int64  // Unix time of the seconds of the table, end being after the last; 0 for the present
+	resource   string // whose seconds are wanted beside those of the total, if not empty
+	had        int64  // the last second of it that the viewer has, Unix time
 }
-
-// table is a page of the table of resources. Viewers with the same one share what is made for it.
-type table struct {
-	by     string // the column that it is sorted by: of the feed, byName or byPeak
-	up     bool   // the least first; of names, the last
-	search string // in lower case
-	from   int    // how many rows are before the page
-	held   string // numbers of resources that come first, a dot between two
-}
-
-// What the table is sorted by, beside the columns of the feed: the name, and the busiest second of the last minute.
-const (
-	byName = "name"
-	byPeak = "peak"
-)
 
 const (
 	maxFrom   = 1_000_000_000
@@ -39,10 +30,10 @@ const (
 // queryOf reads the parameters of a request. The error names each that is wrong.
 func (f *feed) queryOf(r *http.Request) (q query, err error) {
 	values := r.URL.Query()
-	q.by, q.search, q.held, q.resource = cmp.Or(values.Get("sort"), "pass"), strings.ToLower(values.Get("search")), values.Get("held"), values.Get("resource")
+	q.by, q.search, q.held, q.resource = cmp.Or(values.Get("sort"), byTrouble), strings.ToLower(values.Get("search")), values.Get("held"), values.Get("resource")
 	var errs []error
-	if q.by != byName && q.by != byPeak && !slices.Contains(f.columns.names, q.by) {
-		errs = append(errs, fmt.Errorf("invalid sort %.50q; %s, %s and %s are allowed", q.by, byName, byPeak, strings.Join(f.columns.names, ", ")))
+	if all := slices.Concat([]string{byTrouble, byName, byPeak}, f.columns.names); !slices.Contains(all, q.by) {
+		errs = append(errs, fmt.Errorf("invalid sort %.50q; %s are allowed", q.by, strings.Join(all, ", ")))
 	}
 	if up := values.Get("up"); up != "" {
 		if q.up, err = strconv.ParseBool(up); err != nil {
@@ -53,8 +44,19 @@ func (f *feed) queryOf(r *http.Request) (q query, err error) {
 		errs = append(errs, fmt.Errorf("search has %d bytes; %d are allowed", len(q.search), maxSearch))
 	}
 	if from := values.Get("from"); from != "" {
-		if q.from, err = strconv.Atoi(from); err != nil || q.from < 0 || q.from > maxFrom {
+		if q.skip, err = strconv.Atoi(from); err != nil || q.skip < 0 || q.skip > maxFrom {
 			errs = append(errs, fmt.Errorf("invalid from %.50q; 0 to %d are allowed", from, maxFrom))
+		}
+	}
+	if only := values.Get("range"); only != "" {
+		_, err := fmt.Sscanf(only, "%d-%d", &q.first, &q.end)
+		if n := q.end - q.first; err != nil || fmt.Sprintf("%d-%d", q.first, q.end) != only || q.first < 1 || n < 1 || n > keptSeconds {
+			errs = append(errs, fmt.Errorf("invalid range %.50q; the Unix time of the first second and of the one after the last are allowed, at most %d seconds", only, keptSeconds))
+		}
+	}
+	if had := values.Get("had"); had != "" {
+		if q.had, err = strconv.ParseInt(had, 10, 64); err != nil {
+			errs = append(errs, fmt.Errorf("invalid had %.50q; a Unix time is allowed", had))
 		}
 	}
 	if _, err := numbers(q.held, f.rows); err != nil {
@@ -77,23 +79,28 @@ func numbers(held string, most int) (list []int64, err error) {
 	return list, nil
 }
 
-// position is what a viewer has: the seconds of the total from first to last, both Unix time, and if it had the same query
-// then, the second that its table shows, which otherwise is 0.
-type position struct{ first, last, epoch, drawn int64 }
+// position is what a viewer has: the seconds of the total from first to last, both Unix time, of an epoch.
+type position struct{ epoch, first, last int64 }
 
 // String returns the position as in event ids and parameters.
-func (p position) String() string {
-	return fmt.Sprintf("%d-%d-%d-%d", p.first, p.last, p.epoch, p.drawn)
-}
+func (p position) String() string { return fmt.Sprintf("%d-%d-%d", p.epoch, p.first, p.last) }
 
-// positionOf reads the viewer's position: the header Last-Event-ID or the parameter after.
-func positionOf(r *http.Request) (p position, err error) {
-	id := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))
-	if id == "" {
+// MarshalText is String.
+func (p position) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// positionOf reads the viewer's position: the header Last-Event-ID or the parameter after. A browser that sends the header has
+// been sent the seconds of the resource that is open as well.
+func positionOf(r *http.Request, q *query) (p position, err error) {
+	id := r.Header.Get("Last-Event-ID")
+	again := id != ""
+	if id = cmp.Or(id, r.URL.Query().Get("after")); id == "" {
 		return p, nil
 	}
-	if _, err := fmt.Sscanf(id, "%d-%d-%d-%d", &p.first, &p.last, &p.epoch, &p.drawn); err != nil || p.String() != id {
+	if _, err := fmt.Sscanf(id, "%d-%d-%d", &p.epoch, &p.first, &p.last); err != nil || p.String() != id {
 		return p, fmt.Errorf("invalid position %.50q; it must be the id of an event", id)
+	}
+	if again {
+		q.had = p.last
 	}
 	return p, nil
 }

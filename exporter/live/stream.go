@@ -1,31 +1,40 @@
 package live
 
 import (
-	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
-// asked reads what a viewer asks for, and where it is. It reports false if it has answered that it cannot be read.
-func (p *Page) asked(w http.ResponseWriter, r *http.Request) (q query, at position, ok bool) {
+// asked reads what a viewer asks for, and waits until its host may ask. It reports false if it has answered that that cannot be.
+// spent is to be called with the time that the answer took.
+func (p *Page) asked(w http.ResponseWriter, r *http.Request) (v *viewer, spent func(time.Duration), ok bool) {
 	q, err := p.feed.queryOf(r)
-	at, err2 := positionOf(r)
+	at, err2 := positionOf(r, &q)
 	if err = errors.Join(err, err2); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return nil, nil, false
 	}
-	return q, at, err == nil
+	if spent, err = p.budget.wait(r.Context(), clienthost.Of(r, nil)); err != nil {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "your host asks too much; see how long its questions may take in the documentation", http.StatusTooManyRequests)
+		return nil, nil, false
+	}
+	return &viewer{query: q, position: at}, spent, true
 }
 
 // poll serves what is new since the position. Of polls that are read slowly, the slowest makes room.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
-	q, at, ok := p.asked(w, r)
+	v, spent, ok := p.asked(w, r)
 	if !ok {
 		return
 	}
@@ -35,37 +44,51 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
-	if filled := p.feed.fill(0); filled != nil {
-		<-filled
+	_, total, _ := p.feed.present()
+	for total.older() {
+		continue
 	}
-	end, err := p.turn(r)
+	body, err := p.feed.encode(v)
+	spent(v.spent)
 	if err != nil {
-		full(w)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	body, _ := p.feed.message(q, at, func(p position) string { return fmt.Sprintf(`{"after":"%v",`, p) })
-	zip := gzipped.Accepted(r)
-	end(body.size(zip))
-	header(w, "application/json", zip)
-	_ = write(w, func(b *bufio.Writer) { // an error means that the viewer has gone
-		if zip {
-			_, _ = b.WriteString(gzipHead)
-		}
-		if body.writeTo(b, zip); zip {
-			_, _ = b.Write(body.end())
-		}
-	})
+	out := p.begin(w, r, "application/json")
+	_, _ = out.Write(body) // an error means that the viewer has gone
+	_ = out.Close()
 }
 
-// header sets the header of a response that is not to be kept.
-func header(w http.ResponseWriter, contentType string, zip bool) {
+// encode makes the next message for a viewer, in JSON.
+func (f *feed) encode(v *viewer) ([]byte, error) {
+	m := f.message(v)
+	defer func(began time.Time) { v.spent += time.Since(began) }(time.Now())
+	return json.Marshal(m)
+}
+
+// body is a response that is compressed if the client accepts that.
+type body interface {
+	io.WriteCloser
+	Flush() error
+}
+
+// begin begins a response that is not to be kept. Compressed, it keeps no memory between two writes.
+func (p *Page) begin(w http.ResponseWriter, r *http.Request, contentType string) body {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "Accept-Encoding")
-	if zip {
-		w.Header().Set("Content-Encoding", "gzip")
+	if !gzipped.Accepted(r) {
+		return plain{w}
 	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z, _ := gzip.NewWriterLevel(w, gzip.StatelessCompression) // the level is valid
+	return z
 }
+
+type plain struct{ io.Writer }
+
+func (plain) Flush() error { return nil }
+func (plain) Close() error { return nil }
 
 // full refuses a viewer.
 func full(w http.ResponseWriter) {
@@ -75,76 +98,64 @@ func full(w http.ResponseWriter) {
 
 // stream sends each second as an event, when it is sealed.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
-	q, at, ok := p.asked(w, r)
-	if !ok {
-		return
-	}
 	if r.Method == http.MethodHead { // it has no body, so it ends at once
 		w.Header().Set("Content-Type", "text/event-stream")
 		return
 	}
+	v, spent, ok := p.asked(w, r)
+	if !ok {
+		return
+	}
 	dropped, stop := make(chan struct{}), limiter.Closing(w)
 	give, ok := p.viewers.Take(clienthost.Of(r, nil), 1, func() error {
-		close(dropped)
-		return stop()
+		defer close(dropped)
+		return stop() // a write that waits; what is said in the end has a deadline of its own
 	})
 	if !ok {
 		full(w)
 		return
 	}
 	defer give()
-	end, err := p.turn(r)
-	if err != nil {
-		full(w)
-		return
-	}
-	event, at := p.feed.event(q, at)
-	zip := gzipped.Accepted(r)
-	end(event.size(zip))
-	header(w, "text/event-stream", zip)
 	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
-	head := ""
-	if zip {
-		head = gzipHead
+	out := p.begin(w, r, "text/event-stream")
+	conn := http.NewResponseController(w)
+	send := func(event string, data []byte) bool {
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
+		_, err := fmt.Fprintf(out, "%sdata: %s\n\n", event, data)
+		return errors.Join(err, out.Flush()) == nil && conn.Flush() == nil
 	}
 	shutdown := p.shutdown(r)
-	conn := http.NewResponseController(w)
-	line := p.stats.Timeline()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for p.closed.Err() == nil {
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
-		err := write(w, func(b *bufio.Writer) {
-			_, _ = b.WriteString(head)
-			event.writeTo(b, zip)
-		})
-		if err != nil || conn.Flush() != nil {
+		data, err := p.feed.encode(v)
+		if spent != nil {
+			spent(v.spent)
+			spent = nil
+		}
+		// The id is the position at which an interrupted browser resumes.
+		if err != nil || !send("id: "+v.position.String()+"\n", data) {
 			return
 		}
-		filled := p.feed.fill(at.first)
+		_, total, _ := p.feed.present()
+		if total.older() {
+			continue
+		}
+		line := p.stats.Timeline()
 		now := line.Now()
 		timer.Reset(line.At(now).End.Sub(now) + time.Millisecond)
 		select {
 		case <-timer.C:
-		case <-filled:
+			continue
 		case <-dropped:
-			return
+			send("event: full\n", fmt.Appendf(nil, "%d", p.opts.MaxViewers))
 		case <-r.Context().Done():
-			return
 		case <-p.closed.Done():
-			return
 		case <-shutdown:
-			return
 		}
-		head = ""
-		event, at = p.feed.event(q, at)
+		break
 	}
-}
-
-// event returns the next message of a stream, and the position behind it. That is its id, at which an interrupted browser resumes.
-func (f *feed) event(q query, from position) (pieces, position) {
-	all, at := f.message(q, from, func(p position) string { return "id: " + p.String() + "\ndata: {" })
-	return append(all, eventEnd), at
+	_ = out.Close()
 }
 
 // shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A

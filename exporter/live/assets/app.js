@@ -4,12 +4,11 @@ const byId = id => document.getElementById(id);
 const charts = {};
 // What somebody chose, which is in the address: the order of the table, the search, the page of it, and how many minutes the
 // charts show, or which seconds, from the first to before the last. subject is what is shown above.
-const view = { sort: PASS, down: true, search: '', page: 0, range: 3, zoom: null };
-let subject = ALL, paused = null; // the last second that a page shows that was paused, and its table
+const view = { sort: TROUBLE, down: true, search: '', page: 0, range: 3, zoom: null, common: false };
+let subject = ALL, paused = 0, pointedAt = null; // the last second that a page shows that was paused, and the second under the cursor
 
-const shownTable = () => paused && paused.table || known.table;
 const shownPast = () => subject === ALL ? known.total : known.resource;
-const lastShown = () => paused ? paused.at : known.total.newest;
+const lastShown = () => paused || known.total.newest;
 const shown = () => view.zoom ? shownPast().list(view.zoom[1] - view.zoom[0], view.zoom[1] - 1) : shownPast().list(view.range * 60, lastShown());
 
 function element(name, text, attributes) {
@@ -26,19 +25,51 @@ const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' 
 function draw() {
   byId('subject').textContent = title(subject);
   byId('gone').hidden = subject === ALL || known.there;
+  byId('unzoom').hidden = !view.zoom;
   table();
-  const seconds = shown(), column = c => line(seconds, c), pass = column(PASS), times = seconds.map(s => s.at);
-  charts.calls.show([times, pass, column(BLOCK), column(EXCEPTION)]);
+  const seconds = shown(), column = c => line(seconds, c), times = seconds.map(s => s.at);
+  const limits = subject !== ALL && known.details ? known.details.limits : [];
+  for (const [chart, name] of [['calls', 'qps'], ['flight', 'concurrency']]) {
+    const limit = limits.find(l => l.name === name);
+    charts[chart].limit = limit ? limit.pass || 0 : null;
+    byId(name).textContent = limit ? '; the limit is ' + count(limit.pass || 0) : '';
+  }
+  charts.calls.show([times, column(PASS), column(BLOCK), column(EXCEPTION)]);
   charts.times.show([times, column(AVERAGE), column(P99)]);
-  charts.flight.show([times, column(MOST), column(FLIGHT)]);
+  charts.flight.show([times, column(FLIGHT)]);
+  machine();
   const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
   byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
-  byId('unzoom').hidden = !view.zoom;
-  const now = shownPast().list(1, lastShown()), last = c => now.length ? value(now[0], c) : null;
+  if (pointedAt === null) figures(seconds); else pointTo(pointedAt); // where that second has moved to
+  tell();
+  if (subject !== ALL && known.details) details(known.details);
+}
+
+// machine is what the process had of the machine in the seconds that the charts show.
+function machine() {
+  const [first, end] = span(lastShown()), seconds = known.machine.list(end - first, end - 1), column = c => line(seconds, c), times = seconds.map(s => s.at);
+  charts.cpu.show([times, column(CPU), column(THROTTLED), column(WAITED)]);
+  charts.memory.show([times, column(HEAP), column(MEMORY)]);
+  charts.delays.show([times, column(LATENCY), column(PAUSE)]);
+  charts.goroutines.show([times, column(GOROUTINES)]);
+  const events = column(EVENTS).reduce((a, b) => a + b, 0);
+  byId('events').textContent = events ? '; ' + count(events) + ' times at its limit' : '';
+  byId('measured').textContent = seconds.length && seconds[0].at > first ? ', measured while somebody looks: from ' + clock(seconds[0].at) + ' on' : '';
+}
+
+// figures are the numbers of the second under the cursor, of the range that is zoomed to, or of the last second.
+function figures(seconds) {
+  const under = pointedAt !== null && seconds.find(s => s.at === pointedAt), all = under ? [under] : view.zoom ? seconds : shownPast().list(1, lastShown());
+  const values = c => all.map(s => value(s, c)).filter(n => n !== null), of = (c, merge) => { const list = values(c); return list.length ? merge(list) : null; };
+  const sum = list => list.reduce((a, b) => a + b, 0), highest = list => Math.max(...list), many = all.length > 1;
+  const spent = sum(all.map(s => value(s, AVERAGE) * value(s, COMPLETE))), ended = of(COMPLETE, sum);
+  const busiest = seconds.reduce((a, s) => value(s, PASS) > value(a, PASS) ? s : a, seconds[0] || { row: null });
+  byId('when').textContent = !all.length ? '' : under ? 'Under the cursor: ' + clock(under.at) : view.zoom ? 'Zoomed to ' + from(view.zoom) : 'The second ' + clock(all[0].at);
   const facts = [
-    ['Pass', count(last(PASS))], ['Blocked', count(last(BLOCK))], ['Exceptions', count(last(EXCEPTION))],
-    ['Average', duration(last(AVERAGE))], ['p99', duration(last(P99))], ['In flight, average', calls(last(FLIGHT))], ['Most in flight', count(last(MOST))],
-    [view.zoom ? 'Busiest second shown' : 'Busiest second', count(Math.max(0, ...pass))],
+    ['Pass', count(of(PASS, sum))], ['Blocked', count(of(BLOCK, sum))], ['Exceptions', count(of(EXCEPTION, sum))],
+    ['Average', duration(ended && of(AVERAGE, sum) !== null ? spent / ended : null)], [many ? 'Highest p99 of a second' : 'p99', duration(of(P99, highest))],
+    ['In flight, average', calls(of(FLIGHT, list => sum(list) / list.length))],
+    [view.zoom ? 'Busiest second of these' : 'Busiest of ' + (view.range === 1 ? 'a minute' : view.range + ' minutes'), busiest.row ? count(value(busiest, PASS)) + ' at ' + clock(busiest.at) : '–'],
   ];
   byId('now').replaceChildren(...facts.map(([k, v]) => {
     const box = element('div');
@@ -47,10 +78,25 @@ function draw() {
   }));
 }
 
+// pointTo has all charts and the figures show one second, null for none.
+function pointTo(at) {
+  pointedAt = at;
+  for (const c of Object.values(charts)) c.point(at);
+  figures(shown());
+}
+
+// pointKey moves the cursor without a mouse.
+function pointKey(e) {
+  const by = { ',': -1, '.': 1 }[e.key], seconds = shown();
+  if (!by || !seconds.length || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName)) return;
+  const [first, last] = [seconds[0].at, seconds[seconds.length - 1].at];
+  pointTo(Math.min(Math.max(pointedAt === null ? last : pointedAt + by, first), last));
+}
+
 // changed shows what somebody asked for.
 function changed() {
   standing = null;
-  if (paused && !(paused.table && paused.table.rows.length === paused.table.resources)) paused.table = null; // or it can be sorted and searched here
+  head();
   save();
   draw();
   refollow(150);
@@ -62,8 +108,7 @@ function zoom(first, last) {
   const length = Math.min(Math.max(Math.round(last - first), 5), KEEP);
   const from = Math.max(Math.min(Math.round(first), lastShown() + 1 - length), Math.min(oldest, lastShown() + 1 - length));
   view.zoom = first === undefined ? null : [from, from + length];
-  save();
-  draw();
+  changed();
 }
 
 // zoomKey is zooming without a mouse.
@@ -77,7 +122,7 @@ function zoomKey(e) {
 }
 
 // choose shows one resource, or the total.
-async function choose(name) {
+function choose(name) {
   if (name === subject) return;
   const before = subject;
   open(name);
@@ -92,29 +137,28 @@ async function choose(name) {
 }
 
 // open has a resource be shown, or the total.
-async function open(name) {
-  const room = byId('details').parentElement.style;
-  room.minHeight = name === ALL ? '' : byId('details').parentElement.getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
-  Object.assign(known, { resource: new Past(), there: true });
+function open(name) {
+  const room = byId('above').style;
+  room.minHeight = name === ALL ? '' : byId('above').getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
+  Object.assign(known, { resource: new Past(), there: true, details: null });
   subject = name;
   byId('back').hidden = name === ALL;
   byId('details').hidden = true;
   draw();
   refollow(0);
-  if (name === ALL) return;
-  const answer = await fetch('resource?name=' + encodeURIComponent(name)).catch(() => null);
-  if (!answer || !answer.ok || subject !== name) return;
-  const d = await answer.json();
-  if (subject !== name) return;
+}
+
+// details are who calls a resource, what refuses, and how calls end.
+function details(d) {
   const passed = s => [s.name || '(none)', s.pass ? count(s.pass) + ' passed' : '', s.block ? count(s.block) + ' blocked' : ''];
   byId('details').replaceChildren(
     shares('Origins, since the start', d.origins.map(passed)),
     shares('Called by', d.callers.map(passed)),
-    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass)]), ...d.blocks.filter(s => s.block).map(passed)]),
+    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass || 0)]), ...d.blocks.map(passed)]),
     shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
   );
   byId('details').hidden = false;
-  room.minHeight = '';
+  byId('above').style.minHeight = '';
 }
 
 // shares is who has how much of a resource: a name and what is said of it in each row.
@@ -133,28 +177,31 @@ function shares(title, list) {
 function save(step) {
   const p = new URLSearchParams();
   if (subject !== ALL) p.set('resource', subject);
-  if (view.sort !== PASS || !view.down) p.set('sort', view.sort + (view.down ? '' : '.up'));
+  if (view.sort !== TROUBLE || !view.down) p.set('sort', view.sort + (view.down ? '' : '.up'));
   if (view.search) p.set('search', view.search);
   if (view.page) p.set('page', view.page + 1);
   if (view.range !== 3) p.set('range', view.range);
   if (view.zoom) p.set('zoom', view.zoom.join('-'));
-  if (paused) p.set('paused', paused.at);
+  if (view.common) p.set('scale', 'common');
+  if (paused) p.set('paused', paused);
   const hash = p.size ? '#' + p : location.pathname + location.search;
   if (step) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
 }
 
 // restore shows what the address says. Anybody may have written it.
 function restore() {
-  const p = new URLSearchParams(location.hash.slice(1)), [sort, up] = (p.get('sort') || PASS).split('.');
+  const p = new URLSearchParams(location.hash.slice(1)), [sort, up] = (p.get('sort') || TROUBLE).split('.');
   const whole = (name, otherwise) => /^\d{1,10}$/.test(p.get(name) || '') ? Number(p.get(name)) : otherwise;
-  view.sort = columns.some(c => c.key === sort && c.key !== 'spark') ? sort : PASS;
+  view.sort = columns.some(c => c.key === sort && c.key !== 'spark') ? sort : TROUBLE;
   view.down = up !== 'up';
   view.search = (p.get('search') || '').slice(0, 200);
   view.page = Math.min(Math.max(whole('page', 1) - 1, 0), 1e6);
   view.range = [1, 3, 10].includes(whole('range', 3)) ? whole('range', 3) : 3;
   const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(p.get('zoom') || '') || [];
   view.zoom = last - first >= 5 && last - first <= KEEP ? [Number(first), Number(last)] : null;
-  paused = whole('paused', 0) ? { at: whole('paused', 0), table: null } : null;
+  paused = whole('paused', 0);
+  view.common = p.get('scale') === 'common';
+  byId('common').checked = view.common;
   byId('search').value = view.search;
   byId('range').value = view.range;
   byId('pause').textContent = paused ? 'Go on' : 'Pause';
@@ -165,9 +212,14 @@ function restore() {
 addEventListener('DOMContentLoaded', () => {
   charts.calls = new Chart('calls', [{ label: 'pass', colour: 'pass', fill: true }, { label: 'blocked', colour: 'block' }, { label: 'exceptions', colour: 'bad' }], count);
   charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow' }], duration);
-  charts.flight = new Chart('flight', [{ label: 'most', colour: 'flight', fill: true }, { label: 'average', colour: 'slow', format: calls }], count);
+  charts.flight = new Chart('flight', [{ label: 'average', colour: 'flight', fill: true }], calls, { least: .01, incrs: undefined });
+  const small = { height: 110 };
+  charts.cpu = new Chart('cpu', [{ label: 'used', colour: 'pass', fill: true }, { label: 'throttled', colour: 'bad', may: true }, { label: 'waited for', colour: 'block', may: true }], calls, { ...small, least: .01, incrs: undefined });
+  charts.memory = new Chart('memory', [{ label: 'heap', colour: 'pass', fill: true }, { label: 'cgroup', colour: 'slow', may: true }], bytes, { ...small, incrs: powers });
+  charts.delays = new Chart('delays', [{ label: 'scheduler p99', colour: 'slow' }, { label: 'longest pause', colour: 'block' }], duration, small);
+  charts.goroutines = new Chart('goroutines', [{ label: 'goroutines', colour: 'flight', fill: true }], count, small);
   byId('pause').addEventListener('click', () => {
-    paused = paused ? null : { at: known.total.newest, table: known.table };
+    paused = paused ? 0 : known.total.newest;
     byId('pause').textContent = paused ? 'Go on' : 'Pause';
     say(paused ? 'paused' : 'live');
     changed();
@@ -175,10 +227,16 @@ addEventListener('DOMContentLoaded', () => {
   byId('back').addEventListener('click', () => choose(ALL));
   addEventListener('keydown', e => { if (e.key === 'Escape' && subject !== ALL && e.target !== byId('search')) choose(ALL); });
   addEventListener('keydown', zoomKey);
+  addEventListener('keydown', pointKey);
   byId('unzoom').addEventListener('click', () => { zoom(); byId('range').focus(); });
   byId('search').addEventListener('input', () => {
     Object.assign(view, { search: byId('search').value, page: 0 });
     changed();
+  });
+  byId('common').addEventListener('change', () => {
+    view.common = byId('common').checked;
+    save();
+    table();
   });
   byId('range').addEventListener('change', () => {
     Object.assign(view, { range: Number(byId('range').value), zoom: null });
@@ -195,7 +253,6 @@ addEventListener('DOMContentLoaded', () => {
   restore();
   follow(text => {
     say(paused ? 'paused' : text);
-    if (paused && !paused.table && settled()) paused.table = known.table;
     if (view.page && settled() && view.page * ROWS >= known.table.matches) {
       view.page = Math.max(0, Math.ceil(known.table.matches / ROWS) - 1);
       save();

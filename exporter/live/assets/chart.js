@@ -11,12 +11,20 @@ function duration(us) {
 }
 
 const count = n => n === null || n === undefined ? '–' : n.toLocaleString('en');
-const calls = n => n === null || n === undefined ? '–' : Number(n.toPrecision(3)).toLocaleString('en');
+const calls = n => n === null || n === undefined ? '–' : n > 0 && n < .001 ? '< 0.001' : Number(n.toPrecision(3)).toLocaleString('en');
 
-// wholes are what ticks may be apart: there is no half call.
+// wholes are what ticks may be apart where there is no half, as of calls.
 const wholes = [...Array(16).keys()].flatMap(k => [1, 2, 5].map(n => n * 10 ** k));
 
+const bytes = n => {
+  if (n === null || n === undefined) return '–';
+  const k = n < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(n) / 10));
+  return Number((n / 1024 ** k).toPrecision(3)) + [' B', ' KiB', ' MiB', ' GiB', ' TiB'][k];
+};
+const powers = [...Array(45).keys()].map(k => 2 ** k); // what ticks of bytes may be apart
+
 const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
+const from = ([first, end]) => count(end - first) + ' seconds, ' + clock(first) + ' to ' + clock(end - 1);
 
 // span is how much time a chart shows, to the end of the last second, or where it is zoomed to.
 function span(last) {
@@ -47,36 +55,74 @@ const steps = area => (u, number, from, to) => {
   return { stroke, fill, clip: null, band: null, gaps: null, flags: 0 };
 };
 
+// A Chart has the cursor of all charts: the second that it is over, see [pointTo].
 class Chart {
-  constructor(id, lines, format) {
+  constructor(id, lines, format, options) {
     this.box = document.getElementById(id);
-    this.lines = lines;
-    this.format = format;
+    Object.assign(this, { lines, format, limit: null, height: 160, least: 1, incrs: wholes }, options);
     this.data = [[], ...lines.map(() => [])];
     this.build();
     new ResizeObserver(() => this.plot.setSize(this.size())).observe(this.box);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.plot.destroy(); this.build(); });
   }
 
-  size() { return { width: Math.max(this.box.clientWidth, 100), height: 160 }; }
+  size() { return { width: Math.max(this.box.clientWidth, 100), height: this.height }; }
 
   build() {
     const axis = { stroke: colour('dim'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
     this.plot = new uPlot({
       ...this.size(),
-      cursor: { points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 }, bind: { dblclick: () => () => { if (view.zoom) zoom(); } } },
-      hooks: { setSelect: [u => this.selected(u)] },
+      cursor: {
+        y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 }, bind: { dblclick: () => () => { if (view.zoom) zoom(); } },
+        dataIdx: (u, _, i, x) => u.data[0].length ? Math.min(Math.max(Math.floor(x) - u.data[0][0], 0), u.data[0].length - 1) : i,
+      },
+      hooks: { setSelect: [u => this.selected(u)], draw: [u => this.more(u)] },
       scales: {
         x: { range: (_, first, last) => span(last) },
-        y: { range: (_, low, high) => [0, Math.max(high * 1.1, 1)] },
+        y: { range: (_, low, high) => [0, Math.max(1.1 * high, 1.25 * this.shownLimit(high), this.least)] },
       },
-      axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: wholes, values: (_, ticks) => ticks.map(this.format) }],
-      series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map(l => ({
-        label: l.label, stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
+      axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(this.format) }],
+      series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map((l, i) => ({
+        label: l.label, show: this.has(l, i), stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
         fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => (l.format || this.format)(v),
       }))],
     }, this.data, this.box);
+    this.plot.over.addEventListener('pointermove', e => pointTo(Math.floor(this.plot.posToVal(e.offsetX, 'x'))));
+    this.plot.over.addEventListener('pointerleave', () => pointTo(null));
   }
+
+  // shownLimit is the limit, or 0 if it is so high that nothing else could be seen.
+  shownLimit(high) { return this.limit !== null && this.limit <= 5 * Math.max(high, this.least) ? this.limit : 0; }
+
+  // more draws the limit, and says where nothing is kept.
+  more(u) {
+    const { left, top, width, height } = u.bbox, c = u.ctx, ratio = devicePixelRatio || 1;
+    c.save();
+    c.font = 12 * ratio + 'px system-ui';
+    if (this.limit !== null && this.limit < u.scales.y.max) {
+      const y = u.valToPos(this.limit, 'y', true);
+      c.strokeStyle = c.fillStyle = colour('bad');
+      c.lineWidth = ratio;
+      c.setLineDash([6 * ratio, 4 * ratio]);
+      c.beginPath();
+      c.moveTo(left, y);
+      c.lineTo(left + width, y);
+      c.stroke();
+      c.textAlign = 'right';
+      c.fillText('limit', left + width - 2 * ratio, y - 4 * ratio);
+    }
+    const first = u.data[0].length ? Math.min(Math.max(u.valToPos(u.data[0][0], 'x', true), left), left + width) : left;
+    const text = u.data[0].length ? 'nothing before ' + clock(u.data[0][0]) : '';
+    if (first - left > c.measureText(text).width + 8 * ratio) {
+      c.fillStyle = colour('dim');
+      c.textAlign = 'center';
+      c.fillText(text, (left + first) / 2, top + height / 2);
+    }
+    c.restore();
+  }
+
+  // point puts the cursor to a second, null for none.
+  point(at) { this.plot.setCursor(at === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(at + .5, 'x'), top: 1 }); }
 
   // selected zooms to whole seconds that somebody has dragged over.
   selected(u) {
@@ -86,14 +132,18 @@ class Chart {
     zoom(Math.round(u.posToVal(left, 'x')), Math.round(u.posToVal(left + width, 'x')));
   }
 
+  // has reports whether there is a line: one that a machine may not have is not shown without a value.
+  has(l, i) { return !l.may || this.data[i + 1].some(v => v !== null); }
+
   show(data) {
     this.data = data;
+    this.lines.forEach((l, i) => { if (this.plot.series[i + 1].show !== this.has(l, i)) this.plot.setSeries(i + 1, { show: this.has(l, i) }, false); });
     this.plot.setData(data);
   }
 }
 
-// spark draws a little line into a canvas.
-function spark(canvas, values) {
+// spark draws a little line of up to some seconds into a canvas, as high as its highest value, or as top if that is given.
+function spark(canvas, values, length, top) {
   const ratio = devicePixelRatio || 1, w = 120, h = 22;
   if (canvas.width !== w * ratio) {
     canvas.width = w * ratio;
@@ -104,10 +154,10 @@ function spark(canvas, values) {
   const c = canvas.getContext('2d');
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, w, h);
-  const top = Math.max(1, ...values), step = w / MINUTE, left = w - values.length * step;
+  const high = top || Math.max(1, ...values), step = w / length, left = w - values.length * step;
   c.fillStyle = colour('pass');
   values.forEach((v, i) => {
-    const tall = v / top * (h - 2);
+    const tall = v / high * (h - 2);
     if (v > 0) c.fillRect(left + i * step, h - Math.max(tall, 1), Math.max(step - .4, .6), Math.max(tall, 1));
   });
 }

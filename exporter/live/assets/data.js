@@ -3,7 +3,9 @@
 // What is known: the last seconds of the total and of the resource that is open, and the page of the table. Names come from
 // strangers; they are only ever set as text.
 const KEEP = 600, MINUTE = 60;
-const PASS = 'pass', BLOCK = 'block', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_avg', MOST = 'in_flight_max';
+const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_avg';
+const FAILED = 'exception_lately', REFUSED = 'block_lately', USUAL = 'rt_usual'; // only of rows
+const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', EVENTS = 'memory_events', HEAP = 'heap', MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause'; // of the process
 const ALL = null; // in the place of a name: the total
 
 // Past is the last seconds of something, in the order of time. Older ones may come later, and one may come twice.
@@ -16,7 +18,7 @@ class Past {
       this.newest = Math.max(this.newest, row[0]);
     }
     const kept = (at, last) => at > last - KEEP && at <= last;
-    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused.at)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
+    for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
   }
 
   // list is the last seconds until one. A second of which nothing is known has no row.
@@ -27,47 +29,52 @@ class Past {
   }
 }
 
-const known = { process: 0, inbound: true, places: {}, after: '', away: 0, total: new Past(), resource: new Past(), there: true, table: { at: 0, rows: [], resources: 0, matches: 0 }, entries: new Map() };
+const nothing = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
+const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, table: nothing, entries: new Map() };
 
-// take adds what the server sent, for a position after which it goes on. A server that was started again may have other
-// columns; what was known before stays, with the places that it came with.
-function take(message, after) {
+// take adds what the server sent. A server that was started again may have other columns; what was known before stays, with the
+// places that it came with.
+function take(message) {
   if (message.fresh) {
     if (known.process && known.process !== message.process && known.total.newest) known.away = known.total.newest;
     if (message.inbound) for (const s of known.total.seconds.values()) if (!s.inbound) known.total.seconds.delete(s.at); // they are of another total
     known.places = Object.fromEntries(message.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
+    known.machinePlaces = Object.fromEntries(message.machine_columns.map((name, i) => [name, i + 1]));
     known.process = message.process;
   }
-  const last = message.total[message.total.length - 1];
-  if (last && last[0] < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past() }); // the clock was set back
-  known.after = after;
-  known.inbound = message.inbound;
+  if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past(), machine: new Past() }); // the clock was set back
+  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null });
+  if (message.at > 0) known.at = message.at;
   known.total.add(message.total, known.places, message.inbound);
-  known.there = 'resource' in message;
   if (known.there) known.resource.add(message.resource, known.places);
-  if (message.at) takeTable(message);
+  known.machine.add(message.machine, known.machinePlaces);
+  if (message.details) known.details = message.details;
+  if (message.table) takeTable(message.table);
 }
 
-// takeTable takes a page of the table: numbers of all its rows, and of those that were not on it before the name, and the
-// passes of the last minute.
-function takeTable({ at, resources, matches, rows, whole, new: fresh }) {
-  const before = whole ? new Map() : known.entries, entries = new Map();
-  for (const [number, name, past] of fresh) before.set(number, { number, name, past, at });
-  for (const row of rows) {
-    const e = before.get(row[0]);
-    if (!e) continue;
-    const past = at > e.at ? [...e.past, row[known.places[PASS]]].slice(-MINUTE) : e.past;
-    entries.set(e.number, { ...e, past, at, row, places: known.places });
+// takeTable takes a page of the table. Rows that were not in the message before have a name, and the passes of a small chart; the
+// charts of the others go on.
+function takeTable(table) {
+  const entries = new Map();
+  for (const { n: number, v, name, past } of table.rows) {
+    const row = [number, ...v], before = known.entries.get(number);
+    if (past) entries.set(number, { number, name, past, row, places: known.places });
+    else if (before) entries.set(number, { ...before, past: [...before.past, row[known.places[PASS]]].slice(-MINUTE), row, places: known.places });
   }
   known.entries = entries;
-  known.table = { at, resources, matches, rows: [...entries.values()] };
+  known.table = { ...table, rows: [...entries.values()] };
 }
+
+const MILLIONTHS = new Set([FLIGHT, CPU, THROTTLED, WAITED]); // of seconds in a second: how many there were
 
 // value is one column of a second or of a row, times in microseconds; null if there is no response time, or the server does not send it, or nothing
 // is known.
 function value(x, column) {
   const n = x.row ? x.row[x.places[column]] : undefined;
-  return n === undefined || n < 0 ? null : column === FLIGHT ? n / 1e6 : n;
+  return n === undefined || n < 0 ? null : MILLIONTHS.has(column) ? n / 1e6 : n;
 }
 
 const line = (seconds, column) => seconds.map(s => value(s, column));
+
+// behind is for how many seconds the last second has been over, by the clock of the server.
+const behind = () => known.at ? Math.max(0, (known.now + performance.now() - known.heard) / 1000 - known.at - 1) : 0;

@@ -2,15 +2,15 @@
 
 // Following: the stream of what query says, as long as that is the same. Where the stream brings nothing, because something on
 // the way holds it back, or the server has enough viewers, it asks each second instead, and now and then listens again.
-const PATIENCE = 3000, AGAIN = 20000;
-const following = { query: null, heard: 0, opened: 0, source: null, asking: null, taken: null };
+const PATIENCE = 3000, SILENCE = 6000, AGAIN = 20000;
+const following = { query: null, heard: 0, opened: 0, full: '', source: null, asking: null, taken: null };
 
-// address is where to ask. What was drawn of another query does not count.
+// address is where to ask.
 function address(path) {
   const query = new URLSearchParams(queryNow());
-  const same = following.query === query.toString();
   following.query = query.toString();
-  query.set('after', same ? known.after : known.after.replace(/-\d+$/, '-0'));
+  query.set('after', known.after);
+  if (subject !== ALL && known.resource.newest) query.set('had', known.resource.newest);
   return path + '?' + query;
 }
 
@@ -19,10 +19,14 @@ function listen() {
   following.opened = Date.now();
   const source = following.source = new EventSource(address('stream'));
   source.onmessage = e => {
-    following.heard = Date.now();
-    take(JSON.parse(e.data), e.lastEventId);
+    Object.assign(following, { heard: Date.now(), full: '' });
+    take(JSON.parse(e.data));
     following.taken('live');
   };
+  source.addEventListener('full', e => { // or the browser would ask for a place at once
+    source.close();
+    Object.assign(following, { heard: 0, full: ': the server has ' + e.data + ' viewers, and this page, the newest of its host, gave way' });
+  });
   source.onerror = () => { if (Date.now() - following.heard < PATIENCE) say('the connection broke; trying again', true); }; // later, ask says it
 }
 
@@ -33,8 +37,8 @@ async function ask() {
     if (!answer.ok) throw new Error(answer.status);
     const message = await answer.json();
     if (following.asking !== stop) return; // something else is asked for by now
-    take(message, message.after);
-    following.taken('live, asking each second');
+    take(message);
+    following.taken('live, asking each second' + following.full);
   } catch {
     if (following.asking === stop) say('the server does not answer; trying again', true);
   } finally {
@@ -63,10 +67,20 @@ function follow(taken) {
   listen();
   setInterval(() => {
     const now = Date.now();
+    tell();
     if (now - following.heard < PATIENCE) return;
     if (now - following.opened > AGAIN) listen();
     if (!following.asking) ask();
   }, 1000);
+}
+
+// tell tells the second that is shown last, and how far behind that is.
+function tell() {
+  const late = Math.floor(behind());
+  byId('second').textContent = known.at ? clock(lastShown()) : '–';
+  byId('second').dateTime = known.at ? new Date(lastShown() * 1000).toISOString() : '';
+  byId('behind').textContent = late >= 3 ? (paused ? 'the server is ' : '') + count(late) + ' s behind' : '';
+  if (known.heard && performance.now() - known.heard > SILENCE) say('nothing has come for ' + SILENCE / 1000 + ' seconds; trying again', true);
 }
 
 // say is what the page is doing. Readers of screens hear it when it changes.

@@ -1,39 +1,55 @@
 'use strict';
 
-// A page of the table of resources, sorted by any column. While all resources fit on it, it is sorted and searched here, and
-// otherwise by the server.
+// A page of the table of resources, which the server sorts and searches.
 const ROWS = Number(document.documentElement.dataset.rows);
 const trs = new Map(); // by number
 let standing = null, pointed = false; // the rows that somebody is about to choose from, in their order
-const alphabet = new Intl.Collator(); // many times as quick as localeCompare
+const TROUBLE = 'trouble', PEAK = 'peak'; // what the server sorts by beside the columns
 const columns = [
-  { key: 'name', title: 'Resource' }, { key: PASS, title: 'Pass' }, { key: BLOCK, title: 'Blocked', mark: 'many' },
-  { key: EXCEPTION, title: 'Exceptions', mark: 'bad' }, { key: P99, title: 'p99', format: duration }, { key: AVERAGE, title: 'Average', format: duration },
-  { key: MOST, title: 'Most in flight' }, { key: 'peak', title: 'Busiest second', of: x => Math.max(0, ...x.past) }, { key: 'spark', title: 'Last minute' },
+  { key: 'name', title: 'Resource' }, { key: TROUBLE, title: 'Trouble in 10 s', ranged: 'Trouble' }, { key: PASS, title: 'Pass' },
+  { key: BLOCK, title: 'Blocked', mark: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
+  { key: EXCEPTION, title: 'Exceptions', mark: x => value(x, EXCEPTION) / value(x, COMPLETE) },
+  { key: P99, title: 'p99', format: duration, mark: x => slower(x) && Math.min(1, (slower(x) - 1) / 9) },
+  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: 'In flight, average', format: calls },
+  { key: PEAK, title: 'Busiest second of a minute', ranged: 'Busiest second', of: x => Math.max(0, ...x.past) },
+  { key: 'spark', title: 'Last minute', ranged: 'Passes' },
 ];
-const ofColumn = (x, c) => c.key === 'name' ? x.name : c.of ? c.of(x) : value(x, c.key);
 
-const few = () => known.table.resources <= ROWS;
+// slower is how many times the p99 is what is usual; 0 if that is not worth a look, as the server sorts.
+function slower(x) {
+  const p99 = value(x, P99), usual = value(x, USUAL);
+  return usual && p99 >= 2 * usual && p99 - usual >= 1000 ? p99 / usual : 0;
+}
+
+// trouble is what is wrong with a resource, in words.
+function trouble(x) {
+  const failed = value(x, FAILED), refused = value(x, REFUSED), times = slower(x);
+  return [failed && count(failed) + ' failed', refused && count(refused) + ' refused', times && 'p99 × ' + Number(times.toPrecision(2))].filter(Boolean).join(', ');
+}
+
+// range is the seconds of the table: those that are zoomed to, the one at which the page is paused, or null for the present.
+const range = () => view.zoom || paused && [paused, paused + 1] || null;
+const ranged = () => view.zoom !== null;
 
 // queryNow is what the server is asked for.
 function queryNow() {
-  const q = subject === ALL ? {} : { resource: subject };
-  if (known.table.at && few()) return q;
-  Object.assign(q, { sort: view.sort, up: String(view.down === (view.sort === 'name')), search: view.search, from: String(view.page * ROWS) });
+  const q = { sort: view.sort, up: String(view.down === (view.sort === 'name')), search: view.search, from: String(view.page * ROWS) };
+  if (subject !== ALL) q.resource = subject;
+  if (range()) q.range = range().join('-');
   if (standing && known.table.matches > ROWS) q.held = standing.map(x => x.number).join('.');
   return q;
 }
 
 function head() {
   byId('head').replaceChildren(...columns.map(c => {
-    const sorted = view.sort === c.key;
+    const sorted = view.sort === c.key, title = ranged() && c.ranged || c.title;
     const th = element('th', undefined, { scope: 'col', class: c.key, 'aria-sort': sorted ? (view.down ? 'descending' : 'ascending') : 'none' });
-    if (c.key === 'spark') { th.textContent = c.title; return th; }
-    const b = element('button', c.title + (sorted ? (view.down ? ' ↓' : ' ↑') : ''), { type: 'button' });
+    if (c.key === 'spark') { th.textContent = title; return th; }
+    const b = element('button', title + (sorted ? (view.down ? ' ↓' : ' ↑') : ''), { type: 'button' });
+    if (c.key === TROUBLE) b.title = 'Exceptions, then refusals, of ten seconds; then a p99 that is twice what is usual, which is the median of the slowest call of a second in the last ten minutes';
     b.addEventListener('click', () => {
       if (sorted) view.down = !view.down; else Object.assign(view, { sort: c.key, down: c.key !== 'name' });
       view.page = 0;
-      head();
       changed();
       byId('head').children[columns.indexOf(c)].firstChild.focus();
     });
@@ -54,28 +70,25 @@ function hold() {
 
 // listed is the rows in their order. Those that are held stay where they are, and new ones come behind them.
 function listed() {
-  let list = shownTable().rows;
-  if (list.length === shownTable().resources) {
-    const c = columns.find(c => c.key === view.sort), sign = view.down ? -1 : 1, wanted = view.search.toLowerCase();
-    const key = new Map(list.map(x => [x, ofColumn(x, c)]));
-    list = list.filter(x => x.name.toLowerCase().includes(wanted)).sort((a, b) => c.key !== 'name' && sign * (key.get(a) - key.get(b)) || (c.key === 'name' ? sign : 1) * alphabet.compare(a.name, b.name));
-  }
+  const list = known.table.rows;
   if (!standing) return list;
   const now = new Map(list.map(x => [x.number, x]));
-  const first = standing.map(x => now.get(x.number) || (shownTable().at - x.at > 1 ? { ...x, row: null } : x));
+  const first = standing.map(x => now.get(x.number) || { ...x, row: null }); // it is no more
   first.forEach(x => now.delete(x.number));
   standing = [...first, ...now.values()].slice(0, Math.max(ROWS, first.length));
   return standing;
 }
 
 function table() {
-  const list = listed(), { at, resources, matches } = shownTable(), here = list.length === resources || view.page * ROWS < matches;
+  const list = listed(), { end, resources } = known.table;
   byId('none').hidden = list.length > 0;
-  byId('none').textContent = !at ? 'The first second is not over yet.' : view.search ? 'No resource has such a name.' : resources && !here ? 'There are no more resources.' : 'There are no resources yet.';
+  byId('none').textContent = !end ? 'The first second is not over yet.' : range() && !resources ? 'Nothing is kept of these seconds any more.' : view.search ? 'No resource has such a name.' : resources ? 'There are no more resources.' : 'There are no resources yet.';
+  byId('of').textContent = ranged() ? ': ' + from(view.zoom) : paused ? ', in the second ' + clock(paused) : '';
   const body = byId('rows'), focused = document.activeElement;
+  const top = view.common ? Math.max(1, ...list.flatMap(x => x.past)) : 0;
   list.forEach((item, i) => {
     const tr = trs.get(item.number) || newRow(item);
-    fill(tr, item);
+    fill(tr, item, top);
     if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
   });
   while (body.children.length > list.length) body.lastChild.remove();
@@ -86,12 +99,12 @@ function table() {
 
 // pages tells which rows of how many these are.
 function pages(n) {
-  const { resources, matches, at } = shownTable(), all = n < resources && resources <= ROWS ? n : matches, from = resources <= ROWS ? 0 : view.page * ROWS;
-  const text = (n ? count(from + 1) + '–' + count(from + n) + ' of ' : '') + count(all) + (view.search ? ' found' : '') + (paused ? ', at ' + clock(at) : '');
+  const { matches } = known.table, first = view.page * ROWS;
+  const text = (n ? count(first + 1) + '–' + count(first + n) + ' of ' : '') + count(Math.max(matches, n)) + (view.search ? ' found' : '');
   if (byId('place').textContent !== text) byId('place').textContent = text;
-  byId('previous').disabled = from === 0;
-  byId('next').disabled = from + n >= all;
-  byId('previous').hidden = byId('next').hidden = all <= ROWS && from === 0;
+  byId('previous').disabled = first === 0;
+  byId('next').disabled = first + n >= matches;
+  byId('previous').hidden = byId('next').hidden = matches <= ROWS && first === 0;
 }
 
 function turn(by) {
@@ -99,15 +112,17 @@ function turn(by) {
   changed();
 }
 
-function fill(tr, item) {
+function fill(tr, item, top) {
   tr.entry = item;
   columns.forEach((c, k) => {
     const td = tr.children[k];
     if (c.key === 'name') return;
-    if (c.key === 'spark') return spark(td.firstChild, item.past);
-    const n = ofColumn(item, c), text = (c.format || count)(n);
+    if (c.key === 'spark') return spark(td.firstChild, item.past, ranged() ? item.past.length : MINUTE, top);
+    const text = c.key === TROUBLE ? trouble(item) : (c.format || count)(c.of ? c.of(item) : value(item, c.key));
     if (td.textContent !== text) td.textContent = text;
-    td.classList.toggle(c.mark || 'none', !!c.mark && n > 0);
+    const share = c.mark && c.mark(item) || 0; // of calls, so the colour is in proportion
+    td.classList.toggle('marked', share > 0);
+    td.style.setProperty('--share', share > 0 ? 10 + Math.round(30 * Math.sqrt(Math.min(share, 1))) + '%' : '0%');
   });
 }
 
@@ -120,7 +135,7 @@ function newRow(item) {
       b.addEventListener('click', () => choose(item.name));
       td.append(b);
     }
-    if (c.key === 'spark') td.append(element('canvas', undefined, { role: 'img', 'aria-label': 'passes in each second of the last minute' }));
+    if (c.key === 'spark') td.append(element('canvas', undefined, { role: 'img', 'aria-label': 'passes in each second' }));
     tr.append(td);
   }
   trs.set(item.number, tr);

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// liveCursor points at a second: all charts and the figures show it, by mouse and by keyboard. A resource that is open has its
+// limit as a line, and who calls it follows.
+func liveCursor(t *testing.T, browser context.Context) {
+	p := newPaced(t, time.Now().Add(-100*time.Second), []string{"apple"}, collector.Options{})
+	p.calls = func(_ int, second int64) count { return count{pass: 1 + int(second%7)} }
+	for range 100 {
+		p.tick()
+	}
+	t.Cleanup(p.start(t))
+	if err := p.stats.SetLimits([]collector.Limit{{Resource: "apple", Grade: collector.QPS, Count: 9}, {Resource: "apple", Grade: collector.Concurrency, Count: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	x := openTab(t, browser, serveLive(t, p.stats, nil)+"#resource=apple")
+	x.await(t, `known.resource.seconds.size >= 100 && !byId('details').hidden`)
+	shows := func(at int64) {
+		t.Helper()
+		x.await(t, fmt.Sprintf(`byId('when').textContent === 'Under the cursor: ' + clock(%[1]d) && byId('now').querySelector('dd').textContent === '%[2]d'
+			&& Object.values(charts).every(c => !c.data[0].includes(%[1]d) || c.data[0][c.plot.cursor.idxs[1]] === %[1]d)`, at, 1+at%7))
+	}
+	x.run(t, `byId('pause').click()`)
+	last := tell[int64](t, x, `lastShown()`)
+	for _, from := range []string{"calls", "times", "flight", "cpu"} {
+		for _, at := range []int64{last - 150, last - 30, last - 3} {
+			moveTo(t, x, fmt.Sprintf(`document.querySelector('#%s .u-over')`, from))
+			place := tell[[]float64](t, x, fmt.Sprintf(`(() => { const u = charts.%s.plot, r = u.over.getBoundingClientRect(); return [r.x + u.valToPos(%d + .7, 'x'), r.y + r.height / 2]; })()`, from, at))
+			x.do(t, chromedp.MouseEvent(chromedp.MouseMoved, place[0], place[1]))
+			if at > last-100 && from != "cpu" { // of which there are no seconds from before
+				shows(at)
+			}
+		}
+	}
+	moveTo(t, x, `document.querySelector('h1')`)
+	x.await(t, fmt.Sprintf(`byId('when').textContent === 'The second ' + clock(%d)`, last))
+	for i, key := range []string{",", ",", ",", "."} {
+		x.do(t, chromedp.KeyEvent(key))
+		shows(last - []int64{0, 1, 2, 1}[i])
+	}
+	x.do(t, chromedp.KeyEvent(kb.Escape)) // back to the total
+	x.run(t, `choose('apple')`)
+	x.await(t, `known.resource.seconds.size >= 100`)
+
+	// Limits: one that can be drawn, and one that is too high for that.
+	x.await(t, `byId('qps').textContent === '; the limit is 9' && byId('concurrency').textContent === '; the limit is 1,000'`)
+	if got := tell[[]float64](t, x, `[charts.calls.plot.scales.y.max, charts.flight.plot.scales.y.max]`); got[0] < 9 || got[1] >= 1000 {
+		t.Errorf("the charts of calls and in flight reach to %v", got)
+	}
+	// Who calls follows.
+	x.run(t, `byId('pause').click()`)
+	p.stats.Block(t.Context(), "apple", "because of <b>", collector.Origin("somebody"))
+	if err := p.stats.SetLimits([]collector.Limit{{Resource: "apple", Grade: collector.QPS, Count: 5}}); err != nil {
+		t.Fatal(err)
+	}
+	x.await(t, `byId('details').textContent.includes('somebody') && byId('details').textContent.includes('because of <b>') && byId('qps').textContent === '; the limit is 5'`)
+}
+
+// liveTrouble has resources fail, be refused and get slow: those come first, in words, and with the common scale the small charts
+// can be compared.
+func liveTrouble(t *testing.T, browser context.Context) {
+	names := []string{"busy", "calm", "refused", "slow", "failing"}
+	now := time.Now()
+	p := newPaced(t, now.Add(-300*time.Second), names, collector.Options{})
+	begin := p.second
+	p.calls = func(resource int, second int64) count {
+		c := count{pass: []int{20, 1, 2, 3, 4}[resource]}
+		if names[resource] == "refused" {
+			c.block = 1
+		}
+		return c
+	}
+	p.takes = func(second int64, call int) time.Duration { return 2 * time.Millisecond }
+	for p.second < begin+299 {
+		p.tick()
+	}
+	p.stats.Do(t.Context(), "failing", func(context.Context) error { return errors.New("no") }) //nolint:errcheck // it is what is wanted
+	e := p.stats.Resource("slow").Enter()
+	p.clock.set(p.clock.now().Add(40 * time.Millisecond))
+	e.Exit(nil)
+	p.takes = nil
+	p.tick()
+	x := openTab(t, browser, serveLive(t, p.stats, nil), "willReadFrequently") // the test does
+	x.await(t, `document.querySelectorAll('#rows tr').length === 5`)
+	var got []string
+	for _, r := range x.look(t).Rows {
+		got = append(got, r.Name+": "+r.Trouble)
+	}
+	if want := "failing: 1 failed|refused: 10 refused|slow: p99 × 20|busy: |calm: "; strings.Join(got, "|") != want {
+		t.Errorf("the table has %s, want %s", strings.Join(got, "|"), want)
+	}
+	share := func(name, column string) float64 {
+		return tell[float64](t, x, fmt.Sprintf(`parseFloat([...document.querySelectorAll('#rows tr')].find(tr => tr.entry.name === %q).querySelector('.%s').style.getPropertyValue('--share'))`, name, column))
+	}
+	if a, b, c := share("failing", "exception"), share("refused", "block"), share("calm", "exception"); a <= b/2 || b < 10 || a > 40 || c != 0 {
+		t.Errorf("cells are coloured by %v, %v and %v %%", a, b, c)
+	}
+	ink := func(name string) int {
+		return tell[int](t, x, fmt.Sprintf(`(() => { const c = [...document.querySelectorAll('#rows tr')].find(tr => tr.entry.name === %q).querySelector('canvas');
+			return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i %% 4 === 3 && v > 99).length; })()`, name))
+	}
+	alone := ink("calm")
+	x.run(t, `byId('common').click()`)
+	if one := ink("calm"); one*4 > alone || ink("busy") < alone*3/4 || !tell[bool](t, x, `location.hash.includes('scale=common')`) {
+		t.Errorf("on one scale the small chart has %d pixels, and %d of its own; that of the busiest has %d", one, alone, ink("busy"))
+	}
+	// At the width of a phone the table comes first, with what tells most.
+	x.resize(t, 400, 800, true)
+	if shown := tell[string](t, x, `[...document.querySelectorAll('#head th')].filter(th => th.offsetWidth > 0).map(th => th.className).join() + (byId('rows').getBoundingClientRect().top < byId('now').getBoundingClientRect().top)`); shown != "name,trouble,passtrue" {
+		t.Errorf("a phone shows %s", shown)
+	}
+}

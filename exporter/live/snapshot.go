@@ -1,0 +1,216 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windowstat/windowstat/node"
+)
+
+// snapshot is what all resources did in some sealed seconds: the last one, or a range that somebody chose. It is read once, and
+// viewers choose rows from it. As sealed seconds do not change, neither does it.
+type snapshot struct {
+	from, to int64 // indexes of the first second, and of the one after the last
+	lately   int64 // index from which on trouble counts
+	spark    int64 // index of the first second of the small charts
+
+	once       sync.Once
+	first, end int64 // Unix time of the first second, and after the last; 0 if the last must not be handed out
+	rows       []row // by number
+
+	orders map[string][]*row // by what they are sorted by; the feed's sorting guards it
+}
+
+const (
+	troubled = 10 // seconds in which trouble of the present counts
+	bars     = 60 // of a small chart at most
+)
+
+// entry is a resource with its number, which stands for it as long as it lives and is greater than those before it.
+type entry struct {
+	view   func() *node.View
+	name   string
+	lower  string // for searches
+	number int64
+	usual  atomic.Int64 // the p99 that is usual, in nanoseconds; 0 if it is not known
+	due    int64        // index of the second in which that is read again
+	peak   peak
+}
+
+// peak is the most passes of a second in the last minute, kept for those who sort by it. The feed's sorting guards it.
+type peak struct{ passes, at, until int64 } // indexes of the second that had them, and after the minute
+
+// row is a resource in the seconds of a snapshot.
+type row struct {
+	*entry
+	m               node.MetricNode // sums, and the average of the calls in flight
+	p99             time.Duration
+	failed, refused int64 // lately
+	most            int64 // passes of a second in a range
+}
+
+// presentOf is the snapshot of the second before open, with what was lately; rangeOf that of some seconds.
+func presentOf(open int64) *snapshot {
+	return &snapshot{from: open - 1, to: open, lately: open - troubled, spark: open - minute}
+}
+
+func rangeOf(from, to int64) *snapshot {
+	if from == to-1 {
+		return presentOf(to)
+	}
+	return &snapshot{from: from, to: to, lately: from, spark: from}
+}
+
+// read reads the seconds of each resource, and reports whether it did: others wait for who does.
+func (s *snapshot) read(f *feed) (did bool) {
+	s.once.Do(func() {
+		did = true
+		entries := f.known()
+		line := f.stats.Timeline()
+		first, _ := line.Name(s.from)
+		last, ok := line.Name(s.to - 1)
+		if !ok {
+			return
+		}
+		s.first, s.end = min(first.Unix(), last.Unix()), last.Unix()+1
+		var list []node.MetricNode
+		var h node.Histogram
+		s.rows = make([]row, 0, len(entries))
+		for _, e := range entries {
+			x := row{entry: e, p99: none}
+			v := e.view()
+			list = v.AppendSeconds(list[:0], s.lately, s.to)
+			there := int64(0)
+			for i := range list {
+				each := &list[i]
+				x.failed, x.refused = x.failed+each.Exception, x.refused+each.Block
+				if each.Start.Before(first) {
+					continue
+				}
+				there++
+				x.m.Counts = x.m.Counts.Add(each.Counts)
+				x.m.InFlightTime += each.InFlightTime
+				x.most = max(x.most, each.Pass)
+			}
+			if there == 0 {
+				continue
+			}
+			x.m.InFlightTime /= time.Duration(there)
+			if x.m.Complete > 0 && v.Histogram(s.from, s.to, &h) && h.Count() > 0 {
+				x.p99 = h.Quantile(0.99)
+			}
+			s.rows = append(s.rows, x)
+		}
+	})
+	return did
+}
+
+// row finds the row of a resource by its number, nil if there is none.
+func (s *snapshot) row(number int64) *row {
+	i, ok := slices.BinarySearchFunc(s.rows, number, func(x row, n int64) int { return cmp.Compare(x.number, n) })
+	if !ok {
+		return nil
+	}
+	return &s.rows[i]
+}
+
+// sorted is the rows by a column, the greatest first; by name from A. Each order is made once.
+func (s *snapshot) sorted(by string, f *feed) []*row {
+	f.sorting.Lock()
+	defer f.sorting.Unlock()
+	if rows := s.orders[by]; rows != nil {
+		return rows
+	}
+	type item struct {
+		*row
+		keys [4]int64
+	}
+	items := make([]item, len(s.rows))
+	for i := range s.rows {
+		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, f.columns)}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(slices.Compare(b.keys[:], a.keys[:]), strings.Compare(a.lower, b.lower), cmp.Compare(a.number, b.number))
+	})
+	rows := make([]*row, len(items))
+	for i := range items {
+		rows[i] = items[i].row
+	}
+	if s.orders == nil {
+		s.orders = map[string][]*row{}
+	}
+	s.orders[by] = rows
+	return rows
+}
+
+// What the table is sorted by, beside the columns: the name, the busiest second, and trouble: calls that failed, calls that were
+// refused, how many times the p99 is what is usual, and where there is none of that, passes.
+const (
+	byName    = "name"
+	byPeak    = "peak"
+	byTrouble = "trouble"
+)
+
+// keys are what a row is sorted by.
+func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
+	switch by {
+	case byName:
+		return [4]int64{}
+	case byPeak:
+		if s.spark == s.from {
+			return [4]int64{x.most}
+		}
+		return [4]int64{s.peak(x)}
+	case byTrouble:
+		return [4]int64{x.failed, x.refused, x.slower(), x.m.Pass}
+	case rtP99:
+		return [4]int64{int64(x.p99)}
+	case rtAvg:
+		if x.m.Complete == 0 {
+			return [4]int64{int64(none)}
+		}
+		return [4]int64{int64(x.m.AvgRT())}
+	}
+	return [4]int64{*c.list[slices.Index(c.names, by)].At(&x.m)}
+}
+
+// peak is the most passes of a second in the last minute. It is read again only when the second that had them is out of it.
+func (s *snapshot) peak(x *row) int64 {
+	p := &x.entry.peak
+	switch {
+	case p.until == s.to:
+		return p.passes
+	case p.until == s.to-1 && x.m.Pass >= p.passes:
+		*p = peak{x.m.Pass, s.from, s.to}
+	case p.until == s.to-1 && p.at >= s.spark:
+		p.until = s.to
+	default:
+		past := s.past(x.entry)
+		most := slices.Max(past)
+		last := int64(len(past) - 1 - slices.Index(past, most))
+		*p = peak{most, s.from - last, s.to}
+	}
+	return p.passes
+}
+
+// past is the passes of the seconds of a small chart, or if it has too many, the most of each few.
+func (s *snapshot) past(e *entry) []int64 {
+	list := e.view().AppendSeconds(nil, s.spark, s.to)
+	each := (int(s.to-s.spark) + bars - 1) / bars
+	past := make([]int64, 0, bars)
+	for part := range slices.Chunk(list, each) {
+		most := int64(0)
+		for i := range part {
+			most = max(most, part[i].Pass)
+		}
+		past = append(past, most)
+	}
+	if len(past) == 0 { // its name was retired meanwhile
+		past = append(past, 0)
+	}
+	return past
+}

@@ -1,0 +1,145 @@
+package live
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// viewer is what a viewer asks for, and what it has. A stream has one, a poll one for each request. It is not safe for
+// concurrent use.
+type viewer struct {
+	query
+	position
+	names map[int64]bool  // numbers of the rows of its last message
+	table *snapshot       // that it was sent last
+	known json.RawMessage // details of the resource that is open
+	spent time.Duration   // on what is made for it alone
+}
+
+// message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
+// table if that is another one than in the last message.
+type message struct {
+	After   position `json:"after"`   // what the viewer has then
+	Process int64    `json:"process"` // differs between processes
+	Inbound bool     `json:"inbound"` // whether the total is of inbound calls
+	Fresh   bool     `json:"fresh"`   // whether everything is sent, because the position was of another process, or of another total
+	Now     int64    `json:"now"`     // milliseconds of Unix time
+	At      int64    `json:"at"`      // the last second that is over
+	Columns []string `json:"columns,omitempty"`
+	// A second is its Unix time and its columns.
+	Total    [][]int64       `json:"total"`
+	Resource [][]int64       `json:"resource"` // null if there is none of that name
+	Details  json.RawMessage `json:"details,omitempty"`
+	// What the process had of the machine, see [process].
+	Machine        [][]int64 `json:"machine"`
+	MachineColumns []string  `json:"machine_columns,omitempty"`
+	Table          *table    `json:"table,omitempty"`
+}
+
+// table is a page of the table.
+type table struct {
+	First     int64  `json:"first"` // Unix time of the first second, and after the last
+	End       int64  `json:"end"`
+	Resources int    `json:"resources"`
+	Matches   int    `json:"matches"` // how many the search finds
+	Rows      []cell `json:"rows"`
+}
+
+// cell is a row of the table. One that was not in the message before has its name, and the passes of the small chart.
+type cell struct {
+	Number int64   `json:"n"`
+	Values []int64 `json:"v"`
+	Name   string  `json:"name,omitempty"`
+	Past   []int64 `json:"past,omitempty"`
+}
+
+// message makes the next message for a viewer.
+func (f *feed) message(v *viewer) message {
+	now, total, inbound := f.present()
+	shown := now
+	if v.end > 0 {
+		shown = f.ranged(v, now)
+	}
+	began := time.Now()
+	defer func() { v.spent += time.Since(began) }()
+	epoch := f.started << 1
+	if inbound {
+		epoch++
+	}
+	m := message{Process: f.started, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1}
+	if m.Fresh {
+		v.position, m.Columns, m.MachineColumns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow), processColumns[:]
+	}
+	m.Machine = f.process.after(v.last)
+	m.Total, v.position.first, v.last = total.after(v.position.first, v.last, now.end)
+	m.After = v.position
+	if v.resource != "" {
+		if o := f.opened(now, v.resource); o != nil {
+			m.Resource, _, v.had = o.after(1, v.had, now.end)
+			m.Details = o.news(v.known)
+			if m.Details != nil {
+				v.known = m.Details
+			}
+		}
+	}
+	if shown == nil {
+		m.Table = &table{First: v.query.first, End: v.end, Rows: []cell{}}
+	} else if shown != v.table && shown.end > 0 {
+		m.Table = f.page(shown, v)
+	}
+	return m
+}
+
+// wall is the time by the names of the seconds, in milliseconds.
+func (f *feed) wall() int64 {
+	line := f.stats.Timeline()
+	now := line.Now()
+	second := line.At(now)
+	return second.Name*1000 + now.Sub(second.Start).Milliseconds()
+}
+
+// page makes a page of the table.
+func (f *feed) page(s *snapshot, v *viewer) *table {
+	rows, matches := s.choose(v.query, f)
+	t := &table{First: s.first, End: s.end, Resources: len(s.rows), Matches: matches, Rows: make([]cell, len(rows))}
+	follows := v.table != nil && v.table.end == s.end-1 && v.table.to-v.table.from == 1 // so that small charts can go on
+	names := make(map[int64]bool, len(rows))
+	for i, x := range rows {
+		c := cell{Number: x.number, Values: f.columns.append(nil, &x.m, x.p99)}
+		c.Values = append(c.Values, x.failed, x.refused, f.columns.time(time.Duration(x.usual.Load())))
+		if !follows || !v.names[x.number] {
+			c.Name, c.Past = x.name, s.past(x.entry)
+		}
+		names[x.number], t.Rows[i] = true, c
+	}
+	v.table, v.names = s, names
+	return t
+}
+
+// choose returns the rows on a page of the table, and how many there are on all pages.
+func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
+	all := s.sorted(q.by, f)
+	held, _ := numbers(q.held, f.rows) // queryOf has seen them
+	for _, n := range held {
+		if x := s.row(n); x != nil {
+			rows = append(rows, x)
+		}
+	}
+	skip := q.skip
+	for i := range all {
+		x := all[i]
+		if q.up {
+			x = all[len(all)-1-i]
+		}
+		if q.search != "" && !strings.Contains(x.lower, q.search) {
+			continue
+		}
+		matches++
+		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(held, x.number) {
+			rows = append(rows, x)
+		}
+	}
+	return rows, matches
+}
