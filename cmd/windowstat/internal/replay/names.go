@@ -12,21 +12,16 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of one log, or of all that are followed, and caches what it can.
+// names names the lines of all logs as a proxy would, in the order in which they are read.
 type names struct {
-	run   *run
-	known map[string]knownName // by host, method and target
-	ids   map[string]int32     // by name
-	list  []string
-	sent  int // how many of the list earlier batches had
-	key   []byte
-}
-
-// knownName is what is known of a request.
-type knownName struct {
-	plain    string // before it is earned
-	id       int32  // of the resource's name, if that is settled
-	unearned bool
+	route  func(*http.Request) string
+	depth  int
+	earned *httpstat.Names   // nil if names need not be earned
+	latest int64             // Unix time of the latest line: their clock
+	known  map[string]string // plain names, by host, method and target
+	ids    map[string]int32  // by name
+	list   []string          // by id
+	key    []byte
 }
 
 // The bounds of the caches. Beyond maxNames, all other names are one.
@@ -35,61 +30,68 @@ const (
 	maxNames   = 100_000
 )
 
-func (r *run) newNames() *names {
-	return &names{run: r, known: map[string]knownName{}, ids: map[string]int32{}}
+func newNames(o *Options) (*names, error) {
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]string{}, ids: map[string]int32{}}
+	if o.Names == nil {
+		return n, nil
+	}
+	earn := *o.Names
+	earn.MaxNames, earn.Now = o.MaxResources, func() time.Time { return time.Unix(n.latest, 0) }
+	var err error
+	n.earned, err = httpstat.NewNames(earn)
+	return n, err
 }
 
-// request finds what is known of the request of a line; malformed requests are Unmatched.
-func (n *names) request(rec *accesslog.Record) knownName {
+// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
+// learns from the line's status.
+func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
+	plain := n.plain(rec)
+	if n.earned == nil {
+		return n.number(plain), false
+	}
+	if at := rec.Time.Unix(); at > n.latest && at <= time.Now().Unix() {
+		n.latest = at
+	}
+	client := string(rec.Client)
+	name, standing := n.earned.Name(plain, client)
+	n.earned.Learn(plain, client, rec.Status)
+	if standing == httpstat.Unearned {
+		return n.number(httpstat.Unmatched), true
+	}
+	return n.number(name), false
+}
+
+// plain is the name of a request before it is earned; malformed requests are Unmatched.
+func (n *names) plain(rec *accesslog.Record) string {
+	if len(rec.Method) == 0 {
+		return httpstat.Unmatched
+	}
 	target := rec.Target
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		target = target[:i]
 	}
-	n.key = append(append(append(n.key[:0], rec.Host...), ' '), rec.Method...)
-	n.key = append(append(n.key, ' '), target...)
-	if x, ok := n.known[string(n.key)]; ok {
-		return x
+	n.key = append(append(n.key[:0], rec.Method...), ' ')
+	n.key = append(n.key, target...)
+	if n.route != nil {
+		n.key = append(append(n.key, ' '), rec.Host...)
 	}
-	x := knownName{plain: httpstat.Unmatched}
-	if len(rec.Method) > 0 {
-		u := parseTarget(string(target))
-		x.plain = cmp.Or(n.run.Name(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}), httpstat.Unmatched)
+	if name, ok := n.known[string(n.key)]; ok {
+		return name
 	}
-	switch {
-	case n.run.earned == nil:
-		x.id = n.number(x.plain)
-	case n.run.settled:
-		x.id, x.unearned = n.count(n.run.earned.Name(x.plain, ""))
+	u := parseTarget(string(target))
+	name := ""
+	if n.route != nil {
+		name = n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))})
 	}
+	if name == "" && n.depth > 0 {
+		name = httpstat.Method(string(rec.Method)) + " " + httpstat.CollapsePath(u.Path, n.depth)
+	}
+	name = cmp.Or(name, httpstat.Unmatched)
 	if len(n.known) >= maxTargets {
 		clear(n.known)
 	}
-	n.known[string(n.key)] = x
-	return x
-}
-
-// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
-// learns from the line's status, unless the names are settled.
-func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
-	x := n.request(rec)
-	if n.run.earned == nil || n.run.settled {
-		return x.id, x.unearned
-	}
-	if at := rec.Time.Unix(); at > n.run.latest && at <= time.Now().Unix() {
-		n.run.latest = at
-	}
-	client := string(rec.Client)
-	id, unearned = n.count(n.run.earned.Name(x.plain, client))
-	n.run.earned.Learn(x.plain, client, rec.Status)
-	return id, unearned
-}
-
-// count is the id of the name that a call counts for.
-func (n *names) count(name string, s httpstat.Standing) (id int32, unearned bool) {
-	if s == httpstat.Unearned {
-		return n.number(httpstat.Unmatched), true
-	}
-	return n.number(name), false
+	n.known[string(n.key)] = name
+	return name
 }
 
 // number is the id of a name.

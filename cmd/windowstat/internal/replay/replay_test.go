@@ -354,7 +354,7 @@ func TestManyResources(t *testing.T) {
 	for i := range 3000 {
 		b.WriteString(common(i/100, "GET /"+strings.Repeat(string(rune('a'+i%26)), 1+i/26%20), 200))
 	}
-	s, _ := replay(t, b.String(), earned, func(o *Options) { o.MaxResources = 10 })
+	s, _ := replay(t, b.String(), func(o *Options) { o.MaxResources = 10 })
 	var pass int64
 	for _, n := range s.pass {
 		pass += n
