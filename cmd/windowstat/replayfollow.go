@@ -32,6 +32,9 @@ func (r *replaying) serve(c *cli.Context) error {
 		}
 	}
 	f, err := replay.Await(c.Context, func() (*replay.Follower, error) { return replay.NewFollower(r.options, after) })
+	if err != nil && c.Context.Err() != nil {
+		return nil // it is told to end before it has begun
+	}
 	if err != nil {
 		return err
 	}
