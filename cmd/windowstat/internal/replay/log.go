@@ -126,7 +126,8 @@ func (l *log) doubted(line []byte, guessed bool) string {
 
 // parse parses and counts the lines of a block.
 func (r *run) parse(l *log, x block) {
-	r.present = time.Now().Add(r.Tolerance).UnixNano()
+	now := time.Now()
+	r.present, r.names.present = now.Add(r.Tolerance).UnixNano(), now.Unix()
 	r.Cut += x.cut
 	if x.truncated {
 		r.Truncated++

@@ -14,14 +14,22 @@ import (
 
 // names names the lines of all logs as a proxy would, in the order in which they are read.
 type names struct {
-	route  func(*http.Request) string
-	depth  int
-	earned *httpstat.Names   // nil if names need not be earned
-	latest int64             // Unix time of the latest line: their clock
-	known  map[string]string // plain names, by host, method and target
-	ids    map[string]int32  // by name
-	list   []string          // by id
-	key    []byte
+	route   func(*http.Request) string
+	depth   int
+	earned  *httpstat.Names   // nil if names need not be earned
+	present int64             // Unix time: no line of the future sets their clock
+	latest  int64             // Unix time of the latest line: their clock
+	known   map[string]*knownName // by plain name, those that are earned
+	routed  map[string]string // plain names where there are routes, by method, target and host
+	ids     map[string]int32  // by name
+	list    []string          // by id
+	buf     []byte
+}
+
+// knownName is a plain name and what it was when it was called last.
+type knownName struct {
+	plain, name string
+	id          int32
 }
 
 // The bounds of the caches. Beyond maxNames, all other names are one.
@@ -31,7 +39,7 @@ const (
 )
 
 func newNames(o *Options) (*names, error) {
-	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]string{}, ids: map[string]int32{}}
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, routed: map[string]string{}, ids: map[string]int32{}}
 	if o.Names == nil {
 		return n, nil
 	}
@@ -46,52 +54,76 @@ func newNames(o *Options) (*names, error) {
 // learns from the line's status.
 func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	plain := n.plain(rec)
-	if n.earned == nil {
-		return n.number(plain), false
+	k := n.known[string(plain)]
+	if k == nil {
+		k = &knownName{plain: string(plain)}
+		k.name, k.id = k.plain, -1
 	}
-	if at := rec.Time.Unix(); at > n.latest && at <= time.Now().Unix() {
-		n.latest = at
+	name, standing := k.plain, httpstat.Given
+	if n.earned != nil {
+		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
+			n.latest = at
+		}
+		name, standing = n.earned.Count(k.plain, string(rec.Client), rec.Status)
 	}
-	client := string(rec.Client)
-	name, standing := n.earned.Name(plain, client)
-	n.earned.Learn(plain, client, rec.Status)
 	if standing == httpstat.Unearned {
-		return n.number(httpstat.Unmatched), true
+		name = httpstat.Unmatched
 	}
-	return n.number(name), false
+	if k.id >= 0 && k.name == name {
+		return k.id, standing == httpstat.Unearned
+	}
+	id = n.number(name)
+	if standing != httpstat.Unearned && name == k.plain { // others may be made up
+		if len(n.known) >= maxTargets {
+			clear(n.known)
+		}
+		k.name, k.id = name, id
+		n.known[k.plain] = k
+	}
+	return id, standing == httpstat.Unearned
 }
 
-// plain is the name of a request before it is earned; malformed requests are Unmatched.
-func (n *names) plain(rec *accesslog.Record) string {
+// plain is the name of a request before it is earned, valid until the next call; malformed requests are Unmatched.
+func (n *names) plain(rec *accesslog.Record) []byte {
 	if len(rec.Method) == 0 {
-		return httpstat.Unmatched
+		return []byte(httpstat.Unmatched)
 	}
 	target := rec.Target
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		target = target[:i]
 	}
-	n.key = append(append(n.key[:0], rec.Method...), ' ')
-	n.key = append(n.key, target...)
 	if n.route != nil {
-		n.key = append(append(n.key, ' '), rec.Host...)
+		return n.ofRoute(rec, target)
 	}
-	if name, ok := n.known[string(n.key)]; ok {
-		return name
+	if n.depth == 0 {
+		return []byte(httpstat.Unmatched)
 	}
-	u := parseTarget(string(target))
-	name := ""
-	if n.route != nil {
+	if len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
+		target = []byte(parseTarget(string(target)).Path)
+	}
+	n.buf = httpstat.AppendPathName(n.buf[:0], rec.Method, target, n.depth)
+	return n.buf
+}
+
+// ofRoute is the name of a request where there are routes.
+func (n *names) ofRoute(rec *accesslog.Record, target []byte) []byte {
+	n.buf = append(append(append(n.buf[:0], rec.Method...), ' '), target...)
+	n.buf = append(append(n.buf, ' '), rec.Host...)
+	name, ok := n.routed[string(n.buf)]
+	if !ok {
+		u := parseTarget(string(target))
 		name = n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))})
+		if name == "" && n.depth > 0 {
+			name = string(httpstat.AppendPathName(nil, rec.Method, []byte(u.Path), n.depth))
+		}
+		name = cmp.Or(name, httpstat.Unmatched)
+		if len(n.routed) >= maxTargets {
+			clear(n.routed)
+		}
+		n.routed[string(n.buf)] = name
 	}
-	if name == "" && n.depth > 0 {
-		name = httpstat.Method(string(rec.Method)) + " " + httpstat.CollapsePath(u.Path, n.depth)
-	}
-	name = cmp.Or(name, httpstat.Unmatched)
-	if len(n.known) >= maxTargets {
-		clear(n.known)
-	}
-	n.known[string(n.key)] = name
-	return name
+	n.buf = append(n.buf[:0], name...)
+	return n.buf
 }
 
 // number is the id of a name.
