@@ -3,93 +3,101 @@ package httpstat
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
-// Count is Name and then Learn, for a call that has ended, such as one of a log. Names whose path is known cost a fraction of the two.
-func (n *Names) Count(plain, client string, status int) (name string, s Standing) {
-	if n.given[plain] {
-		return plain, Given
+// Known is a plain name that is counted again and again, for [Names.Count]. It remembers what it was last, for as long as that
+// cannot have changed. Its zero value with a Plain is ready; it belongs to one Names.
+type Known struct {
+	Plain string
+
+	name    string
+	stable  bool         // it is so until a value loses its place
+	changes int          // of the places, when it was found
+	kept    bool         // all values are kept apart
+	values  []*pathValue // these
+}
+
+// Count is Name and then Learn, for a call that has ended, such as one of a log. It costs a fraction of the two.
+func (n *Names) Count(k *Known, client string, status int) (name string, s Standing) {
+	if n.given[k.Plain] {
+		return k.Plain, Given
 	}
 	now := n.opts.Now().Unix()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	k := n.kept[plain]
-	if k == nil || k.changes != n.places.changes {
-		k = n.keep(plain)
+	if !k.stable || k.changes != n.places.changes {
+		n.find(k)
 	}
-	if k == nil {
-		name, s = n.name(plain, client, now)
-		if Success(status) {
-			n.learn(plain, client, now)
-		}
-		return name, s
-	}
-	x := n.earned.use(plain, client, now)
+	name = k.name
+	x := n.earned.use(name, client, now)
 	if x != nil {
 		s = Earned
 	}
 	switch {
 	case !Success(status):
-	case x == nil || !n.places.again(k):
-		n.learn(plain, client, now)
+	case x == nil || !k.kept || !n.places.again(k.values):
+		n.learn(k.Plain, client, now)
 	default:
 		x.calls = min(x.calls+1, maxCount)
 	}
-	return plain, s
+	return name, s
 }
 
-// keptName is a name of which all values are kept apart, so that it is its plain name while none of them loses its place.
-type keptName struct {
-	values  []*pathValue
-	changes int // of the places, when it was found
-}
-
-// keep remembers a name if all values of its path are kept apart; nil if not.
-func (n *Names) keep(plain string) *keptName {
-	delete(n.kept, plain)
-	values, ok := n.places.kept(plain)
-	if !ok {
-		return nil
+// find finds the name of a plain one, and whether it can change without a value losing its place: where there is room, another value
+// may take it.
+func (n *Names) find(k *Known) {
+	p := n.places
+	k.stable, k.kept, k.changes, k.values = true, true, p.changes, k.values[:0]
+	head, path, more := strings.Cut(k.Plain, "/")
+	if path == "" {
+		k.name, k.stable, k.kept = collector.CleanName(k.Plain), false, false
+		return
 	}
-	if len(n.kept) >= remembered*n.opts.MaxNames {
-		clear(n.kept)
-	}
-	k := &keptName{values, n.places.changes}
-	n.kept[strings.Clone(plain)] = k
-	return k
-}
-
-// kept returns the values of a path if all of them are kept apart.
-func (p *places) kept(plain string) (values []*pathValue, ok bool) {
-	at := p.root
-	_, path, more := strings.Cut(plain, "/")
-	if path == "" || len(plain) > longestKept || !utf8.ValidString(plain) {
-		return nil, false
-	}
-	for more {
+	b := append(n.buf[:0], head...)
+	for at := p.root; more; {
 		var value string
-		if value, path, more = strings.Cut(path, "/"); at == nil {
-			return nil, false
+		value, path, more = strings.Cut(path, "/")
+		v := (*pathValue)(nil)
+		if at != nil {
+			v = at.values[value]
 		}
-		if v := at.values[value]; v != nil {
-			values, at = append(values, v), v.below
-		} else if at = at.fixed[value]; !fixedValue(value) || at == nil && more {
-			return nil, false
+		switch {
+		case v != nil:
+			k.values = append(k.values, v)
+			at = v.below
+		case fixedValue(value):
+		case at != nil && len(at.values) >= p.most:
+			value, k.kept = "*", false
+		default:
+			k.stable, k.kept = false, false
+			if at == nil && p.count >= maxPlaces {
+				value = "*"
+			}
+		}
+		if v == nil && at != nil {
+			at = at.fixed[value]
+		}
+		b = append(append(b, '/'), value...)
+	}
+	if n.buf = b; len(b) <= collector.MaxNameLength && utf8.Valid(b) {
+		if x := n.earned.byName[string(b)]; x != nil {
+			k.name = x.Value.(*earnedName).name
+			return
 		}
 	}
-	return values, true
+	k.name = collector.CleanName(string(b))
+	k.kept = k.kept && k.name == k.Plain
 }
-
-// longestKept is the length of the longest name that is kept, of which collector.CleanName cuts nothing off.
-const longestKept = 100
 
 // again counts a call that was answered with success; it is false, and counts nothing, when all counts are to be halved.
-func (p *places) again(k *keptName) bool {
+func (p *places) again(values []*pathValue) bool {
 	if p.seen+1 >= halveEvery {
 		return false
 	}
 	p.seen++
-	for _, v := range k.values {
+	for _, v := range values {
 		if v.calls < maxCount {
 			v.calls++
 		}

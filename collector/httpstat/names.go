@@ -71,7 +71,7 @@ type Names struct {
 	places *places
 	earned *earnedNames
 
-	kept   map[string]*keptName // see Count
+	buf    []byte // of Count
 	saving sync.Mutex           // one at a time writes aside
 }
 
@@ -96,7 +96,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o), kept: map[string]*keptName{}}
+	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o)}
 	n.places.aged = n.earned.age
 	for _, name := range o.Given {
 		n.given[name] = true

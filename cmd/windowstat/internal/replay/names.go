@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"net/http"
 	"net/url"
 	"time"
@@ -16,20 +17,24 @@ import (
 type names struct {
 	route   func(*http.Request) string
 	depth   int
-	earned  *httpstat.Names   // nil if names need not be earned
-	present int64             // Unix time: no line of the future sets their clock
-	latest  int64             // Unix time of the latest line: their clock
-	known   map[string]*knownName // by plain name, those that are earned
+	earned  *httpstat.Names       // nil if names need not be earned
+	present int64                 // Unix time: no line of the future sets their clock
+	latest  int64                 // Unix time of the latest line: their clock
+	known   map[string]*knownName // by plain name
+	seen    [1 << 12][]byte       // plain names that came once
+	seed    maphash.Seed
+	once    knownName         // that is not remembered
 	routed  map[string]string // plain names where there are routes, by method, target and host
 	ids     map[string]int32  // by name
 	list    []string          // by id
 	buf     []byte
 }
 
-// knownName is a plain name and what it was when it was called last.
+// knownName is a plain name, and the name and id of its resource when it was called last.
 type knownName struct {
-	plain, name string
-	id          int32
+	httpstat.Known
+	name string
+	id   int32
 }
 
 // The bounds of the caches. Beyond maxNames, all other names are one.
@@ -39,7 +44,7 @@ const (
 )
 
 func newNames(o *Options) (*names, error) {
-	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, routed: map[string]string{}, ids: map[string]int32{}}
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), routed: map[string]string{}, ids: map[string]int32{}}
 	if o.Names == nil {
 		return n, nil
 	}
@@ -56,31 +61,39 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	plain := n.plain(rec)
 	k := n.known[string(plain)]
 	if k == nil {
-		k = &knownName{plain: string(plain)}
-		k.name, k.id = k.plain, -1
+		k = n.meet(plain)
 	}
-	name, standing := k.plain, httpstat.Given
+	name, standing := k.Plain, httpstat.Given
 	if n.earned != nil {
 		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
 			n.latest = at
 		}
-		name, standing = n.earned.Count(k.plain, string(rec.Client), rec.Status)
+		name, standing = n.earned.Count(&k.Known, string(rec.Client), rec.Status)
 	}
 	if standing == httpstat.Unearned {
 		name = httpstat.Unmatched
 	}
-	if k.id >= 0 && k.name == name {
-		return k.id, standing == httpstat.Unearned
+	if k.name != name {
+		k.name, k.id = name, n.number(name)
 	}
-	id = n.number(name)
-	if standing != httpstat.Unearned && name == k.plain { // others may be made up
-		if len(n.known) >= maxTargets {
-			clear(n.known)
-		}
-		k.name, k.id = name, id
-		n.known[k.plain] = k
+	return k.id, standing == httpstat.Unearned
+}
+
+// meet returns what is to be known of a plain name that is not. It is remembered when it has come twice among few: most of the
+// many that are made up never come again.
+func (n *names) meet(plain []byte) *knownName {
+	seen := &n.seen[maphash.Bytes(n.seed, plain)%uint64(len(n.seen))]
+	if string(*seen) != string(plain) {
+		*seen = append((*seen)[:0], plain...)
+		n.once = knownName{Known: httpstat.Known{Plain: string(plain)}}
+		return &n.once
 	}
-	return id, standing == httpstat.Unearned
+	if len(n.known) >= maxTargets {
+		clear(n.known)
+	}
+	k := &knownName{Known: httpstat.Known{Plain: string(plain)}}
+	n.known[k.Plain] = k
+	return k
 }
 
 // plain is the name of a request before it is earned, valid until the next call; malformed requests are Unmatched.
