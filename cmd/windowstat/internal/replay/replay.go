@@ -54,8 +54,11 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 func (r *run) play(ctx context.Context) error {
 	for {
 		l, err := r.advance()
-		if err != nil || l == nil {
-			return errors.Join(err, r.finish())
+		if err != nil {
+			return err
+		}
+		if l == nil {
+			return r.finish()
 		}
 		if _, err := r.fill(l); err != nil {
 			r.errs = append(r.errs, err)
