@@ -31,7 +31,7 @@ const (
 	countFailures = `zcat "$1" | awk -F'"' '$3 ~ /^ 5/' | awk '{ print substr($4, 2) }' | sort | uniq -c`
 
 	// The requests whose targets are not escaped, for which awk has no word; and of those the resources: what identifies a
-	// single thing is :id, and what was never answered with success is unmatched.
+	// single thing is :id, and what was not yet answered with success is unmatched.
 	plainLines     = `zcat "$1" | awk -F'"' '$2 !~ /%/'`
 	countResources = plainLines + ` | awk -F'"' '{ print $2 $3 }' | awk '{
 		sub(/\?.*/, "", $2)
@@ -48,11 +48,10 @@ const (
 			name = name "/" s
 		}
 		if (name == "") name = "/"
-		calls[$1 " " name]++
+		calls[known[$1 " " name] ? $1 " " name : "unmatched"]++
 		if ($4 ~ /^(2..|101|304)$/) known[$1 " " name] = 1
 	} END {
-		for (name in calls) if (known[name]) print calls[name], name; else unmatched += calls[name]
-		print unmatched, "unmatched"
+		for (name in calls) print calls[name], name
 	}'`
 )
 

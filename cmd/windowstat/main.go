@@ -56,7 +56,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	for line := range strings.Lines(err.Error()) {
+	// What was told to end before it was done says so. Commands that serve until then return no error.
+	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+	for line := range strings.Lines(text) {
 		fmt.Fprintf(stderr, "windowstat: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	if errors.As(err, new(errUsage)) {

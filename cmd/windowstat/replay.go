@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -29,20 +28,20 @@ func replayCommand() *cli.Command {
 		ArgsUsage: "FILE…, or - for stdin",
 		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
 gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
-format is given. Lines may be out of order by the tolerance; a log that was put together of several is read in parts. Single lines
-that are later, or from the future, or far ahead of those around them, are not counted but reported.
+format is given. Lines may be out of order by the tolerance. Those that are later, or from the future, or far ahead of those
+around them, are not counted but reported; a log of which one line in a thousand is late is an error that names it.
 
-The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": what the service never
-answered with success counts for the resource unmatched. Logs are read twice: first to see which names were, and which are called
-most, so that these have rows, from their first calls on. What comes from a pipe is packed into a temporary file for that. A call passes in the second in which it began
-and completes in the one in which it ended. Without a duration in the log both are the second of the line, and there
-are no response times.
+The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": until the service has
+answered a name with success, its calls count for the resource unmatched; --routes makes names exact from their first call.
+Each line is read once. A call passes in the second in which it began and completes in the one in which it ended. Without a
+duration in the log both are the second of the line, and there are no response times.
 
 With --follow files are read as they grow, from their ends on and through rotation, and their calls are served like those of
 one service, a second more than the tolerance behind the present. A quoted pattern such as '/var/log/nginx/*.log' stands for
 the files that match it, also for those that appear later, which are read from their beginnings. With --metric-log.dir a
 restart goes on where the metric log ends, if that is within a day, with what was rotated away meanwhile, and counts nothing
-twice; without it, what was written meanwhile is not counted. Of a file that is truncated, the rest is read from its copy.
+twice; without it, what was written meanwhile is not counted. Rotated files are found beside the log, beside the file to which it
+leads if it is a symbolic link, and in --rotated-dir. Of a file that is truncated, the rest is read from its copy.
 Lines written between the two are lost. Lines that a server keeps for longer than the tolerance are late.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"},
@@ -55,7 +54,8 @@ Lines written between the two are lost. Lines that a server keeps for longer tha
 			&cli.StringFlag{Name: "block-status", Value: "429", Usage: "`STATUSES` of calls that were refused, and so did not pass"},
 			&cli.IntFlag{Name: "path-depth", Value: httpstat.DefaultDepth, Usage: "how many segments of a path a resource's name keeps"},
 			&cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Usage: "how many resources are kept apart beside routes; calls of all others are counted together, as _other"},
-			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1"},
+			&cli.Float64Flag{Name: "fail-above", Value: 0.1, Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of the lines of one log that are late, 0.001 if it is not given"},
+			&cli.StringSliceFlag{Name: "rotated-dir", Usage: "`DIRECTORY` into which rotation moves files, besides that of the log, with --follow; repeatable"},
 			&cli.StringFlag{Name: "metric-log.app", Value: "replay", Usage: "`NAME` of the application in the metric log"},
 		}, namingFlags(), telemetryFlags()),
 		Action: func(c *cli.Context) error {
@@ -78,7 +78,11 @@ type replaying struct {
 	options   replay.Options
 	follow    bool
 	failAbove float64
+	lateAbove float64 // of the lines of one log
 }
+
+// lateShare is the share of a log's lines that may be late, if none is given.
+const lateShare = 0.001
 
 // Tolerances, if none is given.
 const (
@@ -139,11 +143,29 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 	}
 	r.naming, err = parseNaming(c, "path-depth")
 	errs = append(errs, err)
-	o.Name, o.Names, o.Given = r.name, &r.earn, r.given()
+	o.Names, o.Given = &r.earn, r.given()
+	if len(r.routes.Patterns) > 0 {
+		o.Route = r.routes.Name
+	}
+	if !r.only {
+		o.PathDepth = c.Int("path-depth")
+	}
+	o.RotatedDirs = c.StringSlice("rotated-dir")
+	for _, dir := range o.RotatedDirs {
+		if at, err := os.Stat(dir); err != nil || !at.IsDir() {
+			errs.add("rotated-dir", fmt.Errorf("%s is not a directory", dir))
+		}
+	}
+	if len(o.RotatedDirs) > 0 && !r.follow {
+		errs.add("rotated-dir", errors.New("needs --follow"))
+	}
 	o.MaxResources = c.Int("max-resources")
 	r.Collector.MaxResources = o.MaxResources
 	if r.failAbove = c.Float64("fail-above"); !(r.failAbove >= 0 && r.failAbove <= 1) {
 		errs.add("fail-above", fmt.Errorf("%v is not between 0 and 1", r.failAbove))
+	}
+	if r.lateAbove = lateShare; c.IsSet("fail-above") {
+		r.lateAbove = r.failAbove
 	}
 	r.App = c.String("metric-log.app")
 	if r.Log.Dir == "" && c.IsSet("metric-log.app") {
@@ -238,15 +260,7 @@ func (r *replaying) run(c *cli.Context) (err error) {
 	if report.Lines == 0 && err != nil {
 		return err
 	}
-	return errors.Join(err, printReport(c, report), sum.Write(c.App.Writer), r.tooMany(report))
-}
-
-// tooMany is the error if more lines are not counted than may be.
-func (r *replaying) tooMany(report *replay.Report) error {
-	if report.Lines > 0 && float64(report.Uncounted()) > r.failAbove*float64(report.Lines) {
-		return fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", report.Uncounted(), report.Lines, r.failAbove)
-	}
-	return nil
+	return errors.Join(err, report.Print(c.App.Writer, c.App.ErrWriter), sum.Write(c.App.Writer), report.TooMany(r.failAbove, r.lateAbove))
 }
 
 // rowOf is a record as the log has it, with all of its response time.
@@ -255,37 +269,4 @@ func rowOf(resource string, m *node.MetricNode) *metriclog.Row {
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
 		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
 	}
-}
-
-// printReport says what became of the lines.
-func printReport(c *cli.Context, r *replay.Report) error {
-	for _, x := range r.Examples {
-		fmt.Fprintf(c.App.ErrWriter, "windowstat: %s:%d: %v: %.120q\n", x.File, x.Line, x.Err, x.Text)
-	}
-	var b strings.Builder
-	line := func(n int64, what string) {
-		if n > 0 {
-			fmt.Fprintf(&b, "%12d %s\n", n, what)
-		}
-	}
-	fmt.Fprintf(&b, "%12d lines\n", r.Lines)
-	line(r.Malformed, "could not be read, and are not counted")
-	line(r.Late, "later than the tolerance, and are not counted")
-	line(r.Future, "from the future, and are not counted")
-	line(r.Outliers, "far ahead of the lines around them, and are not counted")
-	line(r.Unearned, "for unmatched, because no call of their name had succeeded")
-	line(r.Clipped, "began before the tolerance, and pass in the first second that was still open")
-	line(r.Truncated, "times the log was truncated: what came between its copy and that is not counted")
-	line(r.Cut, "bytes were cut off before they were read, and their lines are not counted")
-	line(r.Untold, "of an hour that comes twice when clocks are set back; their order does not tell which of the two it is")
-	line(r.Evicted, "seconds were ended before the tolerance was over, because there were too many calls to hold")
-	for status, n := range r.Statuses {
-		line(n, fmt.Sprintf("with status %03d", status))
-	}
-	if r.Lines > 0 && !r.Timed {
-		b.WriteString("             no durations in the log, as its format is read: response times and concurrency are not known\n")
-	}
-	b.WriteByte('\n')
-	_, err := io.WriteString(c.App.Writer, b.String())
-	return err
 }

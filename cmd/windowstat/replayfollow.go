@@ -25,15 +25,20 @@ func (r *replaying) serve(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
-		if time.Since(last) < longestGap {
+		if ago := time.Since(last); ago < longestGap {
 			after = last
+		} else if !last.IsZero() {
+			r.options.Note(fmt.Sprintf("the metric log ends %v ago, which is too long to go on there: what was written since is not counted", ago.Round(time.Minute)))
 		}
 	}
 	f, err := replay.Await(c.Context, func() (*replay.Follower, error) { return replay.NewFollower(r.options, after) })
+	if err != nil && c.Context.Err() != nil {
+		return nil // it is told to end before it has begun
+	}
 	if err != nil {
 		return err
 	}
-	r.Collector = collector.Options{Now: f.Clock.Now, Given: r.given(), MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed}
+	r.Collector = collector.Options{Now: f.Clock.Now, Given: r.given(), MaxResources: r.options.MaxResources, DurationsUnknown: !f.Timed()}
 	r.Drain = -1 // when the files are read no more, nothing completes
 	tele, err := startTelemetry(r.settings)
 	if err != nil {
@@ -62,5 +67,5 @@ func (r *replaying) serve(c *cli.Context) error {
 	saveNames()
 	err = errors.Join(err, tele.stop())
 	report := f.Report()
-	return errors.Join(err, printReport(c, &report), r.tooMany(&report))
+	return errors.Join(err, report.Print(c.App.Writer, c.App.ErrWriter), report.TooMany(r.failAbove, r.lateAbove))
 }

@@ -211,7 +211,7 @@ func (v *verification) end(stdout io.Writer, report verify.Report, result *backf
 	}
 	switch {
 	case err != nil:
-		return errors.New(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		return err
 	case report.From.After(report.To):
 		return errors.New("no second was compared")
 	case !report.Clean():

@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"slices"
 	"strings"
+
+	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // earnedNames are the names that are earned: those in use, and those that are remembered.
@@ -41,17 +43,19 @@ func newEarnedNames(o NamesOptions) *earnedNames {
 	return e
 }
 
-// use reports whether a name is earned, and notes that it is called. One that was idle must find room, as a new one must.
-func (e *earnedNames) use(name, host string, now int64) bool {
+// use returns a name that is earned, nil if it is not, and notes that it is called. One that was idle must find room, as a new one
+// must.
+func (e *earnedNames) use(name, client string, now int64) *earnedName {
 	element := e.byName[name]
 	if element == nil {
-		return false
+		return nil
 	}
 	e.expire(now)
 	x := element.Value.(*earnedName)
 	if x.idle {
+		host := clienthost.OfAddress(client)
 		if !e.room(host) {
-			return false
+			return nil
 		}
 		e.idle.Remove(element)
 		e.begin(x, host)
@@ -59,16 +63,17 @@ func (e *earnedNames) use(name, host string, now int64) bool {
 		e.inUse.MoveToFront(element)
 	}
 	x.last = max(x.last, now)
-	return true
+	return x
 }
 
 // earn counts a call with success.
-func (e *earnedNames) earn(name, host string, now int64) {
+func (e *earnedNames) earn(name, client string, now int64) {
 	if element := e.byName[name]; element != nil {
 		x := element.Value.(*earnedName)
 		x.calls = min(x.calls+1, maxCount)
 		return
 	}
+	host := clienthost.OfAddress(client)
 	if e.expire(now); !e.room(host) {
 		e.refused++
 		return

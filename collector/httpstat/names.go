@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/internal/clienthost"
 )
 
 // Defaults of [NamesOptions].
@@ -72,9 +71,8 @@ type Names struct {
 	places *places
 	earned *earnedNames
 
-	settled map[string]bool // see Settle; nil while names are earned
-
-	saving sync.Mutex // one at a time writes aside
+	buf    []byte // of Count
+	saving sync.Mutex           // one at a time writes aside
 }
 
 // NewNames makes Names. The error names every option that is out of range.
@@ -113,13 +111,14 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	if n.given[plain] {
 		return plain, Given
 	}
-	if n.settled != nil {
-		return n.settledName(plain)
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.name(plain, client, n.opts.Now().Unix())
+}
+
+func (n *Names) name(plain, client string, now int64) (name string, s Standing) {
 	name = collector.CleanName(n.places.name(plain, nil))
-	if n.earned.use(name, clienthost.OfAddress(client), n.opts.Now().Unix()) {
+	if n.earned.use(name, client, now) != nil {
 		return name, Earned
 	}
 	return name, Unearned
@@ -127,12 +126,16 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
 func (n *Names) Learn(plain, client string, status int) {
-	if !Success(status) || n.given[plain] || n.settled != nil {
+	if !Success(status) || n.given[plain] {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.earned.earn(collector.CleanName(n.places.learn(plain)), clienthost.OfAddress(client), n.opts.Now().Unix())
+	n.learn(plain, client, n.opts.Now().Unix())
+}
+
+func (n *Names) learn(plain, client string, now int64) {
+	n.earned.earn(collector.CleanName(n.places.learn(plain)), client, now)
 }
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the

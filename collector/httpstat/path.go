@@ -1,6 +1,7 @@
 package httpstat
 
 import (
+	"bytes"
 	"net/http"
 	"path"
 	"strings"
@@ -40,47 +41,70 @@ func Method(m string) string {
 // bytes. Control characters and | become _. A depth below 1 is [DefaultDepth].
 //
 //	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
-func CollapsePath(p string, depth int) string {
+func CollapsePath(p string, depth int) string { return string(appendPath(nil, p, depth)) }
+
+// AppendPathName appends the name of [PathName] for a method and a path, as logs have them.
+func AppendPathName(to, method, path []byte, depth int) []byte {
+	switch string(method) {
+	case http.MethodGet, http.MethodPost, http.MethodHead: // nearly all
+		to = append(to, method...)
+	default:
+		to = append(to, Method(string(method))...)
+	}
+	return appendPath(append(to, ' '), path, depth)
+}
+
+// appendPath appends a path as [CollapsePath] has it.
+func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
-	var b strings.Builder
-	for segment := range strings.SplitSeq(path.Clean("/"+p), "/") {
-		if segment == "" {
+	begin, left := len(to), depth
+	for i := 0; i < len(p); {
+		end := i
+		for end < len(p) && p[end] != '/' {
+			end++
+		}
+		segment := p[i:end]
+		i = end + 1
+		switch string(segment) {
+		case "", ".":
 			continue
+		case "..":
+			return appendPath(to[:begin], path.Clean("/"+string(p)), depth)
 		}
-		b.WriteByte('/')
-		if depth == 0 {
-			b.WriteByte('*')
-			break
+		if left--; left < 0 {
+			continue // there may be ".."
 		}
-		depth--
-		if segment = printable(segment); identifies(segment) {
-			segment = ":id"
+		to = append(to, '/')
+		at := len(to)
+		to = append(to, segment...)
+		if makePrintable(to[at:]); identifies(to[at:]) {
+			to = append(to[:at], ":id"...)
 		}
-		b.WriteString(segment)
 	}
-	if b.Len() == 0 {
-		return "/"
+	switch {
+	case left < 0:
+		to = append(to, "/*"...)
+	case len(to) == begin:
+		to = append(to, '/')
 	}
-	return b.String()
+	return to
 }
 
-// printable replaces control characters and |, so that names that differ in these alone are one name in every format.
-func printable(s string) string {
-	b := []byte(s)
+// makePrintable replaces control characters and |, so that names that differ in these alone are one name in every format.
+func makePrintable(b []byte) {
 	for i, c := range b {
 		if c < ' ' || c == '|' || c == 0x7f {
 			b[i] = '_'
 		}
 	}
-	return string(b)
 }
 
 // longestWord is the length from which a segment is no word.
 const longestWord = 48
 
-func identifies(s string) bool {
+func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {
 		return true
 	}
@@ -112,11 +136,11 @@ func identifies(s string) bool {
 }
 
 // isDate reports whether a segment is a month, a day, or a day with a time, separated by one of -._ in either order.
-func isDate(s string) bool {
-	if len(s) < len("2006-01") || s[0] < '0' || s[0] > '9' {
+func isDate(b []byte) bool {
+	if len(b) < len("2006-01") || b[0] < '0' || b[0] > '9' {
 		return false // as nearly all words
 	}
-	day, clock, timed := strings.Cut(strings.ToUpper(s), "T")
+	day, clock, timed := strings.Cut(strings.ToUpper(string(b)), "T")
 	if timed && (clock == "" || strings.Trim(clock, "0123456789:.,+-Z") != "") {
 		return false
 	}
@@ -142,12 +166,13 @@ func isDate(s string) bool {
 
 func isMonth(s string) bool { return s[0] == '0' && s[1] != '0' || s[0] == '1' && s[1] <= '2' }
 
-func isEmail(s string) bool {
-	i := strings.LastIndexByte(s, '@')
-	return i > 0 && strings.Contains(strings.Trim(s[i+1:], "."), ".")
+func isEmail(s []byte) bool {
+	i := bytes.LastIndexByte(s, '@')
+	return i > 0 && bytes.Contains(bytes.Trim(s[i+1:], "."), []byte("."))
 }
 
 // isToken reports whether a segment looks like a JSON Web Token, whose first part is that of a JSON object.
-func isToken(s string) bool {
-	return strings.HasPrefix(s, "eyJ") && (strings.Count(s, ".") == 2 || strings.Count(s, ".") == 4)
+func isToken(s []byte) bool {
+	dots := bytes.Count(s, []byte("."))
+	return bytes.HasPrefix(s, []byte("eyJ")) && (dots == 2 || dots == 4)
 }

@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 
@@ -105,6 +106,22 @@ func FuzzCollapsePath(f *testing.F) {
 		}
 		if again := httpstat.CollapsePath(got, depth+1); again != got {
 			t.Errorf("%q collapses again, to %q", got, again)
+		}
+	})
+}
+
+// Paths are collapsed as they are; path.Clean says which are the same.
+func FuzzPathsOfBytes(f *testing.F) {
+	for _, p := range []string{"/", "", "//a//b/", "/a/./b/../c", "a/b/c/d/e/f/../../..", "/users/4711/", "/x|y\x00", "/..", "/a/b/c/d/.."} {
+		f.Add(p, 3)
+	}
+	f.Fuzz(func(t *testing.T, p string, depth int) {
+		got, want := httpstat.CollapsePath(p, depth), httpstat.CollapsePath(path.Clean("/"+p), depth)
+		if got != want || !strings.HasPrefix(got, "/") {
+			t.Errorf("%q is %q, cleaned %q", p, got, want)
+		}
+		if name := string(httpstat.AppendPathName(nil, []byte("get"), []byte(p), depth)); name != "OTHER "+want {
+			t.Errorf("%q is named %q", p, name)
 		}
 	})
 }

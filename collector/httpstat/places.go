@@ -9,13 +9,14 @@ import (
 // are called most. What is called at a place that is full is counted in a sketch, in which a value that comes once and never
 // again leaves next to nothing behind.
 type places struct {
-	most   int // values at a place
-	root   *place
-	count  int // places
-	sketch sketch
-	seen   int    // successes since the counts were halved
-	order  uint64 // of values
-	aged   func() // is called when counts are halved
+	most    int // values at a place
+	root    *place
+	count   int // places
+	sketch  sketch
+	seen    int    // successes since the counts were halved
+	order   uint64 // of values
+	changes int    // how often a value may have lost its place
+	aged    func() // is called when counts are halved
 }
 
 // place is one, after the segments that lead to it.
@@ -125,6 +126,7 @@ func (p *places) learn(plain string) string {
 		if weakest := at.values[least]; calls < 2*weakest.calls+someCalls {
 			return "*"
 		}
+		p.changes++
 		p.count -= at.values[least].below.size()
 		delete(at.values, least)
 		p.admit(at, value, calls)
@@ -171,6 +173,7 @@ func (x *place) size() int {
 // again, if there is room.
 func (p *places) halve() {
 	p.seen = 0
+	p.changes++
 	p.sketch.halve()
 	p.root.halve(p.count > maxPlaces*3/4)
 	p.count = p.root.size()

@@ -18,7 +18,13 @@ var apacheDirectives = map[string]variable{
 	"q":    {slot: tail},
 	"r":    {slot: request},
 	"s":    {slot: status},
-	"D":    {slot: duration, unit: microseconds, rank: 3},
+	"D":    {slot: duration, unit: microseconds, rank: 3, digits: onlyDigits},
+	"b":    {digits: digitsOrDash},
+	"B":    {digits: digitsOrDash},
+	"I":    {digits: digitsOrDash},
+	"O":    {digits: digitsOrDash},
+	"k":    {digits: digitsOrDash},
+	"p":    {digits: digitsOrDash},
 }
 
 // Apache returns the format of a LogFormat string of httpd, such as
@@ -113,6 +119,8 @@ func apacheMeaning(argument, letter string) (v variable, open, end string, err e
 			v.unit, v.rank = milliseconds, 2
 		case "us":
 			v.unit, v.rank = microseconds, 3
+		case "+s":
+			v.slot = more
 		default:
 			err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
 		}

@@ -16,11 +16,9 @@ type clock struct {
 	sec, nsec int64 // the parsed time
 	coarse    bool  // it has no fraction of a second
 
-	quarter quarter // of the last local time
-	before  int64   // the last local time
-	second  bool    // it was the second of two
-	untold  int64   // how many come twice, and their order does not tell which of the two they are
-	doubted int64   // of these, the last ones: what follows may tell
+	quarter   quarter // of the last local time
+	before    int64   // the last local time, as it was taken
+	ambiguous int64   // how many were of an hour that comes twice
 
 	parts parts // of a time in several parts
 }
@@ -132,24 +130,13 @@ func (c *clock) local(midnight int64, inDay int) int64 {
 		}
 	}
 	at, again := wall-c.quarter.first, wall-c.quarter.last
-	if at == again {
-		c.before, c.second, c.doubted = at, false, 0
-		return at
+	if at != again {
+		c.ambiguous++
+		if max(again-c.before, c.before-again) < max(at-c.before, c.before-at) {
+			at = again
+		}
 	}
-	far, farAgain := max(at-c.before, c.before-at), max(again-c.before, c.before-again)
-	second := farAgain < far
-	switch {
-	case min(far, farAgain) > (again-at)/2 || c.doubted > 0 && second == c.second:
-		c.doubted++
-		c.untold++
-	case second && !c.second: // it has gone back: those before were in the first
-		c.untold -= c.doubted
-		c.doubted = 0
-	}
-	if second {
-		at = again
-	}
-	c.before, c.second = at, second
+	c.before = at
 	return at
 }
 

@@ -26,14 +26,24 @@ const (
 
 // A variable is a variable of nginx or a directive of httpd in a format string.
 type variable struct {
-	name  string // as in the format string, for errors
-	at    int    // column, from 1
-	slot  slot
-	rank  int    // of two for the same slot the higher one counts
-	unit  int    // of duration
-	items []item // of timestamp
-	stamp Stamp  // of timestamp
+	name   string // as in the format string, for errors
+	at     int    // column, from 1
+	slot   slot
+	rank   int    // of two for the same slot the higher one counts
+	unit   int    // of duration
+	items  []item // of timestamp
+	stamp  Stamp  // of timestamp
+	digits digits // of what is skipped
 }
+
+// digits is whether a field consists of them.
+type digits uint8
+
+const (
+	anything digits = iota
+	digitsOrDash
+	onlyDigits
+)
 
 // String names the variable and what it means.
 func (v variable) String() string {
@@ -62,6 +72,7 @@ type step struct {
 	until        string // the literal behind it
 	beforeStatus bool   // the status follows
 	last         bool   // nothing may follow
+	digits       digits
 	missing, bad error
 }
 
@@ -83,6 +94,9 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 	whole := last == len(tokens)
 	f := &Format{name: name, prefix: prefix, escaped: escaped, stamp: stamp}
 	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
+	for _, t := range joinSkips(tokens[last:]) {
+		f.tail = append(f.tail, newStep(t, false, false))
+	}
 	tokens = joinSkips(tokens[:last])
 	var pieces []item
 	for i, t := range tokens {
@@ -118,7 +132,7 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 
 // newStep makes a step and its errors.
 func newStep(t token, beforeStatus, last bool) step {
-	s := step{slot: t.slot, name: t.name, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last}
+	s := step{slot: t.slot, name: t.name, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last, digits: t.digits}
 	switch {
 	case t.until == "":
 		s.missing = fmt.Errorf("something is behind %s, where the line should end", t.String())

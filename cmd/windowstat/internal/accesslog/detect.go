@@ -1,33 +1,43 @@
 package accesslog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 )
 
-// Detect guesses the named format of some lines: the one that more than half of them have, to their ends. It ignores empty
-// lines. Lines that end in a whole number behind combined are an error: it may be microseconds, seconds or bytes.
+// Detect guesses the named format of some lines: the one that more than half of them have. A line has the first of the formats of
+// which it leaves least unread. Detect ignores empty lines, and joins those that a container's runtime has split. Lines that end in a
+// whole number behind combined are an error: it may be microseconds, seconds or bytes.
 func Detect(sample [][]byte) (*Format, error) {
 	bare := (&Format{syslog: true}).NewParser(nil)
+	parsers := make([]*Parser, 0, len(presets)+1)
+	for _, name := range Names()[:len(presets)+1] {
+		f, err := Named(name)
+		if err != nil {
+			return nil, err
+		}
+		p := f.NewParser(nil)
+		p.strict = true
+		parsers = append(parsers, p)
+	}
 	votes := make(map[string]int)
 	lines := 0
 	var strange []byte // the first line of no format
 	for _, line := range sample {
-		if line = trimEnd(line); len(line) == 0 {
+		line, whole := bare.unwrap(trimEnd(line))
+		if len(line) == 0 || !whole {
 			continue
 		}
 		lines++
-		line = bare.unwrap(line)
-		name := guess(line)
-		if x := extended(line); name == "combined" && x != "" {
-			name += x
-		}
+		name := guess(parsers, line)
 		if name == "" && strange == nil {
-			strange = line
+			strange = bytes.Clone(line)
 		}
 		votes[name]++
+		bare.buf = bare.buf[:0]
 	}
 	if lines == 0 {
 		return nil, errors.New("there are no lines to tell the log format by; " + advice)
@@ -59,36 +69,68 @@ const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $sta
 
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"
 
-// The shapes of lines of the named text formats, to their ends. Traefik does not escape quotes in its fields.
-var (
-	begin  = `\S+ \S+ .+ \[[^]]+\] "(?:[^"\\]|\\.)*" (?:\d{3}|-) (?:\d+|-)`
-	agents = ` "(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"`
-	shapes = map[string]*regexp.Regexp{
-		"ingress-nginx":  regexp.MustCompile(`(?s)^` + begin + agents + ` \d+ \d+\.\d+ \[[^]]*\] \[[^]]*\] `),
-		"haproxy":        regexp.MustCompile(`(?s)^\S+:\d+ \[\d+/\w+/\d+:[\d:]+\.\d{3}\] \S+ \S+/\S+ [-\d]+/[-\d]+/[-\d]+/[-\d]+/[-+\d]+ -?\d+ `),
-		"istio":          regexp.MustCompile(`(?s)^\[[-\d]+T[^]]+\] ".*" \d+ \S+ \S+ \S+ ".*" \d+ \d+ \d+ \S+ "`),
-		"envoy":          regexp.MustCompile(`(?s)^\[[-\d]+T[^]]+\] ".*" \d+ \S+ \d+ \d+ \d+ \S+ "`),
-		"alb":            regexp.MustCompile(`(?s)^\w+ [-\d]+T\S+ \S+ \S+:\d+ \S+ -?[\d.]+ -?[\d.]+ -?[\d.]+ (?:\d{3}|-) (?:\d{3}|-) `),
-		"traefik":        regexp.MustCompile(`(?s)^\S+ - .+ \[[^]]+\] ".*" (?:\d{3}|-) (?:\d+|-) ".*" ".*" \d+ ".*" ".*" \d+ms$`),
-		"vhost-combined": regexp.MustCompile(`(?s)^\S+:\d+ ` + begin + agents),
-		"combined-time":  regexp.MustCompile(`(?s)^` + begin + agents + ` (?:\d+\.\d+|-)$`),
-		"combined-usec":  regexp.MustCompile(`(?s)^` + begin + agents + ` \d+$`),
-		"combined":       regexp.MustCompile(`(?s)^` + begin + agents),
-		"common":         regexp.MustCompile(`(?s)^` + begin),
+// guess returns the name of a line's format, with what makes combined one that has durations; "" if it has none.
+func guess(parsers []*Parser, line []byte) (name string) {
+	var best []byte
+	for _, p := range parsers {
+		if rest, ok := p.match(line); ok && (name == "" || len(rest) < len(best)) {
+			name, best = p.format.name, rest
+		}
 	}
+	if name == "combined" {
+		name += extended(best)
+	}
+	return name
+}
+
+// What stands behind the user agent of combined lines: words, some of them with a key, quoted or in brackets.
+var (
+	word       = regexp.MustCompile(`^ ([A-Za-z_]+[=:])?("(?:[^"\\]|\\.)*"|\[[^]]*\]|[^ "\[]+)`)
+	fractional = regexp.MustCompile(`^"?\d+\.\d{3}"?$`)
+	ofRequest  = regexp.MustCompile(`^(?i:rt|request_?time|req_time|duration|time|took|response_time|rtime)[=:]$`)
 )
 
-// guess returns the name of the first format that a line matches; "" if none.
-func guess(line []byte) string {
-	var r Record
-	for _, name := range Names() {
-		shape, text := shapes[name]
-		if text && !shape.Match(line) {
-			continue
+// extended returns the format string of nginx's $request_time behind a combined line: of the word with such a key, or else the first
+// number with three decimals, unless a later one is longer, as no part of a request is. It is empty if there is none.
+func extended(behind []byte) string {
+	format, found := strings.Builder{}, ""
+	longest := ""
+	for rest := behind; ; {
+		m := word.FindSubmatch(rest)
+		if m == nil {
+			return found
 		}
-		if f, err := Named(name); err == nil && f.NewParser(nil).Parse(line, &r) == nil {
-			return name
+		key, value := string(m[1]), string(m[2])
+		open, closing := "", ""
+		if i := strings.IndexByte(`"[`, value[0]); i >= 0 {
+			open, closing = value[:1], `"]`[i:i+1]
 		}
+		number, more := strings.Trim(value, `"`), ""
+		if rest = rest[len(m[0]):]; len(rest) > 0 {
+			more = " $rest"
+		}
+		if fractional.MatchString(value) {
+			if ofRequest.MatchString(key) {
+				return format.String() + " " + key + open + "$request_time" + closing + more
+			}
+			if key == "" && found == "" {
+				found, longest = format.String()+" "+open+"$request_time"+closing+more, number
+			} else if key == "" && (len(number) > len(longest) || len(number) == len(longest) && number > longest) {
+				return ""
+			}
+		}
+		format.WriteString(" " + key + open + "$skipped" + closing)
 	}
-	return ""
+}
+
+// Unread returns what stands behind a line that a format without durations reads.
+func (f *Format) Unread(line []byte) []byte {
+	if f.duration {
+		return nil
+	}
+	p := f.NewParser(nil)
+	line, _ = p.unwrap(trimEnd(line))
+	p.strict = true
+	rest, _ := p.match(line)
+	return bytes.TrimSpace(rest)
 }

@@ -14,11 +14,12 @@ type Format struct {
 	prefix    string // literal text before the first field
 	noPrefix  error
 	steps     []step
-	required  int   // a line may end behind this step
-	timestamp int   // the step of the time, or of its first part
-	composed  bool  // the time has several parts
-	stamp     Stamp // of all lines; in JSON the key decides
-	escaped   bool  // a backslash before a quote makes it part of the field
+	tail      []step // behind the last field that a record needs
+	required  int    // a line may end behind this step
+	timestamp int    // the step of the time, or of its first part
+	composed  bool   // the time has several parts
+	stamp     Stamp  // of all lines; in JSON the key decides
+	escaped   bool   // a backslash before a quote makes it part of the field
 	duration  bool
 	syslog    bool // a header of syslog may be in front
 }
@@ -29,30 +30,25 @@ func (f *Format) String() string { return f.name }
 // HasDuration reports whether lines have a duration. JSON lines may have one.
 func (f *Format) HasDuration() bool { return f.duration }
 
-// named are the named formats, the more specific ones first: Detect tries them in this order.
-var named = []struct {
-	name, format string
-	stamp        Stamp
-	nginx        bool // the format is written as nginx's, and not as httpd's
-	unit         int  // of the duration, if it is another than in such a format
-}{
-	{"ingress-nginx", `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
-		`$request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] ` +
-		`$upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id`, End, true, 0},
-	{"haproxy", `%a:%{port}x [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
-		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`, Start, false, 0},
-	{"istio", `[$time_iso8601] "$request" $status $flags $details $failure "$tls" $received $sent $request_time $upstream_time ` +
-		`"$xff" "$agent" "$id" "$host" $rest`, Start, true, milliseconds},
-	{"envoy", `[$time_iso8601] "$request" $status $flags $received $sent $request_time $upstream_time ` +
-		`"$xff" "$agent" "$id" "$host" $rest`, Start, true, milliseconds},
-	{"alb", `$type $time_iso8601 $elb $remote_addr:$port $target $request_time $more_time $more_time $status ` +
-		`$target_status $received $sent "$request" $rest`, End, true, 0},
-	{"traefik", `%h - %u [%{%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{count}n "%{router}n" "%{server}n" %{ms}Tms`, Start, false, 0},
-	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`, Start, false, 0},
-	{"combined-time", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`, End, false, 0},
-	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`, Start, false, 0},
-	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`, Start, false, 0},
-	{"common", `%h %l %u %t "%r" %>s %b`, Start, false, 0},
+// presets are the named formats, each as a format string of httpd with what that lacks: %{+s}T is added to the duration. Of those that
+// leave equally much of a line unread, [Detect] takes the first.
+var presets = []struct{ name, format string }{
+	{"ingress-nginx", `%h - %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" ` +
+		`%I %{s}T [%{upstream}x] [%{alternative}x] %{address}x %{length}x %{time}x %{status}x %{id}x`},
+	{"haproxy", `%a:%p [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
+		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`},
+	{"istio", `[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %{details}x %{failure}x "%{tls}x" %I %O %{ms}T %{upstream}x ` +
+		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`},
+	{"envoy", `[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %I %O %{ms}T %{upstream}x ` +
+		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`},
+	{"alb", `%{type}x %{end:%Y-%m-%dT%H:%M:%S%z}t %{elb}x %a:%p %{target}x %{s}T %{+s}T %{+s}T %>s ` +
+		`%{status}x %I %O "%r" %{more}x`},
+	{"traefik", `%h - %u [%{begin:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %k "%{router}n" "%{server}n" %{ms}Tms`},
+	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`},
+	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`},
+	{"combined-time", `%h %l %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`},
+	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`},
+	{"common", `%h %l %u %t "%r" %>s %b`},
 }
 
 // jsonNames are those of JSON, with the units of durations that do not tell theirs.
@@ -64,7 +60,7 @@ var jsonNames = []struct {
 // Names returns the names of the named formats.
 func Names() []string {
 	var names []string
-	for _, n := range named {
+	for _, n := range presets {
 		names = append(names, n.name)
 	}
 	for _, j := range jsonNames {
@@ -94,22 +90,13 @@ func Named(name string) (*Format, error) {
 			return &Format{name: name, json: true, unit: j.unit, duration: true}, nil
 		}
 	}
-	for _, n := range named {
+	for _, n := range presets {
 		if n.name == name {
-			compile := Apache
-			if n.nginx {
-				compile = Nginx
-			}
-			f, err := compile(n.format)
+			f, err := Apache(n.format)
 			if err != nil {
 				return nil, err
 			}
-			f.name, f.stamp, f.syslog = n.name, n.stamp, n.name == "haproxy"
-			for i := range f.steps {
-				if n.unit != 0 && f.steps[i].slot == duration {
-					f.steps[i].unit = n.unit
-				}
-			}
+			f.name, f.syslog = n.name, n.name == "haproxy"
 			return f, nil
 		}
 	}
@@ -120,7 +107,9 @@ func Named(name string) (*Format, error) {
 type Parser struct {
 	format *Format
 	clock  clock
-	buf    []byte // unescaped strings of JSON
+	buf    []byte    // unescaped strings of JSON
+	parts  [2][]byte // of lines that a container's runtime has split, in stdout and stderr
+	strict bool      // fields that are skipped must look like what they are, and none may be missing
 }
 
 // NewParser returns a parser. Times without a zone are in zone; nil is UTC, so that a log means the same on every machine.
@@ -131,15 +120,18 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 	return &Parser{format: f, clock: clock{zone: zone}}
 }
 
-// Untold returns how many of the lines so far are of an hour that comes twice when clocks are set back, and their order does not
-// tell which of the two it is. They were taken for those of the first, or of the nearer one. Later lines may still tell.
-func (p *Parser) Untold() int64 { return p.clock.untold }
+// Ambiguous returns how many of the lines so far are of an hour that comes twice when clocks are set back. They were taken for those
+// of the nearer one to the line before, or the first.
+func (p *Parser) Ambiguous() int64 { return p.clock.ambiguous }
 
 // Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
 // it should look like; r is invalid then. Parse does not allocate: all errors are made beforehand.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
-	line = p.unwrap(trimEnd(line))
+	line, whole := p.unwrap(trimEnd(line))
+	if !whole {
+		return ErrPartial
+	}
 	*r = Record{Stamp: p.format.stamp}
 	if len(line) == 0 {
 		return errEmpty

@@ -152,7 +152,7 @@ func TestBadLinesSayWhatIsWrong(t *testing.T) {
 
 func TestFormatsThatCannotBeReadSayWhy(t *testing.T) {
 	for _, c := range []struct{ kind, format, want string }{
-		{"named", "clf", `there is no log format named "clf"; there are ingress-nginx, haproxy, istio, envoy, alb, traefik, vhost-combined, combined-time, combined-usec, combined, common, json`},
+		{"named", "clf", `there is no log format named "clf"; there are ingress-nginx, haproxy, istio, envoy, alb, traefik, vhost-combined, combined-usec, combined-time, combined, common, json`},
 		{"nginx", ``, `it has no time ($time_local, $time_iso8601, $msec; %t)`},
 		{"nginx", ``, `it has no status ($status; %>s)`},
 		{"nginx", `$msec $stat`, `it has no status`},

@@ -27,7 +27,7 @@ func FuzzText(f *testing.F) {
 		f.Add(fmt.Appendf(nil, `{"log":%q}`, c.line+"\n"))
 	}
 	var parsers []*Parser
-	for _, n := range named {
+	for _, n := range presets {
 		parsers = append(parsers, parser(f, n.name))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

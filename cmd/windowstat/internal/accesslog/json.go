@@ -62,7 +62,8 @@ func (p *Parser) object(line []byte, r *Record) error {
 func (f *Format) UnitUnknown(line []byte) bool {
 	const caddys = 9
 	var best [slots]value
-	if !f.json || collect(f.NewParser(nil).unwrap(trimEnd(line)), false, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
+	line, _ = f.NewParser(nil).unwrap(trimEnd(line))
+	if !f.json || collect(line, false, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
 		return false
 	}
 	d := best[duration]
@@ -97,7 +98,7 @@ func (p *Parser) readTime(b []byte) error {
 		n = c.iso(b)
 	default:
 		unit := seconds
-		for whole := digits(b); whole > 11 && unit > 0; whole -= 3 {
+		for whole := leadingDigits(b); whole > 11 && unit > 0; whole -= 3 {
 			unit -= 3
 		}
 		n = c.epoch(b, unit)
@@ -120,7 +121,7 @@ func (p *Parser) plain(v *value) []byte {
 
 // smallNumber parses up to three digits; it is negative for anything else.
 func smallNumber(b []byte) int {
-	if len(b) == 0 || len(b) > 3 || digits(b) != len(b) {
+	if len(b) == 0 || len(b) > 3 || leadingDigits(b) != len(b) {
 		return -1
 	}
 	n := 0

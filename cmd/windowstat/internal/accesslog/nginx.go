@@ -23,7 +23,6 @@ var nginxVariables = map[string]variable{
 	"query_string":       {slot: tail},
 	"status":             {slot: status},
 	"request_time":       {slot: duration, unit: seconds},
-	"more_time":          {slot: more, unit: seconds}, // no variable of nginx, but of named formats
 	"time_local":         {slot: timestamp, items: []item{{kind: itemCLF}}, stamp: End},
 	"time_iso8601":       {slot: timestamp, items: []item{{kind: itemISO}}, stamp: End},
 	"msec":               {slot: timestamp, items: []item{{kind: itemEpoch, unit: seconds}}, stamp: End, rank: 1},

@@ -136,8 +136,8 @@ func spelled(b []byte) (sum int64, ok bool) {
 	return sum, true
 }
 
-// digits returns how many digits b begins with.
-func digits(b []byte) (n int) {
+// leadingDigits returns how many digits b begins with.
+func leadingDigits(b []byte) (n int) {
 	for n < len(b) && isDigit(b[n]) {
 		n++
 	}

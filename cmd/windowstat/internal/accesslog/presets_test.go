@@ -1,7 +1,9 @@
 package accesslog
 
 import (
+	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -143,13 +145,18 @@ func TestTailsOfCombined(t *testing.T) {
 	}
 }
 
-// The table in the documentation is what the formats read.
+var update = flag.Bool("update", false, "write the table of formats into docs/access-logs.md")
+
+// The table in the documentation is what the formats read: go test ./cmd/windowstat/internal/accesslog -run Documented -update writes it.
 func TestPresetsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/access-logs.md")
+	const path = "../../../../docs/access-logs.md"
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range named {
+	var table strings.Builder
+	table.WriteString("| format | time, and of which end of the call | request | status | duration | client | host |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, n := range presets {
 		f, err := Named(n.name)
 		if err != nil {
 			t.Fatal(err)
@@ -166,19 +173,71 @@ func TestPresetsAreDocumented(t *testing.T) {
 				fields[s.slot] += "`" + s.name + "`"
 			}
 		}
-		row := "| `" + n.name + "`"
+		fields[timestamp] += ", the " + f.stamp.String()
+		table.WriteString("| `" + n.name + "` |")
 		for _, slot := range []slot{timestamp, request, status, duration, client, host} {
-			row += " | " + fields[slot]
-			if slot == timestamp {
-				row += ", the " + f.stamp.String()
+			table.WriteString(" " + cmp.Or(fields[slot], "–") + " |")
+		}
+		table.WriteString("\n")
+	}
+	before, rest, _ := strings.Cut(string(page), "| format |")
+	_, behind, _ := strings.Cut(rest, "\n\n")
+	want := before + table.String() + "\n" + behind
+	if want == string(page) {
+		return
+	}
+	if !*update {
+		t.Fatal("the table in docs/access-logs.md is another one; -update writes it")
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A line that a container's runtime has split is one line, whatever comes between its parts, and its format is told by the whole.
+func TestSplitLines(t *testing.T) {
+	line := strings.Replace(combinedSample+` 0.123`, "/a", "/a?"+strings.Repeat("x", 40_000), 1)
+	cri := func(stream, tag, text string) string {
+		return "2026-11-22T10:00:02.123456789Z " + stream + " " + tag + " " + text
+	}
+	docker := func(text string) string {
+		b, err := json.Marshal(map[string]string{"log": text, "stream": "stdout", "time": "2026-11-22T10:00:02.5Z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for name, lines := range map[string][]string{
+		"CRI": {
+			cri("stdout", "P", line[:16384]), cri("stderr", "P", "an err"), cri("stdout", "P", line[16384:32768]), cri("stderr", "F", "or"),
+			cri("stdout", "F", line[32768:]), cri("stdout", "F", combinedSample+` 0.200`),
+		},
+		"Docker": {docker(line[:16384]), docker(line[16384:32768]), docker(line[32768:] + "\n"), docker(combinedSample + " 0.200\n")},
+	} {
+		var sample [][]byte
+		for _, l := range lines {
+			sample = append(sample, []byte(l+"\n"))
+		}
+		f, err := Detect(sample)
+		if err != nil || f.String() != "combined-time" {
+			t.Errorf("%s: %v, %v", name, f, err)
+			continue
+		}
+		p := f.NewParser(nil)
+		var got []string
+		for _, l := range sample {
+			var r Record
+			if err := p.Parse(l, &r); err == nil {
+				got = append(got, fmt.Sprint(len(r.Target), r.Duration))
+			} else if err != ErrPartial && name != "CRI" {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
-		row += " |"
-		for strings.Contains(row, "|  |") {
-			row = strings.ReplaceAll(row, "|  |", "| – |")
+		if want := "[40003 123ms 2 200ms]"; fmt.Sprint(got) != want || p.Partial() {
+			t.Errorf("%s: got %v, want %s", name, got, want)
 		}
-		if !strings.Contains(string(page), row+"\n") {
-			t.Errorf("docs/access-logs.md lacks\n%s", row)
+		if err := p.Parse(sample[0], new(Record)); err != ErrPartial || !p.Partial() {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

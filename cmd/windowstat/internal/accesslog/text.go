@@ -10,9 +10,45 @@ var errEmpty = errors.New("an empty line")
 
 // text parses a line of a format string.
 func (p *Parser) text(line []byte, r *Record) error {
+	_, err := p.fields(line, r)
+	return err
+}
+
+// match reads a line of a format strictly, to the end of the format, and returns what is behind that.
+func (p *Parser) match(line []byte) (rest []byte, ok bool) {
+	p.buf = p.buf[:0]
+	var r Record
+	if p.format.json {
+		return nil, p.object(line, &r) == nil
+	}
+	rest, err := p.fields(line, &r)
+	if err != nil {
+		return nil, false
+	}
+	for i := range p.format.tail {
+		s := &p.format.tail[i]
+		end := s.end(rest, p.format.escaped)
+		if s.until == "" && s.digits != anything {
+			end = max(leadingDigits(rest), min(len(rest), 1))
+		}
+		if end < 0 || !s.digits.are(rest[:end]) {
+			return nil, false
+		}
+		rest = rest[end+len(s.until):]
+	}
+	return rest, true
+}
+
+// are reports whether a field is as it should be.
+func (d digits) are(field []byte) bool {
+	return d == anything || len(field) > 0 && leadingDigits(field) == len(field) || d == digitsOrDash && string(field) == "-"
+}
+
+// fields reads the fields of a line that a record needs, and returns what is behind them.
+func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	f := p.format
 	if len(line) < len(f.prefix) || string(line[:len(f.prefix)]) != f.prefix {
-		return f.noPrefix
+		return nil, f.noPrefix
 	}
 	if f.composed {
 		p.clock.parts = parts{}
@@ -20,7 +56,7 @@ func (p *Parser) text(line []byte, r *Record) error {
 	rest := line[len(f.prefix):]
 	for i := range f.steps {
 		s := &f.steps[i]
-		if len(rest) == 0 && i > f.required {
+		if len(rest) == 0 && i > f.required && !p.strict {
 			break
 		}
 		switch s.slot {
@@ -32,27 +68,27 @@ func (p *Parser) text(line []byte, r *Record) error {
 				n = p.clock.whole(&s.items[0], rest)
 			}
 			if n < 0 {
-				return s.bad
+				return nil, s.bad
 			}
 			rest = rest[n:]
 		case status:
 			code, n := statusCode(rest)
 			if n == 0 {
-				return s.bad
+				return nil, s.bad
 			}
 			r.Status = code
 			rest = rest[n:]
 		default:
 			end := s.end(rest, f.escaped)
 			if end < 0 {
-				if i > f.required {
+				if i > f.required && !p.strict {
 					rest = nil // cut off
 					continue
 				}
-				return s.missing
+				return nil, s.missing
 			}
-			if !s.keep(rest[:end], r) {
-				return s.bad
+			if !s.keep(rest[:end], r) || p.strict && !s.digits.are(rest[:end]) {
+				return nil, s.bad
 			}
 			rest = rest[end+len(s.until):]
 			continue
@@ -62,11 +98,11 @@ func (p *Parser) text(line []byte, r *Record) error {
 			rest = rest[len(s.until):]
 		case len(rest) == 0 && i >= f.required:
 		default:
-			return s.missing
+			return nil, s.missing
 		}
 	}
 	if f.composed && !p.clock.assemble() {
-		return f.steps[f.timestamp].bad
+		return nil, f.steps[f.timestamp].bad
 	}
 	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
 	if bytes.IndexByte(r.Target, '\\') >= 0 { // of the server: what is not of ASCII, and quotes
@@ -74,7 +110,7 @@ func (p *Parser) text(line []byte, r *Record) error {
 		p.buf = appendUnescaped(p.buf, r.Target)
 		r.Target = p.buf[begin:len(p.buf):len(p.buf)]
 	}
-	return nil
+	return rest, nil
 }
 
 // keep stores a field in the record.

@@ -17,14 +17,6 @@ type call struct {
 // unknown is the duration of a call whose log does not say.
 const unknown = -1
 
-// code is the code that a call with this status is counted with: none if its line has none.
-func code(status int16) collector.Code {
-	if status == 0 {
-		return collector.Code{}
-	}
-	return collector.HTTPStatus(int(status))
-}
-
 // outcome is what became of a call, as its status tells.
 type outcome uint8
 
@@ -33,3 +25,33 @@ const (
 	failed
 	blocked
 )
+
+// code is the code that a call with this status is counted with: none if its line has none.
+func code(status int16) collector.Code {
+	if status == 0 {
+		return collector.Code{}
+	}
+	return collector.HTTPStatus(int(status))
+}
+
+// spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
+// remembers the last few seconds.
+type spread [16]struct {
+	second int64
+	at     float64 // the last offset, in [0, 1)
+}
+
+// golden spreads any number of points evenly over [0, 1) when it is added to each to get the next.
+const golden = 0.6180339887498949
+
+// next returns the offset of the next time in a second, in nanoseconds.
+func (s *spread) next(second int64) int64 {
+	x := &s[floorMod(second, int64(len(s)))]
+	if x.second != second {
+		x.second, x.at = second, 0
+	}
+	if x.at += golden; x.at >= 1 {
+		x.at--
+	}
+	return int64(x.at * float64(nanos))
+}

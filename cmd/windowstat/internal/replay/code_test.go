@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -38,20 +39,16 @@ func TestCodesAreTheStatuses(t *testing.T) {
 			if o.Format, err = accesslog.Nginx(format); err != nil {
 				t.Fatal(err)
 			}
-			r := newRun(o)
+			r, err := newRun(o)
+			if err != nil {
+				t.Fatal(err)
+			}
 			r.each = func(*Second) error { return nil }
-			if err := r.inspect(); err != nil {
-				t.Fatal(err)
-			}
-			defer r.closeSpools()
-			if err := r.merge(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.finish(); err != nil {
+			if err := errors.Join(r.inspect(t.Context().Done()), r.play(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			if r.Timed != (strings.HasSuffix(format, "time")) || r.Malformed != 0 {
-				t.Fatalf("%+v", r.Report)
+				t.Fatalf("%+v", r.report())
 			}
 			got := map[string]int64{}
 			for _, x := range r.player.stats.Seal().Resources {

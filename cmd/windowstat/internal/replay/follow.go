@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
+	"io/fs"
 	"os"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
@@ -20,18 +18,12 @@ import (
 // second. It must be made with [NewFollower].
 type Follower struct {
 	Clock *Clock // for the Collector's options
-	Timed bool   // the logs say how long calls take
 
-	mu         sync.Mutex // guards run but for its Options
-	run        *run
-	logs       []*followed
+	run        *run // its lock is held while lines are taken
 	opened     opened
 	patterns   []string
 	matched    time.Time            // when files that match the patterns were last looked for
 	unreadable map[string]time.Time // files that match, and since when they have been there
-	format     *accesslog.Format    // of logs whose own cannot be told
-	names      *names               // of all logs
-	ids        source               // only its ids, which are those of the names
 	changed    chan struct{}        // tells that it is worth to look
 	unwatch    func() error
 }
@@ -44,18 +36,20 @@ const ingestDelay = time.Second
 // logs have now, or, if after is not the zero Time, what is not after that second: so a process goes on where the one before it
 // ended. It reads all that is written later, even to files that do not exist yet.
 func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
-	f := &Follower{Clock: &Clock{}, run: newRun(o), changed: make(chan struct{}, 1), unwatch: func() error { return nil }, unreadable: map[string]time.Time{}}
-	f.names, f.opened.note = f.run.newNames(), f.run.note
+	r, err := newRun(o)
+	if err != nil {
+		return nil, err
+	}
+	f := &Follower{Clock: &Clock{}, run: r, changed: make(chan struct{}, 1), unwatch: func() error { return nil }, unreadable: map[string]time.Time{}}
 	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
-		f.run.after = after.Unix()
-		begin = f.run.after + 1
+		r.after = after.Unix()
+		begin = r.after + 1
 	}
-	if err := errors.Join(f.run.earnNames(), f.open(after)); err != nil {
+	if err := f.open(after); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	f.run.Timed = f.Timed
-	f.run.window.from, f.run.window.to = begin, begin
+	r.window.from, r.window.to = begin, begin
 	f.Clock.set(begin * nanos)
 	return f, nil
 }
@@ -90,36 +84,109 @@ func (f *Follower) open(after time.Time) error {
 	return f.tellFormat()
 }
 
+// add begins a log at its end, or, if since is not the zero Time, with all that was written since.
+func (f *Follower) add(name string, matched bool, since time.Time) error {
+	o := &f.run.Options
+	l := f.run.newLog(name)
+	l.matched = matched
+	at, err := os.Stat(name)
+	switch {
+	case name == "-" || err == nil && !at.Mode().IsRegular():
+		pipe, err := open(name, o.Stdin, new(atomic.Int64))
+		if err == nil {
+			err = l.inspect(pipe, 1, o.Zone)
+		}
+		if err == nil && l.format == nil && o.Format == nil {
+			err = fmt.Errorf("%s has ended without a line", name)
+		}
+		if err != nil {
+			return err
+		}
+		l.input = newStream(nil, pipe, f.wake)
+	case err != nil && (!errors.Is(err, fs.ErrNotExist) || o.Format == nil):
+		return err
+	default:
+		t := &tail{name: name, dirs: o.RotatedDirs, opened: &f.opened, note: f.run.note, quit: matched}
+		err := t.start(since.IsZero())
+		if err == nil && !since.IsZero() {
+			var first int64
+			first, err = t.openRotated(l, since, o.Zone)
+			f.gap(l, len(t.files)+len(t.old), first, since)
+		}
+		if err != nil {
+			return errors.Join(err, t.close())
+		}
+		l.input = t
+	}
+	f.run.logs = append(f.run.logs, l)
+	return nil
+}
+
+// gap says how much of a log is missing, if no file that was found begins before the last second of the previous process.
+func (f *Follower) gap(l *log, files int, first int64, since time.Time) {
+	if files == 0 || l.matched && files < 2 || first/nanos <= since.Unix()+1 {
+		return // it begins, or nothing was rotated
+	}
+	f.run.note(fmt.Sprintf("%s: no file was found that begins before %v; what was written in the %v after that is not counted, if anything was; --rotated-dir says where rotation moves files",
+		l.name, since.UTC().Format(time.DateTime), time.Duration(first/nanos-since.Unix())*time.Second))
+}
+
 // tellFormat finds the formats of the logs: their own, or those of the files that were rotated away. It waits for the first line
 // if there is none. That tells whether there are durations, too; logs that are empty find theirs later.
 func (f *Follower) tellFormat() error {
-	f.format, f.Timed = f.run.Format, true
+	r := f.run
 	for ; ; time.Sleep(poll) {
 		f.match(time.Now())
-		known := 0
-		for _, l := range f.logs {
-			s, err := l.inspect(&f.run.Options)
-			if err != nil {
-				return err
+		var format *accesslog.Format
+		timed := true
+		for _, l := range r.logs {
+			if t, ok := l.input.(*tail); ok {
+				if err := l.inspectFiles(t, r.Zone); err != nil {
+					return err
+				}
 			}
-			if s == nil {
+			if l.format == nil {
 				continue
 			}
-			known++
-			if f.format == nil {
-				f.format = s.format
+			if format == nil {
+				format = l.format
 			}
-			f.Timed = f.Timed && (s.timed || s.first == 0 && s.format.HasDuration())
-			f.run.note(s.doubt)
-			l.format = s.format
+			timed = timed && (l.timed || l.first == 0 && l.format.HasDuration())
+			r.note(l.doubt)
+			l.doubt = ""
 		}
-		if known == 0 && f.format != nil {
-			f.Timed = f.format.HasDuration()
+		if format == nil {
+			format, timed = r.Format, r.Format != nil && r.Format.HasDuration()
 		}
-		if f.format != nil {
+		if format != nil {
+			r.Format, r.Timed = format, timed // of logs whose own cannot be told
 			return nil
 		}
 	}
+}
+
+// inspectFiles finds out about a log from its file, or from one that was rotated away.
+func (l *log) inspectFiles(t *tail, zone *time.Location) error {
+	for i, name := range append([]string{l.name}, rotations(l.name, t.dirs, time.Time{})...) {
+		found, err := open(name, nil, new(atomic.Int64))
+		if err == nil {
+			if i == 0 && found.packed {
+				return errors.Join(fmt.Errorf("%s is packed; a log that grows is not", name), found.close())
+			}
+			x := &log{name: name, format: l.format}
+			err = errors.Join(x.inspect(found, sampleLines, zone), found.close())
+			if err == nil && x.format != nil {
+				l.format, l.timed, l.first, l.doubt = x.format, x.timed, x.first, x.doubt
+				if x.first != 0 {
+					return nil
+				}
+			}
+		}
+		if i == 0 && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // wake makes the Follower look.
@@ -130,16 +197,19 @@ func (f *Follower) wake() {
 	}
 }
 
+// Timed reports whether the logs say how long calls take.
+func (f *Follower) Timed() bool { return f.run.Timed }
+
 // Names are those that are earned, nil without [Options].Names.
-func (f *Follower) Names() *httpstat.Names { return f.run.earned }
+func (f *Follower) Names() *httpstat.Names { return f.run.names.earned }
 
 // Close closes the logs of a Follower that will not run; Run closes them itself.
 func (f *Follower) Close() error {
 	errs := []error{f.unwatch()}
-	for _, l := range f.logs {
-		errs = append(errs, l.close())
+	for _, l := range f.run.logs {
+		errs = append(errs, l.input.close())
 	}
-	f.logs, f.unwatch = nil, func() error { return nil }
+	f.run.logs, f.unwatch = nil, func() error { return nil }
 	return errors.Join(errs...)
 }
 
@@ -147,18 +217,19 @@ func (f *Follower) Close() error {
 // each second. It drops the calls that it still holds when ctx ends, because earlier lines may come; the next process reads them
 // again.
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) (err error) {
-	r := f.run
-	r.player = newPlayer(c, f.Clock, &r.names, r.window.from)
-	r.player.inbound = true
-	r.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
+	f.run.player = newPlayer(c, f.Clock, f.run.names, f.run.window.from)
+	f.run.player.inbound = true
+	f.run.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for ctx.Err() == nil {
 		idle, err := f.round()
 		if err != nil {
 			return err
 		}
-		if len(f.logs)+len(f.patterns) == 0 {
-			return f.finish()
+		if len(f.run.logs)+len(f.patterns) == 0 {
+			f.run.mu.Lock()
+			defer f.run.mu.Unlock()
+			return f.run.finish()
 		}
 		if !idle {
 			continue
@@ -166,7 +237,7 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 		select {
 		case <-ctx.Done():
 		case <-f.changed:
-			time.Sleep(time.Duration(len(f.logs)-1) * pace)
+			time.Sleep(time.Duration(len(f.run.logs)-1) * pace)
 		case <-time.After(poll):
 		}
 	}
@@ -177,119 +248,37 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 // time.
 const pace = 100 * time.Microsecond
 
-// round looks at all logs, and takes their lines in the order of their times. It is idle if all that was written before it is
-// taken; then seconds that are over by the tolerance end.
+// round takes lines until it has read some, before which it looks at all logs that were idle. It is idle if all that was written
+// before it is taken; then seconds that are over by the tolerance end.
 func (f *Follower) round() (idle bool, err error) {
 	now := time.Now()
 	f.match(now)
-	upTo, idle := now, true
-	for _, l := range slices.Clone(f.logs) {
-		if len(l.items) == 0 {
-			ended, err := f.look(l, now)
-			if err != nil {
-				return false, err
-			}
-			if ended {
-				f.logs = slices.DeleteFunc(f.logs, func(x *followed) bool { return x == l })
-				continue
-			}
+	for _, l := range f.run.logs {
+		l.idle = false
+	}
+	for {
+		f.run.mu.Lock()
+		l, err := f.run.advance()
+		f.run.mu.Unlock()
+		if err != nil {
+			return false, err
 		}
-		if l.upTo.IsZero() {
-			idle = false
-		} else if l.upTo.Before(upTo) {
+		if l == nil {
+			break
+		}
+		if more, err := f.run.fill(l); more || err != nil {
+			return false, err
+		}
+	}
+	upTo := now
+	for _, l := range f.run.logs {
+		if l.upTo.Before(upTo) {
 			upTo = l.upTo
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.merge(); err != nil || !idle {
-		return false, err
-	}
+	f.run.mu.Lock()
+	defer f.run.mu.Unlock()
 	return true, f.until(upTo.Add(-f.run.Tolerance - ingestDelay).Unix())
-}
-
-// look reads and parses what a log has. It closes a pipe that has ended, and a file that matched a pattern and is gone.
-func (f *Follower) look(l *followed, now time.Time) (ended bool, err error) {
-	x, err := l.look(now)
-	if errors.Is(err, io.EOF) {
-		return true, l.close()
-	}
-	if err != nil {
-		return false, err
-	}
-	l.upTo = x.upTo
-	f.parse(l, x)
-	if l.matched && len(l.items) == 0 && l.gone() {
-		return true, l.close()
-	}
-	return false, nil
-}
-
-// merge takes lines, each time from the log that is furthest behind, until there are none or there may be more of that log.
-func (f *Follower) merge() error {
-	if slices.ContainsFunc(f.logs, func(l *followed) bool { return len(l.items) == 0 && l.upTo.IsZero() }) {
-		return nil // there may be earlier lines
-	}
-	for l := f.behind(); l != nil; l = f.behind() {
-		it := &l.items[0]
-		l.items = l.items[1:]
-		if it.stamp > f.run.present {
-			f.run.Future++
-		} else if err := f.run.take(&f.ids, it); err != nil {
-			return err
-		}
-		if len(l.items) == 0 && l.upTo.IsZero() {
-			return nil
-		}
-	}
-	return nil
-}
-
-// behind returns the log with lines that is furthest behind; nil if none has any.
-func (f *Follower) behind() (first *followed) {
-	for _, l := range f.logs {
-		if len(l.items) == 0 {
-			continue
-		}
-		if at := l.items[0].stamp; at <= f.run.present {
-			l.latest = max(l.latest, at)
-		}
-		if first == nil || l.latest < first.latest {
-			first = l
-		}
-	}
-	return first
-}
-
-// parse parses and counts the lines of a block.
-func (f *Follower) parse(l *followed, x block) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if l.parser == nil && (len(x.data) > 0 || x.long > 0) {
-		format := l.format
-		if s := (&source{name: l.name}); format == nil && s.judge(x.data, f.run.Zone) == nil {
-			format = s.format
-			f.run.note(s.doubt)
-		}
-		if format == nil {
-			format = f.format
-		}
-		l.parser = &lineParser{Parser: format.NewParser(f.run.Zone), file: l.name, names: f.names, timed: f.Timed, to: math.MaxInt64}
-	}
-	f.run.Cut += x.cut
-	if x.truncated {
-		f.run.Truncated++
-	}
-	if l.parser == nil {
-		return
-	}
-	var b batch
-	l.parser.parse(x, &b)
-	if n := len(b.items); n > 0 && b.items[n-1].stamp < f.run.after*nanos {
-		b.lines, b.malformed, b.examples = int64(n), 0, nil // the previous process has reported them
-	}
-	f.run.batch(&f.ids, &b)
-	l.items = b.items
 }
 
 // until ends the seconds before the given one.
@@ -307,16 +296,30 @@ func (f *Follower) until(second int64) error {
 	return nil
 }
 
-// finish plays all that is held.
-func (f *Follower) finish() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.run.finish()
+// Report counts the lines so far.
+func (f *Follower) Report() *Report {
+	f.run.mu.Lock()
+	defer f.run.mu.Unlock()
+	return f.run.report()
 }
 
-// Report counts the lines so far.
-func (f *Follower) Report() Report {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.run.Report
+// Await calls open and waits for it until ctx ends: opening a named pipe takes until somebody writes to it, and reading its
+// first lines, too. What is opened later is left to the end of the process.
+func Await[T any](ctx context.Context, open func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		value, err := open()
+		opened <- result{value, err}
+	}()
+	select {
+	case x := <-opened:
+		return x.value, x.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }

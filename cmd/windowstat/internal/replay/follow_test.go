@@ -215,8 +215,8 @@ func TestFollowStdin(t *testing.T) {
 		s := newSite(t, dir, true, f)
 		s.options.Files, s.options.Stdin = []string{"-"}, r
 		go func() {
-			tail, err := newTail(s.path, time.Unix(1, 0), &opened{})
-			if err != nil {
+			tail := &tail{name: s.path, opened: &opened{}}
+			if err := tail.start(false); err != nil {
 				t.Error(err)
 				return
 			}

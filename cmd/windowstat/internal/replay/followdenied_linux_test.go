@@ -48,8 +48,8 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 			f.match(now)
 		}
 	})
-	if len(f.logs) != 1 || len(notes) != 1 {
-		t.Fatalf("%d logs are followed; it said %q", len(f.logs), notes)
+	if len(f.run.logs) != 1 || len(notes) != 1 {
+		t.Fatalf("%d logs are followed; it said %q", len(f.run.logs), notes)
 	}
 	rotated := denied + ".1" // meanwhile
 	appendTo(t, create(t, rotated), "1700000000.000 404 0.000\n")
@@ -58,12 +58,12 @@ func TestRegressionUnreadableLogEndedFollowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.match(now.Add(poll))
-	if len(f.logs) != 2 || len(notes) != 1 || len(f.unreadable) != 0 {
-		t.Fatalf("%d logs are followed; it said %q", len(f.logs), notes)
+	if len(f.run.logs) != 2 || len(notes) != 1 || len(f.unreadable) != 0 {
+		t.Fatalf("%d logs are followed; it said %q", len(f.run.logs), notes)
 	}
 	var read []byte
 	for range 3 {
-		x, err := f.logs[1].look(now)
+		x, err := f.run.logs[1].input.look()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,7 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 		f := begin(t, filepath.Join(dir, "*.log"), time.Time{})
 		for _, want := range []int{2, 2, 1} {
 			f.rounds()
-			if n := len(f.logs); n != want {
+			if n := len(f.run.logs); n != want {
 				t.Errorf("%d logs are open, want %d", n, want)
 			}
 			_ = os.Remove(filepath.Join(dir, "b.log")) // the first time

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,21 +13,28 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// names names the lines of one log, or of all that are followed, and caches what it can.
+// names names the lines of all logs as a proxy would, in the order in which they are read.
 type names struct {
-	run   *run
-	known map[string]knownName // by host, method and target
-	ids   map[string]int32     // by name
-	list  []string
-	sent  int // how many of the list earlier batches had
-	key   []byte
+	route   func(*http.Request) string
+	depth   int
+	earned  *httpstat.Names       // nil if names need not be earned
+	present int64                 // Unix time: no line of the future sets their clock
+	latest  int64                 // Unix time of the latest line: their clock
+	known   map[string]*knownName // by plain name
+	seen    [1 << 12][]byte       // plain names that came once
+	seed    maphash.Seed
+	once    knownName         // that is not remembered
+	routed  map[string]string // plain names where there are routes, by method, target and host
+	ids     map[string]int32  // by name
+	list    []string          // by id
+	buf     []byte
 }
 
-// knownName is what is known of a request.
+// knownName is a plain name, and the name and id of its resource when it was called last.
 type knownName struct {
-	plain    string // before it is earned
-	id       int32  // of the resource's name, if that is settled
-	unearned bool
+	httpstat.Known
+	name string
+	id   int32
 }
 
 // The bounds of the caches. Beyond maxNames, all other names are one.
@@ -35,61 +43,100 @@ const (
 	maxNames   = 100_000
 )
 
-func (r *run) newNames() *names {
-	return &names{run: r, known: map[string]knownName{}, ids: map[string]int32{}}
+func newNames(o *Options) (*names, error) {
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), routed: map[string]string{}, ids: map[string]int32{}}
+	if o.Names == nil {
+		return n, nil
+	}
+	earn := *o.Names
+	earn.MaxNames, earn.Now = o.MaxResources, func() time.Time { return time.Unix(n.latest, 0) }
+	var err error
+	n.earned, err = httpstat.NewNames(earn)
+	return n, err
 }
 
-// request finds what is known of the request of a line; malformed requests are Unmatched.
-func (n *names) request(rec *accesslog.Record) knownName {
-	target := rec.Target
-	if i := bytes.IndexByte(target, '?'); i >= 0 {
-		target = target[:i]
+// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
+// learns from the line's status.
+func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
+	plain := n.plain(rec)
+	k := n.known[string(plain)]
+	if k == nil {
+		k = n.meet(plain)
 	}
-	n.key = append(append(append(n.key[:0], rec.Host...), ' '), rec.Method...)
-	n.key = append(append(n.key, ' '), target...)
-	if x, ok := n.known[string(n.key)]; ok {
-		return x
+	name, standing := k.Plain, httpstat.Given
+	if n.earned != nil {
+		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
+			n.latest = at
+		}
+		name, standing = n.earned.Count(&k.Known, string(rec.Client), rec.Status)
 	}
-	x := knownName{plain: httpstat.Unmatched}
-	if len(rec.Method) > 0 {
-		u := parseTarget(string(target))
-		x.plain = cmp.Or(n.run.Name(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}), httpstat.Unmatched)
+	if standing == httpstat.Unearned {
+		name = httpstat.Unmatched
 	}
-	switch {
-	case n.run.earned == nil:
-		x.id = n.number(x.plain)
-	case n.run.settled:
-		x.id, x.unearned = n.count(n.run.earned.Name(x.plain, ""))
+	if k.name != name {
+		k.name, k.id = name, n.number(name)
+	}
+	return k.id, standing == httpstat.Unearned
+}
+
+// meet returns what is to be known of a plain name that is not. It is remembered when it has come twice among few: most of the
+// many that are made up never come again.
+func (n *names) meet(plain []byte) *knownName {
+	seen := &n.seen[maphash.Bytes(n.seed, plain)%uint64(len(n.seen))]
+	if string(*seen) != string(plain) {
+		*seen = append((*seen)[:0], plain...)
+		n.once = knownName{Known: httpstat.Known{Plain: string(plain)}}
+		return &n.once
 	}
 	if len(n.known) >= maxTargets {
 		clear(n.known)
 	}
-	n.known[string(n.key)] = x
-	return x
+	k := &knownName{Known: httpstat.Known{Plain: string(plain)}}
+	n.known[k.Plain] = k
+	return k
 }
 
-// id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
-// learns from the line's status, unless the names are settled.
-func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
-	x := n.request(rec)
-	if n.run.earned == nil || n.run.settled {
-		return x.id, x.unearned
+// plain is the name of a request before it is earned, valid until the next call; malformed requests are Unmatched.
+func (n *names) plain(rec *accesslog.Record) []byte {
+	if len(rec.Method) == 0 {
+		return []byte(httpstat.Unmatched)
 	}
-	if at := rec.Time.Unix(); at > n.run.latest && at <= time.Now().Unix() {
-		n.run.latest = at
+	target := rec.Target
+	if i := bytes.IndexByte(target, '?'); i >= 0 {
+		target = target[:i]
 	}
-	client := string(rec.Client)
-	id, unearned = n.count(n.run.earned.Name(x.plain, client))
-	n.run.earned.Learn(x.plain, client, rec.Status)
-	return id, unearned
+	if n.route != nil {
+		return n.ofRoute(rec, target)
+	}
+	if n.depth == 0 {
+		return []byte(httpstat.Unmatched)
+	}
+	if len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
+		target = []byte(parseTarget(string(target)).Path)
+	}
+	n.buf = httpstat.AppendPathName(n.buf[:0], rec.Method, target, n.depth)
+	return n.buf
 }
 
-// count is the id of the name that a call counts for.
-func (n *names) count(name string, s httpstat.Standing) (id int32, unearned bool) {
-	if s == httpstat.Unearned {
-		return n.number(httpstat.Unmatched), true
+// ofRoute is the name of a request where there are routes.
+func (n *names) ofRoute(rec *accesslog.Record, target []byte) []byte {
+	n.buf = append(append(append(n.buf[:0], rec.Method...), ' '), target...)
+	n.buf = append(append(n.buf, ' '), rec.Host...)
+	name, ok := n.routed[string(n.buf)]
+	if !ok {
+		u := parseTarget(string(target))
+		name = n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))})
+		if name == "" && n.depth > 0 {
+			name = string(httpstat.AppendPathName(nil, rec.Method, []byte(u.Path), n.depth))
+		}
+		name = cmp.Or(name, httpstat.Unmatched)
+		if len(n.routed) >= maxTargets {
+			clear(n.routed)
+		}
+		n.routed[string(n.buf)] = name
 	}
-	return n.number(name), false
+	n.buf = append(n.buf[:0], name...)
+	return n.buf
 }
 
 // number is the id of a name.

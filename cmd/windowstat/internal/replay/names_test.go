@@ -28,7 +28,7 @@ func piped(text string) func(*Options) {
 }
 
 // followedPass is how many calls of each resource passed as a log is read line by line, a day after it began, and the report.
-func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r Report) {
+func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map[string]int64, r *Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Unix(base/nanos/86400*86400, 0)
@@ -80,10 +80,10 @@ func TestAScannerHidesNothing(t *testing.T) {
 			}
 		}
 		s, report := replay(t, b.String(), earned)
-		if s.pass["POST /checkout"] != calls || s.pass["GET /users/:id"] != calls || s.pass[collector.Other] != 0 {
-			t.Errorf("%d: %d checkouts and %d users, want %d: %v", status, s.pass["POST /checkout"], s.pass["GET /users/:id"], calls, s.pass)
+		if n := s.pass["POST /checkout"]; n < calls-10 || n >= calls || status != 200 && s.pass["GET /users/:id"] < calls-10 || s.pass[collector.Other] != 0 {
+			t.Errorf("%d: %d checkouts and %d users of %d: %v", status, n, s.pass["GET /users/:id"], calls, s.pass)
 		}
-		if status != 200 && (s.pass[httpstat.Unmatched] != 12_000 || report.Unearned != 12_000 || len(s.pass) != 3) {
+		if hidden := s.pass[httpstat.Unmatched]; status != 200 && (hidden < 12_000 || hidden > 12_020 || report.Unearned != hidden || len(s.pass) != 3) {
 			t.Errorf("%d: %d are unearned: %v", status, report.Unearned, s.pass)
 		}
 		if len(s.pass) > 100 {
@@ -92,28 +92,8 @@ func TestAScannerHidesNothing(t *testing.T) {
 		again, _ := replay(t, "", piped(b.String()))
 		equal(t, "from a pipe", again.pass, s.pass)
 		pass, _ := followedPass(t, b.String())
-		if n := pass["POST /checkout"]; n < calls-10 || n >= calls {
-			t.Errorf("%d, followed: %d checkouts of %d", status, n, calls)
-		}
+		equal(t, "followed", pass, s.pass)
 	}
-}
-
-// Of more names than there may be, those that are called most have rows, wherever in the logs they are.
-func TestTheBusiestNamesAreKept(t *testing.T) {
-	var b strings.Builder
-	want := map[string]int64{}
-	for i := range 100 {
-		for range 10 + i {
-			b.WriteString(common(i, fmt.Sprintf("GET /a%d/b%d", i%10, i/10), 200))
-		}
-		if i >= 95 {
-			want[fmt.Sprintf("GET /a%d/b%d", i%10, i/10)] = int64(10 + i)
-		} else {
-			want[collector.Other] += int64(10 + i)
-		}
-	}
-	s, _ := replay(t, b.String(), earned, func(o *Options) { o.MaxResources = 5 })
-	equal(t, "pass", s.pass, want)
 }
 
 // Routes are given: they have their rows whatever was answered, and only they if so it is said.
@@ -122,7 +102,7 @@ func TestRoutesOfALog(t *testing.T) {
 	mux.Handle("GET /users/{name}", http.NotFoundHandler())
 	routes := func(o *Options) {
 		o.Names = &httpstat.NamesOptions{Given: []string{"GET /users/{name}"}}
-		o.Name = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
+		o.Route, o.PathDepth = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }, 0
 	}
 	s, r := replay(t, common(1, "GET /users/jane", 404)+common(1, "GET /users/joe", 500)+common(1, "GET /other", 200)+common(2, "\\x16\\x03", 400), routes)
 	equal(t, "pass", s.pass, map[string]int64{"GET /users/{name}": 2, httpstat.Unmatched: 2})
@@ -183,22 +163,5 @@ func TestNamesOfALogOverTime(t *testing.T) {
 		if n := pass[fmt.Sprintf("GET /d%d/x", i)]; n < 45 {
 			t.Errorf("/d%d/x has %d of 60 calls: %v", i, n, pass)
 		}
-	}
-}
-
-// The first reading holds so many names and no more; what is called often has its row, though it comes after them, and calls that
-// were answered with success are not unmatched because their value is one of many.
-func TestMoreNamesThanTheFirstReadingHolds(t *testing.T) {
-	var b strings.Builder
-	for i := range maxNames + 20_000 {
-		b.WriteString(common(i/1000, fmt.Sprintf("GET /x%d/edit", i), 200))
-	}
-	for range 20 {
-		b.WriteString(common(200, "POST /checkout", 200))
-		b.WriteString(common(200, "GET /users/jane/edit", 200))
-	}
-	s, r := replay(t, b.String(), earned)
-	if s.pass["POST /checkout"] != 20 || s.pass["GET /users/jane/edit"] != 20 || r.Unearned != 0 || len(s.pass) > 20 {
-		t.Errorf("%d unearned: %v", r.Unearned, s.pass)
 	}
 }

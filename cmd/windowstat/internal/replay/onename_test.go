@@ -26,7 +26,7 @@ func TestOneNameFromAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := write(t, filepath.Join(t.TempDir(), "access.log"), []byte(c.line+"\n"))
-		s, _ := replay(t, "", earned, func(o *Options) { o.Files, o.Format = []string{path}, f })
+		s, _ := replay(t, "", func(o *Options) { o.Files, o.Format = []string{path}, f })
 		t.Run(name, func(t *testing.T) { equal(t, "pass", s.pass, map[string]int64{"GET /кл": 1}) })
 	}
 }

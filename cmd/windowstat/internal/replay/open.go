@@ -13,15 +13,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// input is an open log.
-type input struct {
+// file is an open log, unpacked.
+type file struct {
 	io.Reader
-	name   string
 	size   int64 // in bytes on the disk, 0 if unknown
 	again  bool  // it can be opened again
 	packed bool
-	read   *atomic.Int64
-	seek   func(offset int64) error // nil if it is packed, or no regular file
+	skip   func(n int64) error // skips bytes
 	close  func() error
 }
 
@@ -38,25 +36,25 @@ func (c counting) Read(p []byte) (int, error) {
 }
 
 // open opens a log; its first bytes tell whether it is packed with gzip or zstd. "-" is stdin.
-func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
-	in := &input{name: name, read: read, close: func() error { return nil }}
+func open(name string, stdin io.Reader, read *atomic.Int64) (*file, error) {
+	f := &file{close: func() error { return nil }}
+	f.skip = func(n int64) error { _, err := io.CopyN(io.Discard, f, n); return err }
 	raw := stdin
 	if name != "-" {
-		file, err := os.Open(name)
+		opened, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		info, err := file.Stat()
+		info, err := opened.Stat()
 		if err == nil && info.IsDir() {
 			err = fmt.Errorf("%s is a directory", name)
 		}
 		if err != nil {
-			return nil, errors.Join(err, file.Close())
+			return nil, errors.Join(err, opened.Close())
 		}
-		in.close = file.Close
-		raw = file
+		f.close, raw = opened.Close, opened
 		if info.Mode().IsRegular() {
-			in.size, in.again = info.Size(), true
+			f.size, f.again = info.Size(), true
 		}
 	}
 	buffered := bufio.NewReaderSize(counting{raw, read}, 64<<10)
@@ -64,34 +62,34 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*input, error) {
 	var err error
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		in.packed = true
-		in.Reader, err = gzip.NewReader(buffered)
+		f.packed = true
+		f.Reader, err = gzip.NewReader(buffered)
 	case isZstd(head):
-		in.packed = true
+		f.packed = true
 		var d *zstd.Decoder
 		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20)); err == nil {
-			in.Reader = d
-			closeFile := in.close
-			in.close = func() error { d.Close(); return closeFile() }
+			f.Reader = d
+			closeFile := f.close
+			f.close = func() error { d.Close(); return closeFile() }
 		}
 	case bytes.HasPrefix(head, []byte("BZh")):
 		err = errors.New("it is packed with bzip2: decompress it first")
 	case bytes.HasPrefix(head, []byte{0xfd, '7', 'z', 'X'}):
 		err = errors.New("it is packed with xz: decompress it first")
 	default:
-		in.Reader = buffered
-		if file, ok := raw.(*os.File); ok && in.again {
-			in.seek = func(offset int64) error {
-				_, err := file.Seek(offset, io.SeekStart)
+		f.Reader = buffered
+		if from, ok := raw.(*os.File); ok && f.again {
+			f.skip = func(n int64) error {
+				_, err := from.Seek(n-int64(buffered.Buffered()), io.SeekCurrent)
 				buffered.Reset(counting{raw, read})
 				return err
 			}
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), in.close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.close())
 	}
-	return in, nil
+	return f, nil
 }
 
 // isZstd reports whether a zstd frame begins so, or a skippable one, which pzstd puts in front.

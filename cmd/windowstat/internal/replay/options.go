@@ -11,10 +11,12 @@ import (
 
 // Options configure a replay.
 type Options struct {
-	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another. Run reads
-	// each twice, and what comes from a pipe from a packed temporary file.
+	// Files are the logs, in any order; "-" is Stdin. Logs that overlap in time are merged, others follow one another. A
+	// [Follower] takes patterns, too.
 	Files []string
 	Stdin io.Reader
+	// RotatedDirs are directories, besides those of the logs, into which rotation moves files.
+	RotatedDirs []string
 	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
 	// Watch, if not nil, calls a function when logs that are followed have changed, until it is ended. Logs are looked at five times
@@ -26,14 +28,17 @@ type Options struct {
 	Tolerance time.Duration
 	// Exceptions are the statuses of failed calls, Blocks those of rejected calls.
 	Exceptions, Blocks Statuses
-	// Name is the name of a request, the empty one of those that are unmatched. Without Names it is the resource's.
-	Name func(*http.Request) string
+	// Route is the name of the route that a request matches, the empty one if it matches none. Nil means that there are none.
+	Route func(*http.Request) string
+	// PathDepth is how many segments of a path a name keeps. A request that matches no route is named after its method and
+	// path, or counted as unmatched if PathDepth is zero.
+	PathDepth int
 	// Names, if not nil, are the options of [httpstat.Names] by which the names are earned. MaxNames and Now are not used.
 	Names *httpstat.NamesOptions
 	// Given are resources that exist beside MaxResources; MaxResources is how many others are kept apart.
 	Given        []string
 	MaxResources int
-	// Note, if not nil, is called with what may be wrong with how a log is read, before it is.
+	// Note, if not nil, is called with what may be wrong with how a log is read.
 	Note func(text string)
 	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
 	// 0 if it is unknown.

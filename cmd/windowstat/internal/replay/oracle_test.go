@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
-	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -246,7 +245,7 @@ func statuses(t testing.TB, list string) Statuses {
 func options(t testing.TB, files ...string) Options {
 	t.Helper()
 	return Options{
-		Files: files, Zone: time.UTC, Tolerance: 5 * time.Minute, Name: httpstat.PathName(4), MaxResources: 1000,
+		Files: files, Zone: time.UTC, Tolerance: 5 * time.Minute, PathDepth: 4, MaxResources: 1000,
 		Exceptions: statuses(t, "5xx"), Blocks: statuses(t, "429"),
 	}
 }

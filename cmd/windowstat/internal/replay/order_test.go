@@ -3,75 +3,32 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
-// Most of a log was late where newer lines came before older ones, as in cat newer older. It is counted as if it were in order,
-// be it a file, packed, or from a pipe.
-func TestNewerLinesBeforeOlderOnes(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
+// What goes back by more than the tolerance is not counted, and its log is named with how many lines these are, though they are
+// few among those of another one.
+func TestLogsThatGoBackAreNamed(t *testing.T) {
 	part := func(from, to int) string {
 		var b strings.Builder
 		for i := from; i < to; i++ {
-			for range 3 {
-				b.WriteString(common(i+r.IntN(20), fmt.Sprintf("GET /a%d", r.IntN(5)), []int{200, 500}[r.IntN(2)]))
-			}
-			if i%50 == 0 {
-				b.WriteString("rubbish\n\n")
-			}
+			b.WriteString(common(i, "GET /a", 200))
 		}
 		return b.String()
 	}
-	long := strings.Repeat("x", maxLine+10) + "\n"
-	older, middle, newer := part(0, 2000), part(3000, 3500), part(5000, 9000)
-	want, ordered := replay(t, older+long+middle+newer, earned)
-	if ordered.Late != 0 || ordered.Lines != 1+2*130+3*6500 {
-		t.Fatalf("%+v", ordered)
+	dir := t.TempDir()
+	o := options(t, write(t, filepath.Join(dir, "good"), []byte(strings.Repeat(part(0, 1), 100)+part(0, 9000))),
+		write(t, filepath.Join(dir, "mixed"), []byte(part(5000, 7000)+part(1000, 1100))))
+	var s sums
+	r, err := Run(t.Context(), o, s.add)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"newer, older":         newer + older + long + middle,
-		"newer, middle, older": newer + long + middle + older,
-		"in turns":             middle + newer + long + older,
-	} {
-		for _, from := range []string{"file", "packed", "pipe"} {
-			path := filepath.Join(t.TempDir(), "access.log")
-			var got sums
-			var report *Report
-			switch from {
-			case "file":
-				got, report = replay(t, text, earned)
-			case "packed":
-				write(t, path, pack(t, []byte(text)).Bytes())
-				got, report = replay(t, "", earned, func(o *Options) { o.Files = []string{path} })
-			default:
-				got, report = replay(t, "", piped(text))
-			}
-			if report.Late != 0 || report.Outliers != 0 || report.Lines != ordered.Lines || report.Malformed != ordered.Malformed {
-				t.Errorf("%s, %s: %d lines, %d late, %d outliers, %d malformed", name, from, report.Lines, report.Late, report.Outliers, report.Malformed)
-			}
-			equal(t, name+" "+from, got.pass, want.pass)
-		}
-	}
-}
-
-// Lines that are late one by one, and outliers, make no parts.
-func TestStragglersMakeNoParts(t *testing.T) {
-	o := &order{tolerance: int64(time.Minute)}
-	for i := range int64(1000) {
-		o.add((1000 + i) * nanos)
-		if i%10 == 0 {
-			o.add((1000 + i - 300) * nanos)
-		}
-		if i%100 == 99 {
-			o.add((1000 + i + 5000) * nanos)
-		}
-	}
-	if len(o.parts) != 0 {
-		t.Errorf("%+v", o.parts)
+	equal(t, "pass", s.pass, map[string]int64{"GET /a": 11_100})
+	if want := fmt.Sprint([]Behind{{filepath.Join(dir, "mixed"), 2100, 100}}); r.Late != 100 || fmt.Sprint(r.Behind) != want {
+		t.Errorf("%d late, %v, want %s", r.Late, r.Behind, want)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *Clock) set(at int64) {
 type player struct {
 	stats   *collector.Collector
 	clock   *Clock
-	names   *[]string
+	names   *names
 	inbound bool                                                                  // calls are inbound
 	done    func(start time.Time, active []*collector.Resource, most int64) error // called for each second with calls
 
@@ -51,7 +51,7 @@ type known struct {
 	second int64
 }
 
-func newPlayer(c *collector.Collector, clock *Clock, names *[]string, open int64) *player {
+func newPlayer(c *collector.Collector, clock *Clock, names *names, open int64) *player {
 	return &player{stats: c, clock: clock, names: names, open: open, sealed: open, inFlightOf: map[int32]int64{}}
 }
 
@@ -125,14 +125,14 @@ func (p *player) finish() error {
 
 // mark returns the resource of a name, and marks it as active in this second.
 func (p *player) mark(name int32) *collector.Resource {
-	if n := len(*p.names); n > len(p.known) {
+	if n := len(p.names.list); n > len(p.known) {
 		p.known = append(p.known, make([]known, n-len(p.known))...)
 	}
 	x := &p.known[name]
 	if x.second == p.open {
 		return x.Resource
 	}
-	x.Resource, x.second = p.stats.Resource((*p.names)[name]), p.open
+	x.Resource, x.second = p.stats.Resource(p.names.list[name]), p.open
 	if x.Name() != collector.Other || !p.other {
 		p.other = p.other || x.Name() == collector.Other
 		p.active = append(p.active, x.Resource)
@@ -143,7 +143,7 @@ func (p *player) mark(name int32) *collector.Resource {
 // begin begins a call, or several equal ones.
 func (p *player) begin(r *collector.Resource, c *call) {
 	if c.outcome == blocked {
-		p.stats.Block(context.Background(), (*p.names)[c.name], refused, p.how(c)...)
+		p.stats.Block(context.Background(), p.names.list[c.name], refused, p.how(c)...)
 		return
 	}
 	p.most = max(p.most, p.inFlight+1)
@@ -157,7 +157,7 @@ func (p *player) begin(r *collector.Resource, c *call) {
 	if plain {
 		*e = r.Enter()
 	} else {
-		_, e, _ = p.stats.Enter(context.Background(), (*p.names)[c.name], p.how(c)...)
+		_, e, _ = p.stats.Enter(context.Background(), p.names.list[c.name], p.how(c)...)
 	}
 	if c.duration == unknown {
 		e.ExitCode(outcomeError(c.outcome == failed), code(c.status))

@@ -6,44 +6,22 @@
 // line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that durations
 // below a second mean something: the log does not know where in its second such a call began.
 //
-// A line far ahead of those around it is an outlier, and not counted. Where a log goes back by more than the tolerance, as one
-// put together of several does, it is read in parts, which are merged. A log that is followed has no parts: when a clock was
-// set back by more than the tolerance, all lines that follow are late.
+// [Run] replays logs that end, a [Follower] logs that grow. Both read each line once, and take the lines of all logs in the order
+// of their times: the next line is always that of the log that is furthest behind. A line far ahead of those around it is an
+// outlier, and not counted. A log that goes back by more than the tolerance, as several put together in the wrong order do, or a
+// clock that is set back, has late lines, which are not counted, but reported for each log.
 package replay
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/node"
 )
-
-// Report counts lines by what became of them.
-type Report struct {
-	Lines     int64
-	Malformed int64       // not readable
-	Late      int64       // later than the tolerance: not counted
-	Future    int64       // from the future: not counted
-	Outliers  int64       // far ahead of the lines around them: not counted
-	Clipped   int64       // of calls that began in a second that had ended: they pass in the first open one
-	Unearned  int64       // counted for unmatched, because their name was not earned
-	Truncated int64       // how often a log that is followed was truncated: what is written between copy and truncation may be lost
-	Cut       int64       // bytes that were seen, and cut off before they were read: not counted
-	Evicted   int64       // seconds ended before the tolerance was over, because too many calls were held
-	Statuses  [1000]int64 // counted lines by status
-	Examples  []Example   // of malformed lines
-	Timed     bool        // the logs have durations
-	Untold    int64       // of an hour that comes twice, and their order does not tell which of the two it is
-}
-
-// Uncounted is how many lines are not counted.
-func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
 
 // Second is one second of the replay. The rows are only valid during the call.
 type Second struct {
@@ -55,101 +33,119 @@ type Second struct {
 // Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
 // error: f's, or that of a file that could not be read to its end.
 func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error) {
-	r := newRun(o)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if _, err := Await(ctx, func() (*run, error) { return r, r.inspect() }); err != nil {
-		if ctx.Err() != nil {
-			return new(Report), err // r may still be in use
+	r, err := Await(ctx, func() (*run, error) {
+		r, err := newRun(o)
+		if err == nil {
+			err = r.inspect(ctx.Done())
 		}
-		return &r.Report, err
-	}
-	defer r.closeSpools()
-	r.ended = ctx.Done()
-	if err := r.makeNames(ctx); err != nil {
-		return &r.Report, err
+		return r, err
+	})
+	if err != nil {
+		return new(Report), err
 	}
 	r.each = f
-	err := r.merge(ctx)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil && r.player != nil {
-		err = r.finish()
-	}
-	return &r.Report, errors.Join(append(r.errs, err)...)
+	err = r.play(ctx)
+	return r.report(), errors.Join(append(r.errs, err)...)
 }
 
-// run is a replay.
+// play reads all logs to their ends.
+func (r *run) play(ctx context.Context) error {
+	for {
+		l, err := r.advance()
+		if err != nil {
+			return err
+		}
+		if l == nil {
+			return r.finish()
+		}
+		if _, err := r.fill(l); err != nil {
+			r.errs = append(r.errs, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// run is a timeline, into which the lines of logs are put.
 type run struct {
 	Options
+
+	mu sync.Mutex // guards what follows
 	Report
-	sources []*source // not started yet, the earliest first
-	reading []*source
-	ids     map[string]int32 // of names
-	names   []string
-	earned  *httpstat.Names // nil if names need not be earned
-	settled bool            // all names are known: the logs were read once before
-	latest  int64           // Unix time of the latest line that a Follower has named: its clock of names
+	behind  []*Behind
+	waiting []*log // they begin later than the others, the earliest first
+	logs    []*log // that are read
+	names   *names
 	window  *window
 	player  *player // nil until there is a call
-	each    func(*Second) error
-	errs    []error
-	size    int64
-	read    atomic.Int64
-	spools  []*spool
-	present int64 // with the tolerance, Unix nanoseconds
 	spread  spread
-	ended   <-chan struct{} // closed when the replay is to end; nil for a Follower
-	after   int64           // Unix time of the last second that the previous process counted, 0 if there was none
-	second  Second
+	present int64 // with the tolerance, Unix nanoseconds
+	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
+
+	each   func(*Second) error // of Run
+	second Second
+	open   func(*log) error // of Run: opens a log that was inspected
+	errs   []error
+	size   int64
+	read   atomic.Int64
 }
 
-func newRun(o Options) *run {
-	return &run{Options: o, ids: map[string]int32{}, window: newWindow(int64(o.Tolerance / time.Second))}
+func newRun(o Options) (*run, error) {
+	names, err := newNames(&o)
+	return &run{Options: o, names: names, window: newWindow(int64(o.Tolerance / time.Second))}, err
 }
 
-// finish ends all seconds, after the last line.
-func (r *run) finish() error {
-	if err := r.window.end(r.window.to, r.player.second); err != nil {
+// inspect inspects all logs. What cannot be opened again stays open.
+func (r *run) inspect(done <-chan struct{}) error {
+	var errs []error
+	var logs []*log
+	known := true
+	r.Timed = true
+	r.open = func(l *log) error {
+		f, err := open(l.name, r.Stdin, &r.read)
+		if err == nil {
+			l.input = newStream(done, f, nil)
+		}
 		return err
 	}
-	return r.player.finish()
-}
-
-// inspect inspects all logs.
-func (r *run) inspect() error {
-	var errs []error
-	known := true
 	for _, name := range r.Files {
-		s, err := inspect(name, r.Stdin, r.Format, r.Zone, &r.read, false)
+		f, err := open(name, r.Stdin, new(atomic.Int64))
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		known = known && s.size > 0
-		r.size += s.size
-		r.note(s.doubt)
-		if s.format != nil {
-			r.sources = append(r.sources, s)
+		l := r.newLog(name)
+		if err := l.inspect(f, sampleLines, r.Zone); err != nil {
+			errs = append(errs, err, f.close())
+			continue
 		}
-		if s.kept != nil && s.format != nil {
-			if err := s.keep(); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			r.spools = append(r.spools, s.spool)
+		known = known && f.size > 0
+		r.size += f.size
+		r.note(l.doubt)
+		switch {
+		case f.again:
+			errs = append(errs, f.close())
+		case l.format != nil:
+			l.input = newStream(done, f, nil)
+		}
+		if l.format != nil {
+			logs = append(logs, l)
+			r.Timed = r.Timed && l.timed
 		}
 	}
+	r.Timed = r.Timed && len(logs) > 0
 	if !known {
 		r.size = 0
 	}
-	r.Timed = len(r.sources) > 0
-	for _, s := range r.sources {
-		r.Timed = r.Timed && s.timed
-	}
-	r.sortSources()
+	r.later(logs)
 	return errors.Join(errs...)
+}
+
+func (r *run) newLog(name string) *log {
+	return &log{name: name, format: r.Format, count: &Behind{Log: name}}
 }
 
 // note says what may be wrong with a log.
@@ -159,98 +155,22 @@ func (r *run) note(doubt string) {
 	}
 }
 
-func (r *run) closeSpools() {
-	for _, s := range r.spools {
-		_ = s.close()
-	}
-}
-
-func (r *run) sortSources() {
-	slices.SortStableFunc(r.sources, func(a, b *source) int { return cmp.Compare(a.first, b.first) })
-}
-
-// merge takes the lines of all logs, each time from the log that is furthest behind.
-func (r *run) merge(ctx context.Context) error {
-	for n := 0; ; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		s := r.behind(ctx)
-		if s == nil {
-			return nil
-		}
-		if err := r.take(s, s.head); err != nil {
-			return err
-		}
-		r.advance(s)
-	}
-}
-
-// behind returns the log that is furthest behind, nil if all have ended. It starts the ones whose time has come.
-func (r *run) behind(ctx context.Context) *source {
-	for {
-		var s *source
-		for _, x := range r.reading {
-			if s == nil || x.latest < s.latest {
-				s = x
-			}
-		}
-		if len(r.sources) == 0 || s != nil && r.sources[0].first > s.latest {
-			return s
-		}
-		s, r.sources = r.sources[0], r.sources[1:]
-		s.start(ctx, r)
-		r.reading = append(r.reading, s)
-		r.advance(s)
-	}
-}
-
-// advance goes on to the next line of a log.
-func (r *run) advance(s *source) {
-	if s.advance(r); s.head == nil {
-		r.reading = slices.DeleteFunc(r.reading, func(x *source) bool { return x == s })
-	}
-}
-
-// batch counts what was read, and registers its names.
-func (r *run) batch(s *source, b *batch) {
-	r.present = time.Now().Add(r.Tolerance).UnixNano()
-	r.Lines += b.lines
-	r.Malformed += b.malformed
-	r.Untold += b.untold
-	r.Examples = append(r.Examples, b.examples[:min(len(b.examples), max(0, 10-len(r.Examples)))]...)
-	if b.err != nil {
-		r.errs = append(r.errs, b.err)
-	}
-	for _, name := range b.names {
-		id, ok := r.ids[name]
-		if !ok {
-			id = int32(len(r.names))
-			r.ids[name] = id
-			r.names = append(r.names, name)
-		}
-		s.ids = append(s.ids, id)
-	}
-	if r.Progress != nil {
-		r.Progress(r.read.Load(), r.size, r.Lines)
-	}
-}
-
 // take puts a line into the window.
-func (r *run) take(s *source, it *item) error {
+func (r *run) take(l *log, it *item) error {
 	second := floorDiv(it.stamp)
 	if r.player == nil {
 		if err := r.begin(second); err != nil {
 			return err
 		}
 	}
-	c := r.call(s, it)
+	c := r.call(it)
 	if r.after != 0 && r.counted(&c) {
 		r.Lines--
+		l.count.Lines--
 		return nil
 	}
 	if second < r.window.from && !c.passed || c.at+max(c.duration, 0) < r.window.from*nanos {
-		r.Late++
+		r.late(l)
 		return nil
 	}
 	if err := r.window.end(second-int64(r.Tolerance/time.Second), r.player.second); err != nil {
@@ -277,8 +197,8 @@ func (r *run) take(s *source, it *item) error {
 }
 
 // call returns the call of a line. Without a duration it is in the second of its line.
-func (r *run) call(s *source, it *item) call {
-	c := call{at: it.stamp, duration: it.duration, name: s.ids[it.name], n: 1, status: it.status}
+func (r *run) call(it *item) call {
+	c := call{at: it.stamp, duration: it.duration, name: it.name, n: 1, status: it.status}
 	switch {
 	case r.Blocks[it.status]:
 		c.outcome = blocked
@@ -325,7 +245,7 @@ func (r *run) begin(second int64) error {
 	if err != nil {
 		return err
 	}
-	r.player = newPlayer(c, clock, &r.names, r.window.from)
+	r.player = newPlayer(c, clock, r.names, r.window.from)
 	r.player.done = r.done
 	return nil
 }
@@ -343,4 +263,15 @@ func (r *run) done(start time.Time, active []*collector.Resource, most int64) (e
 		x.Total.InFlightTime += x.Rows[i].InFlightTime
 	}
 	return r.each(x)
+}
+
+// finish ends all seconds, after the last line.
+func (r *run) finish() error {
+	if r.player == nil {
+		return nil
+	}
+	if err := r.window.end(r.window.to, r.player.second); err != nil {
+		return err
+	}
+	return r.player.finish()
 }

@@ -117,7 +117,7 @@ func TestWhatIsCutOffIsCounted(t *testing.T) {
 		if err := os.WriteFile(path, bytes.Repeat(line, 1000), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tail, err := newTail(path, time.Unix(1, 0), &opened{})
+		tail, err := tailOf(t, path, time.Unix(1, 0)), error(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestRotations(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, path := range rotations(filepath.Join(dir, "access.log"), time.Unix(1_000_002, 0)) {
+	for _, path := range rotations(filepath.Join(dir, "access.log"), nil, time.Unix(1_000_002, 0)) {
 		got = append(got, filepath.Base(path))
 	}
 	if want := "[access.log.old access.log-20260103.zst access-20260102.log access.log.3 access.log.1]"; fmt.Sprint(got) != want {

@@ -5,45 +5,72 @@ import (
 	"time"
 )
 
-// stream reads a log from a pipe, such as stdin. A pipe does not tell that it is empty: if nothing comes for a while, the
-// stream assumes that nothing is on its way.
+// stream is the input from a file that ends, or from a pipe such as stdin. A goroutine reads ahead. A pipe that is followed does
+// not tell that it is empty: if nothing comes for a while, the stream assumes that nothing is on its way.
 type stream struct {
-	read  chan block
-	ended error     // set before read is closed
-	empty time.Time // nothing has come since
-	upTo  time.Time
+	from    *file
+	read    chan block
+	free    chan []byte
+	done    <-chan struct{} // ends the reading
+	changed func()          // nil if look waits
+	ended   error           // set before read is closed
+	empty   time.Time       // nothing has come since
+	upTo    time.Time
 }
 
-// newStream starts a goroutine that reads until the log ends, and calls changed when there is something.
-func newStream(r io.Reader, changed func()) *stream {
-	s := &stream{read: make(chan block, 1), upTo: time.Unix(0, 0)}
+// newStream starts a goroutine that reads until the log or the context that has done ends. It calls changed when there is
+// something; if changed is nil, look waits for that.
+func newStream(done <-chan struct{}, f *file, changed func()) *stream {
+	s := &stream{from: f, read: make(chan block, 2), free: make(chan []byte, 4), done: done, changed: changed, upTo: time.Unix(0, 0)}
 	go func() {
-		defer changed()
+		defer s.tell()
 		defer close(s.read)
-		for all := (blocks{r: r}); ; {
-			x, err := all.next(nil)
+		for all := (blocks{r: f}); ; {
+			var buf []byte
+			select {
+			case buf = <-s.free:
+			default:
+			}
+			x, err := all.next(buf)
 			if err != nil {
 				s.ended = err
 				return
 			}
-			s.read <- x
-			changed()
+			select {
+			case s.read <- x:
+			case <-done:
+				s.ended = io.EOF
+				return
+			}
+			s.tell()
 		}
 	}()
 	return s
 }
 
-// look returns whole lines, or, if there are none, the time up to which nothing has come. At the end the error is io.EOF.
-func (s *stream) look(now time.Time) (block, error) {
+func (s *stream) tell() {
+	if s.changed != nil {
+		s.changed()
+	}
+}
+
+// look returns whole lines, or, if there are none, the time up to which nothing has come.
+func (s *stream) look() (block, error) {
+	if s.changed == nil {
+		select {
+		case x, ok := <-s.read:
+			return s.next(x, ok)
+		case <-s.done:
+			return block{}, io.EOF
+		}
+	}
 	select {
 	case x, ok := <-s.read:
 		s.empty = time.Time{}
-		if !ok {
-			return x, s.ended
-		}
-		return x, nil
+		return s.next(x, ok)
 	default:
 	}
+	now := time.Now()
 	switch {
 	case s.empty.IsZero():
 		s.empty = now
@@ -51,4 +78,26 @@ func (s *stream) look(now time.Time) (block, error) {
 		s.upTo, s.empty = s.empty, now
 	}
 	return block{upTo: s.upTo}, nil
+}
+
+func (s *stream) next(x block, ok bool) (block, error) {
+	if !ok {
+		return x, s.ended
+	}
+	return x, nil
+}
+
+func (s *stream) reuse(x block) {
+	select {
+	case s.free <- x.data:
+	default:
+	}
+}
+
+// close closes a file. A pipe is left to the end of the process, as reading it may block.
+func (s *stream) close() error {
+	if !s.from.again {
+		return nil
+	}
+	return s.from.close()
 }

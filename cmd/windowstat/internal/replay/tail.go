@@ -3,18 +3,21 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"time"
 )
 
-// tail reads a file that grows, through rotation: when another file gets its name, it reads that one from its beginning, and
-// the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
+// tail is the input from a log that grows, through rotation: when another file gets its name, it reads that one from its beginning,
+// and the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
 // not read yet is read from the copy that rotation made of it.
 type tail struct {
 	name   string
+	dirs   []string // into which rotation moves files, besides those of the log
 	opened *opened
+	note   func(text string)
 	files  []*growing // the last one has the name, or had it last
 	old    []*rotated // read before the files
 	gone   bool       // no file has the name, or one of another log
@@ -29,22 +32,14 @@ const (
 	linger = time.Minute
 )
 
-// newTail opens the file, if it exists, at its end, or, if since is not the zero Time, at its beginning, and what was rotated
-// away since. Files that appear later are read from their beginning. The file stays open, so that no later one is mistaken
-// for it.
-func newTail(name string, since time.Time, o *opened) (*tail, error) {
-	t := &tail{name: name, opened: o}
+// start opens the file, if it exists. The file stays open, so that no later one is mistaken for it. Files that appear later are read
+// from their beginning.
+func (t *tail) start(atEnd bool) error {
 	err := t.reopen(time.Now())
-	if err == nil && since.IsZero() && len(t.files) > 0 {
+	if err == nil && atEnd && len(t.files) > 0 {
 		err = t.files[0].toEnd()
 	}
-	if err == nil && !since.IsZero() {
-		err = t.openRotated(since)
-	}
-	if err != nil {
-		return nil, errors.Join(err, t.close())
-	}
-	return t, nil
+	return err
 }
 
 // reopen opens the file that has the name now, if it is another than before.
@@ -107,10 +102,39 @@ func (t *tail) look() (block, error) {
 				break
 			}
 		}
-		if !again {
-			return block{upTo: now}, nil
+		if again {
+			continue
+		}
+		if t.quit && t.gone && len(t.files) == 0 {
+			if _, err := os.Stat(t.name); errors.Is(err, fs.ErrNotExist) {
+				return block{}, io.EOF
+			}
+		}
+		return block{upTo: now}, nil
+	}
+}
+
+// grow reads whole lines of a file. If it was truncated, it is read again from its beginning, behind the rest of its copy. What
+// was known to be there and is in no copy is counted as cut.
+func (t *tail) grow(g *growing, now time.Time) (block, error) {
+	own, err := g.Stat()
+	if err != nil {
+		return block{}, err
+	}
+	if !g.truncated(own.Size()) {
+		g.size = own.Size()
+		return g.next(now)
+	}
+	x := block{truncated: true}
+	if c := t.copyOf(g); c == nil {
+		x.data, x.cut = g.end().data, g.size-g.offset
+	} else {
+		if t.old = append(t.old, c); !c.packed {
+			x.cut = max(0, g.size-c.size)
 		}
 	}
+	g.rewind(now)
+	return x, nil
 }
 
 // refused returns an error of reopen, unless the file may not be read: rotation makes a file before it sets who may. That is said
@@ -122,12 +146,15 @@ func (t *tail) refused(err error, now time.Time) error {
 		return err
 	case t.denied.IsZero():
 		t.denied = now
-		t.opened.note(fmt.Sprintf("%v; it is tried again", err))
+		t.note(fmt.Sprintf("%v; it is tried again", err))
 	case !t.quit && now.Sub(t.denied) > linger:
 		return err
 	}
 	return nil
 }
+
+// reuse does nothing: most blocks are small.
+func (*tail) reuse(block) {}
 
 func (t *tail) close() error {
 	var errs []error
@@ -137,5 +164,6 @@ func (t *tail) close() error {
 	for _, r := range t.old {
 		errs = append(errs, r.close())
 	}
+	t.files, t.old = nil, nil
 	return errors.Join(errs...)
 }

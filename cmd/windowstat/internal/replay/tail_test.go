@@ -18,6 +18,20 @@ type reading struct {
 	err  error
 }
 
+// tailOf is the input from a log, from its end on or with what was written since.
+func tailOf(t *testing.T, path string, since time.Time) *tail {
+	t.Helper()
+	tail := &tail{name: path, opened: &opened{}, note: func(string) {}}
+	err := tail.start(since.IsZero())
+	if err == nil && !since.IsZero() {
+		_, err = tail.openRotated(&log{}, since, time.UTC)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tail
+}
+
 func follow(t *testing.T, path string, atEnd bool) *reading {
 	t.Helper()
 	r := &reading{}
@@ -25,10 +39,7 @@ func follow(t *testing.T, path string, atEnd bool) *reading {
 	if atEnd {
 		since = time.Time{}
 	}
-	tail, err := newTail(path, since, &opened{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tail := tailOf(t, path, since)
 	go func() {
 		for {
 			x, err := tail.look()

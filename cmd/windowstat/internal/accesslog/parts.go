@@ -34,7 +34,7 @@ func (c *clock) whole(it *item, b []byte) (n int) {
 		n = c.iso(b)
 	default:
 		if it.kind == itemCount {
-			b = b[:digits(b)]
+			b = b[:leadingDigits(b)]
 		}
 		n = c.epoch(b, it.unit)
 	}

@@ -1,0 +1,246 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+)
+
+// log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
+// what was read and not yet taken.
+type log struct {
+	name    string
+	matched bool              // by a pattern
+	format  *accesslog.Format // nil until a line tells it
+	timed   bool              // its lines have durations
+	first   int64             // the earliest time of its first lines, 0 if none could be read
+	doubt   string            // what may be wrong with how it is read
+
+	input  input // nil until it is opened
+	ended  bool  // there will be no more
+	idle   bool  // nothing is there now
+	upTo   time.Time
+	parser *accesslog.Parser
+	line   int64 // number of the last one
+	shown  int   // malformed ones
+
+	items  []item // read and not yet taken
+	room   []item // for the next ones
+	ready  bool   // the first of them is to be taken
+	latest int64  // the latest time so far, with that of the first item
+	count  *Behind
+}
+
+// input is where the lines of a log come from.
+type input interface {
+	// look returns whole lines. If there are none now, the block has the time up to which all lines were returned. At the end the
+	// error is io.EOF.
+	look() (block, error)
+	// reuse takes back the data of a block.
+	reuse(block)
+	close() error
+}
+
+// item is a parsed line.
+type item struct {
+	stamp    int64 // Unix nanoseconds
+	duration int64 // nanoseconds; unknown if the log does not say
+	name     int32
+	status   int16
+	unearned bool // its name is not earned
+	end      bool // the stamp is the end of the call
+	coarse   bool // the stamp has no fraction of a second
+}
+
+// sampleLines is how many lines are inspected to detect a log's format.
+const sampleLines = 200
+
+// inspect finds out about a log from its first lines. A log without a readable line is an error, unless it is empty: then it has no
+// format.
+func (l *log) inspect(f *file, lines int, zone *time.Location) error {
+	head := make([]byte, 0, blockSize)
+	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
+		n, err := f.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		if err != nil {
+			break // reading it again meets the same error
+		}
+	}
+	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
+	return l.judge(head, zone)
+}
+
+// judge finds the format, the time of the first line, and whether lines have durations.
+func (l *log) judge(head []byte, zone *time.Location) error {
+	lines := bytes.SplitAfter(head, []byte("\n"))
+	if n := len(lines); n > 1 {
+		lines = lines[:n-1] // it may be cut off
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		l.format = nil
+		return nil
+	}
+	guessed := l.format == nil
+	if guessed {
+		format, err := accesslog.Detect(lines)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		l.format = format
+	}
+	p := l.format.NewParser(zone)
+	var rec accesslog.Record
+	for _, line := range lines {
+		if p.Parse(line, &rec) != nil {
+			continue
+		}
+		if at := nanosOf(rec.Time); l.first == 0 || at < l.first {
+			l.first = at
+		}
+		l.timed = l.timed || rec.HasDuration
+		if l.doubt == "" {
+			l.doubt = l.doubted(line, guessed)
+		}
+	}
+	return nil
+}
+
+// doubted is what may be wrong with how a line is read.
+func (l *log) doubted(line []byte, guessed bool) string {
+	const most = 120
+	if unread := l.format.Unread(line); len(unread) > 0 {
+		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
+			l.name, l.format, most, unread)
+	}
+	if guessed && l.format.UnitUnknown(line) {
+		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
+			l.name, most, bytes.TrimSpace(line))
+	}
+	return ""
+}
+
+// parse parses and counts the lines of a block.
+func (r *run) parse(l *log, x block) {
+	now := time.Now()
+	r.present, r.names.present = now.Add(r.Tolerance).UnixNano(), now.Unix()
+	r.Cut += x.cut
+	if x.truncated {
+		r.Truncated++
+	}
+	if l.parser == nil && !r.begun(l, x) {
+		return
+	}
+	if len(l.items) == 0 {
+		l.items = l.room[:0]
+	}
+	was, malformed, examples := len(l.items), r.Malformed, len(r.Examples)
+	ambiguous := l.parser.Ambiguous()
+	lines := int64(x.long)
+	r.Malformed += lines
+	l.line += lines
+	var rec accesslog.Record
+	for rest := x.data; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		line := rest[:end]
+		rest = rest[end:]
+		l.line++
+		err := l.parser.Parse(line, &rec)
+		if err == accesslog.ErrPartial {
+			continue // the next one has the rest
+		}
+		lines++
+		if err == nil {
+			err = r.impossible(&rec)
+		}
+		if err != nil {
+			r.malformed(l, line, err)
+			continue
+		}
+		it := item{
+			stamp: nanosOf(rec.Time), duration: unknown, status: int16(rec.Status), end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
+		}
+		it.name, it.unearned = r.names.id(&rec)
+		if r.Timed {
+			it.duration = int64(rec.Duration)
+		}
+		l.items = append(l.items, it)
+	}
+	if was == 0 {
+		l.room = l.items
+	}
+	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
+		lines, r.Malformed, r.Examples = int64(n-was), malformed, r.Examples[:examples]
+	}
+	r.Ambiguous += l.parser.Ambiguous() - ambiguous
+	r.Lines += lines
+	l.count.Lines += lines
+	if r.Progress != nil {
+		r.Progress(r.read.Load(), r.size, r.Lines)
+	}
+}
+
+// begun makes the parser of a log when there is a line.
+func (r *run) begun(l *log, x block) bool {
+	if len(x.data) == 0 && x.long == 0 {
+		return false
+	}
+	if l.format == nil {
+		if err := l.judge(x.data, r.Zone); err == nil {
+			r.note(l.doubt)
+		}
+	}
+	if l.format == nil {
+		l.format = r.Format
+	}
+	l.parser = l.format.NewParser(r.Zone)
+	return true
+}
+
+// malformed counts a line that cannot be read.
+func (r *run) malformed(l *log, line []byte, err error) {
+	r.Malformed++
+	if l.shown < maxExamples && len(r.Examples) < allExamples {
+		l.shown++
+		r.Examples = append(r.Examples, Example{l.name, l.line, string(line[:min(len(line), 200)]), err})
+	}
+}
+
+// longestCall is the longest duration of a call that is stamped with its beginning: each second of it costs a record.
+const longestCall = 24 * time.Hour
+
+// The errors of lines with impossible times and durations.
+var (
+	errNoDuration = errors.New("it has no duration, and others do")
+	errTooLong    = fmt.Errorf("it says that the call took more than %v", longestCall)
+	errTooOld     = errors.New("it is of a time before 1970")
+	errCutOff     = errors.New("the rest of a line that a container's runtime has split is missing")
+)
+
+// impossible returns what is wrong with a line that could be parsed.
+func (r *run) impossible(rec *accesslog.Record) error {
+	switch {
+	case rec.Time.Unix() < 1:
+		return errTooOld
+	case r.Timed && !rec.HasDuration:
+		return errNoDuration
+	case r.Timed && rec.Stamp == accesslog.Start && rec.Duration > longestCall:
+		return errTooLong
+	}
+	return nil
+}
+
+// nanosOf returns Unix nanoseconds; times beyond the range are the last one in it.
+func nanosOf(t time.Time) int64 {
+	if t.Unix() >= math.MaxInt64/nanos {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}

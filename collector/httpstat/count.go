@@ -1,0 +1,106 @@
+package httpstat
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Known is a plain name that is counted again and again, for [Names.Count]. It remembers what it was last, for as long as that
+// cannot have changed. Its zero value with a Plain is ready; it belongs to one Names.
+type Known struct {
+	Plain string
+
+	name    string
+	stable  bool         // it is so until a value loses its place
+	changes int          // of the places, when it was found
+	kept    bool         // all values are kept apart
+	values  []*pathValue // these
+}
+
+// Count is Name and then Learn, for a call that has ended, such as one of a log. It costs a fraction of the two.
+func (n *Names) Count(k *Known, client string, status int) (name string, s Standing) {
+	if n.given[k.Plain] {
+		return k.Plain, Given
+	}
+	now := n.opts.Now().Unix()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !k.stable || k.changes != n.places.changes {
+		n.find(k)
+	}
+	name = k.name
+	x := n.earned.use(name, client, now)
+	if x != nil {
+		s = Earned
+	}
+	switch {
+	case !Success(status):
+	case x == nil || !k.kept || !n.places.again(k.values):
+		n.learn(k.Plain, client, now)
+	default:
+		x.calls = min(x.calls+1, maxCount)
+	}
+	return name, s
+}
+
+// find finds the name of a plain one, and whether it can change without a value losing its place: where there is room, another value
+// may take it.
+func (n *Names) find(k *Known) {
+	p := n.places
+	k.stable, k.kept, k.changes, k.values = true, true, p.changes, k.values[:0]
+	head, path, more := strings.Cut(k.Plain, "/")
+	if path == "" {
+		k.name, k.stable, k.kept = collector.CleanName(k.Plain), false, false
+		return
+	}
+	b := append(n.buf[:0], head...)
+	for at := p.root; more; {
+		var value string
+		value, path, more = strings.Cut(path, "/")
+		v := (*pathValue)(nil)
+		if at != nil {
+			v = at.values[value]
+		}
+		switch {
+		case v != nil:
+			k.values = append(k.values, v)
+			at = v.below
+		case fixedValue(value):
+		case at != nil && len(at.values) >= p.most:
+			value, k.kept = "*", false
+		default:
+			k.stable, k.kept = false, false
+			if at == nil && p.count >= maxPlaces {
+				value = "*"
+			}
+		}
+		if v == nil && at != nil {
+			at = at.fixed[value]
+		}
+		b = append(append(b, '/'), value...)
+	}
+	if n.buf = b; len(b) <= collector.MaxNameLength && utf8.Valid(b) {
+		if x := n.earned.byName[string(b)]; x != nil {
+			k.name = x.Value.(*earnedName).name
+			return
+		}
+	}
+	k.name = collector.CleanName(string(b))
+	k.kept = k.kept && k.name == k.Plain
+}
+
+// again counts a call that was answered with success; it is false, and counts nothing, when all counts are to be halved.
+func (p *places) again(values []*pathValue) bool {
+	if p.seen+1 >= halveEvery {
+		return false
+	}
+	p.seen++
+	for _, v := range values {
+		if v.calls < maxCount {
+			v.calls++
+		}
+	}
+	return true
+}
