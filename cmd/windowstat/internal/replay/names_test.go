@@ -47,9 +47,10 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 		}
 		pass = map[string]int64{}
 		count := func() { // before it is retired
-			for _, x := range c.Seal().Resources {
+			for _, x := range c.Resources() {
 				pass[x.Name()] = x.Snapshot(nil).Total.Pass
 			}
+			c.Seal()
 		}
 		if err := f.Run(t.Context(), c, count); err != nil {
 			t.Fatal(err)
