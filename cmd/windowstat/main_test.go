@@ -503,6 +503,39 @@ func TestProxyClientGone(t *testing.T) {
 	p.end(t)
 }
 
+// Every address that is given serves the pages, as other exporters have it; if one is taken, none does.
+func TestSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "demo", anyPort, anyPort, "--rate=10")
+	first, second := p.find(t, `metrics +(http\S+)`), "http://"+p.find(t, `served here, too".* address=(\S+)`)+"/metrics"
+	if first == second {
+		t.Fatalf("both are %s", first)
+	}
+	for _, url := range []string{first, second} {
+		if status, page := get(t, url); status != http.StatusOK || !strings.Contains(page, "windowstat_overflow_events_total") {
+			t.Errorf("%s: %d", url, status)
+		}
+	}
+	if status := p.end(t); status != 0 {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+	for _, url := range []string{first, second} {
+		if resp, err := http.Get(url); err == nil {
+			resp.Body.Close()
+			t.Errorf("%s is served after the end", url)
+		}
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	p = launch(t, "demo", anyPort, "--web.listen-address="+taken.Addr().String(), "--duration=1s")
+	if status := p.wait(t); status != 1 || !strings.Contains(p.output(), "in use") {
+		t.Errorf("status %d:\n%s", status, p.output())
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 
 // server is a running HTTP server.
 type server struct {
-	http     *http.Server
-	listener net.Listener
-	ended    chan struct{} // closed when it serves no more, for whatever reason
-	err      error         // why, if that was not stop; read it after ended
+	http  *http.Server
+	at    net.Addr
+	ended chan struct{} // closed when it serves no more, for whatever reason
+	err   error         // why, if that was not stop; read it after ended
 }
 
 // shutdownTimeout is how long requests may take to finish when a server stops.
@@ -32,7 +32,8 @@ func listen(address string, h http.Handler, logger *slog.Logger, b bounds) (*ser
 		return nil, err
 	}
 	// No deadline for a whole request or response: both may stream.
-	return start(b.listener(listener, logger), &http.Server{
+	bounded := b.listener(listener, logger)
+	return start(listener.Addr(), &http.Server{
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.header,
 		IdleTimeout:       b.idle,
@@ -40,23 +41,42 @@ func listen(address string, h http.Handler, logger *slog.Logger, b bounds) (*ser
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the upstream to answer
-	}, (*http.Server).Serve), nil
+	}, func(h *http.Server) error { return h.Serve(bounded) }), nil
 }
 
-// start serves on a listener that keeps to the bounds. The function serve is http.Server.Serve or does the same.
-func start(listener net.Listener, h *http.Server, serve func(*http.Server, net.Listener) error) *server {
-	s := &server{http: h, listener: listener, ended: make(chan struct{})}
+// listenAll listens on all addresses, or on none.
+func listenAll(addresses []string) (all []net.Listener, err error) {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func closeAll(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// start serves at an address. The function serve is http.Server.Serve on its listener, or does the same.
+func start(at net.Addr, h *http.Server, serve func(*http.Server) error) *server {
+	s := &server{http: h, at: at, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		if err := serve(s.http, listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(s.http); !errors.Is(err, http.ErrServerClosed) {
 			s.err = err
 		}
 	}()
 	return s
 }
 
-// address is where it listens.
-func (s *server) address() string { return s.listener.Addr().String() }
+// address is where it listens, the first of several.
+func (s *server) address() string { return s.at.String() }
 
 // stop waits for the requests that are running, but not for hijacked connections, and ends the server. The error is
 // also that of a server that ended by itself.

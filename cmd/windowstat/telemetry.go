@@ -28,7 +28,7 @@ import (
 // telemetryFlags are the flags of every command that serves statistics.
 func telemetryFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "web.listen-address", Value: "127.0.0.1:9719", Usage: "`ADDRESS` for the metrics page, host:port"},
+		&cli.StringSliceFlag{Name: "web.listen-address", Value: cli.NewStringSlice("127.0.0.1:9719"), Usage: "`ADDRESS` for the metrics page, host:port; repeatable, and all are served"},
 		&cli.StringFlag{Name: "web.config.file", Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"},
 		&cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Usage: "`PATH` of the metrics page"},
 		&cli.StringSliceFlag{Name: "web.proxies", Usage: "`NETWORK` of proxies before the pages that add no X-Forwarded-For, such as 10.0.0.7 or 10.0.0.0/8; repeatable"},
@@ -43,16 +43,17 @@ func telemetryFlags() []cli.Flag {
 
 // settings are the values of the flags.
 type settings struct {
-	listen, webConfig string
-	pprof             bool
-	logger            *slog.Logger
-	pushes            []string // what the flags of each push begin with
+	listen    []string
+	webConfig string
+	pprof     bool
+	logger    *slog.Logger
+	pushes    []string // what the flags of each push begin with
 	exporter.Options
 }
 
 // parseSettings reads the flags. What is wrong with the Options shows in [settings.check].
 func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
-	s := settings{listen: c.String("web.listen-address"), webConfig: c.String("web.config.file"), pprof: c.Bool("web.enable-pprof")}
+	s := settings{listen: c.StringSlice("web.listen-address"), webConfig: c.String("web.config.file"), pprof: c.Bool("web.enable-pprof")}
 	var errs flagErrors
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	if err := level.Set(c.String("log.level")); err != nil {
@@ -62,7 +63,9 @@ func parseSettings(c *cli.Context, stderr io.Writer) (settings, error) {
 		errs.add("log.format", fmt.Errorf("%q is not one of %s", c.String("log.format"), strings.Join(promslog.FormatFlagOptions, ", ")))
 	}
 	s.logger = promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
-	errs.add("web.listen-address", checkAddress(s.listen))
+	for _, address := range s.listen {
+		errs.add("web.listen-address", checkAddress(address))
+	}
 	if s.webConfig != "" {
 		errs.add("web.config.file", web.Validate(s.webConfig))
 	}
@@ -114,18 +117,21 @@ type telemetry struct {
 
 // startTelemetry makes the Collector, listens, and starts the ways out. On an error nothing is left running.
 func startTelemetry(s settings) (*telemetry, error) {
-	// The port first: whoever has it keeps a second process with the same flags away from the log's files.
-	listener, err := net.Listen("tcp", s.listen)
+	// The ports first: whoever has them keeps a second process with the same flags away from the log's files.
+	listeners, err := listenAll(s.listen)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
-	s.nameInstance(listener.Addr())
+	s.nameInstance(listeners[0].Addr())
 	x, err := exporter.New(s.Options)
 	if err != nil {
-		return nil, errors.Join(s.flagged(err), listener.Close())
+		return nil, errors.Join(s.flagged(err), closeAll(listeners))
 	}
 	bounds := pageBounds()
-	bounds.Proxies = s.Seconds.Proxies
+	bounds.Proxies, bounds.Conns = s.Seconds.Proxies, max(1, bounds.Conns/len(listeners))
+	for i, l := range listeners {
+		listeners[i] = bounds.listener(l, s.logger)
+	}
 	t := &telemetry{Exporter: x, settings: s, finish: x.Start()}
 	if x.Limits != nil {
 		stop, end := reloadOnHangup(x), t.finish
@@ -142,9 +148,12 @@ func startTelemetry(s settings) (*telemetry, error) {
 	if http2Enabled(s.webConfig) {
 		pages.Protocols.SetHTTP2(true)
 	}
-	t.server = start(bounds.listener(listener, s.logger), pages, func(h *http.Server, l net.Listener) error {
-		return web.Serve(l, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
+	t.server = start(listeners[0].Addr(), pages, func(h *http.Server) error {
+		return web.ServeMultiple(listeners, h, &web.FlagConfig{WebConfigFile: &s.webConfig}, serving)
 	})
+	for _, l := range listeners[1:] {
+		s.logger.Info("the pages are served here, too", "address", l.Addr())
+	}
 	return t, nil
 }
 

@@ -2,14 +2,11 @@ package metriclog
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // files are the files of one log: the data file that is written now, its index, and older ones.
@@ -55,39 +52,6 @@ func (f *files) resume() (last int64, err error) {
 		return 0, err
 	}
 	return f.last(all)
-}
-
-// held reports whether this process has the lock.
-func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock) }
-
-func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
-
-// lockFile is replaced in tests.
-var lockFile = filelock.Lock
-
-// errLocked is the error for a log that another process writes.
-var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
-
-// acquire locks the log.
-func (f *files) acquire() error {
-	if f.held() {
-		return nil
-	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return err
-	}
-	lock, _, err := lockFile(f.lockPath())
-	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
-	}
-	if err != nil {
-		return err
-	}
-	if f.lock != nil {
-		_ = f.lock.Close() // its file was deleted
-	}
-	f.lock, f.next = lock, nil // another process may have written meanwhile
-	return nil
 }
 
 // nextFor returns the number of a day's next file. No other process makes any while the log is locked.

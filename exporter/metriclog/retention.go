@@ -2,7 +2,6 @@ package metriclog
 
 import (
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -65,35 +64,6 @@ func (f *files) tooOld(s segment, now int64) bool {
 	}
 	last, err := f.last([]segment{s})
 	return err == nil && now-max(last, s.first) > int64(f.keep.age/time.Second)
-}
-
-// endedLogs locks and returns the logs of the application's processes that have ended.
-func (f *files) endedLogs() map[string]*os.File {
-	app, _ := parseLogName(f.log)
-	ended := map[string]*os.File{}
-	_, _ = segmentsByName(f.dir, func(log string) bool {
-		other, pid := parseLogName(log)
-		if other == app && pid != 0 && log != f.log && ended[log] == nil {
-			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
-			switch {
-			case sure:
-				ended[log] = lock
-			case err == nil:
-				_ = lock.Close()
-			}
-		}
-		return false
-	})
-	return ended
-}
-
-// release unlocks the log of an ended process, and removes the lock file if the log has no files left.
-func (f *files) release(log string, lock *os.File) {
-	rest, err := segmentsByName(f.dir, func(other string) bool { return other == log })
-	if err == nil && len(rest) == 0 {
-		_ = os.Remove(lock.Name())
-	}
-	_ = lock.Close()
 }
 
 // bytes returns the size of a file and its index.

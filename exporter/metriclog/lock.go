@@ -1,0 +1,75 @@
+package metriclog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
+)
+
+// One process at a time writes a log: the one that has locked its lock file. Where the system has no such locks, nothing keeps two from
+// writing.
+
+// held reports whether this process has the lock.
+func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock) }
+
+func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
+
+// lockFile is replaced in tests.
+var lockFile = filelock.Lock
+
+// errLocked is the error for a log that another process writes.
+var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
+
+// acquire locks the log.
+func (f *files) acquire() error {
+	if f.held() {
+		return nil
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	lock, _, err := lockFile(f.lockPath())
+	if errors.Is(err, filelock.ErrHeld) {
+		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
+	}
+	if err != nil {
+		return err
+	}
+	if f.lock != nil {
+		_ = f.lock.Close() // its file was deleted
+	}
+	f.lock, f.next = lock, nil // another process may have written meanwhile
+	return nil
+}
+
+// endedLogs locks and returns the logs of the application's processes that have ended.
+func (f *files) endedLogs() map[string]*os.File {
+	app, _ := parseLogName(f.log)
+	ended := map[string]*os.File{}
+	_, _ = segmentsByName(f.dir, func(log string) bool {
+		other, pid := parseLogName(log)
+		if other == app && pid != 0 && log != f.log && ended[log] == nil {
+			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
+			switch {
+			case sure:
+				ended[log] = lock
+			case err == nil:
+				_ = lock.Close()
+			}
+		}
+		return false
+	})
+	return ended
+}
+
+// release unlocks the log of an ended process, and removes the lock file if the log has no files left.
+func (f *files) release(log string, lock *os.File) {
+	rest, err := segmentsByName(f.dir, func(other string) bool { return other == log })
+	if err == nil && len(rest) == 0 {
+		_ = os.Remove(lock.Name())
+	}
+	_ = lock.Close()
+}
