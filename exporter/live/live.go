@@ -33,7 +33,7 @@ type Options struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string
 	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones get 503, but one of a host that has
-	// fewer than another one takes the place of that one's newest; two are left to every host. A host is an address, of IPv6 a
+	// fewer than another one takes the place of that one's newest, which is told so; two are left to every host. A host is an address, of IPv6 a
 	// network of 64 bits.
 	MaxViewers int
 	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer is sent

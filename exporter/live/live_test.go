@@ -304,6 +304,90 @@ func TestPagesOfTheTable(t *testing.T) {
 	}
 }
 
+// The table of a range has sums and averages of its seconds, the p99 of all its calls, and the passes of its seconds, or the most
+// of each few.
+func TestTableOfARange(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	begin := now.Unix()
+	call := func(name string, takes time.Duration) {
+		e := c.Resource(name).Enter()
+		*now = now.Add(takes)
+		e.Exit(nil)
+	}
+	for second := range 300 {
+		for range second % 7 {
+			call("a", 10*time.Millisecond)
+		}
+		if second == 250 {
+			c.Resource("b").Block("")
+			call("b", 500*time.Millisecond)
+		}
+		*now = now.Truncate(time.Second).Add(time.Second)
+	}
+	for _, tc := range []struct {
+		first, end int64
+		want       string // the times of the table, its rows, and their names with what the small charts show
+	}{
+		{250, 251, "250 251 [[2 1 1 1 0 500000 500000 500000 0 1 0] [1 5 0 5 0 50000 10000 10000 0 0 10000]] b[1] a60"},
+		{248, 252, "248 252 [[2 1 1 1 0 250000 500000 500000 0 1 0] [1 18 0 18 0 45000 10000 10000 0 0 10000]] b[1 0] a[3 4 5 6]"},
+		{7, 9, "7 9 [[1 1 0 1 0 5000 10000 -1 0 0 10000]] a[0 1]"},
+		{0, 180, "0 180 [[1 535 0 535 0 29888 10000 -1 0 0 10000]] a60"},
+		{-500, 2, "0 2 [[1 1 0 1 0 10000 10000 -1 0 0 10000]] a[1]"},
+		{299, 400, "299 300 [[1 5 0 5 0 50000 10000 10000 0 0 10000] [2 0 0 0 0 0 -1 -1 0 0 0]] a60 b50"},
+		{400, 500, "400 500 []"},
+	} {
+		m := poll(t, p, "", fmt.Sprintf("range=%d-%d", begin+tc.first, begin+tc.end))
+		got := fmt.Sprint(m.Table.First-begin, m.Table.End-begin, " ", m.rows())
+		for _, x := range m.Table.Rows {
+			if got += " " + x.Name; len(x.Past) > 10 {
+				got += fmt.Sprint(len(x.Past))
+			} else {
+				got += fmt.Sprint(x.Past)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("seconds %d to %d: %s\nwant %s", tc.first, tc.end, got, tc.want)
+		}
+	}
+}
+
+// Trouble comes first: failed calls, refused ones, then a p99 that is twice what is usual, then the busiest. It counts for ten seconds.
+func TestTroubleComesFirst(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	call := func(name string, takes time.Duration, err error) {
+		e := c.Resource(name).Enter()
+		*now = now.Add(takes)
+		e.Exit(err)
+	}
+	for range 200 {
+		for _, name := range []string{"failing", "fast", "noisy", "refused", "slow", "slower"} {
+			call(name, 2*time.Millisecond, nil)
+		}
+		call("tiny", time.Microsecond, nil)
+		*now = now.Truncate(time.Second).Add(time.Second)
+	}
+	order := func(want string) {
+		t.Helper()
+		*now = now.Truncate(time.Second).Add(time.Second)
+		if got := strings.Join(poll(t, p, "").names(), " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	poll(t, p, "")
+	call("failing", 0, errors.New("no"))
+	c.Resource("refused").Block("")
+	c.Resource("refused").Block("")
+	call("slower", 9*time.Millisecond, nil)
+	call("slow", 5*time.Millisecond, nil)
+	call("noisy", 3*time.Millisecond, nil)
+	call("noisy", 3*time.Millisecond, nil)
+	call("tiny", 20*time.Microsecond, nil)
+	order("failing refused slower slow noisy tiny fast")
+	*now = now.Add(8 * time.Second)
+	order("failing refused fast noisy slow slower tiny")
+	order("failing fast noisy refused slow slower tiny")
+}
+
 func TestDetailsOfAResource(t *testing.T) {
 	p, c, now := newPage(t, live.Options{})
 	for range 3 { // it calls itself, too

@@ -38,19 +38,14 @@ type entry struct {
 	number int64
 	usual  atomic.Int64 // the p99 that is usual, in nanoseconds; 0 if it is not known
 	due    int64        // index of the second in which that is read again
-	peak   peak
 }
-
-// peak is the most passes of a second in the last minute, kept for those who sort by it. The feed's sorting guards it.
-type peak struct{ passes, at, until int64 } // indexes of the second that had them, and after the minute
 
 // row is a resource in the seconds of a snapshot.
 type row struct {
 	*entry
-	m               node.MetricNode // sums, and the average of the calls in flight
+	m               node.MetricNode // sums, and the average of the calls in flight over the seconds that are known
 	p99             time.Duration
 	failed, refused int64 // lately
-	most            int64 // passes of a second in a range
 }
 
 // presentOf is the snapshot of the second before open, with what was lately; rangeOf that of some seconds.
@@ -94,7 +89,6 @@ func (s *snapshot) read(f *feed) (did bool) {
 				there++
 				x.m.Counts = x.m.Counts.Add(each.Counts)
 				x.m.InFlightTime += each.InFlightTime
-				x.most = max(x.most, each.Pass)
 			}
 			if there == 0 {
 				continue
@@ -161,10 +155,7 @@ func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
 	case byName:
 		return [4]int64{}
 	case byPeak:
-		if s.spark == s.from {
-			return [4]int64{x.most}
-		}
-		return [4]int64{s.peak(x)}
+		return [4]int64{slices.Max(s.past(x.entry))}
 	case byTrouble:
 		return [4]int64{x.failed, x.refused, x.slower(), x.m.Pass}
 	case rtP99:
@@ -176,25 +167,6 @@ func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
 		return [4]int64{int64(x.m.AvgRT())}
 	}
 	return [4]int64{*c.list[slices.Index(c.names, by)].At(&x.m)}
-}
-
-// peak is the most passes of a second in the last minute. It is read again only when the second that had them is out of it.
-func (s *snapshot) peak(x *row) int64 {
-	p := &x.entry.peak
-	switch {
-	case p.until == s.to:
-		return p.passes
-	case p.until == s.to-1 && x.m.Pass >= p.passes:
-		*p = peak{x.m.Pass, s.from, s.to}
-	case p.until == s.to-1 && p.at >= s.spark:
-		p.until = s.to
-	default:
-		past := s.past(x.entry)
-		most := slices.Max(past)
-		last := int64(len(past) - 1 - slices.Index(past, most))
-		*p = peak{most, s.from - last, s.to}
-	}
-	return p.passes
 }
 
 // past is the passes of the seconds of a small chart, or if it has too many, the most of each few.

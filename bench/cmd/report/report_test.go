@@ -31,7 +31,7 @@ BenchmarkCall/client_golang-classic-2 	 1000	 250.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
 BenchmarkBeside/context/handle-2 	 300	 410.0 ns/op	 130.0 other-ns/op	 3.140 ratio
 BenchmarkMemory40000/windowstat-2 	 1	 5000 B/leaf	 190.5 MiB	 -0.25 grown-MiB
-BenchmarkLive/gzip/50-resources/200-viewers-2 4 31936 first-B 753 B/s/viewer 1.13 core-percent 4.35 other-core-percent 101.0 ns/op 100.0 other-ns/op 1.010 ratio
+BenchmarkLive/gzip/1000-resources/100-viewers-2 4 31936 first-B 753 B/s/viewer 1.13 core-percent 4.35 other-core-percent 101.0 ns/op 100.0 other-ns/op 1.010 ratio
 BenchmarkLost/windowstat/2x500ms/writers=8/pass-2 	 5000000	 0 lost	 0.00 lost-ppm	 80 turns	 0 wrong-turns	 0 worst-lost
 BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140.00 lost-ppm	 80 turns	 30 wrong-turns	 9 worst-lost
 `
@@ -51,9 +51,9 @@ func TestReport(t *testing.T) {
 		"| memory, windows full | 6,000 |  | 6,000 | 6,144 | 5,120 | must met |\n",
 		"| call through a context: by handle | 400 | 130 | 3.02 | 2.50 | 2.50 | **missed** |\n",
 		"| memory, of the same, what it grows in another minute, MiB | -0.25 |  | -0.25 | 4 | 0 | aim met |\n",
-		"| live page of 50 resources, percent of a core for 200 viewers | 1.13 |  | 1.13 | 10 | 10 | aim met |\n",
+		"| live page of 1,000 resources, percent of a core for 100 viewers | 1.13 |  | 1.13 | 10 | 10 | aim met |\n",
 		"| call while 200 look: while nobody does | 101 | 100 | 1.01 | 1.10 | 1.05 | aim met |\n",
-		"| 200 viewers of 50 resources | gzip | 31,936 | 753 | 1.13 | 4.35 | 101 | 100 | 1.01 |\n",
+		"| 100 viewers of 1000 resources | gzip | 31,936 | 753 | 1.13 | 4.35 | 101 | 100 | 1.01 |\n",
 		"| events lost or counted twice under the hammer | 0 |  | 0 | 0 | 0 | aim met |\n",
 		"- a call, serial (150 ns/op): victoriametrics-le 120 (0.80)\n",
 		"- targets missed: call, serial: VictoriaMetrics handles kept; call through a context: by handle\n",

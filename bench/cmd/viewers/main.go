@@ -23,9 +23,9 @@ import (
 )
 
 var (
-	viewers   = flag.Int("viewers", 200, "how many look")
-	resources = flag.Int("resources", 50, "how many there are")
-	rate      = flag.Int("calls", 100, "of each resource in a second")
+	viewers   = flag.Int("viewers", 100, "how many look")
+	resources = flag.Int("resources", 1000, "how many there are")
+	rate      = flag.Int("calls", 10, "of each resource in a second")
 	length    = flag.Duration("time", 2*time.Minute, "how long to measure; in half of it nobody looks")
 	plain     = flag.Bool("plain", false, "viewers do not take gzip")
 	look      = flag.String("look", "", "be the viewers of this `URL`, until standard input ends")
