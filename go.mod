@@ -4,7 +4,6 @@ go 1.25.0
 
 require (
 	github.com/VictoriaMetrics/metrics v1.44.0
-	github.com/fsnotify/fsnotify v1.10.1
 	github.com/gdamore/tcell/v2 v2.13.10
 	github.com/klauspost/compress v1.19.1
 	github.com/prometheus/client_golang v1.24.1

@@ -102,7 +102,7 @@ func newReplay(c *cli.Context) (r replaying, err error) {
 		}
 	}
 	o := &r.options
-	o.Watch, o.Note = replay.Watch, func(text string) { fmt.Fprintf(c.App.ErrWriter, "windowstat: %s\n", text) }
+	o.Note = func(text string) { fmt.Fprintf(c.App.ErrWriter, "windowstat: %s\n", text) }
 	o.Files, o.Stdin = c.Args().Slice(), c.App.Reader
 	if len(o.Files) == 0 {
 		errs = append(errs, errors.New("which access log? Give its files, or - for stdin"))

@@ -71,8 +71,8 @@ type Names struct {
 	places *places
 	earned *earnedNames
 
-	buf    []byte // of Count
-	saving sync.Mutex           // one at a time writes aside
+	buf    []byte     // of Count
+	saving sync.Mutex // one at a time writes aside
 }
 
 // NewNames makes Names. The error names every option that is out of range.

@@ -125,7 +125,7 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 func (p *Parser) Ambiguous() int64 { return p.clock.ambiguous }
 
 // Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
-// it should look like; r is invalid then. Parse does not allocate: all errors are made beforehand.
+// it should look like; r is invalid then. All errors are made beforehand, so Parse does not allocate, but for durations such as 1m2.5s.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
 	line, whole := p.unwrap(trimEnd(line))

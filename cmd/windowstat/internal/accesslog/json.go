@@ -60,7 +60,6 @@ func (p *Parser) object(line []byte, r *Record) error {
 // UnitUnknown reports whether a line of JSON has a duration that does not tell its unit: a number under "duration", unless the line
 // is Caddy's.
 func (f *Format) UnitUnknown(line []byte) bool {
-	const caddys = 9
 	var best [slots]value
 	line, _ = f.NewParser(nil).unwrap(trimEnd(line))
 	if !f.json || collect(line, false, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {

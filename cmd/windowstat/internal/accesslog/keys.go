@@ -1,5 +1,7 @@
 package accesslog
 
+import "strings"
+
 // A meaning is what a JSON key means.
 type meaning struct {
 	slot  slot
@@ -8,83 +10,41 @@ type meaning struct {
 	stamp Stamp // of timestamp
 }
 
-// meaningOf knows the keys of Caddy, which nests the request in an object, those of Traefik, and the usual ones for JSON of
-// nginx. Traefik's time is when it wrote the line; StartUTC is better, because Duration begins there.
-func meaningOf(key []byte, inRequest bool) meaning {
-	if inRequest {
-		switch string(key) {
-		case "method":
-			return meaning{slot: method, rank: 9}
-		case "uri":
-			return meaning{slot: target, rank: 9}
-		case "host":
-			return meaning{slot: host, rank: 9}
-		case "client_ip":
-			return meaning{slot: client, rank: 9}
-		case "remote_ip":
-			return meaning{slot: client, rank: 8}
+// caddys is a rank above all others: that of the keys in Caddy's object of the request.
+const caddys = 10
+
+// keys are those of Traefik, of Caddy, and the usual ones for JSON of nginx; inRequest are those of the object in which Caddy has the
+// request.
+var keys, inRequest = func() (keys, inRequest map[string]meaning) {
+	keys, inRequest = map[string]meaning{}, map[string]meaning{}
+	add := func(to map[string]meaning, names string, highest int, m meaning) {
+		for i, name := range strings.Fields(names) {
+			m.rank = highest - i
+			to[name] = m
 		}
-		return meaning{}
 	}
-	switch string(key) {
-	case "StartUTC":
-		return meaning{slot: timestamp, rank: 9, stamp: Start}
-	case "StartLocal":
-		return meaning{slot: timestamp, rank: 8, stamp: Start}
-	case "msec":
-		return meaning{slot: timestamp, rank: 7, stamp: End}
-	case "ts":
-		return meaning{slot: timestamp, rank: 6, stamp: End}
-	case "time_iso8601":
-		return meaning{slot: timestamp, rank: 5, stamp: End}
-	case "@timestamp":
-		return meaning{slot: timestamp, rank: 4, stamp: End}
-	case "timestamp":
-		return meaning{slot: timestamp, rank: 3, stamp: End}
-	case "time_local":
-		return meaning{slot: timestamp, rank: 2, stamp: End}
-	case "time":
-		return meaning{slot: timestamp, rank: 1, stamp: End}
+	// Traefik's time is when it wrote the line; StartUTC is better, because Duration begins there.
+	add(keys, "StartUTC StartLocal", 9, meaning{slot: timestamp, stamp: Start})
+	add(keys, "msec ts time_iso8601 @timestamp timestamp time_local time", 7, meaning{slot: timestamp, stamp: End})
+	add(keys, "Duration", 3, meaning{slot: duration, unit: nanoseconds})
+	add(keys, "request_time", 2, meaning{slot: duration, unit: seconds})
+	add(keys, "duration", 1, meaning{slot: duration, unit: unknown}) // Caddy's is in seconds
+	add(keys, "DownstreamStatus status status_code", 3, meaning{slot: status})
+	add(keys, "RequestMethod request_method method", 3, meaning{slot: method})
+	add(keys, "request", 1, meaning{slot: request})
+	add(keys, "RequestPath request_uri uri path url", 5, meaning{slot: target})
+	add(keys, "RequestHost host http_host server_name", 4, meaning{slot: host})
+	add(keys, "ClientHost remote_addr client_ip remote_ip", 4, meaning{slot: client})
+	add(inRequest, "method", caddys, meaning{slot: method})
+	add(inRequest, "uri", caddys, meaning{slot: target})
+	add(inRequest, "host", caddys, meaning{slot: host})
+	add(inRequest, "client_ip remote_ip", caddys, meaning{slot: client})
+	return keys, inRequest
+}()
 
-	case "Duration":
-		return meaning{slot: duration, rank: 3, unit: nanoseconds}
-	case "request_time":
-		return meaning{slot: duration, rank: 2, unit: seconds}
-	case "duration":
-		return meaning{slot: duration, rank: 1, unit: unknown} // Caddy's is in seconds
-
-	case "DownstreamStatus":
-		return meaning{slot: status, rank: 3}
-	case "status":
-		return meaning{slot: status, rank: 2}
-	case "status_code":
-		return meaning{slot: status, rank: 1}
-
-	case "RequestMethod", "request_method":
-		return meaning{slot: method, rank: 2}
-	case "method":
-		return meaning{slot: method, rank: 1}
-
-	case "request":
-		return meaning{slot: request, rank: 1}
-	case "RequestPath", "request_uri":
-		return meaning{slot: target, rank: 3}
-	case "uri":
-		return meaning{slot: target, rank: 2}
-	case "path", "url":
-		return meaning{slot: target, rank: 1}
-
-	case "RequestHost", "host":
-		return meaning{slot: host, rank: 3}
-	case "http_host":
-		return meaning{slot: host, rank: 2}
-	case "server_name":
-		return meaning{slot: host, rank: 1}
-
-	case "ClientHost", "remote_addr":
-		return meaning{slot: client, rank: 2}
-	case "client_ip", "remote_ip":
-		return meaning{slot: client, rank: 1}
+func meaningOf(key []byte, request bool) meaning {
+	if request {
+		return inRequest[string(key)]
 	}
-	return meaning{}
+	return keys[string(key)]
 }

@@ -89,51 +89,16 @@ func parseDuration(b []byte, unit int) (d time.Duration, has, ok bool) {
 		return 0, false, false
 	}
 	if n < len(b) {
-		if ns, ok = spelled(b); !ok {
+		spelled, err := time.ParseDuration(string(b))
+		if err != nil || spelled < 0 {
 			return 0, false, false
 		}
+		ns = int64(spelled)
 	}
 	if negative {
 		ns = 0
 	}
 	return time.Duration(ns), true, true
-}
-
-// spelled parses numbers with units.
-func spelled(b []byte) (sum int64, ok bool) {
-	for len(b) > 0 {
-		_, n := decimal(b, nanoseconds)
-		if n == 0 {
-			return 0, false
-		}
-		u := n
-		for u < len(b) && !isDigit(b[u]) {
-			u++
-		}
-		unit, times := seconds, int64(1)
-		switch string(b[n:u]) {
-		case "h":
-			times = 3600
-		case "m":
-			times = 60
-		case "s":
-		case "ms":
-			unit = milliseconds
-		case "us", "µs", "μs":
-			unit = microseconds
-		case "ns":
-			unit = nanoseconds
-		default:
-			return 0, false
-		}
-		ns, n := decimal(b[:n], unit)
-		if n == 0 || ns > (math.MaxInt64-sum)/times {
-			return 0, false
-		}
-		sum += ns * times
-		b = b[u:]
-	}
-	return sum, true
 }
 
 // leadingDigits returns how many digits b begins with.

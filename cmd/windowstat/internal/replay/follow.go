@@ -24,8 +24,6 @@ type Follower struct {
 	patterns   []string
 	matched    time.Time            // when files that match the patterns were last looked for
 	unreadable map[string]time.Time // files that match, and since when they have been there
-	changed    chan struct{}        // tells that it is worth to look
-	unwatch    func() error
 }
 
 // ingestDelay is how long a line may take from the server into the log without being late.
@@ -40,7 +38,7 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Follower{Clock: &Clock{}, run: r, changed: make(chan struct{}, 1), unwatch: func() error { return nil }, unreadable: map[string]time.Time{}}
+	f := &Follower{Clock: &Clock{}, run: r, unreadable: map[string]time.Time{}}
 	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
 		r.after = after.Unix()
@@ -76,11 +74,6 @@ func (f *Follower) open(after time.Time) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if o.Watch != nil {
-		if end, err := o.Watch(append(names, f.patterns...), f.wake); err == nil {
-			f.unwatch = end
-		}
-	}
 	return f.tellFormat()
 }
 
@@ -102,7 +95,7 @@ func (f *Follower) add(name string, matched bool, since time.Time) error {
 		if err != nil {
 			return err
 		}
-		l.input = newStream(nil, pipe, f.wake)
+		l.input = newStream(nil, pipe, false)
 	case err != nil && (!errors.Is(err, fs.ErrNotExist) || o.Format == nil):
 		return err
 	default:
@@ -189,14 +182,6 @@ func (l *log) inspectFiles(t *tail, zone *time.Location) error {
 	return nil
 }
 
-// wake makes the Follower look.
-func (f *Follower) wake() {
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
-}
-
 // Timed reports whether the logs say how long calls take.
 func (f *Follower) Timed() bool { return f.run.Timed }
 
@@ -205,11 +190,11 @@ func (f *Follower) Names() *httpstat.Names { return f.run.names.earned }
 
 // Close closes the logs of a Follower that will not run; Run closes them itself.
 func (f *Follower) Close() error {
-	errs := []error{f.unwatch()}
+	var errs []error
 	for _, l := range f.run.logs {
 		errs = append(errs, l.input.close())
 	}
-	f.run.logs, f.unwatch = nil, func() error { return nil }
+	f.run.logs = nil
 	return errors.Join(errs...)
 }
 
@@ -236,17 +221,11 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 		}
 		select {
 		case <-ctx.Done():
-		case <-f.changed:
-			time.Sleep(time.Duration(len(f.run.logs)-1) * pace)
 		case <-time.After(poll):
 		}
 	}
 	return nil
 }
-
-// pace is the pause for each log between two rounds: where there are many, one that is busy must not have all looked at all the
-// time.
-const pace = 100 * time.Microsecond
 
 // round takes lines until it has read some, before which it looks at all logs that were idle. It is idle if all that was written
 // before it is taken; then seconds that are over by the tolerance end.

@@ -19,9 +19,6 @@ type Options struct {
 	RotatedDirs []string
 	// Format is the format of all files; nil means that each one's is detected.
 	Format *accesslog.Format
-	// Watch, if not nil, calls a function when logs that are followed have changed, until it is ended. Logs are looked at five times
-	// a second besides.
-	Watch func(logs []string, changed func()) (end func() error, err error)
 	// Zone is the time zone of times without one.
 	Zone *time.Location
 	// Tolerance is how far lines may be out of order, in whole seconds.

@@ -107,7 +107,7 @@ func (r *run) inspect(done <-chan struct{}) error {
 	r.open = func(l *log) error {
 		f, err := open(l.name, r.Stdin, &r.read)
 		if err == nil {
-			l.input = newStream(done, f, nil)
+			l.input = newStream(done, f, true)
 		}
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *run) inspect(done <-chan struct{}) error {
 		case f.again:
 			errs = append(errs, f.close())
 		case l.format != nil:
-			l.input = newStream(done, f, nil)
+			l.input = newStream(done, f, true)
 		}
 		if l.format != nil {
 			logs = append(logs, l)

@@ -12,18 +12,16 @@ type stream struct {
 	read    chan block
 	free    chan []byte
 	done    <-chan struct{} // ends the reading
-	changed func()          // nil if look waits
+	waits   bool            // look waits for a block
 	ended   error           // set before read is closed
 	empty   time.Time       // nothing has come since
 	upTo    time.Time
 }
 
-// newStream starts a goroutine that reads until the log or the context that has done ends. It calls changed when there is
-// something; if changed is nil, look waits for that.
-func newStream(done <-chan struct{}, f *file, changed func()) *stream {
-	s := &stream{from: f, read: make(chan block, 2), free: make(chan []byte, 4), done: done, changed: changed, upTo: time.Unix(0, 0)}
+// newStream starts a goroutine that reads until the log or the context that has done ends.
+func newStream(done <-chan struct{}, f *file, waits bool) *stream {
+	s := &stream{from: f, read: make(chan block, 2), free: make(chan []byte, 4), done: done, waits: waits, upTo: time.Unix(0, 0)}
 	go func() {
-		defer s.tell()
 		defer close(s.read)
 		for all := (blocks{r: f}); ; {
 			var buf []byte
@@ -42,21 +40,14 @@ func newStream(done <-chan struct{}, f *file, changed func()) *stream {
 				s.ended = io.EOF
 				return
 			}
-			s.tell()
 		}
 	}()
 	return s
 }
 
-func (s *stream) tell() {
-	if s.changed != nil {
-		s.changed()
-	}
-}
-
 // look returns whole lines, or, if there are none, the time up to which nothing has come.
 func (s *stream) look() (block, error) {
-	if s.changed == nil {
+	if s.waits {
 		select {
 		case x, ok := <-s.read:
 			return s.next(x, ok)

@@ -26,7 +26,7 @@ type tail struct {
 }
 
 const (
-	// poll is how often the files are checked for growth, if nobody tells of it earlier.
+	// poll is how often the files are checked for growth.
 	poll = 200 * time.Millisecond
 	// linger is how long a file that lost its name stays open without growing.
 	linger = time.Minute
