@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +22,6 @@ type service struct {
 	log     *metriclog.Writer
 	seconds *prom.Seconds
 	pages   http.Handler
-
-	mu    sync.Mutex
-	asked map[string]time.Time // by server, when it last had a page
 }
 
 // Paths of the service. The last two are the per-second endpoint too, with outages.
@@ -46,14 +41,14 @@ func newService(dir string, pushes []push.Options) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{asked: map[string]time.Time{}, out: x, stats: x.Collector, log: x.Log, seconds: x.Seconds}
+	s := &service{out: x, stats: x.Collector, log: x.Log, seconds: x.Seconds}
 	mux := http.NewServeMux()
 	mux.Handle(metricsPath, x.Metrics)
 	mux.Handle(livePath, x.Live)
 	mux.Handle(secondsPath, x.Seconds)
 	mux.Handle(flakyPath, flaky(x.Seconds))
 	mux.Handle(tornPath, torn(x.Seconds))
-	s.pages = s.note(mux)
+	s.pages = mux
 	return s, nil
 }
 
@@ -93,32 +88,4 @@ func serve(t *testing.T, page http.Handler, l net.Listener, hook ...func(net.Con
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return server
-}
-
-// note remembers when each server was answered; its jobs say which server they are from.
-func (s *service) note(pages http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server, _, _ := strings.Cut(r.URL.Query().Get("cursor"), ":")
-		touch := func() {
-			s.mu.Lock()
-			s.asked[server] = time.Now()
-			s.mu.Unlock()
-		}
-		touch()
-		defer touch()
-		pages.ServeHTTP(w, r)
-	})
-}
-
-// quiet waits until a server is between two scrapes.
-func (s *service) quiet(server string) {
-	for {
-		s.mu.Lock()
-		since := time.Since(s.asked[server])
-		s.mu.Unlock()
-		if since > 300*time.Millisecond {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
