@@ -18,7 +18,7 @@ func TestCreatedTimestampsOfASetClock(t *testing.T) {
 	var clock wallClock
 	var created []counter
 	told, untold, quiet := 0, 0, 0
-	for second := range int64(20_000) {
+	for second := range int64(5_000) {
 		turn, set := random.IntN(300), random.IntN(1000)
 		for ms := range 1000 {
 			if ms == set && random.IntN(20) == 0 {

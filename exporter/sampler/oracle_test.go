@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,8 @@ func (c *trueCounter) metric() *dto.Metric {
 
 // world is a Gatherer of counters, with all the troubles that one may have.
 type world struct {
+	mu sync.Mutex
+
 	random   *rand.Rand
 	trouble  float64
 	counters []*trueCounter
@@ -118,10 +121,17 @@ type world struct {
 
 // Gather implements [prometheus.Gatherer].
 func (w *world) Gather() (list []*dto.MetricFamily, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	second := time.Now().Unix() - 1
 	trouble := 100
 	if w.random.Float64() < w.trouble {
 		trouble = w.random.IntN(9)
+	}
+	sleep := func(ms int) {
+		w.mu.Unlock()
+		defer w.mu.Lock()
+		time.Sleep(time.Duration(ms) * time.Millisecond)
 	}
 	defer func() {
 		switch trouble {
@@ -132,11 +142,11 @@ func (w *world) Gather() (list []*dto.MetricFamily, err error) {
 		case 2:
 			runtime.Goexit()
 		case 3: // late
-			time.Sleep(300 * time.Millisecond)
+			sleep(300)
 		case 4: // for seconds
-			time.Sleep(time.Duration(300+w.random.IntN(4000)) * time.Millisecond)
+			sleep(300 + w.random.IntN(4000))
 		default:
-			time.Sleep(time.Duration(w.random.IntN(200)) * time.Millisecond)
+			sleep(w.random.IntN(200))
 			w.gathered[second] = time.Since(time.Unix(second+1, 0)) <= sampler.DefaultMaxDelay
 		}
 	}()
@@ -187,6 +197,8 @@ func (w *world) Gather() (list []*dto.MetricFamily, err error) {
 
 // live is what happens in a second: counters appear, vanish, return, begin again, and count.
 func (w *world) live() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, c := range w.counters {
 		switch c.atStart = c.total; {
 		case !c.exists:
@@ -253,7 +265,7 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 	}
 	for _, stamped := range []bool{false, true} { // sampling begins in the middle of a second, or not
 		for _, w := range worlds {
-			for _, c := range w.counters {
+			for _, c := range w.counters { // nobody gathers yet
 				if c.stamped == stamped && random.IntN(2) == 0 {
 					c.create()
 					c.count(1e6)
@@ -315,6 +327,7 @@ func runWorlds(t *testing.T, seed uint64, trouble float64, room int) {
 		first-- // its end was gathered
 	}
 	for _, w := range worlds {
+		w.mu.Lock()
 		for at := first; at <= last; at++ {
 			if !w.gathered[at] || at > first && !w.gathered[at-1] {
 				missed++

@@ -76,8 +76,8 @@ type Options struct {
 // that were created in it.
 //
 // A Sampler must be made with [New], set in the options of the per-second endpoint and the pushes, and run by [Sampler.Run]. It
-// is safe for concurrent use, and publishes metrics about itself until Run has returned. It costs one Gather a second, and
-// about half as much again.
+// is safe for concurrent use, and publishes metrics about itself until Run has returned. A second costs about as much as a scrape by
+// promhttp: most of it is Gather.
 //
 // Not sampled are buckets of histograms, and these, which sampler_left_out_series counts: gauge histograms; metrics with a
 // timestamp of their own, because their value is of another second; names and labels with other characters than letters, digits

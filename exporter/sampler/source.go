@@ -1,9 +1,9 @@
 package sampler
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -62,8 +62,6 @@ type gathering struct {
 // gather calls all sources at once, and waits for those that are in time for the second before the open one.
 func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	end := open.Start.Add(s.opts.MaxDelay)
-	ctx, cancel := context.WithTimeout(context.Background(), end.Sub(line.Now()))
-	defer cancel()
 	all := make([]gathering, len(s.sources))
 	late := func(i int) {
 		all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
@@ -77,26 +75,32 @@ func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 		if all[i].late {
 			continue
 		}
-		if !src.wait(ctx, &all[i]) || all[i].ended.Sub(end) > 0 {
+		if !src.wait(line, end, &all[i]) || all[i].ended.Sub(end) > 0 {
 			late(i)
 		}
 	}
 	return all
 }
 
-// wait waits for the result of a call of Gather until ctx ends, and reports whether there is one.
-func (s *source) wait(ctx context.Context, to *gathering) bool {
-	select {
-	case *to = <-s.running:
-	case <-ctx.Done():
+// wait waits for the result of a call of Gather until the line has come to the end, and reports whether there is one.
+func (s *source) wait(line *leap.Timeline, end leap.Reading, to *gathering) bool {
+	for left := end.Sub(line.Now()); left > 0; left = end.Sub(line.Now()) {
+		timer := time.NewTimer(left)
 		select {
-		case *to = <-s.running: // it was in time, if this goroutine was not
-		default:
-			return false
+		case *to = <-s.running:
+			timer.Stop()
+			s.running = nil
+			return true
+		case <-timer.C:
 		}
 	}
-	s.running = nil
-	return true
+	select {
+	case *to = <-s.running: // it was in time, if this goroutine was not
+		s.running = nil
+		return true
+	default:
+		return false
+	}
 }
 
 // start calls Gather in a goroutine of its own, unless the call before has not returned yet.

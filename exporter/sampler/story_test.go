@@ -59,6 +59,7 @@ func tell(t *testing.T, g prometheus.Gatherer, o sampler.Options, f func(s *stor
 // second is the middle of the next second, in which something happens.
 func (s *story) second(happens ...func()) {
 	time.Sleep(time.Until(s.begin.Add(time.Duration(s.seconds)*time.Second + 500*time.Millisecond)))
+	synctest.Wait() // so that the race detector knows that nobody gathers
 	for _, f := range happens {
 		f()
 	}

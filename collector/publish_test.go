@@ -1,0 +1,76 @@
+package collector_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// What is no metric, or cannot be on a page with what is there, is refused, and nothing of it is published.
+func TestPublishRefuses(t *testing.T) {
+	one := func() float64 { return 1 }
+	read := func(yield func(float64, ...string)) { yield(1, "a") }
+	for name, test := range map[string]struct {
+		metric collector.Metric
+		want   string
+	}{
+		"no name":                    {collector.Metric{Value: one}, "a name consists of letters"},
+		"a bad name":                 {collector.Metric{Name: "a-b", Value: one}, "a name consists of letters"},
+		"a name that is no UTF-8":    {collector.Metric{Name: "a\xff", Value: one}, "a name consists of letters"},
+		"a digit in front":           {collector.Metric{Name: "1a", Value: one}, "a name consists of letters"},
+		"a HELP that is no UTF-8":    {collector.Metric{Name: "a", Help: "\xff", Value: one}, "its Help is not UTF-8"},
+		"a bad label":                {collector.Metric{Name: "a", Labels: []string{"b.c"}, Read: read}, `label "b.c"`},
+		"a label of servers":         {collector.Metric{Name: "a", Labels: []string{"__name__"}, Read: read}, `label "__name__"`},
+		"a label twice":              {collector.Metric{Name: "a", Labels: []string{"b", "b"}, Read: read}, `the label "b" twice`},
+		"no value":                   {collector.Metric{Name: "a"}, "one of Value and Read is needed"},
+		"two values":                 {collector.Metric{Name: "a", Value: one, Read: read}, "one of Value and Read is needed"},
+		"labels without Read":        {collector.Metric{Name: "a", Labels: []string{"b"}, Value: one}, "one with labels needs Read"},
+		"one of the Collector's":     {collector.Metric{Name: "resources", Value: one}, `the Collector itself has "resources"`},
+		"the same with other labels": {collector.Metric{Name: "there_total", Labels: []string{"b"}, Read: read}, "there is one with the labels"},
+		"the same in OpenMetrics":    {collector.Metric{Name: "there", Value: one}, `there is "there_total"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := collector.New(collector.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Publish(collector.Metric{Name: "there_total", Value: one})
+			before := len(c.Metrics())
+			func() {
+				defer func() {
+					if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), test.want) {
+						t.Errorf("it panics with %v; it should tell %q", p, test.want)
+					}
+				}()
+				c.Publish(collector.Metric{Name: "good", Value: one}, test.metric)
+			}()
+			if n := len(c.Metrics()); n != before {
+				t.Errorf("%d metrics are published", n-before)
+			}
+			c.Publish(collector.Metric{Name: "there_total", Value: one})() // the same, for a while
+		})
+	}
+}
+
+// A value that panics, or has other labels than it said, is absent.
+func TestEachOfABadValue(t *testing.T) {
+	var got []string
+	each := func(m collector.Metric) {
+		m.Each(func(v float64, labels ...string) { got = append(got, fmt.Sprintf("%s %v %q", m.Name, v, labels)) })
+	}
+	each(collector.Metric{Name: "a", Value: func() float64 { panic("oh") }})
+	each(collector.Metric{Name: "b", Labels: []string{"l"}, Read: func(yield func(float64, ...string)) {
+		yield(1, "x")
+		yield(2)
+		yield(3, "x", "y")
+		yield(4, "\xffz")
+		panic("oh")
+	}})
+	each(collector.Metric{Name: "c"})
+	if want := []string{`b 1 ["x"]`, `b 4 ["�z"]`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
