@@ -54,6 +54,9 @@ func newPositions(o *Options) (*positions, error) {
 // to end, and reports false if ctx ends before. Without a place the log is no queue.
 func (p *Pusher) resume(ctx context.Context) bool {
 	x := p.positions
+	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
+		p.opts.Logger.Error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
+	}
 	for told := false; x.lock == nil; {
 		lock, _, err := filelock.Lock(x.path + ".lck")
 		x.lock = lock
@@ -72,9 +75,6 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		if !sleep(ctx, lockAttempts) {
 			return false
 		}
-	}
-	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil {
-		p.opts.Logger.Error("cannot save the labels of pushes; if this process ends early, the next one sends its seconds under its own", "err", err)
 	}
 	first := p.line.First()
 	list, err := seconds.ReadPositions[slotPosition](x.path)
@@ -96,8 +96,9 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	for _, at := range list {
 		s := &shard{slots: at.Slots, Position: at.Position, sent: max(at.Next, at.Doubt)}
 		s.Doubt = min(s.Doubt, first)
-		if s.Next >= first { // the clock was set back: an earlier process has sent these names
-			p.lose(first, s.Next)
+		if s.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
+			p.lose(first, s.sent)
+			s.Settle(s.sent)
 		}
 		p.shards = append(p.shards, s)
 	}
