@@ -21,7 +21,7 @@ class Past {
     for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
   }
 
-  // list is the last seconds until one. A second of which nothing is known has no row.
+  // list is the last seconds until one. A second that is not known has no row.
   list(length, until) {
     const first = Math.max(until - length + 1, Math.min(until + 1, ...this.seconds.keys())), all = [];
     for (let at = first; at <= until; at++) all.push(this.seconds.get(at) || { at, row: null });
