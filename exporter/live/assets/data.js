@@ -49,7 +49,7 @@ function take(message) {
   if (known.there) known.resource.add(message.resource, known.places);
   known.machine.add(message.machine, known.machinePlaces);
   if (message.details) known.details = message.details;
-  if (message.table) takeTable(message.table);
+  if (message.table && !(range() && message.table.end > range()[1])) takeTable(message.table); // or it was asked for before the page was paused, or zoomed
 }
 
 // takeTable takes a page of the table. Rows that were not in the message before have a name, and the passes of a small chart; the
