@@ -122,6 +122,9 @@ func (p *places) learn(plain string) string {
 			return value
 		}
 		calls := p.sketch.count(before, value)
+		if calls < someCalls {
+			return "*" // whatever the least has
+		}
 		least := at.least()
 		if weakest := at.values[least]; calls < 2*weakest.calls+someCalls {
 			return "*"
