@@ -15,7 +15,7 @@ type places struct {
 	sketch  sketch
 	seen    int    // successes since the counts were halved
 	order   uint64 // of values
-	changes int    // how often a value may have lost its place
+	changes int    // how often a value may have got or lost its place
 	aged    func() // is called when counts are halved
 }
 
@@ -100,6 +100,7 @@ func (p *places) newPlace() *place {
 		return nil
 	}
 	p.count++
+	p.changes++
 	return new(place)
 }
 
@@ -143,6 +144,7 @@ func (p *places) admit(at *place, value string, calls uint32) {
 		at.values = map[string]*pathValue{}
 	}
 	p.order++
+	p.changes++
 	at.values[strings.Clone(value)] = &pathValue{calls: calls, order: p.order}
 }
 
