@@ -128,7 +128,7 @@ func counts(page *prom.Seconds) map[string]float64 { return page.Counts() }
 
 // settled waits until the server has noticed what became of its connections.
 func settled() {
-	for range 20 {
+	for range 100 {
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}
