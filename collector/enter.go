@@ -30,7 +30,9 @@ func (e *Entry) Exit(err error) {
 	switch {
 	case e == nil:
 	case err == nil:
-		e.end(false, Code{})
+		if e.call.End(false, 0) > 0 && e.reserved != nil { // as end does, without a call
+			e.reserved.release()
+		}
 	default:
 		e.exitWith(err, Code{})
 	}

@@ -110,14 +110,15 @@ func (g *gate) enter(ctx context.Context, e *Entry, o *options) (err error) {
 	if e.reserved, err = g.reserve(o, e.leaf); err != nil {
 		return err
 	}
-	if e.reserved != nil {
-		defer func() {
-			if e.call.IsZero() {
-				e.reserved.release()
-				e.reserved = nil
-			}
-		}()
+	if e.reserved == nil {
+		return g.decide(ctx, e, o)
 	}
+	defer func() {
+		if e.call.IsZero() {
+			e.reserved.release()
+			e.reserved = nil
+		}
+	}()
 	return g.decide(ctx, e, o)
 }
 
@@ -240,10 +241,7 @@ func (g *gate) borrow(e *Entry, o *options, list []*limiter, now leap.Reading, a
 	}
 	e.reserved.take()
 	for _, m := range list {
-		m.count(l.origin, func(q *node.Quota) {
-			q.Waiting(at) // so that it knows the bucket, though no rule has asked it
-			q.Borrow(bucket, o.n)
-		})
+		m.count(l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 	}
 	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
 }

@@ -140,10 +140,10 @@ func (n *names) make(name string, patterns []string) *limiter {
 	for _, pattern := range patterns {
 		if common := n.common[pattern]; common != nil {
 			common.mu.Lock()
-			m.all.passes = common.all.passes.Clone()
+			m.all.passes.Add(common.all.passes)
 			for origin, x := range common.origins {
 				if x.passes != nil {
-					m.meter(origin).passes = x.passes.Clone()
+					m.meter(origin).passes = n.copied(x.passes)
 				}
 			}
 			common.mu.Unlock()
@@ -152,6 +152,13 @@ func (n *names) make(name string, patterns []string) *limiter {
 	}
 	n.byName[name] = m
 	return m
+}
+
+// copied are the same passes, which are counted on for themselves.
+func (n *names) copied(q *node.Quota) *node.Quota {
+	x := n.passes("", nil)
+	x.Add(q)
+	return x
 }
 
 // passes are those of a name or an origin of which nothing is known.
@@ -192,10 +199,10 @@ func (n *names) move(name string) *limiter {
 		n.drop(m)
 		m.mu.Lock()
 		m.slot.moved = true
-		m.all.before = m.all.passes.Clone()
+		m.all.before = n.copied(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {
-				x.before = x.passes.Clone()
+				x.before = n.copied(x.passes)
 			}
 		}
 		m.mu.Unlock()
