@@ -8,14 +8,14 @@ import (
 // stream is the input from a file that ends, or from a pipe such as stdin. A goroutine reads ahead. A pipe that is followed does
 // not tell that it is empty: if nothing comes for a while, the stream assumes that nothing is on its way.
 type stream struct {
-	from    *file
-	read    chan block
-	free    chan []byte
-	done    <-chan struct{} // ends the reading
-	waits   bool            // look waits for a block
-	ended   error           // set before read is closed
-	empty   time.Time       // nothing has come since
-	upTo    time.Time
+	from  *file
+	read  chan block
+	free  chan []byte
+	done  <-chan struct{} // ends the reading
+	waits bool            // look waits for a block
+	ended error           // set before read is closed
+	empty time.Time       // nothing has come since
+	upTo  time.Time
 }
 
 // newStream starts a goroutine that reads until the log or the context that has done ends.
