@@ -52,7 +52,7 @@ func (o *observer) count(name string, blocked, failed bool) {
 func counted(c *collector.Collector) map[string]counts {
 	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
-		t := r.Snapshot(nil).Total
+		t := r.View().Node().Snapshot(c.Timeline().Now(), nil).Total // also if it has just been retired
 		all[r.Name()] = counts{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all

@@ -48,7 +48,7 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 		pass = map[string]int64{}
 		count := func() { // before it is retired
 			for _, x := range c.Seal().Resources {
-				pass[x.Name()] = x.Snapshot(nil).Total.Pass
+				pass[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass // also if it was retired
 			}
 		}
 		if err := f.Run(t.Context(), c, count); err != nil {
@@ -162,7 +162,7 @@ func TestProxyAndReplayAgree(t *testing.T) {
 	}
 	want := map[string]int64{}
 	for _, x := range c.Seal().Resources {
-		want[x.Name()] = x.Snapshot(nil).Total.Pass
+		want[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass
 	}
 	pass, report := followedPass(t, b.String())
 	equal(t, "pass", pass, want)
