@@ -104,7 +104,7 @@ rules: ## the unit tests of the rules for Prometheus, and its configuration, wit
 		go get github.com/prometheus/prometheus/cmd/promtool@v0.315.0 && \
 		go build -buildvcs=false -tags remove_all_sd,netgo -o promtool github.com/prometheus/prometheus/cmd/promtool); fi; \
 	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml && \
-	$$promtool check config --syntax-only ../compose/prometheus.yaml
+	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml
 
 lint: ## gofumpt, go vet, staticcheck, go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi

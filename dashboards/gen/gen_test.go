@@ -258,7 +258,7 @@ func catalogue() (names []string) {
 func selectable() []string {
 	names := append(catalogue(), others...)
 	for _, m := range exporter.Catalogue() {
-		if m.Type == "histogram" {
+		if m.Type == "histogram" || m.Type == "gaugehistogram" {
 			names = append(names, "windowstat_"+m.Name+"_bucket")
 		}
 	}

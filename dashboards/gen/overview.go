@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // overview is about all resources: which of them to look at.
 func overview() (file, error) {
 	b := newBoard("overview", "windowstat / Overview",
@@ -47,8 +49,7 @@ func (b *board) overviewFigures(v view) {
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
-		figure(head{5, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."},
-			v.total(func(v view) string { return v.quantile(0.99, "$__range") })),
+		p99(5, v, view.total),
 	)
 }
 
@@ -90,14 +91,12 @@ func (b *board) overviewDuration(everything, each view) {
 	b.row("Duration")
 	b.add(
 		8, 10,
-		simple(series(head{18, "Response time", duration, "Quantiles over all resources, from the native histogram or the classic one."},
-			query{legend: "p50", expr: everything.total(func(v view) string { return v.quantile(0.5, "$__rate_interval") })},
-			query{legend: "p90", expr: everything.total(func(v view) string { return v.quantile(0.9, "$__rate_interval") })},
-			query{legend: "p99", expr: everything.total(func(v view) string { return v.quantile(0.99, "$__rate_interval") })})),
-		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls."},
-			query{legend: "{{resource}}", expr: each.busiest(each.quantile(0.99, "$__rate_interval"), "pass_total")}),
+		simple(series(head{18, "Response time", duration, "Quantiles over all resources, to 9%. At most: where the server has only classic histograms, the bound of the bucket that the quantile is in."},
+			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total))...)),
+		series(head{19, "p99 by resource", duration, "Of the ten resources that have most calls, to 9%. At most: where the server has only classic histograms, the bound of the bucket that it is in."},
+			each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return v.busiest(expr(v), "pass_total") })...),
 		seconds(head{20, "Slowest call by resource", duration, "Longest response time in each step, of the ten resources that have the longest."},
-			query{legend: "{{resource}}", expr: each.highest(each.max("max_over_time("+each.second("rt_max_seconds")+"[$__interval])"), "rt_max_seconds")}),
+			query{legend: "{{resource}}", expr: each.highest(each.slowest("$__interval"), "rt_max_seconds")}),
 	)
 }
 

@@ -59,17 +59,24 @@ func simple(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 }
 
 // figure is one number.
-func figure(h head, expr string) *stat.PanelBuilder {
-	return stat.NewPanelBuilder().
+func figure(h head, expr string) *stat.PanelBuilder { return figures(h, query{expr: expr}) }
+
+// figures are numbers, which have names where there are several.
+func figures(h head, queries ...query) *stat.PanelBuilder {
+	p := stat.NewPanelBuilder().
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).
 		Datasource(source).
 		Interval("1s").
-		WithTarget(query{expr: expr, instant: true}.target(0)).
 		ReduceOptions(last()).
 		Thresholds(plain()).
 		ColorScheme(fixed("text")).
 		ColorMode(common.BigValueColorModeValue).
 		GraphMode(common.BigValueGraphModeNone)
+	for i, q := range queries {
+		q.instant = true
+		p.WithTarget(q.target(i))
+	}
+	return p
 }
 
 // heat is a heat map of histograms, classic and native: it shows the native one where the server keeps it. Without any histogram,

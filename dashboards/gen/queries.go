@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 )
 
@@ -103,14 +100,6 @@ func (v view) ofLimit(name, limit string) string {
 // near is a limit, where what it limits comes to a quarter of it in the time that is shown: a limit far above would
 // make everything else a line at the bottom of the graph.
 func near(limit, highest string) string { return limit + " < 4 * " + highest }
-
-// quantile is of the response times on /metrics, from whichever histogram the server keeps.
-func (v view) quantile(q float64, time string) string {
-	native := v.sum("rate(" + v.metric("rt_seconds") + "[" + time + "])")
-	le := view{v.resources, strings.TrimPrefix(v.by+",le", ","), v.prefix}
-	classic := le.sum("rate(" + v.metric("rt_seconds_bucket") + "[" + time + "])")
-	return fmt.Sprintf("histogram_quantile(%g, %s) or histogram_quantile(%g, %s)", q, classic, q, native)
-}
 
 // named gives those without a value of a label one that can be read.
 func named(expr, label, none string) string {

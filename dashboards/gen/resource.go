@@ -39,8 +39,8 @@ func (b *board) resourceFigures(v view) {
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{5, "Failed", share, "Share of the calls that ended, that ended with an error."},
 			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
-		figure(head{6, "p99", duration, "Response time that 99% of the calls did not exceed, over the time shown."}, v.quantile(0.99, "$__range")),
-		figure(head{7, "Slowest call", duration, "Longest response time."}, v.max("max_over_time("+v.second("rt_max_seconds")+"[$__range])")),
+		p99(6, v, func(v view, expr func(view) string) string { return expr(v) }),
+		figure(head{7, "Slowest call", duration, "Longest response time."}, v.slowest("$__range")),
 		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
 		figure(head{26, "In flight, busiest", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
@@ -98,10 +98,10 @@ func (b *board) resourceTimes(v view) {
 		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. From native histograms where the server keeps them."},
 			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
-			query{legend: "slowest", expr: v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__interval])")},
+			query{legend: "slowest", expr: v.slowest("$__interval")},
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
-			query{legend: "fastest", expr: v.min("min_over_time(" + v.second("rt_min_seconds") + "[$__interval])")},
+			query{legend: "fastest", expr: v.fastest("$__interval")},
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
 			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
 	)

@@ -20,12 +20,13 @@ func (b *board) overviewTable(v view) {
 		{"Refused", share, "", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
 		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
-		{"Slowest", duration, "", v.max("max_over_time(" + v.second("rt_max_seconds") + "[$__range])")},
+		{"p99 at most", duration, "", v.atMost(0.99, "$__range")},
+		{"Slowest", duration, "", v.slowest("$__range")},
 		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%; at most, where the server has only classic histograms. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).

@@ -29,6 +29,7 @@ import (
 //   - metric=NAME, resource=NAME: only these; may be repeated.
 //   - histogram=native: adds the histogram of the response times of each second alone, a gauge histogram. It needs a client that
 //     accepts protobuf.
+//   - histogram=vmrange: adds the same as text, with a line for each bucket that is not empty, as VictoriaMetrics has them.
 //   - histogram=classic: adds the histogram of all response times up to the end of each second, with the timestamp of that. After
 //     an idle time it begins again with a sample at the beginning of the second, so that the difference of two is there for each.
 //

@@ -12,6 +12,7 @@ import (
 )
 
 // page makes a page of the seconds in [from, open), as many as the limit allows, and returns the second before which it stopped.
+// How many lines a histogram by vmrange has is known when it is there: a page that is too large is made again with fewer seconds.
 func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds.Limit) (c *content, to int64, err error) {
 	emit := func(sink seconds.Sink) {
 		to = open
@@ -26,11 +27,32 @@ func (s *Seconds) page(r *http.Request, q query, from, open int64, limit seconds
 		return c, to, err
 	}
 	format := textFormat(r)
-	page := s.out.pages.Get(dialect(format))
-	if s.self != nil {
-		s.self.SelfMetrics(gather.Page{Page: page})
+	kind := dialect(format)
+	if q.ranges {
+		format, kind = expfmt.NewFormat(expfmt.TypeTextPlain), text.VictoriaMetrics
 	}
-	emit(page)
+	var page *text.Page
+	for {
+		page = s.out.pages.Get(kind)
+		if s.self != nil {
+			s.self.SelfMetrics(gather.Page{Page: page})
+		}
+		emit(page)
+		n := s.line.Count(from, to)
+		if !q.ranges || n <= 1 {
+			break
+		}
+		length, err := page.WriteTo(io.Discard)
+		if err != nil {
+			return nil, to, err
+		}
+		over := max(float64(page.Samples())/float64(limit.Samples), float64(length)/float64(limit.Bytes))
+		if over <= 1 {
+			break
+		}
+		limit.Seconds = max(int64(0.9*float64(n)/over), 1)
+		s.out.pages.Put(page)
+	}
 	c, err = s.out.render(r, string(format), page, func(out io.Writer) (_ int, err error) {
 		if format.FormatType() == expfmt.TypeOpenMetrics {
 			_, err = io.WriteString(out, text.End)

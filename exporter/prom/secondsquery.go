@@ -20,6 +20,7 @@ type query struct {
 	cursor    string
 	window    int64 // seconds
 	hasWindow bool
+	ranges    bool // the histogram is text, by vmrange
 }
 
 const (
@@ -71,8 +72,10 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 		q.Histogram = seconds.Cumulative
 	case histogram == "native":
 		q.Histogram = seconds.Single
+	case histogram == "vmrange":
+		q.Histogram, q.ranges = seconds.Single, true
 	case ok:
-		wrong("histogram is %.70q; classic and native are allowed", histogram)
+		wrong("histogram is %.70q; classic, native and vmrange are allowed", histogram)
 	}
 	errs = append(errs, s.parseSelection(&q, values))
 	for name := range values {
@@ -126,7 +129,7 @@ func (s *Seconds) fullName(name string) string {
 }
 
 // native reports whether the page must be protobuf.
-func (q *query) native() bool { return q.Histogram == seconds.Single }
+func (q *query) native() bool { return q.Histogram == seconds.Single && !q.ranges }
 
 // filter is a short hash of what a request selects, empty for everything: requests that differ in it have different cursors.
 func (q *query) filter() string {
@@ -134,6 +137,9 @@ func (q *query) filter() string {
 		return ""
 	}
 	all := fmt.Sprintf("%q %q %d", q.Metrics, q.Resources, q.Histogram)
+	if q.ranges {
+		all += " vmrange"
+	}
 	sum := sha256.Sum256([]byte(all))
 	return hex.EncodeToString(sum[:8])
 }

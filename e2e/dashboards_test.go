@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/node"
+)
+
+// A load is what a resource does in each second: all response times, of which the p99 is known.
+type load struct {
+	resource string
+	rts      func(second int64) []time.Duration
+	p99      time.Duration
+}
+
+// always is a hundred calls a second, of which some are slow.
+func always(rt time.Duration, slow int, slower time.Duration) func(int64) []time.Duration {
+	rts := slices.Concat(slices.Repeat([]time.Duration{rt}, 100-slow), slices.Repeat([]time.Duration{slower}, slow))
+	return func(int64) []time.Duration { return rts }
+}
+
+// loads are from 1 µs to 60 s. One is spread; and of one a slow call comes once in 25 seconds, among ten quick ones a second.
+var loads = []load{
+	{"1us", always(time.Microsecond, 0, 0), time.Microsecond},
+	{"20us", always(20*time.Microsecond, 0, 0), 20 * time.Microsecond},
+	{"700us", always(700*time.Microsecond, 0, 0), 700 * time.Microsecond},
+	{"3ms", always(3*time.Millisecond, 0, 0), 3 * time.Millisecond},
+	{"20ms and 600ms", always(20*time.Millisecond, 2, 600*time.Millisecond), 600 * time.Millisecond},
+	{"600ms to 718ms", func(int64) (rts []time.Duration) {
+		for i := range 100 {
+			rts = append(rts, 600*time.Millisecond+time.Duration(i)*118*time.Millisecond/99)
+		}
+		return rts
+	}, 716808 * time.Microsecond},
+	{"1us to 60s", func(int64) (rts []time.Duration) {
+		for i := range 100 {
+			rts = append(rts, time.Duration(1e3*math.Pow(6e7, float64(i)/99)))
+		}
+		return rts
+	}, 50055 * time.Millisecond},
+	{"7s", always(7*time.Second, 0, 0), 7 * time.Second},
+	{"60s", always(time.Minute, 0, 0), time.Minute},
+	{"2ms, seldom 30s", func(second int64) []time.Duration {
+		rts := slices.Repeat([]time.Duration{2 * time.Millisecond}, 10)
+		if second%25 == 0 {
+			rts = append(rts, 30*time.Second)
+		}
+		return rts
+	}, 2 * time.Millisecond},
+}
+
+// shippedSeconds is how long the loads last: some scrapes, every five seconds.
+const shippedSeconds = 60
+
+// TestShipped has the servers run the shipped configurations and asks each for every shipped expression. A p99 on the screen is in the
+// bucket of the true one where native histograms or vmrange are stored, and otherwise the true one is between the bounds shown;
+// and it is never beyond the slowest or the fastest call.
+func TestShipped(t *testing.T) {
+	t.Parallel()
+	p := newPaced(t, time.Now(), nil, collector.Options{})
+	metrics, err := prom.Handler(p.stats, prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := prom.NewSeconds(p.stats, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(metricsPath, metrics)
+	mux.Handle(secondsPath, page)
+	l := listen(t, "127.0.0.1:0")
+	serve(t, mux, l, page.ConnState)
+
+	configured := func(name string, program program, file string) *server {
+		return startConfigured(t, name, program, shippedConfig(t, name, file, l.Addr().String()))
+	}
+	servers := []shippedServer{
+		{configured("prometheus-3-native", prometheus3, "prometheus.yaml"), true},
+		{configured("prometheus-3-classic", prometheus3, "prometheus-2.yaml"), false},
+		{configured("prometheus-2", prometheus2, "prometheus-2.yaml"), false},
+		{configured("victoria", victoria, "victoriametrics.yaml"), true},
+	}
+	begin := p.second
+	p.live(func() bool {
+		for _, x := range loads {
+			for _, rt := range x.rts(p.second) {
+				p.stats.Record(x.resource, collector.Ended{RT: rt})
+			}
+			p.stats.Record("inbound", collector.Ended{RT: 600 * time.Millisecond}, collector.Inbound())
+		}
+		return p.second < begin+shippedSeconds
+	})
+	deadline := time.Now().Add(catchUp)
+	for _, s := range servers {
+		await(t, s.server, "windowstat_persecond_pass", p.second, deadline)
+	}
+	shown := map[string][]string{} // by expression, the servers that have something to show
+	for _, s := range servers {
+		s.show(t)
+		s.checkP99(t, p)
+		for where, exprs := range shippedExpressions(t) {
+			for _, expr := range exprs {
+				if len(s.queryAt(t, expr, float64(p.second-1))) > 0 && !slices.Contains(shown[where], s.name) {
+					shown[where] = append(shown[where], s.name)
+				}
+			}
+		}
+	}
+	for where, names := range shown {
+		if len(names) != len(servers) {
+			t.Errorf("%s has something to show on %v alone", where, names)
+		}
+	}
+}
+
+// shippedConfig is a configuration of dashboards/compose for a target, with scrapes every five seconds and a cursor of the server's own.
+func shippedConfig(t *testing.T, name, file, target string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../dashboards/compose", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := filepath.Abs("../dashboards/rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer("demo:9719", target, "scrape_interval: 15s", "scrape_interval: 5s", "/etc/prometheus/rules", rules,
+		"cursor: [prometheus]", "cursor: ["+name+"]").Replace(string(text))
+}
+
+type shippedServer struct {
+	*server
+	fine bool // stores native histograms or vmrange
+}
+
+// byResource is the answer to the expression of a column of the table of resources.
+func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string]float64 {
+	t.Helper()
+	values := map[string]float64{}
+	for _, x := range s.queryAt(t, shippedExpressions(t)["overview, Resources"][column], float64(at)) {
+		values[x.Metric["resource"]] = x.Value.value
+	}
+	return values
+}
+
+func (s shippedServer) checkP99(t *testing.T, p *paced) {
+	t.Helper()
+	const within, bound, longest = 5, 6, 7 // columns
+	p99, atMost, slowest := s.byResource(t, within, p.second), s.byResource(t, bound, p.second), s.byResource(t, longest, p.second)
+	seconds := map[string]float64{}
+	for _, x := range s.queryAt(t, "max by (resource) (max_over_time(windowstat_persecond_rt_p99_seconds[1m]))", float64(p.second)) {
+		seconds[x.Metric["resource"]] = x.Value.value
+	}
+	for _, x := range loads {
+		var h node.Histogram
+		p.stats.Resource(x.resource).Snapshot(&h)
+		truth := x.p99.Seconds()
+		line := fmt.Sprintf("%-20s | %-16s | truth %-9.7g | engine %-9.7g | ", s.name, x.resource, truth, h.Quantile(0.99).Seconds())
+		got, ok := p99[x.resource]
+		if s.fine {
+			t.Logf("%sscreen %.7g", line, got)
+			_, bounded := atMost[x.resource]
+			upper := math.Exp2(float64(bucketOf(truth)) / 8)
+			const rounded = 1.001 // as VictoriaMetrics' bounds are
+			if !ok || bounded || got > upper*rounded || got < upper*math.Exp2(-1./8)/rounded || got > slowest[x.resource] {
+				t.Errorf("%s: the p99 of %s is %v, not %v (slowest %v, bound %t)", s.name, x.resource, got, truth, slowest[x.resource], bounded)
+			}
+			continue
+		}
+		low := s.boundOf(t, "at least", x.resource, p.second)
+		high := s.boundOf(t, "at most", x.resource, p.second)
+		t.Logf("%sscreen %.7g to %.7g | highest p99 of a second %.7g", line, low, high, seconds[x.resource])
+		if ok || !(low <= truth*1.0001 && truth <= high*1.0001) || high > slowest[x.resource] || atMost[x.resource] != high {
+			t.Errorf("%s: the p99 of %s is between %v and %v (in the table %v), slowest %v; it is %v", s.name, x.resource, low, high, atMost[x.resource], slowest[x.resource], truth)
+		}
+	}
+}
+
+// boundOf is what the figure of a resource shows under a name.
+func (s shippedServer) boundOf(t *testing.T, name, resource string, at int64) float64 {
+	t.Helper()
+	for _, x := range targetsOf(t)["resource, p99"] {
+		if x.LegendFormat == name {
+			if v := s.queryAt(t, strings.ReplaceAll(x.Expr, "RESOURCE", resource), float64(at)); len(v) == 1 {
+				return v[0].Value.value
+			}
+		}
+	}
+	return math.NaN()
+}
+
+type shippedTarget struct{ Expr, LegendFormat string }
+
+// targetsOf are the queries of all dashboards by dashboard and panel, as Grafana sends them for the last minute. RESOURCE is in the place
+// of the resource.
+func targetsOf(t *testing.T) map[string][]shippedTarget {
+	t.Helper()
+	all := map[string][]shippedTarget{}
+	type panel struct {
+		Title   string
+		Targets []shippedTarget
+		Panels  []panel
+	}
+	var add func(board string, list []panel)
+	add = func(board string, list []panel) {
+		for _, p := range list {
+			for _, x := range p.Targets {
+				x.Expr = strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "demo", "${instance:regex}", ".*", "${resources:regex}", ".*",
+					"${resource:regex}", "RESOURCE", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s", "$__rate_interval", "20s", "$__range", "60s").Replace(x.Expr)
+				all[board+", "+p.Title] = append(all[board+", "+p.Title], x)
+			}
+			add(board, p.Panels)
+		}
+	}
+	for _, name := range []string{"overview", "resource", "self"} {
+		text, err := os.ReadFile("../dashboards/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var board struct{ Panels []panel }
+		if err := json.Unmarshal(text, &board); err != nil {
+			t.Fatal(err)
+		}
+		add(name, board.Panels)
+	}
+	return all
+}
+
+// shippedExpressions are those of the dashboards and of the rules, by where they stand.
+func shippedExpressions(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for where, targets := range targetsOf(t) {
+		for _, x := range targets {
+			all[where] = append(all[where], strings.ReplaceAll(x.Expr, "RESOURCE", "3ms"))
+		}
+	}
+	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
+		text, err := os.ReadFile("../dashboards/rules/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Groups []struct {
+				Rules []struct{ Record, Alert, Expr string }
+			}
+		}
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range file.Groups {
+			for _, r := range g.Rules {
+				where := name + ", " + r.Record + r.Alert
+				all[where] = append(all[where], r.Expr)
+			}
+		}
+	}
+	if n := len(slices.Collect(maps.Keys(all))); n < 100 {
+		t.Errorf("only %d places have expressions", n)
+	}
+	return all
+}
