@@ -14,6 +14,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // away answers nothing from one time to another, counted from now.
@@ -112,7 +113,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 		"empty":          func([]byte) []byte { return nil },
 		"torn":           func(b []byte) []byte { return b[:len(b)/2] },
 		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
-		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 2<<20)) },
+		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
 		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
 		"of the future":  change(func(x *slotPosition) { x.Next += 3600 }),
 		"to the future":  change(func(x *slotPosition) { x.Doubt = x.Next + 3600 }),
@@ -392,7 +393,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			l.kill(x)
 			at := time.Now().Unix()
 			all := []slotPosition{{seconds.AllSlots, seconds.Position{Next: at + next, Doubt: at + 3}}}
-			if err := seconds.WritePositions(l.position(), all, false); err != nil {
+			if err := statefile.Swap(l.position(), all); err != nil {
 				t.Fatal(err)
 			}
 			before := len(l.store.stored)

@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // positions is where the positions of a Pusher's shards are kept for the next process: a state file of the log, written before
@@ -77,7 +78,8 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		}
 	}
 	first := p.line.First()
-	list, err := seconds.ReadPositions[slotPosition](x.path)
+	var list []slotPosition
+	err := statefile.Read(x.path, &list)
 	if err == nil {
 		err = checkPositions(list, first)
 	}
@@ -161,7 +163,7 @@ func (p *Pusher) save(s *shard, to int64) {
 
 // write replaces the file. Holds the positions' mu, or nothing is sent yet.
 func (p *Pusher) write() error {
-	err := seconds.WritePositions(p.positions.path, p.positions.list, false)
+	err := statefile.Swap(p.positions.path, p.positions.list)
 	p.positions.saved = err == nil
 	return err
 }
