@@ -84,8 +84,8 @@ func TestFilesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestAlertsAreExplainedAndTested finds a heading of the runbook for every alert, and a test that it fires and one that it
-// does not.
+// TestAlertsAreExplainedAndTested finds a heading of the runbook for every alert, which the links of the rule and of Overview lead to, and
+// a test that it fires and one that it does not.
 func TestAlertsAreExplainedAndTested(t *testing.T) {
 	text := func(name string) string {
 		b, err := fs.ReadFile(FS(), name)
@@ -97,7 +97,7 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	var rules struct {
 		Groups []struct {
 			Rules []struct {
-				Alert       string
+				Alert, Expr string
 				Annotations map[string]string
 			}
 		}
@@ -105,7 +105,8 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text("rules/alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
-	runbook, tests := strings.ToLower(text("runbook.md")), text("rules/test.yaml")
+	runbook, tests := text("runbook.md"), text("rules/test.yaml")
+	base := runbookBase(t, text("overview.json"))
 	alerts := 0
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
@@ -113,14 +114,16 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 				continue
 			}
 			alerts++
-			file, heading, _ := strings.Cut(r.Annotations["runbook"], "#")
-			if file != "dashboards/runbook.md" || !strings.Contains(runbook, "\n## "+heading+"\n") {
-				t.Errorf("%s: the runbook has no %q", r.Alert, r.Annotations["runbook"])
+			if got := r.Annotations["runbook_url"]; got != base+r.Alert {
+				t.Errorf("%s: the rule's runbook_url is %q, and Overview leads to %q", r.Alert, got, base+r.Alert)
+			}
+			if !strings.HasSuffix(base, "/dashboards/runbook.md#") || !strings.Contains(runbook, "\n## "+r.Alert+"\n") {
+				t.Errorf("%s: the runbook has no such heading", r.Alert)
 			}
 			if !strings.Contains(tests, "alertname: "+r.Alert+"\n") {
 				t.Errorf("%s: no test that it fires", r.Alert)
 			}
-			if !strings.Contains(tests, "{alertname: "+r.Alert+",") {
+			if !strings.Contains(tests, "{alertname: "+r.Alert+",") && r.Expr != "vector(1)" {
 				t.Errorf("%s: no test that it does not fire", r.Alert)
 			}
 		}
@@ -128,4 +131,25 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	if alerts < 10 {
 		t.Errorf("%d alerts", alerts)
 	}
+}
+
+// runbookBase is what the links of the alerts of Overview begin with, before the name of the alert.
+func runbookBase(t *testing.T, overview string) string {
+	t.Helper()
+	if !strings.Contains(overview, `"url": "${runbook_base:raw}${__data.fields.Alert}"`) {
+		t.Error("the alerts of Overview have other links")
+	}
+	var board struct {
+		Templating struct{ List []struct{ Name, Query any } }
+	}
+	if err := json.Unmarshal([]byte(overview), &board); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range board.Templating.List {
+		if v.Name == "runbook_base" {
+			return v.Query.(string)
+		}
+	}
+	t.Fatal("Overview has no variable runbook_base")
+	return ""
 }

@@ -113,5 +113,10 @@ func (b *board) build() (file, error) {
 	for i := range d.Annotations.List {
 		d.Annotations.List[i].Placement = nil
 	}
+	for i, v := range d.Templating.List {
+		if v.Type == dashboard.VariableTypeConstant {
+			d.Templating.List[i].Hide = cog.ToPtr(dashboard.VariableHideHideVariable)
+		}
+	}
 	return d, nil
 }

@@ -9,6 +9,7 @@ func overview() (file, error) {
 	b.withVariables()
 	// It is not called resource: a link to the other dashboard would carry "All" there, which is no resource.
 	b.WithVariable(labelValues("resources", "Resource", resources).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.withRunbook()
 	b.withAnnotations()
 
 	everything, each := view{resources: many}, view{resources: many, by: "resource"}

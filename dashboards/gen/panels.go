@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
@@ -72,11 +73,30 @@ func figures(h head, queries ...query) *stat.PanelBuilder {
 		ColorScheme(fixed("text")).
 		ColorMode(common.BigValueColorModeValue).
 		GraphMode(common.BigValueGraphModeNone)
+	if m := small(h.unit); m != nil {
+		p.Mappings(m)
+	}
 	for i, q := range queries {
 		q.instant = true
 		p.WithTarget(q.target(i))
 	}
 	return p
+}
+
+// small are texts for what is too small to be read as a number, and is not nothing.
+func small(unit string) []dashboard.ValueMapping {
+	below := map[string]struct {
+		limit float64
+		text  string
+	}{perSecondUnit: {0.001, "< 0.001 req/s"}, number: {0.001, "< 0.001"}, "none": {0.001, "< 0.001"}, share: {0.0001, "< 0.01%"}}
+	b, ok := below[unit]
+	if !ok {
+		return nil
+	}
+	return []dashboard.ValueMapping{{RangeMap: &dashboard.RangeMap{
+		Type:    "range",
+		Options: dashboard.DashboardRangeMapOptions{From: cog.ToPtr(1e-18), To: cog.ToPtr(b.limit), Result: dashboard.ValueMappingResult{Text: cog.ToPtr(b.text)}},
+	}}}
 }
 
 // heat is a heat map of histograms, classic and native: it shows the native one where the server keeps it. Without any histogram,

@@ -44,9 +44,9 @@ func (b *board) resourceFigures(v view) {
 		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
 		figure(head{26, "In flight, busiest", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
-		figure(head{29, "In flight, one target", number, "Most calls in flight at once that were seen at one target."},
+		figure(head{29, "In flight at once, at least", number, "Calls in flight at once at one target in any second: surely so many, and there may have been more between two readings."},
 			v.max("max_over_time("+v.second("in_flight_max")+"[$__range])")),
-		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target used at most, by the limit that was in force then; of the target that used most."},
+		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target surely used, by the limit that was in force then; of the target that used most."},
 			v.ofLimit("in_flight_max", "limit_concurrency")).NoValue("no limit"),
 	)
 }
@@ -119,7 +119,7 @@ func (b *board) resourceInFlight(v view) {
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
 			query{legend: "limit", expr: near(v.sum(v.metric("limit_concurrency")), v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())"))},
 		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
-		seconds(head{17, "Most in flight by target", number, "Most calls in flight at once that were seen at each target in any second of each step."},
+		seconds(head{17, "In flight at once by target, at least", number, "Calls in flight at once at each target in any second of each step: surely so many, and there may have been more."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
 }

@@ -65,35 +65,15 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 			{Id: "min", Value: 0},
 		}
 	}
-	return append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit},
-		dashboard.DynamicConfigValue{Id: "decimals", Value: decimals(c.unit)}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
-}
-
-// decimals is how many a column shows.
-func decimals(unit string) int {
-	if unit == calls {
-		return 0
+	all := append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
+	switch c.unit {
+	case calls:
+		all = append(all, dashboard.DynamicConfigValue{Id: "decimals", Value: 0})
+	case duration, share:
+		all = append(all, dashboard.DynamicConfigValue{Id: "decimals", Value: 1})
 	}
-	return 1
-}
-
-// alerts are those that fire, each with a link to what to do.
-func alerts(id uint32) cog.Builder[dashboard.Panel] {
-	firing := `label_replace(ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many + `}, "alertname", "$1", "alertname", "Windowstat(.+)")`
-	return table.NewPanelBuilder().
-		Id(id).Title("Alerts").
-		Description("Alerts of rules/alerts.yaml that fire, and the resource or the target. A click leads to the runbook. They are read from the data source: a server that evaluates no rules, or writes their results elsewhere, shows none.").
-		Datasource(source).
-		Unit(number).
-		Thresholds(plain()).
-		ShowHeader(false).
-		NoValue("none").
-		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
-		WithTarget(query{expr: `group by (alertname, where) (label_join(` + firing + `, "where", " ", "resource", "instance"))`, instant: true}.target(0).
-			Format(prometheus.PromQueryFormatTable)).
-		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
-			"excludeByName": map[string]bool{"Time": true, "Value": true}, "indexByName": map[string]int{"alertname": 0, "where": 1},
-			"renameByName": map[string]string{"alertname": "Alert", "where": "Where"},
-		}}).
-		OverrideByName("Alert", links("Runbook", "https://github.com/windowstat/windowstat/blob/main/dashboards/runbook.md#windowstat${__data.fields.Alert}", true))
+	if m := small(c.unit); m != nil {
+		all = append(all, dashboard.DynamicConfigValue{Id: "mappings", Value: m})
+	}
+	return all
 }
