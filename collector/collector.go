@@ -157,7 +157,8 @@ type Moment struct {
 	Open int64
 	// Now is the reading of the timeline that was taken.
 	Now leap.Reading
-	// Resources are all resources there were, oldest first. The caller must not change the slice.
+	// Resources are all resources there were, oldest first. The caller must not change the slice. One may have been retired since: its
+	// [View.Node] goes on, and all else of it is idle.
 	Resources []*Resource
 }
 

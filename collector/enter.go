@@ -16,9 +16,8 @@ var ErrPanicked = errors.New("collector: panicked")
 
 // Entry is a call in flight. It must not be copied. Its zero value, and nil, are no call.
 type Entry struct {
-	call     node.Call
-	leaf     *leaf
-	reserved *reservation // nil but for some calls of names that another resource counts
+	call node.Call // marked if there is a reservation
+	at   *place
 }
 
 // Exit records that the call ended: its response time, whether it failed, and one less in flight, as one change. [Options]
@@ -30,7 +29,9 @@ func (e *Entry) Exit(err error) {
 	switch {
 	case e == nil:
 	case err == nil:
-		e.end(false, Code{})
+		if e.call.End(false, 0) > 0 && e.call.Marked() { // as end does, without a call
+			e.at.reserved.release()
+		}
 	default:
 		e.exitWith(err, Code{})
 	}
@@ -39,8 +40,8 @@ func (e *Entry) Exit(err error) {
 // end ends the call, and returns how many completions were counted.
 func (e *Entry) end(failed bool, code Code) int64 {
 	n := e.call.End(failed, code.n)
-	if n > 0 && e.reserved != nil {
-		e.reserved.release()
+	if n > 0 && e.call.Marked() {
+		e.at.reserved.release()
 	}
 	return n
 }
@@ -48,14 +49,14 @@ func (e *Entry) end(failed bool, code Code) int64 {
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It
 // returns how many completions were counted.
 func (e *Entry) exitWith(err error, code Code) (n int64) {
-	if e.leaf == nil {
+	if e.at == nil {
 		return 0
 	}
-	c := e.leaf.resource.c
+	c := e.at.leaf.resource.c
 	failed := true
 	defer func() {
 		if n = e.end(failed, code); n > 0 && failed && c.opts.ExceptionClass != nil {
-			e.leaf.resource.classify(err, n)
+			e.at.leaf.resource.classify(err, n)
 		}
 	}()
 	failed = c.isException(err)
@@ -88,7 +89,7 @@ type frame struct {
 type frameKey struct{ c *Collector }
 
 func (f *frame) Value(k any) any {
-	if x, ok := k.(frameKey); ok && x.c == f.entry.leaf.resource.c {
+	if x, ok := k.(frameKey); ok && x.c == f.entry.at.leaf.resource.c {
 		return f
 	}
 	return f.Context.Value(k)
@@ -96,12 +97,12 @@ func (f *frame) Value(k any) any {
 
 // String describes the context where one is printed; printing it otherwise would read the call.
 func (f *frame) String() string {
-	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.entry.leaf.resource.name)
+	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.entry.at.leaf.resource.name)
 }
 
 // frameOf finds the entry above ctx, nil if there is none.
 func (c *Collector) frameOf(ctx context.Context) *frame {
-	if f, ok := ctx.(*frame); ok && f.entry.leaf.resource.c == c {
+	if f, ok := ctx.(*frame); ok && f.entry.at.leaf.resource.c == c {
 		return f
 	}
 	f, _ := ctx.Value(frameKey{c}).(*frame)
@@ -110,7 +111,7 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 
 // depth is how many entries are above f, and at most most.
 func (f *frame) depth(most int) (n int) {
-	c := f.entry.leaf.resource.c
+	c := f.entry.at.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {
 		n++
 	}
@@ -182,9 +183,9 @@ func (c *Collector) below(ctx context.Context, o *options, opts []Option) *frame
 	up := c.frameOf(ctx)
 	switch {
 	case up != nil:
-		o.entrance = up.entry.leaf.treeNode.entrance.name
+		o.entrance = up.entry.at.leaf.treeNode.entrance.name
 		if !o.hasOrigin && !o.outbound {
-			o.origin = up.entry.leaf.origin
+			o.origin = up.entry.at.leaf.origin
 		}
 	case o.entrance == "":
 		o.entrance = DefaultEntrance

@@ -22,10 +22,10 @@ const maxTraceID = 64
 // classic bucket of the resource's histogram. An id that is empty, longer than 64 bytes or no UTF-8 is left out. It
 // costs an allocation and another clock reading more than Exit; so leave it for calls whose trace is recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
-	if e == nil || e.leaf == nil {
+	if e == nil || e.at == nil {
 		return
 	}
-	r := e.leaf.resource
+	r := e.at.leaf.resource
 	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
 	var n int64
 	if err == nil {

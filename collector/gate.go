@@ -106,27 +106,36 @@ func (g *gate) reserve(o *options, l *leaf) (*reservation, error) {
 }
 
 // enter lets the entry's call pass, or counts it as a block and returns a [BlockedError], or it returns errMoved.
-func (g *gate) enter(ctx context.Context, e *Entry, o *options) (err error) {
-	if e.reserved, err = g.reserve(o, e.leaf); err != nil {
+func (g *gate) enter(ctx context.Context, e *Entry, o *options) error {
+	if g.names == nil {
+		return g.decide(ctx, e, o)
+	}
+	r, err := g.reserve(o, e.at.leaf)
+	if err != nil {
 		return err
 	}
-	if e.reserved != nil {
-		defer func() {
-			if e.call.IsZero() {
-				e.reserved.release()
-				e.reserved = nil
-			}
-		}()
+	if r == nil { // no pattern is for the name
+		return g.decide(ctx, e, o)
 	}
+	e.at = &r.place
+	defer func() {
+		if e.call.IsZero() {
+			r.release()
+		} else {
+			e.call.Mark()
+		}
+	}()
 	return g.decide(ctx, e, o)
 }
 
 // resume counts a call in flight that has passed elsewhere.
 func (g *gate) resume(e *Entry, o *options) {
-	if e.reserved, _ = g.reserve(o, e.leaf); e.reserved != nil { // otherwise its leaf counts it
-		e.reserved.lock()
-		e.reserved.take()
-		unlock(e.reserved.list)
+	if r, _ := g.reserve(o, e.at.leaf); r != nil { // otherwise its leaf counts it
+		r.lock()
+		r.take()
+		unlock(r.list)
+		e.at = &r.place
+		e.call.Mark()
 	}
 }
 
@@ -148,7 +157,7 @@ func unlock(list []*limiter) {
 
 // decide is enter for a call with its reservation, if it needs one.
 func (g *gate) decide(ctx context.Context, e *Entry, o *options) error {
-	l := e.leaf
+	l := e.at.leaf
 	var arrived leap.Reading
 	if o.prioritized {
 		arrived = l.resource.c.line.Now()
@@ -178,8 +187,8 @@ func (g *gate) decide(ctx context.Context, e *Entry, o *options) error {
 
 // admit checks and counts the call in one step. For a refused call it returns why; for one that may wait instead, a loan, too.
 func (g *gate) admit(e *Entry, o *options) (*loan, *BlockedError) {
-	l := e.leaf
-	list := g.lock(e.reserved)
+	l := e.at.leaf
+	list := g.lock(e.at.reserved)
 	defer unlock(list)
 	now := l.resource.c.line.Now()
 	var refused *BlockedError
@@ -200,7 +209,7 @@ func (g *gate) admit(e *Entry, o *options) (*loan, *BlockedError) {
 				return false
 			}
 		}
-		e.reserved.take()
+		e.at.reserved.take()
 		for _, m := range list {
 			m.pass(bucket, o.n, l.origin)
 		}
@@ -221,7 +230,7 @@ type loan struct {
 
 // borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds the limiters' locks.
 func (g *gate) borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
-	l, bucket := e.leaf, at
+	l, bucket := e.at.leaf, at
 	for last := bucket - 1; last != bucket; {
 		last = bucket
 		for _, m := range list {
@@ -238,19 +247,16 @@ func (g *gate) borrow(e *Entry, o *options, list []*limiter, now leap.Reading, a
 	if !ok {
 		return nil
 	}
-	e.reserved.take()
+	e.at.reserved.take()
 	for _, m := range list {
-		m.count(l.origin, func(q *node.Quota) {
-			q.Waiting(at) // so that it knows the bucket, though no rule has asked it
-			q.Borrow(bucket, o.n)
-		})
+		m.count(l.origin, func(q *node.Quota) { q.Borrow(at, bucket, o.n) })
 	}
 	return &loan{Loan: borrowed, bucket: bucket, n: o.n}
 }
 
 // cancel gives a loan back, and reports whether it did. If it does not, the loan has passed.
 func (g *gate) cancel(e *Entry, b *loan) bool {
-	l, list := e.leaf, g.lock(e.reserved)
+	l, list := e.at.leaf, g.lock(e.at.reserved)
 	defer unlock(list)
 	if !b.Cancel(l.resource.c.line.Now()) {
 		return false
@@ -271,7 +277,7 @@ var errClock = errors.New("collector: the clock does not reach the next bucket")
 
 // wait waits until the bucket begins that the call borrowed from, or gives it back when ctx ends, and returns ctx's error.
 func (g *gate) wait(ctx context.Context, e *Entry, b *loan, arrived leap.Reading) error {
-	c := e.leaf.resource.c
+	c := e.at.leaf.resource.c
 	// [Options].Now may stand still; no call waits for it for ever.
 	maxWait := time.NewTimer(2 * node.OccupyTimeout)
 	defer maxWait.Stop()

@@ -15,6 +15,13 @@ type leaf struct {
 	retired  bool // guarded by the collector's mu
 	resource *Resource
 	treeNode *TreeNode
+	own      place // of calls without a reservation
+}
+
+// place is where a call is counted: at a leaf, and in limiters for the name that it would have if there were capacity.
+type place struct {
+	leaf     *leaf
+	reserved *reservation // nil for nearly all calls
 }
 
 // leafKey tells the leaves of one tree node apart.
@@ -52,7 +59,7 @@ func (l *leaf) ownViews() []*node.View {
 
 // enter lets a call enter, or returns the error of a limit that refused it, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
-	e.leaf = l
+	e.at = &l.own
 	switch g := l.resource.gate.Load(); {
 	case o.passed:
 		e.call = l.Resume(l.resource.c.line.Now(), o.n)

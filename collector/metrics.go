@@ -3,7 +3,6 @@ package collector
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +59,16 @@ func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	}
 }
 
-var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
+func validName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', i > 0 && c >= '0' && c <= '9':
+		default:
+			return false
+		}
+	}
+	return name != ""
+}
 
 // check returns what is wrong with a metric.
 func (m *Metric) check() error {

@@ -41,7 +41,7 @@ func Inbound() Option { return Option{kind: optionInbound} }
 func Outbound() Option { return Option{kind: optionOutbound} }
 
 // Batch makes the entry stand for n calls: they pass, or are refused, together, take the same time, and are one in flight.
-// Below 1 it is 1.
+// Below 1 it is 1; above 2^32-1 a call that enters is that.
 func Batch(n int64) Option { return Option{kind: optionBatch, n: n} }
 
 // Prioritized lets a call that a limit on QPS refuses wait for the next bucket: at most half a second, and not longer than

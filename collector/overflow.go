@@ -71,15 +71,15 @@ func (n *names) second() int64 { return n.c.line.At(0).Index }
 
 // reservation is what a call of such a name holds while it is decided about, waits, or is in flight. A nil one holds nothing.
 type reservation struct {
-	names  *names
-	name   string
-	origin string
-	rules  *ruleSet // in force when the call came
-	age    int
-	list   []*limiter  // where it counts
-	room   [1]*limiter // for the list
-	all    [2]*limiter // for the list with the limiter of the resource that counts
-	taken  bool        // the limiters count the call in flight
+	place
+	names *names
+	name  string
+	rules *ruleSet // in force when the call came
+	age   int
+	list  []*limiter  // where it counts
+	room  [1]*limiter // for the list
+	all   [2]*limiter // for the list with the limiter of the resource that counts
+	taken bool        // the limiters count the call in flight
 }
 
 // set replaces the limits.
@@ -102,30 +102,31 @@ func (n *names) set(rules *ruleSet) {
 // reserve finds the limiters of a call that the leaf counts, nil if no pattern is for its name. It returns errMoved if the name
 // has a resource of its own by now, which the call must go to.
 func (n *names) reserve(name string, l *leaf) (*reservation, error) {
-	origin := l.origin
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.byName[name]
+	var patterns []string
 	if m == nil {
 		if r, there := n.c.byName.Load(name); there && r != l.resource {
 			return nil, errMoved
 		}
-		patterns := n.rules.matching(name) // in the order in which their limiters are locked
-		if len(patterns) == 0 {
+		if patterns = n.rules.matching(name); len(patterns) == 0 { // in the order in which their limiters are locked
 			return nil, nil
 		}
-		if m = n.make(name, patterns); m == nil {
-			n.crowd[name]++
-			p := &reservation{names: n, name: name, origin: origin, rules: n.rules, age: n.age}
-			for _, pattern := range patterns {
-				p.list = append(p.list, n.share(pattern))
-			}
-			return p, nil
+		m = n.make(name, patterns)
+	}
+	p := &reservation{names: n, name: name, rules: n.rules, age: n.age}
+	p.place = place{leaf: l, reserved: p}
+	if m == nil {
+		n.crowd[name]++
+		for _, pattern := range patterns {
+			p.list = append(p.list, n.share(pattern))
 		}
+		return p, nil
 	}
 	m.slot.pins++
 	m.slot.unlink()
-	p := &reservation{names: n, name: name, origin: origin, rules: n.rules, age: n.age, room: [1]*limiter{m}}
+	p.room[0] = m
 	p.list = p.room[:]
 	return p, nil
 }
@@ -140,10 +141,10 @@ func (n *names) make(name string, patterns []string) *limiter {
 	for _, pattern := range patterns {
 		if common := n.common[pattern]; common != nil {
 			common.mu.Lock()
-			m.all.passes = common.all.passes.Clone()
+			m.all.passes.Add(common.all.passes)
 			for origin, x := range common.origins {
 				if x.passes != nil {
-					m.meter(origin).passes = x.passes.Clone()
+					m.meter(origin).passes = n.copied(x.passes)
 				}
 			}
 			common.mu.Unlock()
@@ -152,6 +153,13 @@ func (n *names) make(name string, patterns []string) *limiter {
 	}
 	n.byName[name] = m
 	return m
+}
+
+// copied are the same passes, which are counted on for themselves.
+func (n *names) copied(q *node.Quota) *node.Quota {
+	x := n.passes("", nil)
+	x.Add(q)
+	return x
 }
 
 // passes are those of a name or an origin of which nothing is known.
@@ -192,10 +200,10 @@ func (n *names) move(name string) *limiter {
 		n.drop(m)
 		m.mu.Lock()
 		m.slot.moved = true
-		m.all.before = m.all.passes.Clone()
+		m.all.before = n.copied(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {
-				x.before = x.passes.Clone()
+				x.before = n.copied(x.passes)
 			}
 		}
 		m.mu.Unlock()
@@ -232,7 +240,7 @@ func (p *reservation) take() {
 	}
 	p.taken = true
 	for _, m := range p.list {
-		m.take(p.origin, p.names.passes)
+		m.take(p.leaf.origin, p.names.passes)
 	}
 }
 
@@ -245,7 +253,7 @@ func (p *reservation) release() {
 	if used {
 		for _, m := range p.list {
 			m.mu.Lock()
-			m.put(p.origin)
+			m.put(p.leaf.origin)
 			m.mu.Unlock()
 		}
 	}

@@ -122,7 +122,7 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	var at *TreeNode
 	if up != nil {
-		at = up.entry.leaf.treeNode
+		at = up.entry.at.leaf.treeNode
 	} else {
 		at = c.entrance(o.entrance)
 	}
@@ -141,8 +141,8 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 				continue // r was retired in this moment
 			}
 		}
-		if up != nil && up.entry.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
-			up.entry.leaf.treeNode.cutOff()
+		if up != nil && up.entry.at.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
+			up.entry.at.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)
 		}
 		if s.over != nil {
@@ -158,7 +158,7 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
 		return false // made with the leaf
 	}
-	at := up.entry.leaf.treeNode
+	at := up.entry.at.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
 		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth
 }
@@ -182,9 +182,9 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
-		up.entry.leaf.treeNode.adopt(s.leaf.treeNode)
+		up.entry.at.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
-	case s.leaf.treeNode.entrance != up.entry.leaf.treeNode.entrance || up.entry.leaf.treeNode.dead.Load():
+	case s.leaf.treeNode.entrance != up.entry.at.leaf.treeNode.entrance || up.entry.at.leaf.treeNode.dead.Load():
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller there
 	}
 	return s.leaf
@@ -211,6 +211,7 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 // newLeaf makes a leaf, and adds it to all views before anybody can record into it. Holds mu.
 func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn}
+	l.own.leaf = l
 	l.Init(c.shape, c.line.Now())
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {

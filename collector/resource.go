@@ -69,7 +69,7 @@ func (r *Resource) begin(e *Entry) bool {
 	if l == nil || r.gate.Load() != nil {
 		return false
 	}
-	e.leaf, e.call = l, l.Enter(r.c.line.Now(), 1)
+	e.at, e.call = &l.own, l.Enter(r.c.line.Now(), 1)
 	return !e.call.IsZero()
 }
 

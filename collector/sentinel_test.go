@@ -218,7 +218,7 @@ func TestAsSentinelDoes(t *testing.T) {
 				q.Pass(10*length, tc.old)
 				q.Pass(11*length, tc.young)
 				if tc.borrowed > 0 {
-					q.Borrow(12*length, tc.borrowed)
+					q.Borrow(11*length, 12*length, tc.borrowed)
 				}
 				bucket, ok := q.TryOccupyNext(11*length, 11*length, tc.n)
 				if ok != tc.ok || ok && bucket != 12*length {

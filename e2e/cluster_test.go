@@ -144,13 +144,14 @@ func startCluster(t *testing.T) *storage {
 	x := &storage{dir: cluster.path(t)}
 	var writers, readers []string
 	var stores []*server
+	const dedup = "-dedup.minScrapeInterval=1ms" // of what is sent twice
 	for i := range 2 {
 		writer, reader := freeAddress(t), freeAddress(t)
-		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader))
+		stores = append(stores, x.start(t, fmt.Sprintf("vmstorage-%d", i), "vmstorage", "-vminsertAddr="+writer, "-vmselectAddr="+reader, dedup))
 		writers, readers = append(writers, writer), append(readers, reader)
 	}
 	insert := x.start(t, "vminsert", "vminsert", "-storageNode="+strings.Join(writers, ","))
-	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","), "-search.latencyOffset=0s")
+	x.server = x.start(t, "vmselect", "vmselect", "-storageNode="+strings.Join(readers, ","), "-search.latencyOffset=0s", dedup)
 	x.server.queries, x.server.stores = "/select/0/prometheus", stores
 	x.write = "http://" + insert.addr + "/insert/0/prometheus/api/v1/write"
 	return x

@@ -117,6 +117,12 @@ func readConfiguration(t *testing.T, text string) error {
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
 	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
 		return nil
+	case has("http_server_config"): // of --web.config.file: the command tells all that is wrong with its flags at once
+		err := run(t.Context(), ".", buildWindowstat(t), "demo", "--log.level=none", "--web.config.file="+path)
+		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") || strings.Contains(text, "windowstat: --web.config.file") {
+			return err
+		}
+		return nil
 	case keys["kind"] == "ServiceMonitor":
 		return readServiceMonitor(text)
 	}

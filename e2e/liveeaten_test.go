@@ -44,6 +44,9 @@ func liveEaten(t *testing.T, browser context.Context) {
 	x.await(t, `byId('state').textContent === 'live'`)
 	x.await(t, `known.total.seconds.size >= 20`)
 	shown := x.look(t)
+	// A page that gives way to another host says why, and asks each second.
+	x.run(t, `following.source.dispatchEvent(new MessageEvent('full', { data: '100' }))`)
+	x.await(t, `byId('state').textContent.startsWith('live, asking each second: the server has 100 viewers')`)
 	stop()
 	shown.checkTimes(t, 20)
 	for i, at := range shown.Times {

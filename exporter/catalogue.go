@@ -55,6 +55,8 @@ func Catalogue() []Metric {
 			})
 		}
 	}
+	run := table.Run(Namespace)
+	all = append(all, Metric{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true})
 	resources, inbound := table.SecondsHistograms(Namespace)
 	perSecond(table.Seconds(), resources, []string{"resource"})
 	perSecond(table.InboundSeconds(), inbound, nil)

@@ -7,7 +7,7 @@
 //	err = x.ListenAndServe(ctx, ":9719") // /metrics, /metrics/seconds, /live/
 //
 // Its parts are the packages below, and each works alone: prom has the pages for Prometheus, metriclog the log, live the
-// page for a browser, remote and vmpush push, sampler has what a service counts with client_golang, vm is for sets of
+// page for a browser, push sends every second to servers, sampler has what a service counts with client_golang, vm is for sets of
 // VictoriaMetrics/metrics, backfill fills gaps from the log, and verify compares a database with it. A program that imports one
 // of them alone stays small; this package links all but vm.
 //
@@ -16,6 +16,9 @@
 // The pages have no authentication; docs/security.md says what they reveal. With a mux and a server of one's own the handlers
 // bound what a client can hold while they respond, and the server has to set ReadHeaderTimeout and IdleTimeout, or be
 // [Exporter.Server]; net/http/pprof is on no mux but the one that it is mounted on.
+//
+// Importing it registers nothing, but client_golang does: its Go and process collectors with the default registry, and, by expvar,
+// GET /debug/vars with the default mux.
 //
 // Where a file system has no flock, nothing but the port keeps a second process with the same options away from the log:
 // listen first, and give the listener to [Exporter.Serve].

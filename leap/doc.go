@@ -18,6 +18,9 @@
 // after the wall clock, which may. A [Reading] is one of the monotonic clock. Only a Timeline reads a clock; everything
 // else takes the time as an argument, and no argument moves a Timeline beyond its clock.
 //
+// What users of package collector need of it is [Reading], [Clock], [Second] and [Timeline], which they read from. An Array, and all
+// that makes or moves a Timeline, is exported for packages node and collector, without a promise that it stays as it is.
+//
 // Caveats: an Array has no lock of its own, its owner provides one. Times are exact to the nanosecond from 1833 to
 // 2106; a Timeline that is anchored outside of that numbers its seconds from the nearer end of it, and still names
 // them rightly.

@@ -1,14 +1,23 @@
-// Package node counts what a resource does, second by second, and never loses a count.
+// Package node counts what a resource does, second by second, and never loses a count. It has two sides.
+//
+// # What users read
+//
+// A [MetricNode] is the record of one sealed second; [Columns] are its numbers, for whatever shows or writes whole records. A
+// [Window] is what happened in the last second or minute, a [Snapshot] the totals and what is in flight. A [Histogram] is a
+// distribution of response times, [Codes] are completions by how they were answered. All are plain values or copies; [Options]
+// shape them. A [View] reads one or several statistics, by readings and indexes of a [leap.Timeline]; collector.View reads by the
+// wall clock.
+//
+// # The engine's side
 //
 // A [Statistic] is Sentinel's StatisticNode: calls that passed, were blocked, completed, failed, how long they took
-// and how many are in flight, in a window of a second, a window of a minute and in total, with a histogram of
-// response times. A [MetricNode] is the record of one sealed second. A [Call] is one call in flight, and a [Loan] one
-// that waits for a bucket to come. A [View] reads one or several statistics; Sentinel has other kinds of nodes for that.
-// A [Quota] is how many calls may pass in a second.
+// and how many are in flight, in a window of a second, a window of a minute and in total. A [Call] is one call in flight, and a
+// [Loan] one that waits for a bucket to come. A [Quota] is how many calls may pass in a second. A [Shape] is what statistics of a
+// process share. Package collector drives these: they are exported for it, and there is no promise that what they have, nor what
+// of View changes its statistics, stays as it is. Use package collector to count calls.
 //
-// Time is an argument: a [leap.Reading] of the timeline that the statistics of a process share. One that the clock has not
-// reached counts as the present. Only [Statistic.Begin] and [Call.End], the two ends of a call, take the reading
-// themselves. The position of a bucket on the timeline is a time.Duration since 1970, and is called line time.
+// Time is an argument: a [leap.Reading] of the timeline. One that the clock has not reached counts as the present. Only
+// [Call.End] takes the reading itself. The position of a bucket on the timeline is a time.Duration since 1970, and is called line time.
 //
 // # Promises
 //

@@ -27,7 +27,7 @@ type loan struct {
 // and no other second changes. Occupy reports false if the bucket has begun at the reading now, or if the statistic is
 // retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
-	n = max(n, 1)
+	n = batchOf(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
@@ -66,7 +66,7 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s.first.mu.Lock()
 	s.first.open.area -= rest(entered) // which Exit adds
 	s.first.mu.Unlock()
-	return Call{st: &s.first, entered: entered, n: n}, true
+	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
 // Cancel gives the passes back. It reports false if the bucket has begun at the reading now: the loan has passed then.

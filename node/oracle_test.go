@@ -102,10 +102,9 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
 	for _, x := range o.list {
-		began, own := x.flying(start, end)
-		most = max(most, own)
-		began, _ = x.flying(start, start)
-		flying += began
+		_, own := x.flying(start, end)
+		began, _ := x.flying(start, start)
+		most, flying = max(most, own), flying+began
 		for _, e := range x.events {
 			if e.at >= start && e.at < end {
 				all = append(all, e)

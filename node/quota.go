@@ -65,15 +65,6 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Clone returns a quota of the same count, with passes of its own that begin as those of q are.
-func (q *Quota) Clone() *Quota {
-	p := *q.passes
-	p.clear()
-	x := &Quota{passes: &p, count: q.count, strict: q.strict}
-	x.Add(q)
-	return x
-}
-
 // Add counts what another quota has, the borrowed passes included: for calls that were counted elsewhere before.
 func (q *Quota) Add(o *Quota) {
 	if o.at == never {
@@ -165,8 +156,9 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.measure()
 }
 
-// Borrow counts n passes in a bucket that TryOccupyNext found.
-func (q *Quota) Borrow(bucket time.Duration, n int64) {
+// Borrow counts n passes in a bucket that TryOccupyNext found, of this quota or of another one, at the bucket at.
+func (q *Quota) Borrow(at, bucket time.Duration, n int64) {
+	q.move(at)
 	b := q.ring.At(bucket)
 	*b = saturate(*b, n)
 	q.borrowed = saturate(q.borrowed, n)

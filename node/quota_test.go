@@ -67,7 +67,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d, bucket %d: %d from %v (%t), want %v (%t)", seed, now, n, got, there, at(want), ok)
 				}
 				if ok {
-					q.Borrow(got, n)
+					q.Borrow(at(now), got, n)
 					passes[want] += n
 				}
 			case 3:
@@ -122,7 +122,7 @@ func TestQuotaDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Quotas with the same passes, and copies of them.
+// Quotas with the same passes, and one that has those of another added.
 func TestQuotasShareTheirPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const length = 500 * ms
@@ -130,8 +130,9 @@ func TestQuotasShareTheirPasses(t *testing.T) {
 	strict := a.With(5, true)
 	a.Pass(10*length, 3)
 	strict.Pass(11*length, 2)
-	a.Borrow(12*length, 1)
-	clone := a.Clone()
+	a.Borrow(11*length, 12*length, 1)
+	clone := node.NewQuota(r.shape, 5, false)
+	clone.Add(a)
 	for _, tc := range []struct {
 		at                     time.Duration
 		passes, strict, cloned int64
@@ -144,7 +145,8 @@ func TestQuotasShareTheirPasses(t *testing.T) {
 	if a.Passes(15*length) != 0 || !strict.CanPass(15*length, 5) || clone.CanPass(15*length, 2) {
 		t.Error("a copy counts for the original, or not for itself")
 	}
-	if empty := node.NewQuota(r.shape, 2, true).Clone(); !empty.CanPass(0, 2) || empty.CanPass(0, 3) {
-		t.Error("a copy of one that is unused has another count")
+	clone.Add(node.NewQuota(r.shape, 2, true))
+	if got := clone.Passes(15 * length); got != 4 {
+		t.Errorf("%d passes after adding none to 4", got)
 	}
 }

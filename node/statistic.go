@@ -125,8 +125,21 @@ type Call struct {
 	_       noCopy
 	st      *stripe
 	entered leap.Reading
-	n       int64 // 0 once it has ended; changes under the stripe's lock
+	batch   batch
 }
+
+// batch is how many calls one stands for. Go keeps a struct in registers only if it has no more than four fields and four words: a Call
+// and a pointer beside it.
+type batch struct {
+	n      uint32 // 0 once it has ended; changes under the stripe's lock
+	marked bool
+}
+
+// maxBatch is how many calls one Call can stand for.
+const maxBatch = math.MaxUint32
+
+// batchOf is how many calls one stands for that was asked to stand for n.
+func batchOf(n int64) int64 { return min(max(n, 1), maxBatch) }
 
 // noCopy makes go vet complain about copies.
 type noCopy struct{}
@@ -137,7 +150,8 @@ func (*noCopy) Unlock() {}
 // IsZero reports whether this is no call: what a retired statistic gives.
 func (c *Call) IsZero() bool { return c.st == nil }
 
-// Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1.
+// Enter counts a call that was admitted at the reading now, as n passes and one in flight. An n below 1 counts as 1, one above
+// 2^32-1 as that.
 // A statistic that was retired counts nothing, and the Call is no call.
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
@@ -150,7 +164,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	if st.end.Load() != mark && s.overtaken(st, now) {
 		return Call{}
 	}
-	return Call{st: st, entered: now, n: 1}
+	return Call{st: st, entered: now, batch: batch{n: 1}}
 }
 
 // enterLocked is Enter for batches, for the first call of a bucket, and for odd stamps.
@@ -164,7 +178,7 @@ func (s *Statistic) enterLocked(now leap.Reading, n int64) (c Call) {
 // statistic. EnterIf reports the result of decide. If the statistic is retired it reports false and does not call
 // decide.
 func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
-	n = max(n, 1)
+	n = batchOf(n)
 	st := s.enter(now)
 	defer st.unlock()
 	if st.end.Load() == closed || !decide(s.at) {
@@ -175,7 +189,7 @@ func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.D
 	if st.end.Load()&slowPath != 0 {
 		st.updateCounters()
 	}
-	return Call{st: st, entered: now, n: n}, true
+	return Call{st: st, entered: now, batch: batch{n: uint32(n)}}, true
 }
 
 // Resume is Enter for a call whose pass was counted elsewhere: it is in flight from here on, and does not pass.
@@ -192,7 +206,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.first.join(1, s.first.begin(now))
 	s.first.open.area -= rest(now) // which Exit adds
 	s.first.updateCounters()
-	return Call{st: &s.first, entered: now, n: max(n, 1)}
+	return Call{st: &s.first, entered: now, batch: batch{n: uint32(batchOf(n))}}
 }
 
 // End is [Call.Exit] at the present reading of the timeline.
@@ -202,6 +216,12 @@ func (c *Call) End(failed bool, code Code) int64 {
 	}
 	return c.Exit(c.st.shape.line.Now(), failed, code)
 }
+
+// Mark marks the call for its owner, who keeps something for few of its calls. It must come before anybody else knows the call.
+func (c *Call) Mark() { c.batch.marked = true }
+
+// Marked reports whether the call was marked.
+func (c *Call) Marked() bool { return c.batch.marked }
 
 // Entered is the reading at which the call entered.
 func (c *Call) Entered() leap.Reading { return c.entered }
@@ -215,7 +235,7 @@ func (c *Call) Backdate(to leap.Reading) {
 	}
 	st.lock()
 	defer st.unlock()
-	if c.n == 0 {
+	if c.batch.n == 0 {
 		return
 	}
 	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
@@ -235,12 +255,12 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	if !st.mu.TryLock() { // as lock does, without a call
 		st.wait()
 	}
-	n := c.n
+	n := int64(c.batch.n)
 	if n == 0 {
 		st.unlock()
 		return 0
 	}
-	c.n = 0
+	c.batch.n = 0
 	end := st.end.Load()
 	if now >= reading(end) {
 		st.turn(now)

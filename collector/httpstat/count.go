@@ -13,7 +13,7 @@ type Known struct {
 	Plain string
 
 	name    string
-	stable  bool         // it is so until a value loses its place
+	found   bool
 	changes int          // of the places, when it was found
 	kept    bool         // all values are kept apart
 	values  []*pathValue // these
@@ -27,7 +27,7 @@ func (n *Names) Count(k *Known, client string, status int) (name string, s Stand
 	now := n.opts.Now().Unix()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !k.stable || k.changes != n.places.changes {
+	if !k.found || k.changes != n.places.changes {
 		n.find(k)
 	}
 	name = k.name
@@ -45,14 +45,13 @@ func (n *Names) Count(k *Known, client string, status int) (name string, s Stand
 	return name, s
 }
 
-// find finds the name of a plain one, and whether it can change without a value losing its place: where there is room, another value
-// may take it.
+// find finds the name of a plain one, which is that until the places change.
 func (n *Names) find(k *Known) {
 	p := n.places
-	k.stable, k.kept, k.changes, k.values = true, true, p.changes, k.values[:0]
+	k.found, k.kept, k.changes, k.values = true, true, p.changes, k.values[:0]
 	head, path, more := strings.Cut(k.Plain, "/")
 	if path == "" {
-		k.name, k.stable, k.kept = collector.CleanName(k.Plain), false, false
+		k.name, k.kept = collector.CleanName(k.Plain), false
 		return
 	}
 	b := append(n.buf[:0], head...)
@@ -71,7 +70,7 @@ func (n *Names) find(k *Known) {
 		case at != nil && len(at.values) >= p.most:
 			value, k.kept = "*", false
 		default:
-			k.stable, k.kept = false, false
+			k.kept = false
 			if at == nil && p.count >= maxPlaces {
 				value = "*"
 			}

@@ -15,7 +15,7 @@ type places struct {
 	sketch  sketch
 	seen    int    // successes since the counts were halved
 	order   uint64 // of values
-	changes int    // how often a value may have lost its place
+	changes int    // how often a value may have got or lost its place
 	aged    func() // is called when counts are halved
 }
 
@@ -100,6 +100,7 @@ func (p *places) newPlace() *place {
 		return nil
 	}
 	p.count++
+	p.changes++
 	return new(place)
 }
 
@@ -122,6 +123,9 @@ func (p *places) learn(plain string) string {
 			return value
 		}
 		calls := p.sketch.count(before, value)
+		if calls < someCalls {
+			return "*" // whatever the least has
+		}
 		least := at.least()
 		if weakest := at.values[least]; calls < 2*weakest.calls+someCalls {
 			return "*"
@@ -140,6 +144,7 @@ func (p *places) admit(at *place, value string, calls uint32) {
 		at.values = map[string]*pathValue{}
 	}
 	p.order++
+	p.changes++
 	at.values[strings.Clone(value)] = &pathValue{calls: calls, order: p.order}
 }
 

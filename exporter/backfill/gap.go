@@ -80,14 +80,14 @@ const lookback = collector.DefaultRetireAfter
 
 // emit gives the samples of a metric to the sink, or of all metrics if it is empty; most is seconds of resources at a time.
 func (g *Gap) emit(ctx context.Context, metric string, to time.Time, most int, sink seconds.Sink) error {
-	return g.fill(ctx, seconds.NewFiller(g.namespace(), metric, g.From.Unix(), most, sink), to, nil, func(*metriclog.Row, bool) error { return nil })
+	return g.fill(ctx, seconds.NewFiller(g.namespace(), metric, nil, g.From.Unix(), most, sink), to, nil, func(*metriclog.Row, bool) error { return nil })
 }
 
 // Emit gives the sink the samples that [Gap.RemoteWrite] writes, in parts of about most seconds of resources. After each part it
 // calls ended with the second before which the sink has all of them. It returns how many malformed lines were skipped.
 func (g *Gap) Emit(ctx context.Context, most int, sink seconds.Sink, ended func(before time.Time) error) (malformed int64, err error) {
 	var one instance
-	err = g.fill(ctx, seconds.NewFiller(g.namespace(), "", g.From.Unix(), most, sink), g.To, func(n int64) { malformed = n }, func(row *metriclog.Row, emitted bool) error {
+	err = g.fill(ctx, seconds.NewFiller(g.namespace(), "", nil, g.From.Unix(), most, sink), g.To, func(n int64) { malformed = n }, func(row *metriclog.Row, emitted bool) error {
 		if emitted {
 			if err := ended(row.Start); err != nil {
 				return err

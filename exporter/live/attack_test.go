@@ -68,6 +68,23 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Fatalf("viewer %d: %d seconds, %s, %+v", i, len(m.Resource), m.Details, m.Table)
 		}
 	}
+	// A stream whose range is not kept any more does not have it read again.
+	v := &viewer{query: query{by: "block", first: now.Unix() - 50, end: now.Unix() - 40}}
+	for i := range 3 {
+		if m := f.message(v); (m.Table != nil) != (i == 0) {
+			t.Errorf("message %d has the table %+v", i, m.Table)
+		}
+		f.ranges = nil
+	}
+	gone := &viewer{query: query{by: "block", first: 50, end: 60}}
+	for i := range 3 {
+		if m := f.message(gone); (m.Table != nil) != (i == 0) {
+			t.Errorf("message %d has the table %+v, of seconds that are not kept", i, m.Table)
+		}
+	}
+	for i := range keptRanges {
+		f.message(&viewer{query: query{by: "block", first: now.Unix() - 90 + int64(i), end: now.Unix()}})
+	}
 	if len(f.resources) != mostOpened || len(f.ranges) != keptRanges {
 		t.Errorf("%d resources and %d ranges are kept", len(f.resources), len(f.ranges))
 	}

@@ -22,7 +22,7 @@ const (
 	saved     = 1_000_000
 	least     = 1000             // that a question costs
 	maxWait   = 10 * time.Second // after which it is refused
-	swept     = 1000             // hosts, of which those go that have saved all they can
+	swept     = 1000             // hosts: of more, those that have saved all they can are forgotten
 )
 
 // wait waits until a host may ask, and returns the function that says how long the answer took.

@@ -108,8 +108,7 @@ func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	return s
 }
 
-// known returns the entries of the resources that there are. Its second is read by whoever needs it first, so a number that was
-// given is never given again.
+// known returns the entries of the resources that there are. New ones get the next numbers.
 func (f *feed) known() []*entry {
 	m := f.stats.Seal()
 	f.naming.Lock()

@@ -60,7 +60,7 @@ func (p *process) until(open, unix int64, now leap.Reading) {
 				if v -= was; was < 0 || v < 0 {
 					v = -1
 				}
-				v = int64(float64(v) / took.Seconds()) // whoever reads it may be late
+				v = int64(float64(v) / took.Seconds()) // a late measurement covers more than a second
 			}
 			row = append(row, v)
 		}

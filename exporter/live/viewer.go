@@ -12,10 +12,11 @@ import (
 type viewer struct {
 	query
 	position
-	names map[int64]bool  // numbers of the rows of its last message
-	table *snapshot       // that it was sent last
-	known json.RawMessage // details of the resource that is open
-	spent time.Duration   // on what is made for it alone
+	names  map[int64]bool  // numbers of the rows of its last message
+	table  *snapshot       // that it was sent last
+	ranged bool            // it was sent the table of its range
+	known  json.RawMessage // details of the resource that is open
+	spent  time.Duration   // on what is made for it alone
 }
 
 // message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
@@ -60,7 +61,9 @@ func (f *feed) message(v *viewer) message {
 	now, total, inbound := f.present()
 	shown := now
 	if v.end > 0 {
-		shown = f.ranged(v, now)
+		if shown = v.table; !v.ranged { // or it has what does not change
+			shown = f.ranged(v, now)
+		}
 	}
 	began := time.Now()
 	defer func() { v.spent += time.Since(began) }()
@@ -84,11 +87,13 @@ func (f *feed) message(v *viewer) message {
 			}
 		}
 	}
-	if shown == nil {
-		m.Table = &table{First: v.query.first, End: v.end, Rows: []cell{}}
-	} else if shown != v.table && shown.end > 0 {
+	switch {
+	case shown != nil && shown != v.table && shown.end > 0:
 		m.Table = f.page(shown, v)
+	case v.end > 0 && !v.ranged: // nothing is kept of it
+		m.Table = &table{First: v.query.first, End: v.end, Rows: []cell{}}
 	}
+	v.ranged = v.end > 0
 	return m
 }
 

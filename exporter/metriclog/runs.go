@@ -2,6 +2,7 @@ package metriclog
 
 import (
 	"os"
+	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
@@ -27,7 +28,9 @@ func (w *Writer) openRuns(last int64) error {
 			oldest = min(oldest, s.first)
 		}
 	}
-	own := runs.Run{ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix()}
+	own := runs.Run{
+		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix(), History: int64(w.stats.History() / time.Second),
+	}
 	if w.runs, err = runs.Open(path, own, oldest, last); err != nil {
 		w.logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // saved is the position of a scraper in the file. The times are Unix times.
@@ -36,7 +37,7 @@ func (s *Seconds) save() {
 		used, steady := s.cursors.use(x)
 		list = append(list, saved{x.scraper, host, at, used.Unix(), int64(steady / time.Second)})
 	}
-	if err := seconds.WritePositions(s.positions, list, true); err != nil {
+	if err := statefile.Replace(s.positions, list); err != nil {
 		s.saveErrors.Add(1)
 	}
 }
@@ -66,8 +67,8 @@ func (s *Seconds) Save(ctx context.Context) {
 // restore reads the positions that an earlier process saved. A file that cannot be read costs the positions that it held: it is
 // set aside, and scrapers get some seconds twice. Cursors stay as old as they were.
 func (s *Seconds) restore() {
-	list, err := seconds.ReadPositions[saved](s.positions)
-	if err != nil {
+	var list []saved
+	if err := statefile.Read(s.positions, &list); err != nil {
 		s.saveErrors.Add(1)
 		aside := s.positions + ".unreadable"
 		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside",

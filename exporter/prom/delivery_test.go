@@ -128,7 +128,7 @@ func counts(page *prom.Seconds) map[string]float64 { return page.Counts() }
 
 // settled waits until the server has noticed what became of its connections.
 func settled() {
-	for range 20 {
+	for range 100 {
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}
@@ -249,7 +249,7 @@ func TestResponsesThatAreStuck(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}
-	page, _, addr := watched(t, 2_000, plain)
+	page, _, addr := watched(t, 1_900, plain)
 	stuck := dial(t, addr)
 	if err := stuck.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
@@ -458,7 +458,7 @@ func TestResponsesThatWereReadInPart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}
-	page, _, addr := watched(t, 2_000, plain)
+	page, _, addr := watched(t, 1_900, plain)
 	part := dial(t, addr)
 	if err := part.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)

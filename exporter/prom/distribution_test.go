@@ -197,8 +197,8 @@ func TestNativeHistogramOfSeconds(t *testing.T) {
 			}
 		}
 	}
-	if got := askNative(t, page, "window=5s&metric=persecond_pass"); len(got) != 3 {
-		t.Errorf("%d families, want the passes, and the histograms of resources and of the total", len(got))
+	if got := askNative(t, page, "window=5s&metric=persecond_pass"); len(got) != 4 {
+		t.Errorf("%d families, want the passes, the run, and the histograms of resources and of the total", len(got))
 	}
 	read := func(query, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/?"+query, nil)
@@ -271,9 +271,9 @@ func TestWindowsAreBounded(t *testing.T) {
 		c.Resource(fmt.Sprint(i)).Enter() // never idle
 	}
 	*now = now.Add(100 * time.Second)
-	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 100})
+	read := newScraper(t, c, prom.SecondsOptions{MaxSamples: 110})
 	for query, want := range map[string]int{
-		"window=11s&metric=persecond_pass": 400, "window=10s&metric=persecond_pass": 200, "window=100s&metric=persecond_pass&resource=1": 200, "window=1s": 200,
+		"window=11s&metric=persecond_pass": 400, "window=10s&metric=persecond_pass": 200, "window=55s&metric=persecond_pass&resource=1": 200, "window=1s": 200,
 		"window=2s": 400,
 	} {
 		if rec := read.get(query); rec.Code != want {

@@ -26,7 +26,7 @@ type delivery int
 const (
 	acknowledged delivery = iota // the client has read it
 	idle                         // everything has reached the client's machine, and the connection is idle
-	left                         // the client closed the connection, after the response or in its middle
+	left                         // the client has closed the idle connection
 	broken                       // the client has not read all of it
 	unconfirmed                  // nothing proves or disproves its receipt
 )
@@ -69,7 +69,7 @@ func (a *response) delivery() delivery {
 		return acknowledged
 	case c.state == http.StateIdle:
 		switch n, known := netlimit.Unacknowledged(c.Conn); {
-		case !known: // on this system, or it is being closed
+		case !known: // on this system, or because it is being closed
 			return left
 		case n > 0:
 			return broken

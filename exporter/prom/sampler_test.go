@@ -428,7 +428,7 @@ func TestServeSecondsOnAMux(t *testing.T) {
 		"GET /metrics":         {g: registry, mux: with("GET /metrics")},
 		"GET /metrics/seconds": {registry, with("GET /metrics/seconds"), prom.ServeOptions{}, "GET /metrics/seconds"},
 		"no mux":               {registry, nil, prom.ServeOptions{}, "no mux"},
-		"no Gatherer":          {nil, with("/"), prom.ServeOptions{}, "Gatherer: is missing"},
+		"no Gatherer":          {nil, with("/"), prom.ServeOptions{}, "no Gatherer"},
 		"MaxSeries":            {registry, with("/"), prom.ServeOptions{MaxSeries: -1}, "MaxSeries"},
 		"History":              {registry, with("/"), prom.ServeOptions{History: -1}, "History"},
 	} {

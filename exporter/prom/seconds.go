@@ -63,8 +63,9 @@ import (
 //
 // Limitations: with a log, the seconds that were sealed but not logged when the process was killed are lost, usually one. A
 // scraper that has read a response and does not store it, because it is over a limit of its own, has it all the same; so has one
-// that was killed what it read before the last response. Since Go 1.27 a client in Go may keep a connection of which it has left up to 256 KiB unread: a limit on the size of a body
-// must be above MaxBytes. Two scrapers that share a cursor name and an address get seconds twice and miss others.
+// that was killed what it read before the last response. Since Go 1.27 a client in Go may keep a connection of which it has left
+// up to 256 KiB unread, so a limit of its own on the size of a body must be above MaxBytes. Two scrapers that share a cursor
+// name and an address get seconds twice and miss others.
 type Seconds struct {
 	stats        *collector.Collector
 	log          Log

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // away answers nothing from one time to another, counted from now.
@@ -111,7 +113,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 		"empty":          func([]byte) []byte { return nil },
 		"torn":           func(b []byte) []byte { return b[:len(b)/2] },
 		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
-		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 2<<20)) },
+		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
 		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
 		"of the future":  change(func(x *slotPosition) { x.Next += 3600 }),
 		"to the future":  change(func(x *slotPosition) { x.Doubt = x.Next + 3600 }),
@@ -378,6 +380,43 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 			t.Errorf("it is said %d times: %s", n, l.said.String())
 		}
 	})
+}
+
+// A process that was killed had sent, perhaps, seconds that it had not logged: the next process, which begins in the same second,
+// counts them as lost, and does not send other values under the same names and labels.
+func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
+	for _, next := range []int64{-1, 0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLives(t, 13)
+			x := l.begin("i", Options{}, nil)
+			l.load(x, 5*time.Second)
+			l.kill(x)
+			at := time.Now().Unix()
+			all := []slotPosition{{seconds.AllSlots, seconds.Position{Next: at + next, Doubt: at + 3}}}
+			if err := statefile.Swap(l.position(), all); err != nil {
+				t.Fatal(err)
+			}
+			before := len(l.store.stored)
+			x = l.begin("i", Options{}, nil)
+			if x.first != at {
+				t.Fatalf("it begins with %d, want %d", x.first, at)
+			}
+			l.load(x, 10*time.Second)
+			if err := x.end(); err != nil {
+				t.Error(err)
+			}
+			for key := range l.store.stored {
+				for unix := at; unix < at+3; unix++ {
+					if strings.HasSuffix(key, fmt.Sprint(" ", unix)) {
+						t.Errorf("from %d: %s was sent", next, key)
+					}
+				}
+			}
+			if x.total.lost != 3 || len(l.store.stored) <= before {
+				t.Errorf("from %d: %d seconds are lost, want 3", next, x.total.lost)
+			}
+		})
+	}
 }
 
 // From the log comes what is selected, and a selection that the log has nothing of keeps no position.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
@@ -71,8 +70,6 @@ type Log interface {
 	StateFile(name string) (path string, err error)
 	// Written returns the Unix time before which all seconds are in the log that it will ever have.
 	Written() int64
-	// Runs returns the processes that counted the seconds of the log.
-	Runs() *runs.File
 }
 
 func (o *Options) defaults() {

@@ -324,7 +324,7 @@ func (s *hostile) randomly(n int) int {
 
 func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 	counted := map[string]int{}
-	passes := map[int64]int{} // resources of which a second was sent; passes are sent of every second
+	passes := map[int64]int{} // series of which a second was sent, of those that have every second: passes, and the run
 	sent := map[string]bool{}
 	for _, f := range s.fates {
 		counted[f.end] += len(f.samples)
@@ -332,7 +332,7 @@ func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 			counted["resent_samples"] += len(f.samples)
 		}
 		for _, x := range f.samples {
-			if strings.HasPrefix(x.series, "windowstat_persecond_pass{") {
+			if strings.HasPrefix(x.series, "windowstat_persecond_pass{") || strings.HasPrefix(x.series, "windowstat_persecond_run{") {
 				passes[x.unix]++
 			}
 			key := fmt.Sprint(x.series, " ", x.unix)
@@ -372,7 +372,7 @@ func (s *hostile) check(t *testing.T, j job, truth map[blocked]float64) {
 		}
 	}
 	for at := *j.end - all; at < *j.end; at++ {
-		want := 0
+		want := 1 // the run
 		for _, began := range first {
 			if began <= at {
 				want++

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/internal/statefile"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -187,8 +187,8 @@ func (l *lives) kill(x *life) {
 // positions reads the positions.
 func (l *lives) positions() []slotPosition {
 	l.t.Helper()
-	list, err := seconds.ReadPositions[slotPosition](l.position())
-	if err != nil {
+	var list []slotPosition
+	if err := statefile.Read(l.position(), &list); err != nil {
 		l.t.Error(err)
 	}
 	return list

@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // positions is where the positions of a Pusher's shards are kept for the next process: a state file of the log, written before
@@ -54,6 +55,9 @@ func newPositions(o *Options) (*positions, error) {
 // to end, and reports false if ctx ends before. Without a place the log is no queue.
 func (p *Pusher) resume(ctx context.Context) bool {
 	x := p.positions
+	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
+		p.opts.Logger.Error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
+	}
 	for told := false; x.lock == nil; {
 		lock, _, err := filelock.Lock(x.path + ".lck")
 		x.lock = lock
@@ -73,11 +77,9 @@ func (p *Pusher) resume(ctx context.Context) bool {
 			return false
 		}
 	}
-	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil {
-		p.opts.Logger.Error("cannot save the labels of pushes; if this process ends early, the next one sends its seconds under its own", "err", err)
-	}
 	first := p.line.First()
-	list, err := seconds.ReadPositions[slotPosition](x.path)
+	var list []slotPosition
+	err := statefile.Read(x.path, &list)
 	if err == nil {
 		err = checkPositions(list, first)
 	}
@@ -96,8 +98,9 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	for _, at := range list {
 		s := &shard{slots: at.Slots, Position: at.Position, sent: max(at.Next, at.Doubt)}
 		s.Doubt = min(s.Doubt, first)
-		if s.Next >= first { // the clock was set back: an earlier process has sent these names
-			p.lose(first, s.Next)
+		if s.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
+			p.lose(first, s.sent)
+			s.Settle(s.sent)
 		}
 		p.shards = append(p.shards, s)
 	}
@@ -160,7 +163,7 @@ func (p *Pusher) save(s *shard, to int64) {
 
 // write replaces the file. Holds the positions' mu, or nothing is sent yet.
 func (p *Pusher) write() error {
-	err := seconds.WritePositions(p.positions.path, p.positions.list, false)
+	err := statefile.Swap(p.positions.path, p.positions.list)
 	p.positions.saved = err == nil
 	return err
 }

@@ -1,12 +1,41 @@
-// Package statefile writes the small files in which a process keeps what its successor should know.
+// Package statefile reads and writes the small files in which a process keeps what its successor should know.
 package statefile
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// maxSize is more than any file of state has.
+const maxSize = 16 << 20
+
+// Read reads the JSON in a file into v, which stays as it is if there is no file. The error names the file.
+func Read(path string, v any) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(b) > maxSize {
+		err = fmt.Errorf("more than %d bytes", maxSize)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
 
 // Replace writes v as JSON to a new file beside path, and renames it when it is on the disk: after a power cut the file is the
 // old one or the new one. Two at a time must not replace one file.

@@ -18,6 +18,8 @@ type Run struct {
 	ID    int64 // of its Collector, see [collector.Collector.RunID]
 	PID   int   `json:",omitempty"`
 	First int64 // Unix time of its first second
+	// History is how many seconds the process kept for scrapers, 0 if unknown.
+	History int64 `json:",omitempty"`
 	// Last is the Unix time of its last second in the log, 0 while it runs; a process that was killed gets it from the next one.
 	Last int64 `json:",omitempty"`
 	// Labels are those under which its seconds were pushed, by the push.
@@ -58,6 +60,12 @@ func Open(path string, own Run, oldest, last int64) (*File, error) {
 		f.list = f.list[n-maxRuns:]
 	}
 	return f, errors.Join(err, f.save())
+}
+
+// Load reads a file of runs of other processes; it has none if there is no file. SetLabels must not be called.
+func Load(path string) (*File, error) {
+	list, err := Read(path)
+	return &File{list: list}, err
 }
 
 // Read reads the runs in a file, in order; there are none without a file.
@@ -104,6 +112,17 @@ func (f *File) SetLabels(push string, labels map[string]string) error {
 func (f *File) Labels(push string, unix int64) (labels map[string]string, until int64) {
 	r, until := f.At(unix)
 	return r.Labels[push], until
+}
+
+// ID is the number of the run that counted a second of the log, 0 if none is known. A nil File knows none.
+func (f *File) ID(unix int64) int64 {
+	if f == nil {
+		return 0
+	}
+	if r, _ := f.At(unix); r.Last == 0 || unix <= r.Last {
+		return r.ID
+	}
+	return 0
 }
 
 // First is the first second of the oldest run that is known, 0 if none is.

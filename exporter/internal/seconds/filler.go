@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -22,6 +23,8 @@ type Filler struct {
 	total   *series // of all inbound traffic
 	whole   emitter // emits it, once there was any
 	inbound bool
+	run     table.Family
+	of      *runs.File
 	only    Selection
 	from    int64 // earlier rows are not emitted
 	most    int   // seconds of resources to emit at a time
@@ -32,9 +35,11 @@ type Filler struct {
 // the resources and are not emitted. It emits the metric with this full name, or all if that is empty; it panics if the log
 // does not have the metric.
 //
+// Beside them it emits the run of each second that of has one for.
+//
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
-func NewFiller(namespace, metric string, from int64, most int, sink Sink) *Filler {
-	f := &Filler{rows: rows{series: map[string]*series{}}, from: from, most: most, total: newSeries()}
+func NewFiller(namespace, metric string, of *runs.File, from int64, most int, sink Sink) *Filler {
+	f := &Filler{rows: rows{series: map[string]*series{}}, run: table.Run(namespace), of: of, from: from, most: most, total: newSeries()}
 	f.sink, f.whole.sink = sink, sink
 	choose := func(metrics []table.Second) (list []*family) {
 		for _, m := range loggedFamilies(namespace, metrics) {
@@ -62,7 +67,7 @@ func (f *Filler) Select(s *Selection) bool {
 
 // Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
-	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present)*len(f.whole.metrics), f.last()
+	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present)*(len(f.whole.metrics)+1), f.last()
 }
 
 // Logged returns the full names of the metrics in the metric log, in the order of [table.Seconds].
@@ -144,6 +149,10 @@ func (f *Filler) Flush() {
 	}
 	if f.inbound = f.inbound || f.total.any(); f.inbound {
 		f.whole.emit(nil, nil, f.fill(f.total, maxIdle))
+	}
+	if f.only.Slots.Has(f.run.Name) {
+		f.sink.Series(&f.run, nil, nil)
+		f.rows.runs(f.of, f.sink)
 	}
 	f.total.rows = f.total.rows[:0]
 	f.present, f.size, f.from = f.present[:0], 0, last+1

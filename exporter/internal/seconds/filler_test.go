@@ -84,7 +84,7 @@ func TestFiller(t *testing.T) {
 	for metric, want := range map[string]map[string]string{"block": blocks, "pass": passes} {
 		for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
 			var s recorder
-			b := seconds.NewFiller("x", "x_persecond_"+metric, 5000, most, &s)
+			b := seconds.NewFiller("x", "x_persecond_"+metric, nil, 5000, most, &s)
 			rows(b)
 			s.end()
 			for resource, want := range want {
@@ -102,11 +102,11 @@ func TestFiller(t *testing.T) {
 		}
 	}
 	var s recorder
-	rows(seconds.NewFiller("x", "", 5000, 1000, &s))
+	rows(seconds.NewFiller("x", "", nil, 5000, 1000, &s))
 	s.end()
 	var families []string
 	for _, part := range s.parts {
-		if name, _, ok := strings.Cut(part, "["); ok && !slices.Contains(families, name) {
+		if name, _, ok := strings.Cut(part, "["); ok && name != "x_persecond_run" && !slices.Contains(families, name) {
 			families = append(families, name)
 		}
 	}
@@ -121,13 +121,13 @@ func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	seconds.NewFiller("x", "x_persecond_pass_peak", 0, 1, &recorder{})
+	seconds.NewFiller("x", "x_persecond_pass_peak", nil, 0, 1, &recorder{})
 }
 
 // What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
 func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
 	var s recorder
-	b := seconds.NewFiller("x", "", 161, 1000, &s)
+	b := seconds.NewFiller("x", "", nil, 161, 1000, &s)
 	for second := int64(100); second <= 162; second++ {
 		block := int64(0)
 		if second == 100 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -16,6 +17,8 @@ type Log interface {
 	// A record has the Start and the fields that metrics with [table.Second].Logged read, and zero elsewhere. A second without
 	// events has no record. The record is valid during the call. The log counts what it cannot read and leaves it out.
 	Logged(from, to int64, f func(resource string, m *node.MetricNode) bool)
+	// Runs returns the processes that counted the seconds of the log.
+	Runs() *runs.File
 }
 
 // logged are seconds of earlier processes, from the log. A nil *logged has none.
@@ -40,7 +43,7 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 		if n == 0 {
 			return true
 		}
-		l.size = l.size.Add(second.at(l.last()))
+		l.size = l.size.Add(second.at(l.last())).Add(r.runSize(s))
 		if n > 1 && (l.size.Samples > limit.Samples || l.size.Bytes > limit.Bytes) {
 			l.to, l.present = l.present[n-1], l.present[:n-1] // over the limit
 			return false

@@ -1,13 +1,8 @@
 package seconds
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"time"
-
-	"github.com/windowstat/windowstat/internal/statefile"
 )
 
 // Position is how far a consumer of sealed seconds is: the cursor of a scraper, or a shard of a push. Seconds are Unix times, so
@@ -35,8 +30,7 @@ func (p *Position) Expire(line *Line, oldest int64) (lost int64) {
 
 // What a position in a file may be.
 const (
-	maxPositions = 1 << 20      // bytes
-	maxDoubt     = 24 * 60 * 60 // seconds
+	maxDoubt = 24 * 60 * 60 // seconds
 	// MaxAhead is how many seconds a position may be ahead of the process that reads it: the clock was set back.
 	MaxAhead = 5 * 60
 )
@@ -50,34 +44,4 @@ func (p *Position) Check(first int64) error {
 		return fmt.Errorf("it is of the future: %v", time.Unix(max(p.Next, p.Doubt), 0).UTC())
 	}
 	return nil
-}
-
-// ReadPositions reads positions, each with its consumer, from a file; there are none without a file.
-func ReadPositions[T any](path string) (list []T, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case info.Size() > maxPositions:
-		return nil, fmt.Errorf("%s: %d bytes are more than %d", path, info.Size(), maxPositions)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
-}
-
-// WritePositions replaces the file. With sync it waits for the disk; without it a power cut may leave an old file or a torn one, and
-// the end of the process does no harm.
-func WritePositions[T any](path string, list []T, sync bool) error {
-	if sync {
-		return statefile.Replace(path, list)
-	}
-	return statefile.Swap(path, list)
 }

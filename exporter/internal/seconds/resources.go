@@ -19,6 +19,7 @@ type Resources struct {
 	log       Log
 	resources families
 	inbound   families
+	run       table.Family
 	line      *Line
 	kept      int64 // seconds for which histograms are kept
 	bounds    int   // of the classic histogram
@@ -62,7 +63,7 @@ func newFamilies(c *collector.Collector, namespace string, metrics []table.Secon
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
-	r := &Resources{stats: c, log: log, line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
+	r := &Resources{stats: c, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
 	r.resources.metrics, r.inbound.metrics = newFamilies(c, namespace, table.Seconds()), newFamilies(c, namespace, table.InboundSeconds())
 	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
 	var h node.Histogram
@@ -88,7 +89,7 @@ func (r *Resources) histogram(s *Selection, f *families) *table.Family {
 // Knows implements [Stream].
 func (r *Resources) Knows(metric string) bool {
 	is := func(m family) bool { return m.family.Name == metric }
-	return slices.ContainsFunc(r.resources.metrics, is) || slices.ContainsFunc(r.inbound.metrics, is)
+	return metric == r.run.Name || slices.ContainsFunc(r.resources.metrics, is) || slices.ContainsFunc(r.inbound.metrics, is)
 }
 
 // Sealed implements [Stream].
@@ -113,7 +114,15 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 	if v := r.total(s); v != nil {
 		all = all.Add(of(v, r.size(s, &r.inbound)))
 	}
-	return all
+	return all.Add(r.runSize(s))
+}
+
+// runSize is the size of the run of a second.
+func (r *Resources) runSize(s *Selection) Size {
+	if !s.Slots.Has(r.run.Name) {
+		return Size{}
+	}
+	return Size{1, len(r.run.Name) + len(" 7000000000000000 1700000000000") + 1}
 }
 
 // total is the view of all inbound traffic, nil if it is not selected or there never was any.
@@ -223,5 +232,22 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	if rows := old.inbound(); total != nil || rows.seconds != nil {
 		e.emit(nil, nil, rows)
 	}
+	r.emitRuns(s, old, begin, end, sink)
 	return reached
+}
+
+// emitRuns emits which process counted each of the seconds from the log, if that is known, and of those of this process.
+func (r *Resources) emitRuns(s *Selection, old *logged, begin, end int64, sink Sink) {
+	if !s.Slots.Has(r.run.Name) {
+		return
+	}
+	sink.Series(&r.run, nil, nil)
+	if old != nil {
+		old.runs(r.log.Runs(), sink)
+	}
+	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {
+		if name, ok := r.stats.Timeline().Name(i); ok {
+			sink.Value(name.Unix(), id)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -30,6 +31,15 @@ func (r *rows) last() int64 {
 		return r.present[n-1]
 	}
 	return 0
+}
+
+// runs emits the runs of the seconds that any are known of.
+func (r *rows) runs(of *runs.File, sink Sink) {
+	for _, second := range r.present {
+		if id := of.ID(second); id != 0 {
+			sink.Value(second, float64(id))
+		}
+	}
 }
 
 // add adds a row. One out of order is skipped.

@@ -69,6 +69,15 @@ func InboundSeconds() []Second {
 	return all
 }
 
+// RunName is the name of [Run] without namespace.
+const RunName = "persecond_run"
+
+// Run is the metric of single seconds, without labels, that tells which process counted them. It is there in every second of the
+// process, whatever is selected.
+func Run(namespace string) Family {
+	return Family{namespace + "_" + RunName, Gauge, "Run of the process that counted this second: an integer below 2^53 that no other process has, to be compared for equality only."}
+}
+
 // when adds a time to the help of a column.
 func when(help, time string) string {
 	what, more, ok := strings.Cut(help, ", ")

@@ -40,7 +40,7 @@ function draw() {
   machine();
   const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
   byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
-  if (pointedAt === null) figures(seconds); else pointTo(pointedAt); // where that second has moved to
+  if (pointedAt === null) figures(seconds); else queueMicrotask(() => pointTo(pointedAt)); // where that second is when the charts have moved
   tell();
   if (subject !== ALL && known.details) details(known.details);
 }
@@ -142,6 +142,7 @@ function open(name) {
   room.minHeight = name === ALL ? '' : byId('above').getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
   Object.assign(known, { resource: new Past(), there: true, details: null });
   subject = name;
+  following.query = null; // what is known of it has to come again, also if it was shown just now
   byId('back').hidden = name === ALL;
   byId('details').hidden = true;
   draw();

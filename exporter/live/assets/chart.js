@@ -122,7 +122,10 @@ class Chart {
   }
 
   // point puts the cursor to a second, null for none.
-  point(at) { this.plot.setCursor(at === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(at + .5, 'x'), top: 1 }); }
+  point(at) {
+    const [first, end] = span(lastShown()); // a chart that had no data has no scale yet
+    this.plot.setCursor(at === null ? { left: -10, top: -10 } : { left: (at + .5 - first) / (end - first) * this.plot.over.clientWidth, top: 1 });
+  }
 
   // selected zooms to whole seconds that somebody has dragged over.
   selected(u) {

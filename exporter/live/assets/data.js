@@ -21,7 +21,7 @@ class Past {
     for (const at of this.seconds.keys()) if (!kept(at, this.newest) && !(paused && kept(at, paused)) && !(view.zoom && kept(at, view.zoom[1] - 1))) this.seconds.delete(at);
   }
 
-  // list is the last seconds until one. A second of which nothing is known has no row.
+  // list is the last seconds until one. A second that is not known has no row.
   list(length, until) {
     const first = Math.max(until - length + 1, Math.min(until + 1, ...this.seconds.keys())), all = [];
     for (let at = first; at <= until; at++) all.push(this.seconds.get(at) || { at, row: null });
@@ -49,7 +49,7 @@ function take(message) {
   if (known.there) known.resource.add(message.resource, known.places);
   known.machine.add(message.machine, known.machinePlaces);
   if (message.details) known.details = message.details;
-  if (message.table) takeTable(message.table);
+  if (message.table && !(range() && message.table.end > range()[1])) takeTable(message.table); // or it was asked for before the page was paused, or zoomed
 }
 
 // takeTable takes a page of the table. Rows that were not in the message before have a name, and the passes of a small chart; the

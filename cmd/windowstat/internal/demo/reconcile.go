@@ -72,7 +72,7 @@ func (s *Shop) Reconcile(w io.Writer, page string, log metriclog.Searcher, from 
 func counted(c *collector.Collector) map[string]counts {
 	all := map[string]counts{}
 	for _, r := range c.Seal().Resources {
-		t := r.Snapshot(nil).Total
+		t := r.View().Node().Snapshot(c.Timeline().Now(), nil).Total // also if it has just been retired
 		all[r.Name()] = counts{t.Pass, t.Block, t.Complete, t.Exception}
 	}
 	return all

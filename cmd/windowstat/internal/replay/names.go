@@ -20,14 +20,13 @@ type names struct {
 	earned  *httpstat.Names       // nil if names need not be earned
 	present int64                 // Unix time: no line of the future sets their clock
 	latest  int64                 // Unix time of the latest line: their clock
-	known   map[string]*knownName // by plain name
-	seen    [1 << 12][]byte       // plain names that came once
+	known   map[string]*knownName // by method, target without query, and where there are routes, host
+	seen    [1 << 12][]byte       // those that came once
 	seed    maphash.Seed
-	once    knownName         // that is not remembered
-	routed  map[string]string // plain names where there are routes, by method, target and host
-	ids     map[string]int32  // by name
-	list    []string          // by id
-	buf     []byte
+	once    knownName        // that is not remembered
+	ids     map[string]int32 // by name
+	list    []string         // by id
+	key     []byte
 }
 
 // knownName is a plain name, and the name and id of its resource when it was called last.
@@ -44,7 +43,7 @@ const (
 )
 
 func newNames(o *Options) (*names, error) {
-	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), routed: map[string]string{}, ids: map[string]int32{}}
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}}
 	if o.Names == nil {
 		return n, nil
 	}
@@ -58,11 +57,7 @@ func newNames(o *Options) (*names, error) {
 // id returns the id of the name of a line's resource, and whether that is not the line's own because it was not earned. It
 // learns from the line's status.
 func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
-	plain := n.plain(rec)
-	k := n.known[string(plain)]
-	if k == nil {
-		k = n.meet(plain)
-	}
+	k := n.request(rec)
 	name, standing := k.Plain, httpstat.Given
 	if n.earned != nil {
 		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
@@ -79,64 +74,55 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	return k.id, standing == httpstat.Unearned
 }
 
-// meet returns what is to be known of a plain name that is not. It is remembered when it has come twice among few: most of the
-// many that are made up never come again.
-func (n *names) meet(plain []byte) *knownName {
-	seen := &n.seen[maphash.Bytes(n.seed, plain)%uint64(len(n.seen))]
-	if string(*seen) != string(plain) {
-		*seen = append((*seen)[:0], plain...)
-		n.once = knownName{Known: httpstat.Known{Plain: string(plain)}}
-		return &n.once
-	}
-	if len(n.known) >= maxTargets {
-		clear(n.known)
-	}
-	k := &knownName{Known: httpstat.Known{Plain: string(plain)}}
-	n.known[k.Plain] = k
-	return k
-}
-
-// plain is the name of a request before it is earned, valid until the next call; malformed requests are Unmatched.
-func (n *names) plain(rec *accesslog.Record) []byte {
-	if len(rec.Method) == 0 {
-		return []byte(httpstat.Unmatched)
-	}
+// request returns what is known of a request. It is remembered when it has come twice among few: most of the many that are made up
+// never come again.
+func (n *names) request(rec *accesslog.Record) *knownName {
 	target := rec.Target
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		target = target[:i]
 	}
+	n.key = append(append(append(n.key[:0], rec.Method...), ' '), target...)
 	if n.route != nil {
-		return n.ofRoute(rec, target)
+		n.key = append(append(n.key, ' '), rec.Host...)
 	}
-	if n.depth == 0 {
-		return []byte(httpstat.Unmatched)
+	if k := n.known[string(n.key)]; k != nil {
+		return k
 	}
-	if len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
-		target = []byte(parseTarget(string(target)).Path)
+	k := &n.once
+	*k = knownName{}
+	seen := &n.seen[maphash.Bytes(n.seed, n.key)%uint64(len(n.seen))]
+	if string(*seen) == string(n.key) {
+		if len(n.known) >= maxTargets {
+			clear(n.known)
+		}
+		k = new(knownName)
+		n.known[string(n.key)] = k
 	}
-	n.buf = httpstat.AppendPathName(n.buf[:0], rec.Method, target, n.depth)
-	return n.buf
+	*seen = append((*seen)[:0], n.key...)
+	k.Plain = n.plain(rec, target)
+	return k
 }
 
-// ofRoute is the name of a request where there are routes.
-func (n *names) ofRoute(rec *accesslog.Record, target []byte) []byte {
-	n.buf = append(append(append(n.buf[:0], rec.Method...), ' '), target...)
-	n.buf = append(append(n.buf, ' '), rec.Host...)
-	name, ok := n.routed[string(n.buf)]
-	if !ok {
-		u := parseTarget(string(target))
-		name = n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))})
-		if name == "" && n.depth > 0 {
-			name = string(httpstat.AppendPathName(nil, rec.Method, []byte(u.Path), n.depth))
-		}
-		name = cmp.Or(name, httpstat.Unmatched)
-		if len(n.routed) >= maxTargets {
-			clear(n.routed)
-		}
-		n.routed[string(n.buf)] = name
+// plain is the name of a request before it is earned; malformed requests are Unmatched.
+func (n *names) plain(rec *accesslog.Record, target []byte) string {
+	if len(rec.Method) == 0 {
+		return httpstat.Unmatched
 	}
-	n.buf = append(n.buf[:0], name...)
-	return n.buf
+	path := target
+	if n.route != nil || len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
+		u := parseTarget(string(target))
+		if n.route != nil {
+			if name := n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}); name != "" {
+				return name
+			}
+		}
+		path = []byte(u.Path)
+	}
+	if n.depth == 0 {
+		return httpstat.Unmatched
+	}
+	n.key = httpstat.AppendPathName(n.key[:0], rec.Method, path, n.depth)
+	return string(n.key)
 }
 
 // number is the id of a name.

@@ -47,10 +47,9 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 		}
 		pass = map[string]int64{}
 		count := func() { // before it is retired
-			for _, x := range c.Resources() {
-				pass[x.Name()] = x.Snapshot(nil).Total.Pass
+			for _, x := range c.Seal().Resources {
+				pass[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass // also if it was retired
 			}
-			c.Seal()
 		}
 		if err := f.Run(t.Context(), c, count); err != nil {
 			t.Fatal(err)
@@ -143,7 +142,7 @@ func TestProxyAndReplayAgree(t *testing.T) {
 	}
 	want := map[string]int64{}
 	for _, x := range c.Seal().Resources {
-		want[x.Name()] = x.Snapshot(nil).Total.Pass
+		want[x.Name()] = x.View().Node().Snapshot(0, nil).Total.Pass
 	}
 	pass, report := followedPass(t, b.String())
 	equal(t, "pass", pass, want)
