@@ -67,3 +67,25 @@ func parseCommand(words []string) error {
 	}
 	return fmt.Errorf("there is no command %q", words[0])
 }
+
+// The memory of a busy resource is one number, that of the measurement, wherever it stands.
+func TestMemoryOfABusyResource(t *testing.T) {
+	read := func(path string) string {
+		b, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(strings.ReplaceAll(string(b), "//", "")), " ")
+	}
+	m := regexp.MustCompile(`\| memory, windows and a history of ten minutes full \| (\d+),\d+ \|`).FindStringSubmatch(read("bench/RESULTS.md"))
+	if m == nil {
+		t.Fatal("bench/RESULTS.md has no such row")
+	}
+	for path, sentence := range map[string]string{
+		"README.md": "some %s KB for a busy resource", "collector/options.go": "a busy resource takes some %s KB", "docs/seconds.md": "a busy resource takes some %s KB",
+	} {
+		if want := fmt.Sprintf(sentence, m[1]); !strings.Contains(read(path), want) {
+			t.Errorf("%s does not say %q, as bench/RESULTS.md has it", path, want)
+		}
+	}
+}
