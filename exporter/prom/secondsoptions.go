@@ -9,9 +9,9 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
-	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
