@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ func TestBackfill(t *testing.T) {
 	unix := func(second int64) string { return strconv.FormatInt(second, 10) }
 	arguments := func(from, to int64, more ...string) []string {
 		return append([]string{
-			command, "log", "--dir", log.Dir, "--from", unix(from), "--to", unix(to), "--label", "job=hole", "--label", "instance=" + l.Addr().String(),
+			command, "verify", "--dir", log.Dir, "--from", unix(from), "--to", unix(to), "--label", "job=hole", "--label", "instance=" + l.Addr().String(),
 		}, more...)
 	}
 
@@ -46,12 +45,8 @@ func TestBackfill(t *testing.T) {
 	y.end(t)
 	s := newServer(t, "prometheus-3", prometheus3.path(t), false)
 	data := filepath.Join(s.dir, "data")
-	text, err := output(t.Context(), ".", arguments(dayBefore, y.second-1, "--format", "openmetrics")...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "hole.om")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := run(t.Context(), ".", arguments(dayBefore, y.second-1, "--new", "--openmetrics", file)...); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file, data); err != nil {
@@ -67,7 +62,7 @@ func TestBackfill(t *testing.T) {
 	page := &closable{page: seconds, answered: map[string]int{}}
 	serve(t, page, l, seconds.ConnState)
 	s.configure(t, s.config([]job{{name: "hole", path: secondsPath, targets: []string{l.Addr().String()}, interval: 2 * time.Second, timeout: time.Second}})+
-		documented(t, "backfill.md", "out_of_order_time_window", ""))
+		documented(t, "verify.md", "out_of_order_time_window", ""))
 	s.start(t)
 	begin := p.second
 	scraped := func(times int) {
@@ -97,9 +92,8 @@ func TestBackfill(t *testing.T) {
 	if lacks < missedSeconds-keptSeconds-5 {
 		t.Fatalf("the server lacks only %v seconds", lacks)
 	}
-	// What it has on both sides of the hole it gets again.
-	said, err := output(t.Context(), ".", arguments(closed-20, closed+missedSeconds, "--remote-write", "http://"+s.addr+"/api/v1/write")...)
-	if err != nil || !strings.Contains(string(said), " 0 refused, 0 not sent") {
+	said, err := output(t.Context(), ".", arguments(closed-20, closed+missedSeconds, "--heal", "--url", "http://"+s.addr, "--delay", "1s")...)
+	if err != nil || !strings.Contains(string(said), " 0 refused, 0 unconfirmed, 0 not sent") {
 		t.Fatalf("%s: %v", said, err)
 	}
 	t.Logf("the server lacked %v seconds: %s", lacks, said)
@@ -111,8 +105,7 @@ func TestBackfill(t *testing.T) {
 	}
 	checkCounters(t, s)
 	for from, to := range map[int64]int64{begin: end - 2, dayBefore: dayBefore + yesterdaySeconds - 1} {
-		verified := append([]string{command, "verify", "--url", "http://" + s.addr}, arguments(from, to)[2:]...)
-		if said, err := output(t.Context(), ".", verified...); err != nil {
+		if said, err := output(t.Context(), ".", arguments(from, to, "--url", "http://"+s.addr, "--delay", "1s")...); err != nil {
 			t.Errorf("%s: %v", said, err)
 		}
 	}

@@ -79,7 +79,7 @@ func TestVerify(t *testing.T) {
 	t.Cleanup(handsOn.Close)
 	scraped := strings.TrimPrefix(handsOn.URL, "http://")
 	prometheus.configure(t, prometheus.config([]job{{name: "hole", path: secondsPath, targets: []string{scraped}, interval: 3 * time.Second, timeout: 2 * time.Second}})+
-		documented(t, "backfill.md", "out_of_order_time_window", ""))
+		documented(t, "verify.md", "out_of_order_time_window", ""))
 	prometheus.args = append(prometheus.args, "--web.enable-admin-api")
 	prometheus.start(t)
 	vm, older := startServer(t, "victoria", victoria), startServer(t, "prometheus-2", prometheus2) // which takes nothing out of order
@@ -247,5 +247,82 @@ func TestVerify(t *testing.T) {
 			}
 			t.Logf("%s:\n%s", of.name, text)
 		})
+	}
+}
+
+// TestHealOfAnotherInstance has a log that outlives the address of its process: the first process was pod-1 in the database, and the
+// second is pod-2; each has a hole, and a resource is not asked for. Every series gets what its instance counted, and nothing else,
+// also when two commands heal at once.
+func TestHealOfAnotherInstance(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
+	type process struct{ begin, end int64 }
+	var processes []process
+	for i := range 2 {
+		p := logPaced(t, time.Now().Add(time.Duration(i*60-300)*time.Second), log)
+		begin := p.second
+		for range 40 {
+			p.tick()
+		}
+		processes = append(processes, process{begin, p.second - 1})
+		p.end(t)
+	}
+	vm := startServer(t, "victoria", victoria)
+	verified := func(instance string, from, to int64, more ...string) (string, error) {
+		out, err := output(t.Context(), ".", append([]string{
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10), "--delay", "1s", "--url", "http://" + vm.addr,
+			"--label", "job=pods", "--label", "instance=" + instance,
+		}, more...)...)
+		return string(out), err
+	}
+	for i, p := range processes {
+		for _, part := range []process{{p.begin, p.begin + 9}, {p.begin + 15, p.end - 5}} {
+			if out, err := verified(fmt.Sprint("pod-", i+1), part.begin, part.end, "--new", "--resource", "steady"); err != nil {
+				t.Fatalf("%s: %v", out, err)
+			}
+		}
+	}
+	seconds := func(instance, metric string) (n int, resources map[string]bool, first int64) {
+		resources, first = map[string]bool{}, 1<<60
+		for _, x := range vm.query(t, fmt.Sprintf(`%s{job="pods",instance=%q}[15m]`, metric, instance)) {
+			resources[x.Metric["resource"]] = true
+			for _, v := range x.Values {
+				n++
+				first = min(first, v.at/1000)
+			}
+		}
+		return n, resources, first
+	}
+	eventually := time.Now().Add(catchUp)
+	for n := 0; n < 30 && time.Now().Before(eventually); time.Sleep(200 * time.Millisecond) {
+		n, _, _ = seconds("pod-2", fields[0].metric)
+	}
+	from, to := processes[0].begin, processes[1].end
+	for i, instance := range []string{"pod-2", "pod-1"} {
+		first := make(chan string)
+		go func() {
+			out, _ := verified(instance, from, to, "--heal")
+			first <- out
+		}()
+		out, err := verified(instance, from, to, "--heal")
+		both := <-first + out
+		if err == nil || strings.Count(both, "healed:") != 1 || !strings.Contains(both, "another heal of this log is under way") && strings.Count(both, "not written under") < 2 {
+			t.Errorf("%v:\n%s", err, both)
+		}
+		if other := []string{"pod-1", "pod-2"}[i]; !strings.Contains(both, "instance="+other+" has these seconds") {
+			t.Errorf("no word of %s in\n%s", other, both)
+		}
+		p := processes[1-i]
+		n, resources, begin := seconds(instance, fields[0].metric)
+		if n != int(p.end-p.begin+1) || begin != p.begin || len(resources) != 1 {
+			t.Errorf("%s has %d seconds from %d, want %d from %d; resources %v", instance, n, begin, p.end-p.begin+1, p.begin, resources)
+		}
+		if n, _, _ := seconds(instance, "windowstat_persecond_run"); n != int(p.end-p.begin+1) {
+			t.Errorf("%s has %d runs", instance, n)
+		}
 	}
 }

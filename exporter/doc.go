@@ -8,7 +8,7 @@
 //
 // Its parts are the packages below, and each works alone: prom has the pages for Prometheus, metriclog the log, live the
 // page for a browser, push sends every second to servers, sampler has what a service counts with client_golang, vm is for sets of
-// VictoriaMetrics/metrics, backfill fills gaps from the log, and verify compares a database with it. A program that imports one
+// VictoriaMetrics/metrics, and verify compares a database with the log and fills its gaps. A program that imports one
 // of them alone stays small; this package links all but vm.
 //
 // # Caveats

@@ -10,7 +10,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -99,7 +98,7 @@ func build(given Options) (x *Exporter, err error) {
 			x.pushers = append(x.pushers, pusher{p, given.Push[i].Labels["instance"] != ""})
 		}
 	}
-	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
+	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
 	if o.Log.PID {
 		gap.PIDs = []int{os.Getpid()}
 	}

@@ -17,7 +17,7 @@ import (
 func logCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "log",
-		Usage: "search the metric log, convert it, and fill gaps of a database from it",
+		Usage: "search the metric log, and convert it",
 		Description: `The rows from --from to --to, both included, are printed: those of the last 15 minutes if there is neither. A time is one of
   ` + logquery.TimeHelp + `.
 Times without an offset are those of --zone, and those without a date are today's.
@@ -41,14 +41,10 @@ not add up, so there are none. peak and its time are the busiest second, the fir
 The table of one step over the range has rates, shares and the second with the worst average response time in the place of the
 columns that do not add up.
 
-A gap that an outage left in Prometheus, where the service was scraped with --label job and instance, is filled so:
-  windowstat log --dir DIR --from 03:04 --to 03:10 --label job=shop-seconds --label instance=shop:9719 \
-    --remote-write http://prometheus:9090/api/v1/write
-if it is recent and the server has an out_of_order_time_window, or, if it is older than three hours, with
-    --format openmetrics > gap.om && promtool tsdb create-blocks-from openmetrics gap.om /prometheus/data
+windowstat verify compares a database with the log, and fills its gaps.
 
 Exit status 1 means that something could not be read or written, 2 that the arguments are wrong.`,
-		Flags: append([]cli.Flag{
+		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the log (required)"},
 			&cli.StringFlag{Name: "app", Usage: "`NAME` of the application; all in the directory by default"},
 			&cli.IntSliceFlag{Name: "pid", Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"},
@@ -64,24 +60,17 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 			&cli.IntFlag{Name: "top", Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"},
 			&cli.StringFlag{Name: "by", Value: "pass", Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)},
 			&cli.IntFlag{Name: "n", Usage: "print only the last `NUMBER` of rows, as tail -n does"},
-		}, fillFlags()...),
+		},
 		Action: func(c *cli.Context) error {
 			o, err := logOptions(c)
 			errs := []error{err}
 			q, err := logquery.New(o, time.Now(), c.App.ErrWriter)
 			errs = append(errs, err)
-			fill, err := parseFill(c, o.Output)
-			errs = append(errs, err)
 			if err := errors.Join(errs...); err != nil {
 				return usage(err)
 			}
 			signal.Ignore(syscall.SIGPIPE) // writing fails then, and does not end the program
-			if fill != nil {
-				err = fill.run(c.Context, q.Selection, c.App.Writer, c.App.ErrWriter)
-			} else {
-				err = q.Run(c.Context, c.App.Writer)
-			}
-			switch {
+			switch err = q.Run(c.Context, c.App.Writer); {
 			case errors.Is(err, syscall.EPIPE): // somebody has read enough
 				return nil
 			case errors.Is(err, context.Canceled):
@@ -92,7 +81,7 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 	}
 }
 
-// logOptions reads the flags, but for those that fill a gap.
+// logOptions reads the flags.
 func logOptions(c *cli.Context) (logquery.Options, error) {
 	from, err := source(c)
 	errs := flagErrors{noArguments(c), err}
@@ -101,10 +90,6 @@ func logOptions(c *cli.Context) (logquery.Options, error) {
 		Tail: c.Int("n"), Output: c.String("format"),
 	}
 	o.Source.Follow = c.Bool("follow")
-	if c.IsSet("remote-write") {
-		o.Output = logquery.RemoteWrite
-	}
-	o.Source.OneApp = o.Output == logquery.RemoteWrite || o.Output == logquery.OpenMetrics
 	for _, flag := range []string{"step", "top", "n"} {
 		if c.IsSet(flag) && (c.Value(flag) == 0 || c.Value(flag) == time.Duration(0)) {
 			errs.add(flag, fmt.Errorf("%v is none; leave it out", c.Value(flag)))
@@ -126,8 +111,12 @@ func source(c *cli.Context) (logquery.Source, error) {
 			errs.add(flag, errors.New("is empty; leave it out for the default"))
 		}
 	}
+	dir := c.String("dir")
+	if dirs := c.StringSlice("dir"); len(dirs) > 0 {
+		dir = dirs[0]
+	}
 	return logquery.Source{
-		Dir: c.String("dir"), App: c.String("app"), PIDs: c.IntSlice("pid"),
+		Dir: dir, App: c.String("app"), PIDs: c.IntSlice("pid"),
 		From: c.String("from"), To: c.String("to"), Zone: c.String("zone"), Resources: c.StringSlice("resource"),
 	}, errors.Join(errs...)
 }

@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 )
 
@@ -96,10 +93,10 @@ func TestLogBadArguments(t *testing.T) {
 	}{
 		{"--from=now", []string{"--dir: the directory of the log is needed"}},
 		{
-			"--dir=" + dir + "/no  --zone=X  --from=later  --to=1  --resource=~(  --resource=  --format=xml  --label=a  --remote-write.timeout=1s  extra",
+			"--dir=" + dir + "/no  --zone=X  --from=later  --to=1  --resource=~(  --resource=  --format=xml  extra",
 			[]string{
-				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, openmetrics, sentinel, table`,
-				"--label: needs", "--remote-write.timeout: needs --remote-write", `"extra"`,
+				"--dir: there is no ", `--zone: "X"`, `--from: "later"`, `--to: "1"`, `--resource: "~("`, "--resource: is empty", `--format: "xml" is not one of csv, json, sentinel, table`,
+				`"extra"`,
 			},
 		},
 		{"--dir=" + dir + "/shop-metrics.log.2026-01-02", []string{"--dir: "}},
@@ -108,7 +105,6 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --app=till-v2  --pid=13", []string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"}},
 		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
 		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--to: not with --follow", "--summary: not with --follow"}},
-		{"--dir=" + dir + "  --follow  --format=openmetrics", []string{"--follow: not with --format openmetrics"}},
 		{"--dir=" + dir + "  --summary  --format=sentinel", []string{"--summary: not with --format sentinel"}},
 		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{"--from: is empty", "--to: is empty", "--zone: is empty"}},
 		{
@@ -128,16 +124,6 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s is none; leave it out\nwindowstat: --top: 0 is none; leave it out\nwindowstat: -n: 0 is none; leave it out"}}, // in the same order each time
 		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--step: not with --follow", "--top: not with --follow", "-n: not with --follow"}},
 		{"--dir=" + dir + "  --summary  --step=1m", []string{"--summary: not with --step"}},
-		{"--dir=" + dir + "  --where=block>0  --step=1m  --top=1  -n=3  --format=openmetrics", []string{"--where: not with --format openmetrics", "--step: not with --format openmetrics", "--top: not with --format openmetrics", "-n: not with --format openmetrics"}},
-		{"--dir=" + dir + "  --where=block>0  --remote-write=http://x", []string{"--where: not with --remote-write"}},
-		{
-			"--dir=" + dir + "  --format=openmetrics  --label=job  --label=resource=x  --namespace=1",
-			[]string{`--label: "job" is not NAME=VALUE`, "there is no instance", `"resource" is reserved`, "--namespace:", "--from: needed", "--app: needed to fill a gap, as there are logs of shop, till-v2"},
-		},
-		{
-			"--dir=" + dir + "  --remote-write=ftp://x  --format=json  --follow  --summary  --remote-write.timeout=-1s  --remote-write.config.file=" + dir + "/no",
-			[]string{"--remote-write: ", `"ftp://x" is not http`, "Timeout: -1s", "--label: there is no job", "--format: not with --remote-write", "--follow: not with --remote-write", "--summary: not with --remote-write", "--remote-write.config.file:"},
-		},
 	} {
 		status, out, stderr := loggedRun(t, tc.args)
 		if status != 2 || out != "" {
@@ -148,62 +134,5 @@ func TestLogBadArguments(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", tc.args, part, stderr)
 			}
 		}
-	}
-}
-
-func TestLogFills(t *testing.T) {
-	dir := aLog(t)
-	const hole = "  --from=2026-01-02  --to=2026-01-02 12:00  --label=job=j  --label=instance=i"
-	status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --format=openmetrics  --resource=checkout"+hole)
-	if want := `# HELP windowstat_persecond_pass Calls admitted in this second.
-# TYPE windowstat_persecond_pass gauge
-windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 100.0 1767323045
-windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 0.0 1767323046
-windowstat_persecond_pass{instance="i",job="j",resource="checkout"} 50.0 1767323048
-# HELP windowstat_persecond_block `; status != 0 || !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "\n# EOF\n") || !strings.Contains(stderr, "out of place: 1\n") {
-		t.Errorf("status %d\n%s\n%s", status, out, stderr)
-	}
-	if status, _, stderr := loggedRun(t, "--dir="+dir+"  --app=till-v2  --format=openmetrics"+hole); status != 1 || !strings.Contains(stderr, "till-v2.pid12 and till-v2.pid34 at 2026-01-02T03:04:05Z; choose with --pid") {
-		t.Errorf("two processes: status %d: %s", status, stderr)
-	}
-
-	var answers atomic.Int64
-	verdict := http.StatusNoContent
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if answers.Add(1) == 2 { // the same again, after 503
-			http.Error(w, "out of order sample", http.StatusBadRequest)
-			return
-		}
-		w.WriteHeader(verdict)
-	}))
-	defer server.Close()
-	for _, tc := range []struct {
-		verdict, status int
-		stdout, stderr  string
-	}{
-		{http.StatusNoContent, 0, "48 samples were written, 0 refused, 0 not sent: 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n", "out of place: 1\n"},
-		{http.StatusBadRequest, 1, "0 samples were written, 48 refused, 0 not sent", "48 samples were refused"},
-		{http.StatusUnauthorized, 1, "0 samples were written, 0 refused, 48 not sent", "401 Unauthorized"},
-	} {
-		verdict = tc.verdict
-		answers.Store(0)
-		status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+hole)
-		if status != tc.status || !strings.HasPrefix(out, tc.stdout) || !strings.Contains(stderr, tc.stderr) || answers.Load() != 1 {
-			t.Errorf("%d: status %d, %d requests\n%s%s", tc.verdict, status, answers.Load(), out, stderr)
-		}
-	}
-	verdict = http.StatusServiceUnavailable
-	answers.Store(0)
-	if status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+hole); status != 1 || !strings.HasPrefix(out, "0 samples were written, 0 refused, 0 not sent, 48 unconfirmed:") || !strings.Contains(stderr, "whether 48 samples arrived is unknown") {
-		t.Errorf("unconfirmed: status %d, %s%s", status, out, stderr)
-	}
-	verdict = http.StatusBadRequest // a hole in which the resource has no row, and so is zero
-	idle := "--dir=" + dir + "  --app=shop  --resource=checkout  --from=1767323046  --to=1767323046  --label=job=j  --label=instance=i  --remote-write=" + server.URL
-	if status, out, stderr := loggedRun(t, idle); status != 1 || !strings.HasPrefix(out, "0 samples were written, 6 refused") {
-		t.Errorf("idle: status %d, %s%s", status, out, stderr)
-	}
-	if status, out, stderr := loggedRun(t, "--dir="+dir+"  --app=shop  --remote-write="+server.URL+"  --label=job=j  --label=instance=i  --from=2025-01-01  --to=2025-01-02"); status != 0 || out != "" || !strings.Contains(stderr, "no rows") {
-		t.Errorf("empty: status %d, %s%s", status, out, stderr)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -53,12 +52,21 @@ func TestVerify(t *testing.T) {
 			time.Sleep(time.Second) // meanwhile another second is old enough
 		case r.URL.Path == "/api/v1/series":
 			_, _ = io.WriteString(w, `{"status":"success","data":[{"__name__":"windowstat_persecond_pass","job":"it's","instance":"i","resource":"x"}]}`)
+		case r.URL.Path == "/api/v1/label/resource/values":
+			_, _ = io.WriteString(w, `{"status":"success","data":["a b\u001b"]}`)
+		case strings.HasPrefix(r.FormValue("query"), "last_over_time"):
+			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
 		case r.URL.Path == "/api/v1/query":
-			ends = append(ends, r.FormValue("time"))
+			value := int64(1)
+			if strings.Contains(r.FormValue("query"), "_run") {
+				value = c.RunID()
+			} else {
+				ends = append(ends, r.FormValue("time"))
+			}
 			var values []string
 			for i := range int64(5) {
 				if !lacks || i != 2 && i != 3 {
-					values = append(values, fmt.Sprintf(`[%d,"1"]`, begin.Unix()+i))
+					values = append(values, fmt.Sprintf(`[%d,"%d"]`, begin.Unix()+i, value))
 				}
 			}
 			_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"windowstat_persecond_pass","job":"it's",`+
@@ -93,7 +101,7 @@ func TestVerify(t *testing.T) {
 	}
 	says(verified(0), "5 samples of 5 seconds compared", "nothing is missing")
 	lacks = true
-	says(verified(1), `a b\x1b`, "seconds missing: 2", fmt.Sprintf("--from %d --to %d --format openmetrics > gap-", begin.Unix()+2, begin.Unix()+3), `--label 'job=it'\''s'`)
+	says(verified(1), `a b\x1b`, "seconds missing: 2", fmt.Sprintf("--from %d --to %d --heal --openmetrics gap-", begin.Unix()+2, begin.Unix()+3), `--label 'job=it'\''s'`)
 	var report struct {
 		Missing  int64 `json:"missing_seconds"`
 		Findings []struct {
@@ -106,7 +114,7 @@ func TestVerify(t *testing.T) {
 	}
 	says(verified(1, "--from=-30s"), "no second was compared")
 	ends = nil
-	says(verified(0, "--heal"), "seconds missing: 2", "healed: 2 samples were written", "nothing is missing")
+	says(verified(0, "--heal"), "seconds missing: 2", "healed: 4 samples were written", "nothing is missing")
 	if len(ends) != 2 || ends[0] != ends[1] {
 		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
 	}
@@ -127,7 +135,7 @@ func TestLinesOfVerify(t *testing.T) {
 		}
 	}
 	r.Findings = append(r.Findings, verify.Finding{Metric: "x_persecond_inbound_pass", Missing: at}, verify.Finding{Resource: "c", Metric: "x_persecond_pass", Extra: at})
-	v := &verification{gap: backfill.Gap{Namespace: "x"}}
+	v := &verification{gap: verify.Gap{Namespace: "x"}}
 	lines := fmt.Sprint(v.lines(r))
 	for _, want := range []string{"missing all}:[a b]", "missing inbound_pass}:[(all inbound traffic)]", "too much pass}:[c]"} {
 		if !strings.Contains(lines, want) {

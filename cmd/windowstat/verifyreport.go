@@ -12,8 +12,9 @@ import (
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
+	"github.com/windowstat/windowstat/internal/bare"
 )
 
 // finding is a line of the report: a range in which the same is wrong with the same metrics of some resources.
@@ -57,6 +58,9 @@ func (v *verification) print(w io.Writer, r verify.Report, err error) {
 		fmt.Fprintln(w, "nothing is missing, different or too much")
 	default:
 		fmt.Fprintf(w, "seconds missing: %d, different: %d, too much: %d\n", r.Missing, r.Different, r.Extra)
+	}
+	for _, x := range r.NotHealed {
+		fmt.Fprintf(w, "not written under these labels: %s to %s, %d seconds: %s\n", show(x.From), show(x.To), x.Seconds, x.Reason)
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintln(w, "note:", note)
@@ -111,23 +115,36 @@ func resourceOf(f verify.Finding) string {
 const blocksAfter = 3 * time.Hour
 
 // advise says how to fill what is missing.
-func (v *verification) advise(w io.Writer, r verify.Report, result *backfill.WriteResult) {
+func (v *verification) advise(w io.Writer, r verify.Report, result push.WriteResult) {
 	fmt.Fprintln(w)
 	switch {
-	case result == nil:
+	case !v.heal:
 		fmt.Fprintln(w, "--heal writes what is missing, if the server accepts samples out of order.")
 	case result.Refused > 0:
 		fmt.Fprintln(w, "The server refuses samples: Prometheus needs an out_of_order_time_window that reaches back to them.")
 	case result.Written > 0:
 		fmt.Fprintln(w, "The server accepted samples and does not show them. Prometheus hides what is written to a deleted range for some hours.")
 	}
-	ranges := slices.DeleteFunc(missing(r), func(x verify.Range) bool { return time.Since(x.To) < blocksAfter })
-	if len(ranges) == 0 {
+	oldest, newest := time.Time{}, time.Time{}
+	for _, f := range r.Findings {
+		for _, x := range f.Missing {
+			if time.Since(x.To) < blocksAfter {
+				continue
+			}
+			if oldest.IsZero() || x.From.Before(oldest) {
+				oldest = x.From
+			}
+			if x.To.After(newest) {
+				newest = x.To
+			}
+		}
+	}
+	if oldest.IsZero() {
 		fmt.Fprintln(w, "Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
 		return
 	}
-	log := []string{"windowstat log --dir", shellWord(v.Searcher.Dir)}
-	option := func(name, value string) { log = append(log, name, shellWord(value)) }
+	command := []string{"windowstat verify --dir", shellWord(v.Searcher.Dir)}
+	option := func(name, value string) { command = append(command, name, shellWord(value)) }
 	if v.Searcher.App != "" {
 		option("--app", v.Searcher.App)
 	}
@@ -137,41 +154,15 @@ func (v *verification) advise(w io.Writer, r verify.Report, result *backfill.Wri
 	for _, resource := range v.Resources {
 		option("--resource", resource)
 	}
+	option("--url", bare.URL(v.from.URL))
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
 		option("--label", name+"="+logquery.Visible(r.Labels[name]))
 	}
 	option("--namespace", v.gap.Namespace)
+	file := fmt.Sprintf("gap-%d.om", oldest.Unix())
 	fmt.Fprintln(w, "For Prometheus, blocks can be made of what is older than three hours; DATA is its data directory:")
-	for _, x := range ranges {
-		file := fmt.Sprintf("gap-%d.om", x.From.Unix())
-		fmt.Fprintf(w, "  %s --from %d --to %d --format openmetrics > %s\n", strings.Join(log, " "), x.From.Unix(), x.To.Unix(), file)
-		fmt.Fprintf(w, "  promtool tsdb create-blocks-from openmetrics %s DATA\n", file)
-	}
-}
-
-// missing are the ranges in which anything is missing; as one if they are many.
-func missing(r verify.Report) (all []verify.Range) {
-	for _, f := range r.Findings {
-		all = append(all, f.Missing...)
-	}
-	slices.SortFunc(all, func(a, b verify.Range) int { return a.From.Compare(b.From) })
-	const most = 5
-	merged := func(within time.Duration) (list []verify.Range) {
-		for _, x := range all {
-			if n := len(list); n > 0 && !x.From.After(list[n-1].To.Add(within)) {
-				if x.To.After(list[n-1].To) {
-					list[n-1].To = x.To
-				}
-				continue
-			}
-			list = append(list, x)
-		}
-		return list
-	}
-	if list := merged(time.Second); len(list) <= most {
-		return list
-	}
-	return merged(1 << 62)
+	fmt.Fprintf(w, "  %s --from %d --to %d --heal --openmetrics %s\n", strings.Join(command, " "), oldest.Unix(), newest.Unix(), file)
+	fmt.Fprintf(w, "  promtool tsdb create-blocks-from openmetrics %s DATA\n", file)
 }
 
 // shellWord is a word for a shell.

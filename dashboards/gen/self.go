@@ -134,7 +134,7 @@ func (b *board) selfLog() {
 
 // selfDatabase is closed: a database is compared only where that was asked for.
 func (b *board) selfDatabase() {
-	legend := "{{target}} of {{instance}}"
+	legend := "{{target}} {{selector}} of {{instance}}"
 	b.closedRow(
 		"Database, compared with the metric log", 12, 7,
 		trouble(head{44, "Trouble of the database", duration, "Seconds of the window of the last check that the database lacks, of which it has other values, or more than the metric log has."},
@@ -142,8 +142,8 @@ func (b *board) selfDatabase() {
 			query{legend: "different", expr: "sum(" + own("database_different_seconds") + ")"},
 			query{legend: "too much", expr: "sum(" + own("database_extra_seconds") + ")"}),
 		quiet(series(head{45, "Checks", "none", "Seconds compared, a second; checks that failed, a second; and the time since the last one that succeeded."},
-			query{legend: "seconds, " + legend, expr: pace("database_checked_seconds_total", "target, instance")},
-			query{legend: "errors, " + legend, expr: pace("database_check_errors_total", "target, instance")},
+			query{legend: "seconds, " + legend, expr: pace("database_checked_seconds_total", "target, selector, instance")},
+			query{legend: "errors, " + legend, expr: pace("database_check_errors_total", "target, selector, instance")},
 			query{legend: "since the last, " + legend, expr: "time() - " + own("database_last_success_timestamp_seconds")})),
 	)
 }

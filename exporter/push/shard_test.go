@@ -60,7 +60,7 @@ func TestPushToADistantServer(t *testing.T) {
 // half a minute made a lag of 230 s.
 func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := newJob(t, Options{MaxSamples: 207})
+		j := newJob(t, Options{MaxSamples: 230})
 		random := rand.New(rand.NewPCG(3, 4))
 		j.before = func(r *http.Request) (*http.Response, error) {
 			j.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/internal/bare"
 )
@@ -18,7 +17,7 @@ import (
 // returned. It must be made with [New], and is safe for concurrent use; Run or Start must be called once. A check reads the
 // window of the log and the hour before, and asks for as many samples as the window has; see [Check].
 type Checker struct {
-	gap       backfill.Gap
+	gap       Gap
 	options   Options
 	unpublish func()
 
@@ -32,7 +31,7 @@ type Checker struct {
 }
 
 // New makes a Checker. Of the gap it uses all but the range. The error names every invalid option.
-func New(c *collector.Collector, gap backfill.Gap, o Options) (*Checker, error) {
+func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 	err := o.Check(gap.Namespace)
 	wrong := func(text string) {
 		err = errors.Join(&collector.OptionError{Package: "verify", Err: errors.New(text)}, err)
@@ -92,17 +91,17 @@ func (k *Checker) check(ctx context.Context) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	target := bare.URL(k.options.URL)
+	target := []any{"url", bare.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
 	if err != nil {
 		k.errors++
 		if k.lastErr == "" {
-			k.options.Logger.Error("cannot compare the database with the metric log", "url", target, "err", bare.Error(err))
+			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", bare.Error(err))...)
 		}
 		k.lastErr = err.Error()
 		return
 	}
 	if k.lastErr != "" {
-		k.options.Logger.Info("the database can be compared with the metric log again", "url", target)
+		k.options.Logger.Info("the database can be compared with the metric log again", target...)
 	}
 	if k.lastErr = ""; report.From.After(report.To) {
 		return // the log is too young
@@ -112,10 +111,10 @@ func (k *Checker) check(ctx context.Context) {
 	if clean := report.Clean(); clean != k.clean {
 		k.clean = clean
 		if clean {
-			k.options.Logger.Info("the database has what the metric log has again", "url", target)
+			k.options.Logger.Info("the database has what the metric log has again", target...)
 			return
 		}
-		k.options.Logger.Error("the database is not what the metric log is; windowstat verify tells more", "url", target, "from", report.From,
-			"to", report.To, "missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)
+		k.options.Logger.Error("the database is not what the metric log is; windowstat verify tells more", append(target, "from", report.From,
+			"to", report.To, "missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)...)
 	}
 }

@@ -194,9 +194,9 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 	return data.Result, err
 }
 
-// names returns the names of the metrics that the database may have in the seconds between.
-func (c *client) names(ctx context.Context, selector string, from, to int64) (names []string, err error) {
-	err = c.get(ctx, "label/__name__/values", between(selector, from, to), &names)
+// names returns the values of a label that the database may have in the seconds between.
+func (c *client) names(ctx context.Context, label, selector string, from, to int64) (names []string, err error) {
+	err = c.get(ctx, "label/"+label+"/values", between(selector, from, to), &names)
 	return names, err
 }
 

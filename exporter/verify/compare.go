@@ -22,13 +22,18 @@ type comparison struct {
 	selector string
 	metrics  map[string]bool // that are compared
 	left     map[string]bool // those that would have been, but are not in the database
-	match    func(resource string) bool
-	partSize int
-	report   Report
-	findings findings
-	between  bool         // some samples are not at a whole second
-	again    bool         // some seconds are stored several times
-	heal     seconds.Sink // gets what is missing; nil for nobody
+	found    bool            // the database has series of the instance
+
+	resources map[string]bool // that are compared; nil for all
+	unknown   map[string]bool // those that would have been, but are not in the database
+	whose     *owners
+	match     func(resource string) bool
+	partSize  int
+	report    Report
+	findings  findings
+	between   bool         // some samples are not at a whole second
+	again     bool         // some seconds are stored several times
+	heal      seconds.Sink // gets what is missing; nil for nobody
 }
 
 // part compares the seconds from and to, Unix times, and those between. The server may want them in smaller parts.
@@ -116,11 +121,24 @@ func severalError(names []string, a, b map[string]string) error {
 }
 
 // differences are the seconds of a part in which something is wrong.
-type differences struct{ seconds, missing, different, extra map[int64]bool }
+type differences struct{ seconds, missing, holes, different, extra map[int64]bool }
 
 // compare compares all series of a part. The database has something of the seconds in has.
 func (c *comparison) compare(log *expected, database map[key][]point, has map[int64]bool, from, to int64) {
-	d := differences{map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
+	d := differences{map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
+	verdicts, healed := map[int64]verdict{}, map[int64]bool{}
+	judge := func(unix int64) verdict {
+		v, ok := verdicts[unix]
+		if !ok {
+			v = c.whose.judge(unix)
+			verdicts[unix] = v
+		}
+		return v
+	}
+	another := func(at int64) bool { // the labels have a run there that the log does not have
+		theirs := c.whose.own[at]
+		return theirs != 0 && theirs != c.whose.runs.ID(at)
+	}
 	for _, s := range log.series {
 		first, _ := slices.BinarySearchFunc(s.samples, from, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
 		end, _ := slices.BinarySearchFunc(s.samples, to+1, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
@@ -135,15 +153,28 @@ func (c *comparison) compare(log *expected, database map[key][]point, has map[in
 			c.left[s.metric] = true
 			continue
 		}
-		lacks := c.values(s.key, samples, database[s.key], &d)
+		if c.resources != nil && !c.resources[s.resource] {
+			c.unknown[s.resource] = true
+			continue
+		}
+		points := slices.DeleteFunc(database[s.key], func(p point) bool { return another(p.at / 1000) })
+		lacks := c.values(s.key, samples, points, &d)
 		delete(database, s.key)
-		c.lacking(log, s, samples, lacks, has, &d)
+		c.lacking(log, s, samples, lacks, has, judge, healed, &d)
+	}
+	c.healRuns(log, healed)
+	for _, unix := range slices.Sorted(maps.Keys(verdicts)) {
+		if v := verdicts[unix]; v.reason != "" {
+			c.report.refuse(unix, v.reason)
+		}
 	}
 	for k, points := range database {
+		points = slices.DeleteFunc(points, func(p point) bool { return another(p.at / 1000) })
 		c.values(k, nil, points, &d)
 	}
 	c.report.Seconds += int64(len(d.seconds))
 	c.report.Missing += int64(len(d.missing))
+	c.report.holes += int64(len(d.holes))
 	c.report.Different += int64(len(d.different))
 	c.report.Extra += int64(len(d.extra))
 }
@@ -186,7 +217,7 @@ func (c *comparison) values(k key, samples []sample, points []point, d *differen
 }
 
 // lacking decides which of the samples that the database lacks are missing: not the zeros of idle seconds that it need not have.
-func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks []bool, has map[int64]bool, d *differences) {
+func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks []bool, has map[int64]bool, judge func(int64) verdict, healed map[int64]bool, d *differences) {
 	active := log.active[s.resource]
 	told := false // the series is known to the sink
 	for i := 0; i < len(samples); i++ {
@@ -210,9 +241,18 @@ func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks [
 				c.findings.stored(s.key)
 				continue
 			}
+			v := judge(unix)
+			if !v.missing {
+				c.findings.stored(s.key)
+				continue
+			}
 			c.findings.missing(s.key, unix)
 			d.missing[unix] = true
-			if c.heal != nil {
+			if v.reason != "" {
+				continue
+			}
+			if d.holes[unix] = true; c.heal != nil {
+				healed[unix] = true
 				if !told {
 					c.heal.Series(s.family, s.names, s.values)
 					told = true
@@ -221,5 +261,20 @@ func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks [
 			}
 		}
 		i--
+	}
+}
+
+// healRuns gives the sink the run of each second that it got, unless the database has it.
+func (c *comparison) healRuns(log *expected, healed map[int64]bool) {
+	told := false
+	for _, x := range log.runs.samples {
+		if !healed[x.unix] || c.whose.own[x.unix] != 0 {
+			continue
+		}
+		if !told {
+			c.heal.Series(log.runs.family, nil, nil)
+			told = true
+		}
+		c.heal.Value(x.unix, x.value)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -34,12 +33,23 @@ type database struct {
 	warnings   []string
 }
 
-var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",instance="i",job="j"\}(?:\[(\d+)ms\])?$`)
+var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",instance="(\w+)",job="j"\}(?:\[(\d+)ms\])?$`)
 
 func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.queries++
 	if d.asked != nil {
 		d.asked()
+	}
+	if strings.HasPrefix(r.FormValue("query"), "last_over_time(") { // who may have a run
+		all := []map[string]any{}
+		for text := range d.series {
+			labels := map[string]string{}
+			if _ = json.Unmarshal([]byte(text), &labels); labels["__name__"] == runName {
+				all = append(all, map[string]any{"metric": labels})
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": all}})
+		return
 	}
 	q := asked.FindStringSubmatch(r.FormValue("query") + r.FormValue("match[]"))
 	if q == nil {
@@ -47,17 +57,17 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all := []map[string]any{}
-	var names []string
+	var names, resources []string
 	n := 0
 	end, _ := strconv.ParseInt(r.FormValue("time"), 10, 64)
-	length, _ := strconv.ParseInt(q[2], 10, 64)
+	length, _ := strconv.ParseInt(q[3], 10, 64)
 	for text, points := range d.series {
 		labels := map[string]string{}
 		_ = json.Unmarshal([]byte(text), &labels)
-		if !slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) {
+		if !slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) || labels["instance"] != q[2] {
 			continue
 		}
-		names = append(names, labels["__name__"])
+		names, resources = append(names, labels["__name__"]), append(resources, labels["resource"])
 		var values [][2]any
 		for _, p := range points {
 			if p.at <= end*1000 && (p.at > end*1000-length || d.closed && p.at == end*1000-length) {
@@ -70,13 +80,15 @@ func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var data any = map[string]any{"resultType": "matrix", "result": all}
 	switch {
+	case strings.Contains(r.URL.Path, "/label/resource"):
+		data = resources
 	case strings.Contains(r.URL.Path, "/label/"):
 		data = names
 	case strings.HasSuffix(r.URL.Path, "/series"):
 		sets := []map[string]string{}
 		for text := range d.series {
 			labels := map[string]string{}
-			if _ = json.Unmarshal([]byte(text), &labels); slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) {
+			if _ = json.Unmarshal([]byte(text), &labels); slices.Contains(strings.Split(q[1], "|"), labels["__name__"]) && labels["instance"] == q[2] {
 				sets = append(sets, labels)
 			}
 		}
@@ -118,12 +130,12 @@ func seriesOf(metric, resource string, more ...string) string {
 	return string(text)
 }
 
-const pass, block = "windowstat_persecond_pass", "windowstat_persecond_block"
+const pass, block, runName = "windowstat_persecond_pass", "windowstat_persecond_block", "windowstat_persecond_run"
 
 // replica is a service with a log, and a database that has scraped all of it, across a restart.
 type replica struct {
 	*database
-	gap     backfill.Gap
+	gap     Gap
 	options Options
 	begin   int64
 }
@@ -140,7 +152,7 @@ func newReplica(t *testing.T) *replica {
 	t.Cleanup(s.Close)
 	return &replica{
 		d,
-		backfill.Gap{Searcher: metriclog.Searcher{Dir: original.dir}, From: original.begin.Add(-time.Hour), To: time.Now()},
+		Gap{Searcher: metriclog.Searcher{Dir: original.dir}, From: original.begin.Add(-time.Hour), To: time.Now()},
 		Options{URL: s.URL, Labels: map[string]string{"job": "j", "instance": "i"}},
 		original.begin.Unix(),
 	}

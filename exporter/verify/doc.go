@@ -1,13 +1,14 @@
 // Package verify compares a database with the metric log: the log is the truth, and the database a copy of it.
 //
-//	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"}, From: began, To: ended}
+//	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: "/var/log/shop", App: "shop"}, From: began, To: ended}
 //	o := verify.Options{URL: "http://prometheus:9090", Labels: map[string]string{"job": "shop-seconds", "instance": "shop:9719"}}
 //	report, err := verify.Check(ctx, gap, o)
-//	report, result, err := verify.Heal(ctx, gap, o, push.Options{URL: "http://prometheus:9090/api/v1/write"}, 0)
+//	healing, err := verify.Heal(ctx, gap, o, verify.Target{Push: push.Options{URL: "http://prometheus:9090/api/v1/write"}})
 //
 // It reads the samples of one instance with their own timestamps by the query API of Prometheus, which VictoriaMetrics, Thanos,
-// Mimir and others have, and compares them with those that package backfill makes of the log: the metrics of single seconds that
-// the log has exactly. Histograms, response times, the peak and sampled series are not in the log, and are not compared.
+// Mimir and others have, and compares them with those that the log has exactly, under the names of the per-second endpoint: calls that
+// passed, were blocked, completed, failed or were occupied, and the most in flight. Histograms, response times, the peak and sampled
+// series are not in the log, and are not compared. What is missing can be written, see [Heal]; all of a log, see [Write].
 //
 // # What counts
 //

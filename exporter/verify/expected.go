@@ -29,16 +29,22 @@ type expected struct {
 	byKey  map[key]*logged
 	active map[string]map[int64]bool // by resource
 	last   *logged
+	runs   logged // which is compared with nothing
 }
 
-func newExpected() *expected {
-	return &expected{byKey: map[key]*logged{}, active: map[string]map[int64]bool{}}
+// newExpected makes one for a log with runs of this name.
+func newExpected(runs string) *expected {
+	return &expected{byKey: map[key]*logged{}, active: map[string]map[int64]bool{}, runs: logged{key: key{metric: runs}}}
 }
 
 var _ seconds.Sink = (*expected)(nil)
 
 // Series implements seconds.Sink.
 func (e *expected) Series(f *table.Family, names, values []string) {
+	if f.Name == e.runs.metric {
+		e.runs.family, e.last = f, &e.runs
+		return
+	}
 	k := key{metric: f.Name}
 	if len(values) > 0 {
 		k.resource = values[0]
@@ -53,7 +59,7 @@ func (e *expected) Series(f *table.Family, names, values []string) {
 // Value implements seconds.Sink.
 func (e *expected) Value(unix int64, v float64) {
 	e.last.samples = append(e.last.samples, sample{unix, v})
-	if v != 0 {
+	if v != 0 && e.last != &e.runs {
 		of := e.active[e.last.resource]
 		if of == nil {
 			of = map[int64]bool{}
@@ -68,6 +74,6 @@ func (e *expected) Histogram(int64, *node.Histogram) {}
 
 // reset forgets the samples. The sink stays the same.
 func (e *expected) reset() *expected {
-	*e = *newExpected()
+	*e = *newExpected(e.runs.metric)
 	return e
 }

@@ -1,87 +1,183 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/backfill"
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-// DefaultRate is how many samples [Heal] writes in a second: a part of what any receiver takes.
+// DefaultRate is how many samples are written in a second: a part of what any receiver takes.
 const DefaultRate = 20_000
 
-// Heal is [Check], and writes the samples that are missing, and no others, to a server that accepts samples out of order, as
-// [backfill.Gap.RemoteWrite] does, at most perSecond of them in a second, [DefaultRate] if zero. The report is of the database as
-// it was before. The samples get all labels that the series of the instance have in the database. It is an error if it has none,
-// and if the server warns that a response may not be complete. Samples that are different or extra stay as they are.
-func Heal(ctx context.Context, gap backfill.Gap, o Options, to push.Options, perSecond int) (Report, backfill.WriteResult, error) {
-	if err := errors.Join(o.Check(gap.Namespace), CheckHeal(to, perSecond)); err != nil {
-		return Report{}, backfill.WriteResult{}, err
-	}
-	o.defaults(DefaultDelay)
-	if perSecond == 0 {
-		perSecond = DefaultRate
-	}
-	c, err := newComparison(gap, o)
-	if err != nil {
-		return Report{}, backfill.WriteResult{}, fmt.Errorf("verify: %w", err)
-	}
-	defer c.http.CloseIdleConnections()
-	if to.Labels, err = c.instance(ctx, gap, o); err != nil {
-		return c.done(0), backfill.WriteResult{}, fmt.Errorf("verify: %w", err)
-	}
-	var report Report
-	var failed error
-	result, err := push.Write(ctx, to, func(sink seconds.Sink) error {
-		c.heal = &paced{sink, ctx, rate.NewLimiter(rate.Limit(perSecond), perSecond)}
-		report, failed = c.run(ctx, gap, o)
-		return nil
-	})
-	return report, result, errors.Join(failed, err)
+// Target is where samples are written.
+type Target struct {
+	// Push is a server that accepts samples out of order: Prometheus with storage.tsdb.out_of_order_time_window, or VictoriaMetrics. URL,
+	// Client, Timeout, MaxSamples and Logger are used, and by [Write] also Labels.
+	Push push.Options
+	// OpenMetrics, if it is not nil, gets the samples as text for promtool tsdb create-blocks-from openmetrics in the place of the
+	// server. After an error it is incomplete.
+	OpenMetrics io.Writer
+	// Rate is how many samples are sent in a second at most, [DefaultRate] if zero.
+	Rate int
 }
 
-// CheckHeal returns everything that is wrong with options for [Heal], as [collector.OptionError]s.
-func CheckHeal(to push.Options, perSecond int) error {
+// Healing is what [Heal] has done.
+type Healing struct {
+	Before, After Report // the same if nothing was sent
+	push.WriteResult
+}
+
+// Heal is [Check], and writes the samples that are missing, and no others, with all labels that the series of the instance have in the
+// database. It reads back what it wrote. Which seconds an instance counted is decided by their runs:
+//
+//   - Between two seconds that the labels have of a run, all seconds of that run are the instance's.
+//   - Before and after those, the seconds that no other labels have are. A hole between labels that change belongs to the earlier ones.
+//   - Labels that have one run at the same time for longer than the history and a minute are replicas: each has all seconds.
+//   - If no labels have a run, its seconds are written only if the file of runs says that they were pushed under these labels.
+//
+// Others are in [Report].NotHealed, unless [Options].Runs has their run. It is an error if the database has no series of the instance,
+// if the server warns that a response may not be complete, and if another Heal or Write of the same log is under way. Samples that are
+// different or extra stay as they are. A failed request is retried for two minutes.
+func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err error) {
+	if err := errors.Join(o.Check(gap.Namespace), to.Check()); err != nil {
+		return h, err
+	}
+	o.defaults(DefaultDelay)
+	c, err := newComparison(gap, o)
+	if err != nil {
+		return h, fmt.Errorf("verify: %w", err)
+	}
+	defer c.http.CloseIdleConnections()
+	unlock, err := gap.lock()
+	if err != nil {
+		return h, fmt.Errorf("verify: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	err = c.find(ctx, &gap, o)
+	if err == nil && !c.found && !gap.From.After(gap.To) { // a mistake in the labels would make new series
+		err = errors.New("the database has no series with these labels in the range, nor in the day around it")
+	}
+	if err != nil {
+		h.Before = c.done(0)
+		h.After = h.Before
+		return h, fmt.Errorf("verify: %w", err)
+	}
+	var failed error
+	h.WriteResult, err = to.write(ctx, c.report.Labels, func(sink seconds.Sink) error {
+		c.heal = sink
+		h.Before, failed = c.run(ctx, gap)
+		return failed
+	})
+	h.After = h.Before
+	if err != nil || h.Written == 0 || to.OpenMetrics != nil {
+		return h, err
+	}
+	// A database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted.
+	const looks = 30
+	o.Metrics, o.Delay = slices.Sorted(maps.Keys(c.metrics)), time.Second
+	for range looks {
+		if h.After, err = Check(ctx, gap, o); err != nil || h.After.holes == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return h, err
+}
+
+// Write writes everything that the log has of the gap, with the labels of the Target: an imported log, or one that is to begin an empty
+// database. Job and instance are needed. It compares nothing; see [Heal] for a database that has some of it.
+func Write(ctx context.Context, gap Gap, to Target) (result push.WriteResult, err error) {
+	labels := to.Push.Labels
+	to.Push.Labels = nil
+	if err := errors.Join(push.CheckLabels(labels), to.Check()); err != nil {
+		return result, err
+	}
+	unlock, err := gap.lock()
+	if err != nil {
+		return result, fmt.Errorf("verify: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	const batch = 20_000 // bounds how many samples are refused with one that is too old
+	of, err := gap.runs()
+	if err != nil {
+		of = new(runs.File)
+	}
+	if _, err := clamp(&gap, 0); err != nil {
+		return result, err
+	}
+	return to.write(ctx, labels, func(sink seconds.Sink) error {
+		_, err := gap.emit(ctx, of, batch, sink, func(time.Time) error { return nil })
+		return err
+	})
+}
+
+// write gives emit a Sink whose samples go to the target.
+func (t *Target) write(ctx context.Context, labels map[string]string, emit func(seconds.Sink) error) (result push.WriteResult, err error) {
+	if t.OpenMetrics != nil {
+		result.Written, err = writeOpenMetrics(t.OpenMetrics, labels, emit)
+		return result, err
+	}
+	o := t.Push
+	o.Labels = labels
+	if _, ok := labels["job"]; !ok || labels["instance"] == "" {
+		return result, errors.New("verify: the series of the instance have no labels job and instance")
+	}
+	perSecond := cmp.Or(t.Rate, DefaultRate)
+	return push.Write(ctx, o, func(sink seconds.Sink) error {
+		return emit(&paced{sink, ctx, rate.NewLimiter(rate.Limit(perSecond), perSecond)})
+	})
+}
+
+// Check returns everything that is wrong with a target, as [collector.OptionError]s, but for the labels of [Write].
+func (t Target) Check() error {
 	var errs []error
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
 	}
-	if len(to.Labels) > 0 {
+	if len(t.Push.Labels) > 0 {
 		wrong("Labels", "the labels to write are those of the database")
 	}
-	if perSecond < 0 {
-		wrong("Rate", "%d samples in a second; at least 1 is needed", perSecond)
+	if t.Rate < 0 || t.Rate > math.MaxInt32 {
+		wrong("Rate", "%d samples in a second; at least 1 is needed", t.Rate)
 	}
-	to.Labels = map[string]string{"job": "any", "instance": "any"}
-	return errors.Join(append(errs, to.Check())...)
+	if t.OpenMetrics == nil {
+		t.Push.Labels = map[string]string{"job": "any", "instance": "any"}
+		errs = append(errs, t.Push.Check())
+	}
+	return errors.Join(errs...)
 }
 
-// instance returns the labels that all series of the instance have.
-func (c *comparison) instance(ctx context.Context, gap backfill.Gap, o Options) (map[string]string, error) {
-	if _, err := clamp(&gap, o.Delay); err != nil {
-		return nil, err
+// lock keeps others from healing from the same log.
+func (g *Gap) lock() (unlock func() error, err error) {
+	path, err := g.file("heal.lck")
+	if err != nil || path == "" { // there is no log
+		return func() error { return nil }, err
 	}
-	all, err := c.labels(ctx, c.selector, gap.From.Unix(), max(gap.To.Unix(), gap.From.Unix()))
+	file, _, err := filelock.Lock(path)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("another heal of this log is under way: %w", err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("one heal at a time needs a file to lock: %w", err)
 	}
-	if len(all) == 0 && !gap.From.After(gap.To) { // a mistake in the labels would make new series
-		return nil, errors.New("the database has no series with these labels in the range; choose a longer one, or fill it as a gap")
-	}
-	found := o.Labels
-	for _, labels := range all {
-		if names := differing(all[0], labels); len(names) > 0 {
-			return nil, severalError(names, all[0], labels)
-		}
-		found = instanceLabels(labels)
-	}
-	return found, nil
+	return file.Close, nil
 }
 
 // paced is a Sink that takes a limited number of samples in a second.

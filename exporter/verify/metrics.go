@@ -8,17 +8,17 @@ import (
 	"github.com/windowstat/windowstat/internal/bare"
 )
 
-// metrics returns the metrics that a Checker publishes. The label distinguishes the databases of a process.
+// metrics returns the metrics that a Checker publishes. The labels distinguish the databases of a process, and checks of one of them.
 func (k *Checker) metrics() []collector.Metric {
 	metric := func(name, unit, help string, value func() float64) collector.Metric {
 		return collector.Metric{
-			Name: name, Unit: unit, Help: help, Labels: []string{"target"},
+			Name: name, Unit: unit, Help: help, Labels: []string{"target", "selector"},
 			Read: func(yield func(float64, ...string)) {
 				k.mu.Lock()
 				v, known := value(), !k.succeeded.IsZero() || strings.HasSuffix(name, "_total") // what is wrong shows with the first check
 				k.mu.Unlock()
 				if known {
-					yield(v, bare.URL(k.options.URL))
+					yield(v, bare.URL(k.options.URL), selector(nil, k.options.Labels))
 				}
 			},
 		}

@@ -38,6 +38,11 @@ type Options struct {
 	Labels map[string]string
 	// Metrics are full names of metrics in the log. If empty, it is those that the database has of the instance.
 	Metrics []string
+	// All also compares, and writes, resources that the database does not know of the instance: those that it is not asked for, as a
+	// rule.
+	All bool
+	// Runs are decided by hand: their seconds are written, see [Heal]. 0 stands for seconds whose run is not known.
+	Runs []int64
 	// Client sends the requests: set its Transport for authorization, TLS, a proxy. It is copied, and redirects are not followed. If
 	// nil, it is one without them, with the proxy of the environment.
 	Client *http.Client

@@ -25,14 +25,36 @@ type Report struct {
 	Extra     int64 `json:"extra_seconds"`
 	// Idle are the samples of idle seconds that the database does not have, and need not have.
 	Idle int64 `json:"idle_samples"`
+	// NotHealed are the seconds that are not to be written under these labels, as far as the rule of [Heal] knows.
+	NotHealed []NotHealed `json:"not_healed,omitempty"`
 	// Findings are sorted by resource and metric.
 	Findings []Finding `json:"findings"`
 	// Notes say what was not compared, and why; Warnings are those of the server, with which nothing is certain.
 	Notes    []string `json:"notes"`
 	Warnings []string `json:"warnings"`
+
+	holes int64 // missing seconds that may be written
 }
 
-// Clean reports whether the database has what the log has, and nothing else.
+// NotHealed are seconds of the log that the labels lack, and why they are not written: others have them, or nobody knows whose they
+// are.
+type NotHealed struct {
+	Range
+	Reason string `json:"reason"`
+}
+
+// refuse notes why a second is not written. Seconds come in order.
+func (r *Report) refuse(unix int64, reason string) {
+	at := time.Unix(unix, 0).UTC()
+	if n := len(r.NotHealed); n > 0 && r.NotHealed[n-1].Reason == reason {
+		r.NotHealed[n-1].To = at
+		r.NotHealed[n-1].Seconds++
+	} else if n < maxRanges {
+		r.NotHealed = append(r.NotHealed, NotHealed{Range{at, at, 1}, reason})
+	}
+}
+
+// Clean reports whether the database has what the log has of the instance, and nothing else. Seconds that others have do not count.
 func (r *Report) Clean() bool { return r.Missing+r.Different+r.Extra == 0 }
 
 // Finding is what is wrong with a series. Of a report with very many ranges only the first are listed.

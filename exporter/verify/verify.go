@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
@@ -19,9 +17,9 @@ import (
 const partSize = 10_000
 
 // Check compares the database with the log in the range of the gap, whose other fields say what of the log. Seconds before the
-// log begins, and those younger than Delay, are not compared. The error says that the log or the database could not be read, or
-// is [ErrSeveral]; the report then has what was compared before.
-func Check(ctx context.Context, gap backfill.Gap, o Options) (Report, error) {
+// log begins, and those younger than Delay, are not compared; nor are those that the instance did not count, see [Heal]. The error
+// says that the log or the database could not be read, or is [ErrSeveral]; the report then has what was compared before.
+func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	if err := o.Check(gap.Namespace); err != nil {
 		return Report{}, err
 	}
@@ -31,41 +29,46 @@ func Check(ctx context.Context, gap backfill.Gap, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("verify: %w", err)
 	}
 	defer c.http.CloseIdleConnections()
-	return c.run(ctx, gap, o)
+	if err := c.find(ctx, &gap, o); err != nil {
+		return c.done(0), fmt.Errorf("verify: %w", err)
+	}
+	return c.run(ctx, gap)
 }
 
-func newComparison(gap backfill.Gap, o Options) (*comparison, error) {
+func newComparison(gap Gap, o Options) (*comparison, error) {
 	client, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
 	return &comparison{
 		client: client, selector: selector(names(gap, o), o.Labels), match: gap.Match, metrics: map[string]bool{}, left: map[string]bool{},
+		unknown:  map[string]bool{},
 		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
 	}, nil
 }
 
 // names are the metrics that may be compared.
-func names(gap backfill.Gap, o Options) []string {
+func names(gap Gap, o Options) []string {
 	if len(o.Metrics) > 0 {
 		return o.Metrics
 	}
-	return seconds.Logged(cmp.Or(gap.Namespace, table.Namespace))
+	return seconds.Logged(gap.namespace())
 }
 
-// selector selects metrics with labels, in PromQL.
+// selector selects metrics, all if there are none, with labels, in PromQL.
 func selector(metrics []string, labels map[string]string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "{__name__=~%q", strings.Join(metrics, "|"))
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		b.WriteString("," + name + "=" + strconv.Quote(labels[name]))
+	var all []string
+	if len(metrics) > 0 {
+		all = append(all, fmt.Sprintf("__name__=~%q", strings.Join(metrics, "|")))
 	}
-	b.WriteByte('}')
-	return b.String()
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, name+"="+strconv.Quote(labels[name]))
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
-func clamp(gap *backfill.Gap, delay time.Duration) (notes []string, err error) {
+func clamp(gap *Gap, delay time.Duration) (notes []string, err error) {
 	first, _, err := gap.Searcher.Span(gap.PIDs...)
 	if err != nil {
 		return nil, err
@@ -87,22 +90,44 @@ func clamp(gap *backfill.Gap, delay time.Duration) (notes []string, err error) {
 	return notes, nil
 }
 
-// run compares everything.
-func (c *comparison) run(ctx context.Context, gap backfill.Gap, o Options) (Report, error) {
-	fail := func(err error) (Report, error) { return c.done(0), fmt.Errorf("verify: %w", err) }
-	var err error
-	if c.report.Notes, err = clamp(&gap, o.Delay); err != nil {
-		return fail(err)
+// find finds what can be compared: the range, the instance, its metrics and resources, and its runs.
+func (c *comparison) find(ctx context.Context, gap *Gap, o Options) (err error) {
+	if c.report.Notes, err = clamp(gap, o.Delay); err != nil {
+		return err
 	}
 	c.report.From, c.report.To = gap.From.UTC(), gap.To.UTC()
 	if gap.From.After(gap.To) {
+		return nil
+	}
+	from, to := gap.From.Unix(), gap.To.Unix()
+	all, err := c.labels(ctx, c.selector, from, to)
+	if err == nil && len(all) == 0 {
+		all, err = c.labels(ctx, c.selector, from-around, to+around)
+	}
+	if err != nil {
+		return err
+	}
+	if c.found = len(all) > 0; c.found {
+		if c.report.Labels, err = c.instance(ctx, *gap, all); err != nil {
+			return err
+		}
+		o.Labels = c.report.Labels
+		c.selector = selector(names(*gap, o), o.Labels)
+	}
+	if err := c.choose(ctx, *gap, o); err != nil {
+		return err
+	}
+	c.whose, err = c.owners(ctx, *gap, o.Runs)
+	return err
+}
+
+// run compares everything.
+func (c *comparison) run(ctx context.Context, gap Gap) (Report, error) {
+	if gap.From.After(gap.To) {
 		return c.done(0), nil
 	}
-	if err := c.choose(ctx, gap, o); err != nil {
-		return fail(err)
-	}
-	log, from := newExpected(), gap.From.Unix()
-	malformed, err := gap.Emit(ctx, c.partSize, log, func(before time.Time) error {
+	log, from := newExpected(table.Run(gap.namespace()).Name), gap.From.Unix()
+	malformed, err := gap.emit(ctx, c.whose.runs, c.partSize, log, func(before time.Time) error {
 		first, _, err := gap.Searcher.Span(gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err
@@ -122,12 +147,13 @@ func (c *comparison) run(ctx context.Context, gap backfill.Gap, o Options) (Repo
 	return report, err
 }
 
-// choose decides which metrics are compared: those that were asked for, or those of the instance that the database knows.
-func (c *comparison) choose(ctx context.Context, gap backfill.Gap, o Options) error {
+// choose decides which metrics and resources are compared: those that were asked for, or those of the instance that the database
+// knows.
+func (c *comparison) choose(ctx context.Context, gap Gap, o Options) error {
 	names, known := names(gap, o), o.Metrics
 	if len(known) == 0 {
 		var err error
-		if known, err = c.names(ctx, c.selector, gap.From.Unix(), gap.To.Unix()); err != nil {
+		if known, err = c.names(ctx, "__name__", c.selector, gap.From.Unix(), gap.To.Unix()); err != nil {
 			return err
 		}
 		if len(known) == 0 {
@@ -138,6 +164,16 @@ func (c *comparison) choose(ctx context.Context, gap backfill.Gap, o Options) er
 	for _, name := range names {
 		if slices.Contains(known, name) {
 			c.metrics[name] = true
+		}
+	}
+	if c.found && !o.All {
+		list, err := c.names(ctx, "resource", c.selector, gap.From.Unix()-around, gap.To.Unix()+around)
+		if err != nil {
+			return err
+		}
+		c.resources = map[string]bool{"": true}
+		for _, resource := range list {
+			c.resources[resource] = true
 		}
 	}
 	c.selector = selector(slices.Sorted(maps.Keys(c.metrics)), o.Labels)
@@ -157,6 +193,7 @@ func (c *comparison) done(malformed int64) Report {
 		}
 	}
 	note(len(c.left) > 0, "the database does not have %s of the instance, and they are not compared: is it asked for them?", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
+	note(len(c.unknown) > 0, "the database does not have %d resources of the instance, and they are not compared: is it asked for them?", len(c.unknown))
 	note(r.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", r.Idle)
 	note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
 	note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/push"
 )
@@ -42,6 +41,10 @@ func TestCheck(t *testing.T) {
 			r.drop(func(s string, at int64) bool { return s == steady && at >= r.begin+195 && at < r.begin+235 })
 		}, 10, 0, 0, "steady pass missing 195+10", ""},
 		"a resource": {func(r *replica) {
+			r.drop(func(s string, _ int64) bool { return strings.Contains(s, `"rare"`) })
+		}, 0, 0, 0, "", "does not have 1 resources"},
+		"a resource, of all": {func(r *replica) {
+			r.options.All = true
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, `"rare"`) })
 		}, 395, 0, 0, "rare pass missing", "idle"},
 		"zeros of idle seconds": {func(r *replica) {
@@ -153,9 +156,9 @@ func TestCheckOfSeveral(t *testing.T) {
 func TestCheckAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(10) {
 		r, random := newReplica(t), rand.New(rand.NewPCG(seed, 0))
-		all := newExpected()
-		first := backfill.Gap{Searcher: r.gap.Searcher, From: time.Unix(r.begin, 0), To: r.gap.To}
-		if _, err := first.Emit(t.Context(), 1<<30, all, func(time.Time) error { return nil }); err != nil {
+		all := newExpected(runName)
+		first := Gap{Searcher: r.gap.Searcher, From: time.Unix(r.begin, 0), To: r.gap.To}
+		if _, err := first.emit(t.Context(), nil, 1<<30, all, func(time.Time) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for range 1 + random.IntN(4) {
@@ -240,7 +243,12 @@ func TestCheckOfALogThatIsCut(t *testing.T) {
 		}
 		c.partSize, c.timeout = 20, time.Minute
 		r.options.defaults(DefaultDelay)
-		report, err := c.run(t.Context(), r.gap, r.options)
+		r.queries = -1000
+		if err := c.find(t.Context(), &r.gap, r.options); err != nil {
+			t.Fatal(err)
+		}
+		r.queries = 0
+		report, err := c.run(t.Context(), r.gap)
 		if err != nil || report.Missing != 2 || report.Extra+report.Different != 0 || r.queries < 20 {
 			t.Errorf("%v: %+v, %d queries", err, report, r.queries)
 		}
@@ -255,7 +263,7 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	r := newReplica(t)
 	lost := map[string]bool{}
 	r.drop(func(s string, at int64) bool {
-		is := at >= r.begin+40 && at < r.begin+45 && slices.ContainsFunc(seconds.Logged("windowstat"), func(name string) bool { return strings.Contains(s, `"`+name+`"`) })
+		is := at >= r.begin+40 && at < r.begin+45 && slices.ContainsFunc(append(seconds.Logged("windowstat"), runName), func(name string) bool { return strings.Contains(s, `"`+name+`"`) })
 		if is {
 			lost[fmt.Sprint(s, at)] = true
 		}
@@ -265,11 +273,15 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := newExpected()
+	sink := newExpected("")
 	c.heal = seconds.Sink(sink)
 	r.options.defaults(DefaultDelay)
 	c.timeout = r.options.Timeout
-	if _, err := c.run(t.Context(), r.gap, r.options); err != nil {
+	err = c.find(t.Context(), &r.gap, r.options)
+	if err == nil {
+		_, err = c.run(t.Context(), r.gap)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range sink.series {
@@ -306,13 +318,13 @@ func TestHealWritesNothing(t *testing.T) {
 			written := 0
 			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { written++ }))
 			defer receiver.Close()
-			_, result, err := Heal(t.Context(), r.gap, r.options, push.Options{URL: receiver.URL}, 0)
-			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || result != (backfill.WriteResult{}) {
-				t.Errorf("%v: %+v, %d requests", err, result, written)
+			h, err := Heal(t.Context(), r.gap, r.options, Target{Push: push.Options{URL: receiver.URL}})
+			if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) || written > 0 || h.WriteResult != (push.WriteResult{}) {
+				t.Errorf("%v: %+v, %d requests", err, h.WriteResult, written)
 			}
 		})
 	}
-	if _, _, err := Heal(t.Context(), backfill.Gap{}, Options{}, push.Options{Labels: map[string]string{"a": "b"}}, -1); err == nil || strings.Count(err.Error(), "\n") < 4 {
+	if _, err := Heal(t.Context(), Gap{}, Options{}, Target{Push: push.Options{Labels: map[string]string{"a": "b"}}, Rate: -1}); err == nil || strings.Count(err.Error(), "\n") < 4 {
 		t.Errorf("%v", err)
 	}
 }

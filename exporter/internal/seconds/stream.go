@@ -1,4 +1,4 @@
-// Package seconds has the streams of sealed seconds that the per-second endpoint, pushes and backfill send: samples of each
+// Package seconds has the streams of sealed seconds that the per-second endpoint, pushes and verify send: samples of each
 // second of each resource, from the Collector's history, and from the metric log for earlier processes.
 package seconds
 

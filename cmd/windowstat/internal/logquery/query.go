@@ -34,35 +34,25 @@ type Options struct {
 	By string
 	// Tail is how many rows are printed, the last ones; all if 0.
 	Tail int
-	// Output is one of [Formats]; table if empty. The others are for package backfill: OpenMetrics and RemoteWrite.
+	// Output is one of [Formats]; table if empty.
 	Output string
 }
 
-// Outputs that are made of whole seconds, by package backfill.
-const (
-	OpenMetrics = "openmetrics"
-	RemoteWrite = "remote-write"
-)
-
 // output is what can be shown in a place.
 type output struct {
-	print func(io.Writer, layout) printer // nil if it is made of whole seconds
-	sums  bool                            // it can have rows that are sums
+	print func(io.Writer, layout) printer
+	sums  bool // it can have rows that are sums
 }
 
 var outputs = map[string]output{
-	"table":     {newTable, true},
-	"json":      {newJSON, true},
-	"csv":       {newCSV, true},
-	"sentinel":  {newSentinel, false},
-	OpenMetrics: {},
-	RemoteWrite: {},
+	"table":    {newTable, true},
+	"json":     {newJSON, true},
+	"csv":      {newCSV, true},
+	"sentinel": {newSentinel, false},
 }
 
 // Formats are the values of --format.
-func Formats() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(outputs)), func(name string) bool { return name == RemoteWrite })
-}
+func Formats() []string { return slices.Sorted(maps.Keys(outputs)) }
 
 // Query is a search that can be run. It must be made with [New].
 type Query struct {
@@ -117,9 +107,6 @@ func (o *Options) check() error {
 		out = outputs["table"]
 	}
 	name := "--format " + o.Output
-	if o.Output == RemoteWrite {
-		name = "--" + RemoteWrite
-	}
 	for _, x := range []struct {
 		flag             string
 		given, sums, end bool // it is given, shows sums, and needs the end of the rows
@@ -134,8 +121,6 @@ func (o *Options) check() error {
 	} {
 		switch {
 		case !x.given:
-		case x.flag != "--to" && out.print == nil:
-			wrong(x.flag, "not with %s, which needs all rows of a range", name)
 		case x.sums && !out.sums:
 			wrong(x.flag, "not with %s, which has the lines of the log", name)
 		}

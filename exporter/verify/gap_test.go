@@ -1,7 +1,6 @@
-package backfill_test
+package verify
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +13,15 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/backfill"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
 // names need care.
-var names = []string{"plain", "quo\"te", "back\\slash", "new\nline", "a|b", "\x1b[2J", "ünï", "once", "bursts"}
+var gapNames = []string{"plain", "quo\"te", "back\\slash", "new\nline", "a|b", "\x1b[2J", "ünï", "once", "bursts"}
 
 // service is a service with a log and a clock that the test sets.
 type service struct {
@@ -50,10 +49,10 @@ func newService(t *testing.T, at time.Time, o metriclog.Options) *service {
 }
 
 // live is some seconds of work in which most resources are idle at times, and so are requests.
-func (s *service) live(t *testing.T, seconds int) {
+func (s *service) live(t *testing.T, n int) {
 	t.Helper()
-	for second := range seconds {
-		for i, name := range names {
+	for second := range n {
+		for i, name := range gapNames {
 			if i > 0 && second%(i+1) != 0 || name == "once" && second > 0 || name == "bursts" && second%72 != 0 {
 				continue
 			}
@@ -89,24 +88,20 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	}
 	s.live(t, 590) // enough to be written in several pieces
 	metrics := seconds.Logged(table.Namespace)
-	run := regexp.MustCompile(`(?m)^.*windowstat_persecond_run.*\n`)
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/metrics/seconds?window=600s&metric="+strings.Join(metrics, "&metric="), nil)
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 	page.ServeHTTP(rec, r)
 	want := strings.ReplaceAll(rec.Body.String(), `{resource="`, `{instance="i",job="j",resource="`)
-	want = regexp.MustCompile(`(?m)^(windowstat_persecond_inbound_\w+) `).ReplaceAllString(run.ReplaceAllString(want, ""), `$1{instance="i",job="j"} `)
+	want = regexp.MustCompile(`(?m)^(windowstat_persecond_(?:inbound_\w+|run)) `).ReplaceAllString(want, `$1{instance="i",job="j"} `)
 
 	var b strings.Builder
-	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	found, err := gap.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"})
+	gap := Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	err = openMetrics(t, gap, &b, map[string]string{"job": "j", "instance": "i"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !found.First.Equal(at.Truncate(time.Second)) || !found.Last.Equal(found.First.Add(589*time.Second)) || found.Rows == 0 || found.Malformed != 0 {
-		t.Errorf("found %+v", found)
-	}
-	if got, want := sorted(b.String()), sorted(want); !slices.Equal(got, want) || len(got) < 590*5*len(names) {
+	if got, want := sorted(b.String()), sorted(want); !slices.Equal(got, want) || len(got) < 590*5*len(gapNames) {
 		for i := range min(len(got), len(want)) {
 			if got[i] != want[i] {
 				t.Errorf("got %swant %s", got[i], want[i])
@@ -116,7 +111,7 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(got), len(want))
 	}
 	// Families and series stand together.
-	if n := strings.Count(b.String(), "# TYPE "); n != 12 {
+	if n := strings.Count(b.String(), "# TYPE "); n != 13 {
 		t.Errorf("%d families", n)
 	}
 	seen, last := map[string]bool{}, ""
@@ -136,7 +131,7 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	gap.From, gap.To = at.Add(10*time.Second), at.Add(12*time.Second)
 	gap.Match = func(resource string) bool { return resource == "once" }
 	gap.Namespace = "x"
-	if _, err = gap.OpenMetrics(t.Context(), &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
+	if err = openMetrics(t, gap, &b, map[string]string{"job": "j", "instance": "i"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), `x_persecond_pass{instance="i",job="j",resource="once"} 0.0 `); n != 3 || strings.Contains(b.String(), "plain") {
@@ -144,37 +139,10 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 	}
 }
 
-// growing is an output during which the service goes on.
-type growing struct {
-	strings.Builder
-	goOn func()
-}
-
-func (g *growing) Write(b []byte) (int, error) {
-	g.goOn()
-	return g.Builder.Write(b)
-}
-
-// The log is read once for each metric, and may grow meanwhile: all have the same seconds.
-func TestOpenMetricsOfALogThatGrows(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	dir := t.TempDir()
-	s := newService(t, at, metriclog.Options{Dir: dir, App: "shop"})
-	s.live(t, 5)
-	out := &growing{goOn: func() { s.live(t, 2) }}
-	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	if _, err := gap.OpenMetrics(t.Context(), out, map[string]string{"job": "j", "instance": "i"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, metric := range seconds.Logged(table.Namespace) {
-		labels := `{instance="i",job="j",resource="plain"} `
-		if strings.Contains(metric, "_inbound_") {
-			labels = `{instance="i",job="j"} `
-		}
-		if n := strings.Count(out.String(), "\n"+metric+labels); n != 5 {
-			t.Errorf("%s has %d seconds, want 5", metric, n)
-		}
-	}
+func openMetrics(t *testing.T, gap Gap, w io.Writer, labels map[string]string) error {
+	t.Helper()
+	_, err := Write(t.Context(), gap, Target{OpenMetrics: w, Push: push.Options{Labels: labels}})
+	return err
 }
 
 func sorted(page string) []string { return slices.Sorted(strings.Lines(page)) }
@@ -187,25 +155,19 @@ func TestSeveral(t *testing.T) {
 		newService(t, at, metriclog.Options{Dir: dir, App: app}).live(t, 3)
 	}
 	labels := map[string]string{"job": "j", "instance": "i"}
-	gap := backfill.Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
-	if _, err := gap.OpenMetrics(t.Context(), io.Discard, labels); !errors.Is(err, backfill.ErrSeveral) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
+	gap := Gap{Searcher: metriclog.Searcher{Dir: dir}, From: at, To: at.Add(time.Hour)}
+	if err := openMetrics(t, gap, io.Discard, labels); !errors.Is(err, ErrProcesses) || !strings.Contains(fmt.Sprint(err), "shop and till at 2026-01-02T03:04:05Z") {
 		t.Errorf("%v", err)
 	}
 	gap.Searcher.App = "till"
-	if _, err := gap.OpenMetrics(t.Context(), io.Discard, labels); err != nil {
+	if err := openMetrics(t, gap, io.Discard, labels); err != nil {
 		t.Error(err)
 	}
 	gap.PIDs = []int{7}
-	if found, err := gap.OpenMetrics(t.Context(), io.Discard, labels); err != nil || found != (backfill.Scan{}) {
-		t.Errorf("%+v, %v", found, err)
+	if err := openMetrics(t, gap, io.Discard, labels); err != nil {
+		t.Error(err)
 	}
-	if _, err := gap.OpenMetrics(t.Context(), io.Discard, nil); err == nil {
+	if err := openMetrics(t, gap, io.Discard, nil); err == nil {
 		t.Error("no labels are needed")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	gap.PIDs = nil
-	if _, err := gap.OpenMetrics(ctx, io.Discard, labels); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
 	}
 }
