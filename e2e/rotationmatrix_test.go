@@ -19,7 +19,6 @@ import (
 
 // rotating is a log that is rotated in one way, and what writes it.
 type rotating struct {
-	name   string
 	dir    string
 	open   string // the path that the server writes to
 	prefix string // of each line
