@@ -38,7 +38,6 @@ type families struct {
 	pages       text.Pages
 	files       map[string]*familyFile
 	order       []*familyFile
-	err         error
 }
 
 // familyFile is the page of a family that is written to a file while it is made.
