@@ -3,26 +3,20 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/prom"
-	"github.com/windowstat/windowstat/exporter/push"
-	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
 // knowing is a service that counts with client_golang, has every trouble that its metrics may have, and knows what it counted in
 // each second.
 type knowing struct {
-	mu     sync.Mutex
+	now    func() time.Time
 	begin  int64
+	mu     sync.Mutex
 	truth  map[string]values // by metric
 	consts map[string]float64
 	shown  map[string]bool // of the constant metrics
@@ -30,14 +24,16 @@ type knowing struct {
 	orders, hidden, slow *prometheus.CounterVec
 	durations            *prometheus.HistogramVec
 	length               prometheus.Gauge
-	registries           [3]*prometheus.Registry
+	crowd                []prometheus.Counter // in the last registry; each counts one in each second
+	registries           [4]*prometheus.Registry
 }
 
-func newKnowing() *knowing {
+func newKnowing(now func() time.Time, crowd int) *knowing {
 	vec := func(name string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: "x"}, []string{"resource"})
 	}
 	k := &knowing{
+		now: now, begin: now().Unix() + 2,
 		truth: map[string]values{}, consts: map[string]float64{}, shown: map[string]bool{},
 		orders: vec("truth_orders_total"), hidden: vec("truth_hidden_total"), slow: vec("truth_slow_total"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "truth_seconds", Help: "x"}, []string{"resource"}),
@@ -49,6 +45,11 @@ func newKnowing() *knowing {
 	k.registries[0].MustRegister(k.orders, k.hidden, k.durations, k.length)
 	k.registries[1].MustRegister(k)
 	k.registries[2].MustRegister(k.slow)
+	all := vec("truth_crowd_total")
+	k.registries[3].MustRegister(all)
+	for i := range crowd {
+		k.crowd = append(k.crowd, all.WithLabelValues(fmt.Sprint("of many ", i)))
+	}
 	return k
 }
 
@@ -78,7 +79,7 @@ var troubles = map[int64]string{8: "fails", 16: "is slow", 24: "takes more than 
 
 // troubled gathers the third registry.
 func (k *knowing) troubled() ([]*dto.MetricFamily, error) {
-	switch troubles[time.Now().Unix()-1-k.begin] {
+	switch troubles[k.now().Unix()-1-k.begin] {
 	case "fails":
 		return nil, errors.New("fails")
 	case "is slow":
@@ -93,6 +94,11 @@ func (k *knowing) troubled() ([]*dto.MetricFamily, error) {
 	return k.registries[2].Gather()
 }
 
+// gatherer has each registry sampled by itself.
+func (k *knowing) gatherer() prometheus.Gatherer {
+	return prometheus.Gatherers{prometheus.Gatherers{k.registries[0], k.registries[1]}, prometheus.GathererFunc(k.troubled), k.registries[3]}
+}
+
 // is notes what was counted in a second.
 func (k *knowing) is(metric, resource string, second int64, n float64) float64 {
 	if k.truth[metric] == nil {
@@ -101,12 +107,12 @@ func (k *knowing) is(metric, resource string, second int64, n float64) float64 {
 	if k.truth[metric][resource] == nil {
 		k.truth[metric][resource] = map[int64]float64{}
 	}
-	k.truth[metric][resource][second] = n
+	k.truth[metric][resource][second] += n
 	return n
 }
 
-// live is what happens in a second.
-func (k *knowing) live(second int64) {
+// live is what happens in a second, and, in one that takes long, what happens there again.
+func (k *knowing) live(second int64, again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := second - k.begin
@@ -117,9 +123,17 @@ func (k *knowing) live(second int64) {
 	constant := func(name, resource string, n float64) {
 		k.consts[name+" "+resource] += k.is(name, resource, second, n)
 	}
-	k.length.Set(k.is("truth_length", "", second, n))
+	for _, c := range k.crowd {
+		c.Inc()
+	}
 	add(k.orders, "truth_orders_total", "steady", n)
 	add(k.slow, "truth_slow_total", "steady", n)
+	constant("truth_sent_total", "steady", n)
+	k.shown["truth_sent_total steady"] = true
+	if again {
+		return
+	}
+	k.length.Set(k.is("truth_length", "", second, n))
 	if i%5 == 2 {
 		add(k.orders, "truth_orders_total", fmt.Sprint("new ", i), 100+n)
 		for range 100 {
@@ -143,8 +157,6 @@ func (k *knowing) live(second int64) {
 	}
 	add(k.hidden, "truth_hidden_total", "steady", n)
 
-	constant("truth_sent_total", "steady", n)
-	k.shown["truth_sent_total steady"] = true
 	constant("truth_sent_total", "back", n)
 	k.shown["truth_sent_total back"] = i < 10 || i > 14
 	if i%6 == 5 {
@@ -161,121 +173,4 @@ func (k *knowing) live(second int64) {
 		k.consts["truth_backend_total x"], k.consts["truth_old_total x"] = 5e8, 1e9
 	}
 	k.shown["truth_backend_total x"], k.shown["truth_old_total x"] = i >= 12, i >= 18
-}
-
-// TestSamplerTruth has a service that knows its truth scraped, and push. Each cell in each database is right, or absent and counted;
-// none is made up.
-func TestSamplerTruth(t *testing.T) {
-	t.Parallel()
-	const length = 42
-	k := newKnowing()
-	c, err := collector.New(collector.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sampler.New(c, sampler.Options{
-		Gatherer: prometheus.Gatherers{prometheus.Gatherers{k.registries[0], k.registries[1]}, prometheus.GathererFunc(k.troubled)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := prom.NewSeconds(c, prom.SecondsOptions{Sampler: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle(secondsPath, page)
-	l := listen(t, "127.0.0.1:0")
-	serve(t, mux, l)
-	servers := startServers(t, job{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second})
-	stops := []func() error{s.Start()}
-	for _, server := range servers {
-		p, err := push.New(c, push.Options{URL: "http://" + server.addr + "/api/v1/write", Labels: map[string]string{"job": "push", "instance": "e2e"}, Sampler: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stops = append(stops, p.Start())
-	}
-	defer func() {
-		for _, stop := range stops {
-			_ = stop()
-		}
-	}()
-
-	k.begin = time.Now().Unix() + 2
-	disturbed := map[int64]bool{} // whether the load was in that second is not known
-	for second := k.begin; second < k.begin+length; second++ {
-		sleepUntil(t.Context(), middle(second))
-		k.live(second)
-		if time.Since(middle(second)) > 450*time.Millisecond {
-			disturbed[second], disturbed[second+1] = true, true
-		}
-	}
-	end := k.begin + length
-	deadline := time.Now().Add(catchUp)
-	for _, server := range servers {
-		for _, way := range []string{"seconds", "push"} {
-			t.Run(server.name+"/"+way, func(t *testing.T) {
-				await(t, server, fmt.Sprintf("persecond_truth_orders_total{job=%q}", way), end, deadline)
-				n := map[string]float64{}
-				for _, m := range c.Metrics() {
-					if m.Value != nil {
-						n[m.Name] = m.Value()
-					}
-				}
-				k.check(t, server, way, end, disturbed, n)
-			})
-		}
-		checkCounters(t, server)
-	}
-}
-
-// check compares what a database has with the truth.
-func (k *knowing) check(t *testing.T, s *server, way string, end int64, disturbed map[int64]bool, n map[string]float64) {
-	t.Helper()
-	const expected = 2 + 2 + 3 + 2 // what the troubles cost
-	missed, unplaced := n["sampler_missed_seconds_total"], n["sampler_unplaced_increases_total"]
-	right, absent := 0, 0
-	for metric, want := range k.truth {
-		seen := map[string]map[int64]bool{}
-		for _, x := range s.query(t, fmt.Sprintf("persecond_%s{job=%q}[5m]", metric, way)) {
-			resource := x.Metric["resource"]
-			if seen[resource] == nil {
-				seen[resource] = map[int64]bool{}
-			}
-			for _, v := range x.Values {
-				second := v.at / 1000
-				if second < k.begin || second >= end || disturbed[second] {
-					continue
-				}
-				if v.at%1000 != 0 || seen[resource][second] {
-					t.Errorf("%s of %s has a sample at %d ms, or two", metric, resource, v.at)
-				}
-				seen[resource][second] = true
-				if v.value != want[resource][second] {
-					t.Errorf("%s of %s is %v in second %d; it should be %v", metric, resource, v.value, second-k.begin, want[resource][second])
-				}
-				right++
-			}
-		}
-		for resource, seconds := range want {
-			for second, v := range seconds {
-				if v == 0 || seen[resource][second] || disturbed[second] {
-					continue
-				}
-				absent++
-				if missed == expected && (resource == "steady" && (metric == "truth_orders_total" || metric == "truth_sent_total" && second > k.begin) || metric == "truth_length") {
-					t.Errorf("%s of %s is absent in second %d", metric, resource, second-k.begin)
-				}
-			}
-		}
-	}
-	t.Logf("%d cells are right, %d absent; %v seconds were missed (%d by the troubles), %v increases unplaced, %v late, %d seconds of load late",
-		right, absent, missed, expected, unplaced, n["sampler_late_total"], len(disturbed))
-	if missed < expected || unplaced == 0 {
-		t.Errorf("%v seconds were missed, at least %d should be; %v increases are unplaced", missed, expected, unplaced)
-	}
-	if right < 150 {
-		t.Errorf("only %d cells are there", right)
-	}
 }

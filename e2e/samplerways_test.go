@@ -1,0 +1,310 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/push"
+	"github.com/windowstat/windowstat/exporter/sampler"
+)
+
+// A watch is how long a service that knows its truth is watched, and under what.
+type watch struct {
+	seconds  int
+	crowd    int                   // series, beside the others
+	steps    map[int]time.Duration // of the clock, after so many seconds
+	programs []program
+	busy     bool // one processor, and a busy loop
+}
+
+// childCrowd tells the test's executable that it is the process of TestSamplerTruthOfMany.
+const childCrowd = "WINDOWSTAT_E2E_CROWD"
+
+// TestSamplerTruth has a service that knows its truth scraped, by the front door and by the one line, and push in both formats. Each
+// cell in each database is right, or absent and counted; none is made up.
+func TestSamplerTruth(t *testing.T) {
+	t.Parallel()
+	missed := watch{seconds: 42, programs: []program{prometheus3, prometheus2, victoria}}.run(t)
+	if expected := 2.0 + 2 + 3 + 2; missed < expected {
+		t.Errorf("%v seconds were missed; the troubles cost %v", missed, expected)
+	}
+}
+
+// TestSamplerTruthOfMany is TestSamplerTruth with 50,000 further series, in a process that has one processor and a busy loop.
+func TestSamplerTruthOfMany(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(childCrowd) == "" {
+		p := command(t, os.Args[0], "-test.run=^TestSamplerTruthOfMany$", "-test.v", "-test.timeout=3m")
+		p.Env = append(os.Environ(), childCrowd+"=1")
+		log, err := p.CombinedOutput()
+		t.Logf("%s", log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	watch{seconds: 20, crowd: 50_000, programs: []program{prometheus3, victoria}, busy: true}.run(t)
+}
+
+// TestSamplerTruthOfSteps is TestSamplerTruth under a clock that is set forward, and back: seconds are skipped, and one takes long.
+func TestSamplerTruthOfSteps(t *testing.T) {
+	t.Parallel()
+	watch{
+		seconds: 20, programs: []program{prometheus3, victoria},
+		steps: map[int]time.Duration{5: 5400 * time.Millisecond, 10: -3700 * time.Millisecond},
+	}.run(t)
+}
+
+// A samplerWay is how servers get what one Sampler has.
+type samplerWay struct {
+	job  string
+	only *server // that has it; all if nil
+	page http.Handler
+	self string // the path of the page that has its counters
+}
+
+// run returns how many seconds were missed on the way by the front door.
+func (w watch) run(t *testing.T) (missed float64) {
+	var step atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(step.Load())) }
+	l, oneLine := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	jobs := []job{{name: "seconds", path: secondsPath, targets: []string{l.Addr().String()}, interval: 5 * time.Second}}
+	simple := len(w.steps) == 0 && w.crowd == 0
+	if simple {
+		jobs = append(jobs, job{name: "one-line", path: secondsPath, targets: []string{oneLine.Addr().String()}, interval: 5 * time.Second})
+	}
+	var servers []*server
+	var pushes []push.Options
+	for _, p := range w.programs {
+		s := startServer(t, p.name, p, jobs...)
+		servers = append(servers, s)
+		pushes = append(pushes, push.Options{URL: "http://" + s.addr + "/api/v1/write", Labels: map[string]string{"job": "push", "instance": "e2e"}})
+	}
+	victoria := servers[len(servers)-1]
+	pushes = append(pushes, push.Options{
+		Format: push.VictoriaMetrics, URL: "http://" + victoria.addr + "/api/v1/import/prometheus", Labels: map[string]string{"job": "text", "instance": "e2e"},
+	})
+
+	k := newKnowing(now, w.crowd)
+	o := exporter.Options{Sampler: sampler.Options{Gatherer: k.gatherer(), MaxSeries: w.crowd + 1000}, Push: pushes}
+	if len(w.steps) > 0 {
+		o.Collector = collector.Options{Now: now}
+	}
+	if w.busy {
+		o.Sampler.MaxDelay = 500 * time.Millisecond
+	}
+	x, err := exporter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, x.Handler(), l, x.ConnState)
+	stop := x.Start()
+	defer func() { _ = stop() }()
+	ways := []samplerWay{{"seconds", nil, x.Handler(), metricsPath}, {"push", nil, x.Handler(), metricsPath}, {"text", victoria, x.Handler(), metricsPath}}
+	if simple {
+		mux := http.NewServeMux()
+		page, err := prom.ServeSeconds(t.Context(), k.gatherer(), mux, prom.ServeOptions{MaxSeries: w.crowd + 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve(t, mux, oneLine, page.ConnState)
+		ways = append(ways, samplerWay{"one-line", nil, mux, secondsPath})
+	}
+
+	relax := func() {}
+	if w.busy {
+		relax = occupy()
+	}
+	end, disturbed := w.live(k, x.Collector, &step)
+	relax()
+	deadline := time.Now().Add(catchUp)
+	for _, server := range servers {
+		for _, way := range ways {
+			if way.only != nil && way.only != server {
+				continue
+			}
+			t.Run(server.name+"/"+way.job, func(t *testing.T) {
+				await(t, server, fmt.Sprintf("persecond_truth_orders_total{job=%q}", way.job), end, deadline)
+				missed = k.check(t, server, way, end, disturbed)
+			})
+		}
+		checkCounters(t, server)
+	}
+	return missed
+}
+
+// occupy leaves the process one processor, which is busy four seconds of eight, until it relaxes.
+func occupy() (relax func()) {
+	before := runtime.GOMAXPROCS(1)
+	var relaxed atomic.Bool
+	go func() {
+		for !relaxed.Load() {
+			if time.Now().Unix()/4%2 == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}()
+	return func() {
+		relaxed.Store(true)
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+// live has the service live, each time when a second of its clock is half over. It returns the second after the last one, and the
+// seconds of which it is not known whether the load was in them.
+func (w watch) live(k *knowing, c *collector.Collector, step *atomic.Int64) (end int64, disturbed map[int64]bool) {
+	open := func() int64 {
+		line := c.Timeline()
+		name, _ := line.Name(line.At(line.Now()).Index)
+		return name.Unix()
+	}
+	const begins, ends = 600 * time.Millisecond, 950 * time.Millisecond // in a second
+	into := func() time.Duration { return time.Duration(k.now().Nanosecond()) }
+	disturbed = map[int64]bool{}
+	for n := 0; n < w.seconds || end < k.begin; {
+		time.Sleep((begins - into() + time.Second) % time.Second)
+		second := open()
+		if second < k.begin {
+			continue
+		}
+		n++
+		k.live(second, second < end)
+		if open() != second || into() < begins || into() > ends {
+			disturbed[second], disturbed[second+1], disturbed[open()] = true, true, true
+		}
+		end = second + 1
+		step.Add(int64(w.steps[n]))
+	}
+	return end, disturbed
+}
+
+// sources are the registries that the metrics are in. The first metric of each has a counter that counts in each second.
+var sources = [][]string{
+	{"truth_orders_total", "truth_hidden_total", "truth_seconds_count", "truth_seconds_sum", "truth_length"},
+	{"truth_sent_total", "truth_reset_total", "truth_backend_total", "truth_old_total"},
+	{"truth_slow_total"},
+}
+
+// check compares what a database has with the truth. What is absent is counted: the seconds in which a source has no increases, and
+// of other series an increase for each time that they are away, when they are back.
+func (k *knowing) check(t *testing.T, s *server, way samplerWay, end int64, disturbed map[int64]bool) (missed float64) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	way.page.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, way.self+"?metric=persecond_truth_length", nil))
+	found := parsePage(answer.Body.Bytes())
+	missed, unplaced := found["windowstat_sampler_missed_seconds_total"], found["windowstat_sampler_unplaced_increases_total"]
+
+	right, absent, wrong, missing, away := 0, 0, 0, 0, 0
+	for _, metrics := range sources {
+		lost := map[int64]bool{}
+		for _, metric := range metrics {
+			want := k.truth[metric]
+			seen := values{}
+			for _, x := range s.query(t, fmt.Sprintf("persecond_%s{job=%q}[5m]", metric, way.job)) {
+				resource := x.Metric["resource"]
+				if seen[resource] == nil {
+					seen[resource] = map[int64]float64{}
+				}
+				for _, v := range x.Values {
+					second := v.at / 1000
+					if _, twice := seen[resource][second]; v.at%1000 != 0 || twice {
+						t.Errorf("%s of %s has a sample at %d ms, or two", metric, resource, v.at)
+					}
+					seen[resource][second] = v.value
+					if second < k.begin || second >= end || disturbed[second] {
+						continue
+					}
+					if v.value == want[resource][second] {
+						right++
+						continue
+					}
+					wrong++
+					t.Errorf("%s of %s is %v in second %d; it should be %v", metric, resource, v.value, second-k.begin, want[resource][second])
+				}
+			}
+			if metric == metrics[0] {
+				for second := range want["steady"] {
+					if _, ok := seen["steady"][second]; !ok && !disturbed[second] && second < end {
+						lost[second] = true
+					}
+				}
+			}
+			for resource, counted := range want {
+				is, explained := false, false // away
+				for second := k.begin; second < end; second++ {
+					if _, ok := seen[resource][second]; ok {
+						if is && !explained {
+							away++
+						}
+						is, explained = false, false
+						continue
+					}
+					if counted[second] != 0 {
+						is = true
+						absent++
+					}
+					explained = explained || is && (lost[second] || disturbed[second])
+				}
+			}
+		}
+		for second := range lost {
+			if troubles[second-k.begin] != "is empty" || metrics[0] != "truth_slow_total" { // then it is away
+				missing++
+			}
+		}
+	}
+	if len(k.crowd) > 0 {
+		r, m, a, w := k.checkCrowd(t, s, way, end, disturbed)
+		right, missing, away, wrong = right+r, missing+m, away+a, wrong+w
+	}
+	t.Logf("%d cells are right, %d absent, %d wrong; %d seconds of %v missed, %d times away of %v increases unplaced, %d seconds of load late",
+		right, absent, wrong, missing, missed, away, unplaced, len(disturbed))
+	if float64(missing+away) > missed+unplaced { // the first second of a source that had nothing is unplaced
+		t.Errorf("more is absent than was counted")
+	}
+	if right < 100 {
+		t.Errorf("only %d cells are there", right)
+	}
+	return missed
+}
+
+// checkCrowd has the database count the series by their values in each second.
+func (k *knowing) checkCrowd(t *testing.T, s *server, way samplerWay, end int64, disturbed map[int64]bool) (right, missing, away, wrong int) {
+	t.Helper()
+	n := map[int64]int{}
+	expression := fmt.Sprintf(`count_values("value", last_over_time(persecond_truth_crowd_total{job=%q}[900ms]))`, way.job)
+	for _, x := range s.queryRange(t, expression, k.begin, end-1, 1) {
+		for _, v := range x.Values {
+			second := v.at / 1000
+			if disturbed[second] {
+				continue
+			}
+			n[second] += int(v.value)
+			if value, err := strconv.ParseFloat(x.Metric["value"], 64); err != nil || value != 1 {
+				wrong += int(v.value)
+				t.Errorf("%v of many are %s in second %d", v.value, x.Metric["value"], second-k.begin)
+			}
+		}
+	}
+	for second := k.begin; second < end; second++ {
+		right += n[second]
+		switch {
+		case disturbed[second]:
+		case n[second] == 0:
+			missing++
+		default:
+			away += len(k.crowd) - n[second]
+		}
+	}
+	return right - wrong, missing, away, wrong
+}
