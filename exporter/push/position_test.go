@@ -246,13 +246,13 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLives(t, seed)
-			away := time.Time{}
+			var away atomic.Int64 // until when the server is
 			do := func(x *life, _ *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
 				switch n := l.randomly(100); {
-				case time.Now().Before(away):
+				case time.Now().UnixNano() < away.Load():
 					return answer(http.StatusServiceUnavailable, "")
 				case n < 5:
-					away = time.Now().Add(time.Duration(l.randomly(150)) * time.Second)
+					away.Store(time.Now().Add(time.Duration(l.randomly(150)) * time.Second).UnixNano())
 					return nil, io.ErrUnexpectedEOF
 				case n < 10:
 					_, _ = arrive()

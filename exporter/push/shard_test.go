@@ -87,7 +87,9 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 				t.Fatalf("%v", s)
 			}
 		}
+		j.mu.Lock()
 		j.before = nil
+		j.mu.Unlock()
 		*j.end = j.Seal().Open + 1
 		if err := stop(); err != nil {
 			t.Error(err)
