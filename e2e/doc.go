@@ -41,6 +41,7 @@
 //   - TestReplayMemory: what a replay of 500 MB holds at most.
 //   - TestFrameworks: what hey, a load generator, says of services with each framework, beside what they counted.
 //   - TestClientGolang: a service that counts with client_golang alone.
+//   - TestSamplerTruth: such a service in every trouble, by every way; among 50,000 series; under a clock that is set.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
 //   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.
 //   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
