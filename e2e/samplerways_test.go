@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -27,9 +26,6 @@ type watch struct {
 	busy     bool // one processor, and a busy loop
 }
 
-// childCrowd tells the test's executable that it is the process of TestSamplerTruthOfMany.
-const childCrowd = "WINDOWSTAT_E2E_CROWD"
-
 // TestSamplerTruth has a service that knows its truth scraped, by the front door and by the one line, and push in both formats. Each
 // cell in each database is right, or absent and counted; none is made up.
 func TestSamplerTruth(t *testing.T) {
@@ -38,22 +34,6 @@ func TestSamplerTruth(t *testing.T) {
 	if expected := 2.0 + 2 + 3 + 2; missed < expected {
 		t.Errorf("%v seconds were missed; the troubles cost %v", missed, expected)
 	}
-}
-
-// TestSamplerTruthOfMany is TestSamplerTruth with 50,000 further series, in a process that has one processor and a busy loop.
-func TestSamplerTruthOfMany(t *testing.T) {
-	t.Parallel()
-	if os.Getenv(childCrowd) == "" {
-		p := command(t, os.Args[0], "-test.run=^TestSamplerTruthOfMany$", "-test.v", "-test.timeout=3m")
-		p.Env = append(os.Environ(), childCrowd+"=1")
-		log, err := p.CombinedOutput()
-		t.Logf("%s", log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	watch{seconds: 16, crowd: 50_000, programs: []program{prometheus3, victoria}, busy: true}.run(t)
 }
 
 // TestSamplerTruthOfSteps is TestSamplerTruth under a clock that is set forward, and back: seconds are skipped, and one takes long.
