@@ -119,10 +119,12 @@ func TestOneRequestHoldsUpItsOwnSeries(t *testing.T) {
 			time.Sleep(time.Second)
 			if d := time.Until(back); d == 5*time.Second {
 				latest := map[string]int64{}
+				j.mu.Lock()
 				for i := range 30 {
 					name := fmt.Sprint("r", i)
 					latest[name] = j.latest[fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource=%q}`, name)].unix
 				}
+				j.mu.Unlock()
 				behind := 0
 				for _, at := range latest {
 					if time.Now().Unix()-at > 5 {
