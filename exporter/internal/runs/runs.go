@@ -2,7 +2,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,9 +27,6 @@ type Run struct {
 
 // maxRuns is how many runs a file keeps; the oldest go. A process that crashes every ten seconds needs a day for them.
 const maxRuns = 10_000
-
-// maxBytes is more than maxRuns take.
-const maxBytes = 16 << 20
 
 // File is the runs of a log. The zero value has none and no file. It is safe for concurrent use.
 type File struct {
@@ -70,22 +66,9 @@ func Load(path string) (*File, error) {
 
 // Read reads the runs in a file, in order; there are none without a file.
 func Read(path string) ([]Run, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case info.Size() > maxBytes:
-		return nil, fmt.Errorf("%s: %d bytes are more than %d", path, info.Size(), maxBytes)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var list []Run
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := statefile.Read(path, &list); err != nil {
+		return nil, err
 	}
 	for i, r := range list {
 		if r.ID <= 0 || r.First <= 0 || r.Last != 0 && r.Last < r.First || i > 0 && r.First <= list[i-1].First {

@@ -67,7 +67,7 @@ func TestRunsThatAreNone(t *testing.T) {
 		"no ID":     `[{"First":30}]`,
 		"no first":  `[{"ID":3}]`,
 		"backwards": `[{"ID":3,"First":30,"Last":20}]`,
-		"huge":      strings.Repeat(" ", maxBytes+1),
+		"huge":      strings.Repeat(" ", 16<<20+1),
 	} {
 		path := filepath.Join(t.TempDir(), "shop-runs.json")
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
