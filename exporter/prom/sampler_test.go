@@ -197,46 +197,68 @@ func (g *troubled) Gather() ([]*dto.MetricFamily, error) { return g.do() }
 
 // A gatherer that fails, panics or blocks costs the seconds concerned only.
 func TestSamplerInTrouble(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
-	registry.MustRegister(counter)
-	g := &troubled{registry.Gather}
-	s := newSampling(t, g, sampler.Options{})
-	second := func(do func() ([]*dto.MetricFamily, error)) {
-		counter.Inc()
-		g.do = do
-		s.second()
-	}
-	second(registry.Gather)
-	second(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
-	second(registry.Gather) // what was added since is of two seconds
-	second(func() ([]*dto.MetricFamily, error) { panic("oh") })
-	second(registry.Gather)
-	second(func() ([]*dto.MetricFamily, error) { // some of it
-		f, _ := registry.Gather()
-		return f, errors.New("partly broken")
+	synctest.Test(t, func(t *testing.T) {
+		c, err := collector.New(collector.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry := prometheus.NewRegistry()
+		counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"})
+		registry.MustRegister(counter)
+		g := &troubled{registry.Gather}
+		s, err := sampler.New(c, sampler.Options{Gatherer: g, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Sample()
+		read := newScraper(t, c, prom.SecondsOptions{Sampler: s})
+		began := time.Now().Unix()
+		second := func(do func() ([]*dto.MetricFamily, error)) {
+			counter.Inc()
+			g.do = do
+			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+			s.Sample()
+			synctest.Wait()
+		}
+		second(registry.Gather)
+		second(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
+		second(registry.Gather) // what was added since is of two seconds
+		second(func() ([]*dto.MetricFamily, error) { panic("oh") })
+		second(registry.Gather)
+		second(func() ([]*dto.MetricFamily, error) { // some of it
+			f, _ := registry.Gather()
+			return f, errors.New("partly broken")
+		})
+		second(func() ([]*dto.MetricFamily, error) { // it takes too long
+			time.Sleep(500 * ms)
+			return registry.Gather()
+		})
+		second(registry.Gather)
+		second(registry.Gather)
+		second(func() ([]*dto.MetricFamily, error) { // it takes a while
+			time.Sleep(200 * ms)
+			return registry.Gather()
+		})
+		var got, want []string
+		for line := range strings.Lines(read.get("").Body.String()) {
+			if strings.HasPrefix(line, "persecond_x_total") {
+				got = append(got, line)
+			}
+		}
+		for _, i := range []int64{0, 5, 8, 9} {
+			want = append(want, fmt.Sprintf("persecond_x_total 1 %d000\n", began+i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		n := map[string]float64{}
+		for _, m := range c.Metrics() {
+			m.Each(func(v float64, _ ...string) { n[m.Name] = v })
+		}
+		if n["sampler_errors_total"] != 3 || n["sampler_missed_seconds_total"] != 6 || n["sampler_late_total"] != 1 {
+			t.Errorf("%v", n)
+		}
 	})
-	second(func() ([]*dto.MetricFamily, error) { // it takes too long
-		*s.now = s.now.Add(1500 * ms)
-		return registry.Gather()
-	})
-	*s.now = s.now.Truncate(time.Second)
-	second(registry.Gather)
-	second(registry.Gather)
-	second(func() ([]*dto.MetricFamily, error) { // it takes a while
-		*s.now = s.now.Add(250 * ms)
-		return registry.Gather()
-	})
-	if got, want := s.lines(""), "x_total 1 45000\nx_total 1 50000\nx_total 1 54000\nx_total 1 55000\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	n := map[string]float64{}
-	for _, m := range s.stats.Metrics() {
-		m.Each(func(v float64, _ ...string) { n[m.Name] = v })
-	}
-	if n["sampler_errors_total"] != 3 || n["sampler_missed_seconds_total"] != 7 || n["sampler_late_total"] != 1 {
-		t.Errorf("%v", n)
-	}
 }
 
 // A gatherer that never returns does not keep Run from ending, nor a page from being read.
