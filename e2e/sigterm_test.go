@@ -21,7 +21,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// TestSIGTERM tells the program of the README's first screen, word for word, to end in the middle of a load: what clients were
+// TestSIGTERM tells the service of docs/programs.md, word for word, to end in the middle of a load: what clients were
 // answered, what the log has, and what Prometheus was sent is the same number of calls.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestSIGTERM(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := buildREADME(t, server.addr)
+			p := buildDocumented(t, server.addr)
 			p.start(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			var sent atomic.Int64
@@ -113,18 +113,18 @@ func (l clientLoad) send(ctx context.Context, addr string) (answered int64) {
 	return answered
 }
 
-// A readmeProgram is that of the README's first screen in a process of its own.
-type readmeProgram struct {
+// A documentedService is that of docs/programs.md in a process of its own.
+type documentedService struct {
 	addr, pages, dir string
 	process          *exec.Cmd
 	said             strings.Builder
 }
 
-// buildREADME builds the program as the README has it, but for its addresses and files. What it has around it is a handler that
+// buildDocumented builds the program as the page has it, but for its addresses and files. What it has around it is a handler that
 // takes as long as it is told, and at the end says how often it ran.
-func buildREADME(t *testing.T, receiver string) *readmeProgram {
+func buildDocumented(t *testing.T, receiver string) *documentedService {
 	t.Helper()
-	page, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/programs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,10 +132,10 @@ func buildREADME(t *testing.T, receiver string) *readmeProgram {
 	_, rest, _ = strings.Cut(rest, "```go\n")
 	text, _, ok := strings.Cut(rest, "```\n")
 	if !ok {
-		t.Fatal("the README has no program")
+		t.Fatal("the page has no program")
 	}
 	dir := t.TempDir()
-	p := &readmeProgram{addr: freeAddress(t), pages: freeAddress(t), dir: filepath.Join(dir, "log")}
+	p := &documentedService{addr: freeAddress(t), pages: freeAddress(t), dir: filepath.Join(dir, "log")}
 	limits := filepath.Join(dir, "limits.yml")
 	if err := os.WriteFile(limits, []byte("limits: [{resource: 'GET /users/{id}', qps: 1000}]"), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func buildREADME(t *testing.T, receiver string) *readmeProgram {
 		`"http://prometheus:9090/api/v1/write"`: "http://" + receiver + "/api/v1/write",
 	} {
 		if strings.Count(text, old) != 1 {
-			t.Fatalf("the README's program has no %s:\n%s", old, text)
+			t.Fatalf("the program has no %s:\n%s", old, text)
 		}
 		text = strings.ReplaceAll(text, old, strconv.Quote(now))
 	}
@@ -199,7 +199,7 @@ func main() {
 `
 
 // start starts the program, and waits until it serves.
-func (p *readmeProgram) start(t *testing.T) {
+func (p *documentedService) start(t *testing.T) {
 	t.Helper()
 	if err := p.process.Start(); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func (p *readmeProgram) start(t *testing.T) {
 }
 
 // end tells the program to end, and returns what it said.
-func (p *readmeProgram) end(t *testing.T) string {
+func (p *documentedService) end(t *testing.T) string {
 	t.Helper()
 	begin := time.Now()
 	if err := errors.Join(p.process.Process.Signal(syscall.SIGTERM), p.process.Wait()); err != nil {

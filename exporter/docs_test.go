@@ -43,7 +43,7 @@ const surroundings = `
 
 // imported are the packages that Go blocks use.
 var imported = []string{
-	"context", "errors", "log", "net", "net/http", "os", "os/signal", "syscall", "time",
+	"context", "errors", "fmt", "log", "net", "net/http", "os", "os/signal", "syscall", "time",
 	"github.com/prometheus/client_golang/prometheus",
 	module + "collector", module + "collector/httpstat", module + "exporter", module + "exporter/metriclog",
 	module + "exporter/prom", module + "exporter/push", module + "exporter/sampler", module + "exporter/verify",
@@ -106,6 +106,70 @@ func TestBlocksOfDocumentation(t *testing.T) {
 	}
 }
 
+// A page that is longer is not read to its end.
+func TestLengthOfREADME(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, words := strings.Count(string(page), "\n"), len(strings.Fields(string(page))); lines > 220 || words > 1800 {
+		t.Errorf("README.md has %d lines and %d words, want at most 220 and 1,800: what is too much belongs in docs", lines, words)
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile("(?m)^#+ (.*)$")
+	notSlug = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+)
+
+// anchors are those of the headings of a page.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		title := link.ReplaceAllString(m[1], "]")
+		all[strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+	}
+	return all
+}
+
+// Every link within the repository leads to a file, and to a heading of it.
+func TestLinksOfDocumentation(t *testing.T) {
+	pages := append(documents(t), "../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md", "../dashboards/README.md",
+		"../dashboards/runbook.md", "../deploy/README.md")
+	n := 0
+	for _, path := range pages {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(page), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			n++
+			file, anchor, _ := strings.Cut(m[1], "#")
+			to := path
+			if file != "" {
+				to = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %s leads nowhere", path, m[1])
+				continue
+			}
+			if anchor == "" || filepath.Ext(to) != ".md" {
+				continue
+			}
+			if b, err := os.ReadFile(to); err != nil || !anchors(string(b))[anchor] {
+				t.Errorf("%s: %s has no heading #%s (%v)", path, to, anchor, err)
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("there are only %d links", n)
+	}
+}
+
 // newCompiler returns a function that checks the types of some statements. A variable may be left unused.
 func newCompiler(t *testing.T) (compile func(block string) error) {
 	t.Helper()
@@ -129,6 +193,9 @@ func newCompiler(t *testing.T) (compile func(block string) error) {
 	}
 	return func(block string) error {
 		source := "package docs\n" + imports.String() + "var (" + surroundings + ")\nfunc _() {\n//line block:1\n" + block + "}\n"
+		if strings.HasPrefix(block, "package ") { // it is whole
+			source = block
+		}
 		file, err := parser.ParseFile(files, "block.go", source, parser.SkipObjectResolution)
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func tables() []part {
 	}
 }
 
-// programs are those of the README: what stands between "// begin NAME" and "// end NAME" in the examples.
+// programs are those of docs/programs.md: what stands between "// begin NAME" and "// end NAME" in the examples.
 func programs(t *testing.T) (parts []part) {
 	t.Helper()
 	files, err := filepath.Glob("example_*_test.go")
@@ -78,7 +78,7 @@ func TestDocumentsAreAsTheCode(t *testing.T) {
 	if len(written) != 5 {
 		t.Errorf("%d programs, want five", len(written))
 	}
-	compareParts(t, "../README.md", written)
+	compareParts(t, "../docs/programs.md", written)
 	compareParts(t, "../docs/metrics.md", tables())
 }
 

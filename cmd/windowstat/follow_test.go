@@ -215,11 +215,11 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 
 // A log shipper that starts before the service waits for its log, and gets every row: by the command in the documentation.
 func TestFollowBeforeTheLogIsThere(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/log.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, args, _ := strings.Cut(string(readme), "command: [windowstat, ")
+	_, args, _ := strings.Cut(string(page), "command: [windowstat, ")
 	args, _, _ = strings.Cut(args, "]\n")
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "log")

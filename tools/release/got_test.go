@@ -32,6 +32,7 @@ func TestStrangersGetEveryModule(t *testing.T) {
 	for dir, path := range r.modules(t) {
 		t.Run(path, func(t *testing.T) { s.get(t, r, dir, path+"@"+version) })
 	}
+	t.Run("first minute", func(t *testing.T) { s.firstMinute(t, r) })
 	t.Run("install", func(t *testing.T) { s.install(t, version) })
 	t.Run("completion", func(t *testing.T) { s.completes(t, r.path("deploy", "completion", "windowstat.bash")) })
 	t.Run("dist", func(t *testing.T) { r.distributes(t, version) })
@@ -113,7 +114,7 @@ func (s stranger) get(t *testing.T, r repository, dir, module string) {
 	t.Helper()
 	pattern := r.path(dir, "example*_test.go")
 	if dir == "." {
-		pattern = r.path("exporter", "example*_test.go") // the programs of the README
+		pattern = r.path("exporter", "example*_test.go") // the programs of docs/programs.md
 	}
 	examples, _ := filepath.Glob(pattern)
 	if len(examples) == 0 {
