@@ -9,7 +9,7 @@ OTHERS = dashboards/gen deploy tools
 RACE = $(shell .ci/setup --check cc 2>/dev/null && echo -race)
 
 # Without one nothing is to be compiled with C, nor with one that has no headers, which Go would try.
-lint unit modules: export CGO_ENABLED = $(if $(RACE),1,0)
+test lint: export CGO_ENABLED = $(if $(RACE),1,0)
 
 # Something, if this machine runs programs of 32 bits.
 386 = $(filter Linux-x86_64 Linux-i686,$(shell uname -sm | tr ' ' -))
@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/inter
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test setup e2e paused killed replay-memory attack consumers fleet unit race 386 modules api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e paused killed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,12 @@ run: ## run the demo service under load until Ctrl-C; metrics at http://127.0.0.
 	@dir=$$(mktemp -d) && go build -o $$dir/windowstat ./cmd/windowstat && \
 		{ trap : INT; $$dir/windowstat demo; status=$$?; rm -r $$dir; exit $$status; }
 
-test: setup lint unit race 386 modules ## what must pass before a change lands, and what it needs is installed where that is possible
-	@[ -n "$(RACE)" ] || echo 'Not run: the race detector, because there is no C compiler (gcc, libc6-dev); the same tests ran without it.'
+test: ## the tests of all modules
+	go test ./...
+	@set -e; for m in $(RELEASED) $(OTHERS); do (cd $$m; echo $$m; go test -short ./...); done
+
+check: setup lint race 386 ## what a change has to pass besides: lint, the race detector, and the engine on 32 bits
+	@[ -n "$(RACE)" ] || echo 'Not run: the race detector, because there is no C compiler (gcc, libc6-dev).'
 	@[ -n "$(386)" ] || echo 'Not run: the tests on 32 bits, because this machine cannot run programs for linux/386.'
 
 setup:
@@ -64,21 +68,12 @@ consumers: ## the OpenTelemetry Collector and Thanos, which are built first: som
 fleet: ## what each way costs beside scraping every second, two hundred instances that push to one server, 50,000 sampled series: some six minutes
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 30m -run 'TestCost|TestHundredsOfInstances|TestSamplerTruthOfMany' .
 
-unit: ## the tests
-	go test ./...
-
-race: setup ## the tests of the concurrent packages under the race detector (needs gcc)
+race: setup ## the tests of the concurrent packages and of the adapters under the race detector (needs gcc)
 	$(if $(RACE),CGO_ENABLED=1 go test -race -short $(CONCURRENT))
+	$(if $(RACE),@set -e; for m in $(RELEASED); do (cd $$m; echo $$m; CGO_ENABLED=1 go test -race -short ./...); done)
 
 386: ## the tests of the engine on 32 bits
 	$(if $(386),CGO_ENABLED=0 GOARCH=386 go test -short ./leap ./node)
-
-modules: setup ## lint and tests of the nested modules
-	@set -e; module() { \
-		echo "$$1"; cd $$1; shift; go mod tidy -diff; go vet ./...; go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...; "$$@"; \
-	}; \
-	for m in $(RELEASED); do (module $$m go test $(RACE) -short ./...); done; \
-	for m in $(OTHERS); do (module $$m go test -short ./...); done
 
 api: ## what of the exported surface has changed since the last release
 	cd tools && go run ./release api
@@ -106,11 +101,11 @@ rules: ## the unit tests of the rules for Prometheus, and its configuration, wit
 	cd dashboards/rules && $$promtool check rules recording.yaml alerts.yaml && $$promtool test rules test.yaml && \
 	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml
 
-lint: ## gofumpt, go vet, staticcheck, go mod tidy
+lint: ## gofumpt, and in each module go vet, staticcheck and go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
-	go mod tidy -diff
-	go vet ./...
-	$(TOOL) staticcheck ./...
+	@set -e; for m in . $(RELEASED) $(OTHERS); do \
+		(cd $$m; echo "$$m"; go mod tidy -diff; go vet ./...; go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...); \
+	done
 
 fmt: ## format the code
 	$(TOOL) gofumpt -w .
