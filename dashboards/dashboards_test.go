@@ -37,6 +37,36 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// Every link of the pages that were written leads to one of the files, or to the repository, where it leads to a file of the tree.
+func TestWrittenLinks(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, name := range []string{"README.md", "runbook.md"} {
+		page, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllString(string(page), -1) {
+			to, _, _ := strings.Cut(m[2:len(m)-1], "#")
+			path := filepath.Join(dir, to)
+			if away, ok := strings.CutPrefix(to, home); ok {
+				path, n = filepath.Join("..", strings.TrimSuffix(away, "?raw=true")), n+1
+			} else if strings.Contains(to, "://") || to == "" {
+				continue
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: %s leads nowhere", name, m)
+			}
+		}
+	}
+	if n < 9 {
+		t.Errorf("%d links lead to the repository", n)
+	}
+}
+
 func TestWriteKeepsWhatOthersChanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "overview.json")
