@@ -55,6 +55,13 @@ func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
 			time.Sleep(2 * time.Minute) // when the deadline of that read is over
 			w.Write(make([]byte, 1<<16))
 		},
+		"somebody reads on": func(w http.ResponseWriter, r *http.Request) { // as a transport whose server answered early
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			go io.Copy(io.Discard, r.Body)
+			time.Sleep(time.Second)
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusNotFound)
+		},
 		"panic": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		for _, head := range []string{"Content-Length: 100", "Content-Length: 10000000", "Transfer-Encoding: chunked"} {
@@ -62,8 +69,13 @@ func TestAHalfSentBodyIsGoneWithinAMinute(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := serve(t, h)
 					fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n9\r\nhalf", head)
-					wait := stall + time.Second // which the server takes to avoid a reset
-					if name == "both ways" {
+					wait := rest + time.Second // which the server takes to avoid a reset
+					switch name {
+					case "read", "left", "answered": // the server reads what is left before it answers
+						wait += stall
+					case "somebody reads on":
+						wait += time.Second
+					case "both ways":
 						wait += 2 * time.Minute
 					}
 					if _, open := answer(t, c); open > wait {
