@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // finding is a line of the report: a range in which the same is wrong with the same metrics of some resources.
@@ -154,7 +154,7 @@ func (v *verification) advise(w io.Writer, r verify.Report, result push.WriteRes
 	for _, resource := range v.Resources {
 		option("--resource", resource)
 	}
-	option("--url", bare.URL(v.from.URL))
+	option("--url", redact.URL(v.from.URL))
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
 		option("--label", name+"="+logquery.Visible(r.Labels[name]))
 	}

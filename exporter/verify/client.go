@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // client asks the query API of Prometheus.
@@ -70,7 +70,7 @@ func (c *client) get(ctx context.Context, path string, parameters url.Values, da
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", bare.URL(u.String()), bare.Error(err))
+		err = fmt.Errorf("%s: %w", redact.URL(u.String()), redact.Error(err))
 	}
 	return err
 }
@@ -185,7 +185,7 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 		"query": {fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999)}, "time": {strconv.FormatInt(to, 10)}, "timeout": {c.timeout.String()},
 	}, &data)
 	if err == nil && data.ResultType != "matrix" {
-		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", bare.URL(c.base.String()), data.ResultType)
+		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", redact.URL(c.base.String()), data.ResultType)
 	}
 	for i := range data.Result { // nothing else, whatever it says
 		s := &data.Result[i]
