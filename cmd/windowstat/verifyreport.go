@@ -59,6 +59,9 @@ func (v *verification) print(w io.Writer, r verify.Report, err error) {
 	default:
 		fmt.Fprintf(w, "seconds missing: %d, different: %d, too much: %d\n", r.Missing, r.Different, r.Extra)
 	}
+	for _, x := range r.Elsewhere {
+		fmt.Fprintf(w, "under other labels: %s to %s, %d seconds: %s\n", show(x.From), show(x.To), x.Seconds, x.Reason)
+	}
 	for _, x := range r.NotHealed {
 		fmt.Fprintf(w, "not written under these labels: %s to %s, %d seconds: %s\n", show(x.From), show(x.To), x.Seconds, x.Reason)
 	}
