@@ -61,6 +61,7 @@ func runChild(dir, addr, urls string) error {
 type child struct {
 	dir, addr string
 	push      string
+	env       []string
 	process   *exec.Cmd
 }
 
@@ -69,6 +70,7 @@ func (c *child) start(t *testing.T) {
 	t.Helper()
 	c.process = command(t, os.Args[0])
 	c.process.Env = append(os.Environ(), childDir+"="+c.dir, childAddress+"="+c.addr, childPush+"="+c.push)
+	c.process.Env = append(c.process.Env, c.env...)
 	c.process.Stderr = os.Stderr
 	begin := time.Now()
 	if err := c.process.Start(); err != nil {

@@ -13,7 +13,11 @@ const tests = "16"
 // TestMain runs the tests, or is the service of one of them.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)); err != nil {
+		run := func() error { return runChild(dir, os.Getenv(childAddress), os.Getenv(childPush)) }
+		if os.Getenv(childBegins) != "" {
+			run = func() error { return runPacedChild(dir, os.Getenv(childAddress)) }
+		}
+		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -38,15 +38,15 @@ of order: VictoriaMetrics does, and Prometheus within its out_of_order_time_wind
 promtool, which makes blocks of what is older than three hours. Samples with other values, and those that the log does not have, stay.
 
 Each second has the run of the process that counted it, in the log and in the database. Only seconds of runs that these labels have
-are written, and none that other labels have; the others are named with the reason. --run decides by hand. --new writes all that the
+are written, and none that other labels have or should have; those are named with the reason. --run decides by hand. --new writes all that the
 log has with the labels given, compares nothing, and is for imported logs and empty databases.
 
 Compared are the metrics that the log has exactly: histograms, response times and sampled series are not in it. A resource that was
 idle in a second has no row; the database need not have its zero. Resources that the database does not have at all are left out,
 unless --all is given.
 
-Exit status 0 means that the database is right, 1 that something is missing, different or too much, is not this instance's, or could
-not be read, 2 that the arguments are wrong.`,
+Exit status 0 means that the database is right, also if other labels have some of it, 1 that something is missing, different or too
+much, or could not be read, 2 that the arguments are wrong.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "dir", Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"},
 			&cli.StringFlag{Name: "app", Usage: "`NAME` of the application, if the directory has several"},
@@ -265,8 +265,8 @@ func (v *verification) end(stdout io.Writer, h verify.Healing, err error) error 
 		e.SetIndent("", "  ")
 		err = errors.Join(err, e.Encode(out))
 	case len(v.logs) > 1:
-		fmt.Fprintf(stdout, "%s: %d seconds compared; missing: %d, different: %d, too much: %d, not this instance's: %d; healed: %d samples\n",
-			logquery.Visible(v.Searcher.Dir), report.Seconds, report.Missing, report.Different, report.Extra, others(report), h.Written)
+		fmt.Fprintf(stdout, "%s: %d seconds compared; missing: %d, different: %d, too much: %d, not healed: %d, under other labels: %d; healed: %d samples\n",
+			logquery.Visible(v.Searcher.Dir), report.Seconds, report.Missing, report.Different, report.Extra, total(report.NotHealed), total(report.Elsewhere), h.Written)
 	case v.file != "" && err == nil: // nothing of it is in the database yet
 		v.print(stdout, report, nil)
 	default:
@@ -280,7 +280,7 @@ func (v *verification) end(stdout io.Writer, h verify.Healing, err error) error 
 		return err
 	case report.From.After(report.To):
 		return errors.New("no second was compared")
-	case v.file != "" && report.Different+report.Extra+others(report) == 0:
+	case v.file != "" && report.Different+report.Extra+total(report.NotHealed) == 0:
 		return nil // it is in the file
 	case !report.Clean() || len(report.NotHealed) > 0:
 		return errors.New("the database is not what the log is")
@@ -288,9 +288,8 @@ func (v *verification) end(stdout io.Writer, h verify.Healing, err error) error 
 	return nil
 }
 
-// others are the seconds that are not written.
-func others(r verify.Report) (n int64) {
-	for _, x := range r.NotHealed {
+func total(list []verify.NotHealed) (n int64) {
+	for _, x := range list {
 		n += x.Seconds
 	}
 	return n

@@ -55,22 +55,25 @@ func TestVerify(t *testing.T) {
 		case r.URL.Path == "/api/v1/label/resource/values":
 			_, _ = io.WriteString(w, `{"status":"success","data":["a b\u001b"]}`)
 		case strings.HasPrefix(r.FormValue("query"), "last_over_time"):
-			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"it's","instance":"i"}}]}}`)
 		case r.URL.Path == "/api/v1/query":
-			value := int64(1)
-			if strings.Contains(r.FormValue("query"), "_run") {
-				value = c.RunID()
-			} else {
+			var list []string
+			for name, value := range map[string]int64{`"windowstat_persecond_pass","resource":"a b\u001b"`: 1, `"windowstat_persecond_run"`: c.RunID()} {
+				if metric, _, _ := strings.Cut(name[1:], `"`); !strings.Contains(r.FormValue("query"), metric) {
+					continue
+				}
+				var values []string
+				for i := range int64(5) {
+					if !lacks || i != 2 && i != 3 {
+						values = append(values, fmt.Sprintf(`[%d,"%d"]`, begin.Unix()+i, value))
+					}
+				}
+				list = append(list, fmt.Sprintf(`{"metric":{"__name__":%s,"job":"it's","instance":"i"},"values":[%s]}`, name, strings.Join(values, ",")))
+			}
+			if strings.Contains(r.FormValue("query"), "pass") {
 				ends = append(ends, r.FormValue("time"))
 			}
-			var values []string
-			for i := range int64(5) {
-				if !lacks || i != 2 && i != 3 {
-					values = append(values, fmt.Sprintf(`[%d,"%d"]`, begin.Unix()+i, value))
-				}
-			}
-			_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"windowstat_persecond_pass","job":"it's",`+
-				`"instance":"i","resource":"a b\u001b"},"values":[%s]}]}}`, strings.Join(values, ","))
+			_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[%s]}}`, strings.Join(list, ","))
 		default:
 			_, _ = io.WriteString(w, `{"status":"success","data":[]}`)
 		}

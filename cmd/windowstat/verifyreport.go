@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // finding is a line of the report: a range in which the same is wrong with the same metrics of some resources.
@@ -58,6 +58,9 @@ func (v *verification) print(w io.Writer, r verify.Report, err error) {
 		fmt.Fprintln(w, "nothing is missing, different or too much")
 	default:
 		fmt.Fprintf(w, "seconds missing: %d, different: %d, too much: %d\n", r.Missing, r.Different, r.Extra)
+	}
+	for _, x := range r.Elsewhere {
+		fmt.Fprintf(w, "under other labels: %s to %s, %d seconds: %s\n", show(x.From), show(x.To), x.Seconds, x.Reason)
 	}
 	for _, x := range r.NotHealed {
 		fmt.Fprintf(w, "not written under these labels: %s to %s, %d seconds: %s\n", show(x.From), show(x.To), x.Seconds, x.Reason)
@@ -154,7 +157,7 @@ func (v *verification) advise(w io.Writer, r verify.Report, result push.WriteRes
 	for _, resource := range v.Resources {
 		option("--resource", resource)
 	}
-	option("--url", bare.URL(v.from.URL))
+	option("--url", redact.URL(v.from.URL))
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
 		option("--label", name+"="+logquery.Visible(r.Labels[name]))
 	}

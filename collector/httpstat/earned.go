@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
 )
 
 // earnedNames are the names that are earned: those in use, and those that are remembered.
@@ -53,7 +53,7 @@ func (e *earnedNames) use(name, client string, now int64) *earnedName {
 	e.expire(now)
 	x := element.Value.(*earnedName)
 	if x.idle {
-		host := clienthost.OfAddress(client)
+		host := clientip.OfAddress(client)
 		if !e.room(host) {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (e *earnedNames) earn(name, client string, now int64) {
 		x.calls = min(x.calls+1, maxCount)
 		return
 	}
-	host := clienthost.OfAddress(client)
+	host := clientip.OfAddress(client)
 	if e.expire(now); !e.room(host) {
 		e.refused++
 		return

@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -37,7 +37,7 @@ func (n *Names) Save(path string) error {
 		list = append(list, savedName{x.name, x.calls, x.last})
 	}
 	n.mu.Unlock()
-	return statefile.Replace(path, list)
+	return atomicfile.Replace(path, list)
 }
 
 // Load remembers the names that were saved, as ones that are not in use. No file is none. One that cannot be read is

@@ -12,7 +12,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
 )
 
 // asked reads what a viewer asks for, and waits until its host may ask. It reports false if it has answered that that cannot be.
@@ -24,7 +24,7 @@ func (p *Page) asked(w http.ResponseWriter, r *http.Request) (v *viewer, spent f
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return nil, nil, false
 	}
-	if spent, err = p.budget.wait(r.Context(), clienthost.Of(r, nil)); err != nil {
+	if spent, err = p.budget.wait(r.Context(), clientip.Of(r, nil)); err != nil {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "your host asks too much; see how long its questions may take in the documentation", http.StatusTooManyRequests)
 		return nil, nil, false
@@ -38,7 +38,7 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	give, ok := p.polls.Take(clienthost.Of(r, nil), 1, limiter.Closing(w))
+	give, ok := p.polls.Take(clientip.Of(r, nil), 1, limiter.Closing(w))
 	if !ok {
 		full(w)
 		return
@@ -107,7 +107,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	dropped, stop := make(chan struct{}), limiter.Closing(w)
-	give, ok := p.viewers.Take(clienthost.Of(r, nil), 1, func() error {
+	give, ok := p.viewers.Take(clientip.Of(r, nil), 1, func() error {
 		defer close(dropped)
 		return stop() // a write that waits; what is said in the end has a deadline of its own
 	})

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
 )
 
 // ConnState is a hook for [http.Server].ConnState. It shows whether a response was read, so that a cursor sends again what was
@@ -115,5 +115,5 @@ func (p proxies) has(r *http.Request) bool {
 			return true
 		}
 	}
-	return clienthost.In(p, r.RemoteAddr)
+	return clientip.In(p, r.RemoteAddr)
 }

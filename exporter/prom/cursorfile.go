@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/clienthost"
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
+	"github.com/windowstat/windowstat/internal/clientip"
 )
 
 // saved is the position of a scraper in the file. The times are Unix times.
@@ -37,7 +37,7 @@ func (s *Seconds) save() {
 		used, steady := s.cursors.use(x)
 		list = append(list, saved{x.scraper, host, at, used.Unix(), int64(steady / time.Second)})
 	}
-	if err := statefile.Replace(s.positions, list); err != nil {
+	if err := atomicfile.Replace(s.positions, list); err != nil {
 		s.saveErrors.Add(1)
 	}
 }
@@ -68,7 +68,7 @@ func (s *Seconds) Save(ctx context.Context) {
 // set aside, and scrapers get some seconds twice. Cursors stay as old as they were.
 func (s *Seconds) restore() {
 	var list []saved
-	if err := statefile.Read(s.positions, &list); err != nil {
+	if err := atomicfile.Read(s.positions, &list); err != nil {
 		s.saveErrors.Add(1)
 		aside := s.positions + ".unreadable"
 		s.logger.Error("cannot read the positions of scrapers, which get some seconds twice; the file is set aside",
@@ -85,7 +85,7 @@ func (s *Seconds) restore() {
 		if doubt > first {
 			next = doubt // the clock was set back: these seconds have other values now
 		}
-		x := s.cursors.get(p.scraper, clienthost.OfAddress(p.Client), next, used)
+		x := s.cursors.get(p.scraper, clientip.OfAddress(p.Client), next, used)
 		x.Doubt, x.target, x.restored = doubt, p.Host, true
 		x.steady = time.Duration(min(max(p.Steady, 0), maxSteady)) * time.Second
 		x.addLost(s.line.Count(first, next)) // seconds of this process whose names were sent before

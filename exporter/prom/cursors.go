@@ -48,7 +48,7 @@ func (x *cursor) asked(host string, now time.Time) {
 	x.host, x.used, x.gap = host, now, gap
 }
 
-// get returns a scraper's cursor, which is used now, by a host as in [clienthost.Of]. A new one begins with the second first.
+// get returns a scraper's cursor, which is used now, by a host as in [clientip.Of]. A new one begins with the second first.
 func (c *cursors) get(who scraper, host string, first int64, now time.Time) *cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
@@ -74,7 +74,7 @@ func (s *sender) begin(w http.ResponseWriter, r *http.Request) (ctx context.Cont
 	return ctx, cancel, true
 }
 
-func (s *sender) host(r *http.Request) string { return clienthost.Of(r, s.proxies) }
+func (s *sender) host(r *http.Request) string { return clientip.Of(r, s.proxies) }
 
 // place waits for a place to compute a page.
 func (s *sender) place(ctx context.Context, r *http.Request) (leave func(), err error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -159,7 +159,7 @@ func (p *Pusher) countCut(s *shard, from, to int64) {
 	if oldest <= from {
 		return
 	}
-	p.opts.Logger.Error("the metric log does not have seconds any more that were not sent", "url", bare.URL(p.opts.URL),
+	p.opts.Logger.Error("the metric log does not have seconds any more that were not sent", "url", redact.URL(p.opts.URL),
 		"from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 // away answers nothing from one time to another, counted from now.
@@ -393,7 +393,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			l.kill(x)
 			at := time.Now().Unix()
 			all := []slotPosition{{seconds.AllSlots, seconds.Position{Next: at + next, Doubt: at + 3}}}
-			if err := statefile.Swap(l.position(), all); err != nil {
+			if err := atomicfile.Swap(l.position(), all); err != nil {
 				t.Fatal(err)
 			}
 			before := len(l.store.stored)

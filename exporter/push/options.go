@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // Defaults of [Options].
@@ -103,7 +103,7 @@ func (o Options) Check() error {
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "push", Field: field, Err: fmt.Errorf(format, args...)})
 	}
-	if _, err := bare.Server(o.URL); err != nil {
+	if _, err := redact.ParseURL(o.URL); err != nil {
 		wrong("URL", "%w", err)
 	}
 	for _, problem := range labelProblems(o.Labels) {

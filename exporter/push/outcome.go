@@ -3,7 +3,7 @@ package push
 import (
 	"time"
 
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 func (p *sender) retry() {
@@ -25,7 +25,7 @@ func (p *sender) succeed(r *request) {
 	p.total.failing = false
 	if p.told {
 		p.told = false
-		p.opts.Logger.Info("pushing works again", "url", bare.URL(p.opts.URL), "lost_seconds", p.total.lost)
+		p.opts.Logger.Info("pushing works again", "url", redact.URL(p.opts.URL), "lost_seconds", p.total.lost)
 	}
 }
 
@@ -33,7 +33,7 @@ func (p *sender) succeed(r *request) {
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.total.failing && p.log("cannot push; retrying", "err", bare.Error(err)) {
+	if !p.total.failing && p.log("cannot push; retrying", "err", redact.Error(err)) {
 		p.told = true
 	}
 	p.total.failing = true
@@ -44,7 +44,7 @@ func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.refused += int64(r.samples)
-	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", bare.Error(err))
+	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", redact.Error(err))
 }
 
 // unconfirm counts and logs a request that the server may have, and that is not sent again.
@@ -52,7 +52,7 @@ func (p *sender) unconfirm(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.unconfirmed += int64(r.samples)
-	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", bare.Error(err))
+	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", redact.Error(err))
 }
 
 // log logs a message at most once a minute, and reports whether it did. Holds mu.
@@ -61,6 +61,6 @@ func (p *sender) log(message string, args ...any) bool {
 		return false
 	}
 	p.logged[message] = time.Now()
-	p.opts.Logger.Error(message, append([]any{"url", bare.URL(p.opts.URL)}, args...)...)
+	p.opts.Logger.Error(message, append([]any{"url", redact.URL(p.opts.URL)}, args...)...)
 	return true
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -188,7 +188,7 @@ func (l *lives) kill(x *life) {
 func (l *lives) positions() []slotPosition {
 	l.t.Helper()
 	var list []slotPosition
-	if err := statefile.Read(l.position(), &list); err != nil {
+	if err := atomicfile.Read(l.position(), &list); err != nil {
 		l.t.Error(err)
 	}
 	return list

@@ -12,8 +12,8 @@ import (
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/bare"
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // positions is where the positions of a Pusher's shards are kept for the next process: a state file of the log, written before
@@ -65,12 +65,12 @@ func (p *Pusher) resume(ctx context.Context) bool {
 			break
 		}
 		if !errors.Is(err, filelock.ErrHeld) {
-			p.opts.Logger.Error("the positions of pushes cannot be used; what is not sent when the process ends is lost", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Logger.Error("the positions of pushes cannot be used; what is not sent when the process ends is lost", "url", redact.URL(p.opts.URL), "err", err)
 			p.positions = nil
 			return true
 		}
 		if !told {
-			p.opts.Logger.Warn("another process has the positions of pushes; nothing is sent until it ends", "url", bare.URL(p.opts.URL), "err", err)
+			p.opts.Logger.Warn("another process has the positions of pushes; nothing is sent until it ends", "url", redact.URL(p.opts.URL), "err", err)
 			told = true
 		}
 		if !sleep(ctx, lockAttempts) {
@@ -79,7 +79,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	}
 	first := p.line.First()
 	var list []slotPosition
-	err := statefile.Read(x.path, &list)
+	err := atomicfile.Read(x.path, &list)
 	if err == nil {
 		err = checkPositions(list, first)
 	}
@@ -163,7 +163,7 @@ func (p *Pusher) save(s *shard, to int64) {
 
 // write replaces the file. Holds the positions' mu, or nothing is sent yet.
 func (p *Pusher) write() error {
-	err := statefile.Swap(p.positions.path, p.positions.list)
+	err := atomicfile.Swap(p.positions.path, p.positions.list)
 	p.positions.saved = err == nil
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 	"github.com/windowstat/windowstat/leap"
 )
 
@@ -168,7 +168,7 @@ func (p *Pusher) abandon(end int64) (err error) {
 	}
 	if unknown > 0 {
 		p.total.unconfirmed += int64(unknown)
-		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, bare.URL(p.opts.URL))
+		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, redact.URL(p.opts.URL))
 	}
 	lost := p.lose(max(next, logged), end)
 	for _, s := range p.shards {
@@ -176,11 +176,11 @@ func (p *Pusher) abandon(end int64) (err error) {
 		s.batch = batch{}
 	}
 	if next < min(end, logged) {
-		p.opts.Logger.Warn("seconds could not be sent; they are in the metric log, and the next process sends them", "url", bare.URL(p.opts.URL),
+		p.opts.Logger.Warn("seconds could not be sent; they are in the metric log, and the next process sends them", "url", redact.URL(p.opts.URL),
 			"from", time.Unix(next, 0).UTC(), "not_in_the_log", lost)
 	}
 	if lost > 0 {
-		err = errors.Join(err, fmt.Errorf("push: %d seconds could not be sent to %s in %v", lost, bare.URL(p.opts.URL), p.opts.Drain))
+		err = errors.Join(err, fmt.Errorf("push: %d seconds could not be sent to %s in %v", lost, redact.URL(p.opts.URL), p.opts.Drain))
 	}
 	return err
 }

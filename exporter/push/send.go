@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // sender sends requests and sends them again.
@@ -95,7 +95,7 @@ func (p *sender) deliver(ctx context.Context, r *request) verdict {
 			return v
 		case noHistogram:
 			if !p.noHistograms.Swap(true) {
-				p.opts.Logger.Error("the server takes no native histograms; the other samples are sent without them", "url", bare.URL(p.opts.URL), "err", bare.Error(err))
+				p.opts.Logger.Error("the server takes no native histograms; the other samples are sent without them", "url", redact.URL(p.opts.URL), "err", redact.Error(err))
 			}
 			return v
 		}

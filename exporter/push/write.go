@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -90,7 +90,7 @@ func (x *batchWriter) flush() {
 	case accepted, refused, unconfirmed:
 		return
 	}
-	x.failed = fmt.Errorf("%s: %w", bare.URL(x.opts.URL), errors.Join(x.ctx.Err(), bare.Error(x.lastErr)))
+	x.failed = fmt.Errorf("%s: %w", redact.URL(x.opts.URL), errors.Join(x.ctx.Err(), redact.Error(x.lastErr)))
 	if !x.doubt {
 		x.result.Left += int64(x.samples)
 		return

@@ -10,7 +10,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // Checker compares a database with the metric log every few minutes, and publishes what it finds as metrics until Run has
@@ -91,11 +91,11 @@ func (k *Checker) check(ctx context.Context) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	target := []any{"url", bare.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
+	target := []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
 	if err != nil {
 		k.errors++
 		if k.lastErr == "" {
-			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", bare.Error(err))...)
+			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", redact.Error(err))...)
 		}
 		k.lastErr = err.Error()
 		return

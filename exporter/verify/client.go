@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // client asks the query API of Prometheus.
@@ -36,6 +36,19 @@ func newClient(o Options) (*client, error) {
 
 // errTooMuch is the error for a response that may come if less is asked for.
 var errTooMuch = errors.New("too much at a time")
+
+// divided calls f for a range of seconds, and for the halves of one that is too much.
+func divided(from, to int64, f func(from, to int64) error) error {
+	err := f(from, to)
+	if !errors.Is(err, errTooMuch) || from >= to {
+		return err
+	}
+	middle := from + (to-from)/2
+	if err = divided(from, middle, f); err == nil {
+		err = divided(middle+1, to, f)
+	}
+	return err
+}
 
 const (
 	maxBody     = 32 << 20
@@ -70,7 +83,7 @@ func (c *client) get(ctx context.Context, path string, parameters url.Values, da
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", bare.URL(u.String()), bare.Error(err))
+		err = fmt.Errorf("%s: %w", redact.URL(u.String()), redact.Error(err))
 	}
 	return err
 }
@@ -185,7 +198,7 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 		"query": {fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999)}, "time": {strconv.FormatInt(to, 10)}, "timeout": {c.timeout.String()},
 	}, &data)
 	if err == nil && data.ResultType != "matrix" {
-		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", bare.URL(c.base.String()), data.ResultType)
+		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", redact.URL(c.base.String()), data.ResultType)
 	}
 	for i := range data.Result { // nothing else, whatever it says
 		s := &data.Result[i]
@@ -194,14 +207,26 @@ func (c *client) samples(ctx context.Context, selector string, from, to int64) (
 	return data.Result, err
 }
 
-// names returns the values of a label that the database may have in the seconds between.
-func (c *client) names(ctx context.Context, label, selector string, from, to int64) (names []string, err error) {
-	err = c.get(ctx, "label/"+label+"/values", between(selector, from, to), &names)
-	return names, err
+// vector asks for an expression as of a Unix time, and returns the labels of what it has.
+func (c *client) vector(ctx context.Context, expression string, at int64) (list []map[string]string, err error) {
+	var data struct {
+		Result []struct{ Metric map[string]string }
+	}
+	err = c.get(ctx, "query", url.Values{"query": {expression}, "time": {strconv.FormatInt(at, 10)}, "timeout": {c.timeout.String()}}, &data)
+	for _, x := range data.Result {
+		list = append(list, x.Metric)
+	}
+	return list, err
 }
 
-// labels returns the labels of the series that the database may have in the seconds between.
-func (c *client) labels(ctx context.Context, selector string, from, to int64) (series []map[string]string, err error) {
+// values returns the values of a label that the database may have in the seconds between.
+func (c *client) values(ctx context.Context, label, selector string, from, to int64) (values []string, err error) {
+	err = c.get(ctx, "label/"+label+"/values", between(selector, from, to), &values)
+	return values, err
+}
+
+// series returns the labels of the series that the database may have in the seconds between.
+func (c *client) series(ctx context.Context, selector string, from, to int64) (series []map[string]string, err error) {
 	err = c.get(ctx, "series", between(selector, from, to), &series)
 	return series, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
@@ -19,6 +20,9 @@ var ErrSeveral = errors.New("the labels do not select one instance")
 // comparison compares the log with a database, part by part.
 type comparison struct {
 	*client
+	gap      Gap
+	options  Options
+	runs     *runs.File // of the log
 	selector string
 	metrics  map[string]bool // that are compared
 	left     map[string]bool // those that would have been, but are not in the database
@@ -26,8 +30,7 @@ type comparison struct {
 
 	resources map[string]bool // that are compared; nil for all
 	unknown   map[string]bool // those that would have been, but are not in the database
-	whose     *owners
-	match     func(resource string) bool
+	whose     *owners         // nil until something is missing
 	partSize  int
 	report    Report
 	findings  findings
@@ -36,39 +39,39 @@ type comparison struct {
 	heal      seconds.Sink // gets what is missing; nil for nobody
 }
 
-// part compares the seconds from and to, Unix times, and those between. The server may want them in smaller parts.
+// part compares the seconds from and to, Unix times, and those between.
 func (c *comparison) part(ctx context.Context, log *expected, from, to int64) error {
 	if from > to {
 		return nil
 	}
-	series, err := c.samples(ctx, c.selector, from, to)
-	if errors.Is(err, errTooMuch) && from < to {
-		middle := from + (to-from)/2
-		if err := c.part(ctx, log, from, middle); err != nil {
+	return divided(from, to, func(from, to int64) error {
+		series, err := c.samples(ctx, c.selector, from, to)
+		if err != nil {
 			return err
 		}
-		return c.part(ctx, log, middle+1, to)
-	}
-	if err != nil {
-		return err
-	}
-	for warning := range c.warned {
-		if c.heal != nil { // what is not in the response may be in the database
-			return fmt.Errorf("nothing is written while the server warns: %s", warning)
+		for warning := range c.warned {
+			if c.heal != nil { // what is not in the response may be in the database
+				return fmt.Errorf("nothing is written while the server warns: %s", warning)
+			}
 		}
-	}
-	database, has, err := c.sort(series)
-	if err != nil {
-		return err
-	}
-	c.compare(log, database, has, from, to)
-	return nil
+		database, err := c.sort(series, log.runs.metric)
+		if err != nil {
+			return err
+		}
+		return c.compare(ctx, log, database, from, to)
+	})
 }
 
-// sort returns the points of what is compared by series, the seconds in which the instance has any, and an error if they are of
-// several instances.
-func (c *comparison) sort(series []stored) (all map[key][]point, has map[int64]bool, err error) {
-	all, has = map[key][]point{}, map[int64]bool{}
+// held is what the database has of a part.
+type held struct {
+	points map[key][]point // of what is compared
+	any    map[int64]bool  // the seconds of which it has anything but the run
+	runs   map[int64]int64 // by second
+}
+
+// sort sorts the points by series. It is an error if they are of several instances.
+func (c *comparison) sort(series []stored, run string) (all held, err error) {
+	all = held{map[key][]point{}, map[int64]bool{}, map[int64]int64{}}
 	var first map[string]string
 	for _, s := range series {
 		if len(s.Values) == 0 {
@@ -79,16 +82,21 @@ func (c *comparison) sort(series []stored) (all map[key][]point, has map[int64]b
 			c.report.Labels = instanceLabels(first)
 		}
 		if names := differing(first, s.Metric); len(names) > 0 {
-			return nil, nil, severalError(names, first, s.Metric)
+			return all, severalError(names, first, s.Metric)
 		}
+		k := key{s.Metric["resource"], s.Metric["__name__"]}
 		for _, p := range s.Values {
-			has[p.at/1000] = true
+			if k.metric == run {
+				all.runs[p.at/1000] = int64(p.value)
+			} else {
+				all.any[p.at/1000] = true
+			}
 		}
-		if k := (key{s.Metric["resource"], s.Metric["__name__"]}); c.match == nil || c.match(k.resource) {
-			all[k] = append(all[k], s.Values...)
+		if k.metric != run && (c.gap.Match == nil || c.gap.Match(k.resource)) {
+			all.points[k] = append(all.points[k], s.Values...)
 		}
 	}
-	return all, has, nil
+	return all, nil
 }
 
 // instanceLabels are the labels of a series without those that differ within an instance.
@@ -120,67 +128,93 @@ func severalError(names []string, a, b map[string]string) error {
 	return fmt.Errorf("%w: %s", ErrSeveral, oneLine(strings.Join(both, ", "), nil))
 }
 
-// differences are the seconds of a part in which something is wrong.
-type differences struct{ seconds, missing, holes, different, extra map[int64]bool }
+// state is what a second of a part is.
+type state struct {
+	logged, missing, different, extra bool
+	hole                              bool // some of what is missing may be written
+}
 
-// compare compares all series of a part. The database has something of the seconds in has.
-func (c *comparison) compare(log *expected, database map[key][]point, has map[int64]bool, from, to int64) {
-	d := differences{map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
-	verdicts, healed := map[int64]verdict{}, map[int64]bool{}
-	judge := func(unix int64) verdict {
+// states are the seconds of a part of which the log or the database has anything that is compared.
+type states map[int64]*state
+
+func (s states) of(unix int64) *state {
+	if s[unix] == nil {
+		s[unix] = new(state)
+	}
+	return s[unix]
+}
+
+// compare compares all series of a part.
+func (c *comparison) compare(ctx context.Context, log *expected, database held, from, to int64) (err error) {
+	another := func(p point) bool { // the labels have a run there that the log does not have
+		id, theirs := c.runs.ID(p.at/1000), database.runs[p.at/1000]
+		return id != 0 && theirs != 0 && theirs != id
+	}
+	for k, points := range database.points {
+		database.points[k] = slices.DeleteFunc(points, another)
+	}
+	all, verdicts := states{}, map[int64]verdict{}
+	judge := func(unix int64) (v verdict) {
 		v, ok := verdicts[unix]
-		if !ok {
-			v = c.whose.judge(unix)
+		if !ok && err == nil {
+			if c.whose == nil {
+				c.whose, err = c.owners(ctx)
+			}
+			if err == nil {
+				v = c.whose.judge(unix, c.runs.ID(unix), database.runs[unix])
+			}
 			verdicts[unix] = v
 		}
 		return v
-	}
-	another := func(at int64) bool { // the labels have a run there that the log does not have
-		theirs := c.whose.own[at]
-		return theirs != 0 && theirs != c.whose.runs.ID(at)
 	}
 	for _, s := range log.series {
 		first, _ := slices.BinarySearchFunc(s.samples, from, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
 		end, _ := slices.BinarySearchFunc(s.samples, to+1, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
 		samples := s.samples[first:end]
-		if len(samples) == 0 {
-			continue
-		}
 		for _, x := range samples {
-			d.seconds[x.unix] = true
+			all.of(x.unix).logged = true
 		}
-		if !c.metrics[s.metric] {
+		switch {
+		case len(samples) == 0:
+		case !c.metrics[s.metric]:
 			c.left[s.metric] = true
-			continue
-		}
-		if c.resources != nil && !c.resources[s.resource] {
+		case c.resources != nil && !c.resources[s.resource]:
 			c.unknown[s.resource] = true
-			continue
-		}
-		points := slices.DeleteFunc(database[s.key], func(p point) bool { return another(p.at / 1000) })
-		lacks := c.values(s.key, samples, points, &d)
-		delete(database, s.key)
-		c.lacking(log, s, samples, lacks, has, judge, healed, &d)
-	}
-	c.healRuns(log, healed)
-	for _, unix := range slices.Sorted(maps.Keys(verdicts)) {
-		if v := verdicts[unix]; v.reason != "" {
-			c.report.refuse(unix, v.reason)
+		default:
+			lacks := c.match(s.key, samples, database.points[s.key], all)
+			delete(database.points, s.key)
+			c.lacking(log, s, samples, lacks, database.any, judge, all)
 		}
 	}
-	for k, points := range database {
-		points = slices.DeleteFunc(points, func(p point) bool { return another(p.at / 1000) })
-		c.values(k, nil, points, &d)
+	if err != nil {
+		return err
 	}
-	c.report.Seconds += int64(len(d.seconds))
-	c.report.Missing += int64(len(d.missing))
-	c.report.holes += int64(len(d.holes))
-	c.report.Different += int64(len(d.different))
-	c.report.Extra += int64(len(d.extra))
+	for k, points := range database.points { // of series that the log does not have
+		c.match(k, nil, points, all)
+	}
+	for _, unix := range slices.Sorted(maps.Keys(all)) {
+		if all[unix].logged {
+			c.report.judged(unix, verdicts[unix])
+		}
+	}
+	c.healRuns(log, all, database.runs)
+	count := func(n *int64, is bool) {
+		if is {
+			*n++
+		}
+	}
+	for _, x := range all {
+		count(&c.report.Seconds, x.logged)
+		count(&c.report.Missing, x.missing)
+		count(&c.report.holes, x.hole)
+		count(&c.report.Different, x.different)
+		count(&c.report.Extra, x.extra)
+	}
+	return nil
 }
 
-// values compares the values of a series, both sides in order of time, and returns which samples the database lacks.
-func (c *comparison) values(k key, samples []sample, points []point, d *differences) (lacks []bool) {
+// match compares the values of a series, both sides in order of time, and returns which samples the database lacks.
+func (c *comparison) match(k key, samples []sample, points []point, all states) (lacks []bool) {
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
 	lacks = make([]bool, len(samples))
 	extra := func(p point) {
@@ -189,7 +223,7 @@ func (c *comparison) values(k key, samples []sample, points []point, d *differen
 		}
 		c.between = c.between || p.at%1000 != 0
 		c.findings.extra(k, p.at/1000)
-		d.extra[p.at/1000] = true
+		all.of(p.at / 1000).extra = true
 	}
 	i := 0
 	for n, x := range samples {
@@ -201,12 +235,12 @@ func (c *comparison) values(k key, samples []sample, points []point, d *differen
 		}
 		if v := points[i].value; v != x.value {
 			c.findings.different(k, x.unix, x.value, v)
-			d.different[x.unix] = true
+			all.of(x.unix).different = true
 		}
 		for i++; i < len(points) && points[i].at == x.unix*1000; i++ {
 			c.again = true
 			c.findings.extra(k, x.unix)
-			d.extra[x.unix] = true
+			all.of(x.unix).extra = true
 		}
 	}
 	for ; i < len(points); i++ {
@@ -217,15 +251,12 @@ func (c *comparison) values(k key, samples []sample, points []point, d *differen
 }
 
 // lacking decides which of the samples that the database lacks are missing: not the zeros of idle seconds that it need not have.
-func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks []bool, has map[int64]bool, judge func(int64) verdict, healed map[int64]bool, d *differences) {
+func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks []bool, has map[int64]bool, judge func(int64) verdict, all states) {
 	active := log.active[s.resource]
 	told := false // the series is known to the sink
-	for i := 0; i < len(samples); i++ {
-		if !lacks[i] {
-			c.findings.stored(s.key)
-			continue
-		}
-		first, last, end := -1, -1, i // of the run: its active seconds
+	for i := 0; i < len(samples); {
+		end := i // of the samples that are lacking
+		first, last := -1, -1
 		for ; end < len(samples) && lacks[end]; end++ {
 			if active[samples[end].unix] {
 				if first < 0 {
@@ -236,7 +267,7 @@ func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks [
 		}
 		for ; i < end; i++ {
 			unix := samples[i].unix
-			if (i < first || i > last || first < 0) && has[unix] {
+			if (i < first || i > last) && has[unix] {
 				c.report.Idle++
 				c.findings.stored(s.key)
 				continue
@@ -247,12 +278,12 @@ func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks [
 				continue
 			}
 			c.findings.missing(s.key, unix)
-			d.missing[unix] = true
-			if v.reason != "" {
+			all.of(unix).missing = true
+			if v != hole {
 				continue
 			}
-			if d.holes[unix] = true; c.heal != nil {
-				healed[unix] = true
+			all.of(unix).hole = true
+			if c.heal != nil {
 				if !told {
 					c.heal.Series(s.family, s.names, s.values)
 					told = true
@@ -260,15 +291,18 @@ func (c *comparison) lacking(log *expected, s *logged, samples []sample, lacks [
 				c.heal.Value(unix, samples[i].value)
 			}
 		}
-		i--
+		if i < len(samples) {
+			c.findings.stored(s.key)
+			i++
+		}
 	}
 }
 
-// healRuns gives the sink the run of each second that it got, unless the database has it.
-func (c *comparison) healRuns(log *expected, healed map[int64]bool) {
+// healRuns gives the sink the run of each second of which something was written, unless the database has it.
+func (c *comparison) healRuns(log *expected, all states, has map[int64]int64) {
 	told := false
 	for _, x := range log.runs.samples {
-		if !healed[x.unix] || c.whose.own[x.unix] != 0 {
+		if second := all[x.unix]; c.heal == nil || second == nil || !second.hole || has[x.unix] != 0 {
 			continue
 		}
 		if !told {

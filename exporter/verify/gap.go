@@ -89,7 +89,8 @@ func (g *Gap) file(name string) (string, error) {
 	return filepath.Join(g.Searcher.Dir, logs[0].App+"-"+name), nil
 }
 
-// runs reads the file of runs beside the log. A log of a single process, with its PID in the name, has none.
+// runs reads the file of runs beside the log. It knows none after an error; a log of a single process, with its PID in the name, has
+// none.
 func (g *Gap) runs() (*runs.File, error) {
 	path, err := g.file("runs.json")
 	if err != nil || path == "" || len(g.PIDs) > 0 {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
-	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/push"
 )
@@ -44,19 +43,19 @@ type Healing struct {
 // Heal is [Check], and writes the samples that are missing, and no others, with all labels that the series of the instance have in the
 // database. It reads back what it wrote. Which seconds an instance counted is decided by their runs:
 //
-//   - Between two seconds that the labels have of a run, all seconds of that run are the instance's.
-//   - Before and after those, the seconds that no other labels have are. A hole between labels that change belongs to the earlier ones.
-//   - Labels that have one run at the same time for longer than the history and a minute are replicas: each has all seconds.
+//   - A second that no labels have belongs to those with the last second of its run before it or, if there is none, with the first one
+//     after it. So a hole between labels that change belongs to the earlier ones.
+//   - A second that other labels have is theirs, unless they are those of a replica: labels that have a run at the same time for longer
+//     than the history and a minute. Each replica has all seconds.
 //   - If no labels have a run, its seconds are written only if the file of runs says that they were pushed under these labels.
 //
-// Others are in [Report].NotHealed, unless [Options].Runs has their run. It is an error if the database has no series of the instance,
-// if the server warns that a response may not be complete, and if another Heal or Write of the same log is under way. Samples that are
-// different or extra stay as they are. A failed request is retried for two minutes.
+// Others are in [Report].Elsewhere and [Report].NotHealed, unless [Options].Runs has their run. It is an error if the database has no
+// series of the instance, if the server warns that a response may not be complete, and if another Heal or Write of the same log is under
+// way. Samples that are different or extra stay as they are. A failed request is retried for two minutes.
 func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err error) {
 	if err := errors.Join(o.Check(gap.Namespace), to.Check()); err != nil {
 		return h, err
 	}
-	o.defaults(DefaultDelay)
 	c, err := newComparison(gap, o)
 	if err != nil {
 		return h, fmt.Errorf("verify: %w", err)
@@ -67,8 +66,8 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 		return h, fmt.Errorf("verify: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	err = c.find(ctx, &gap, o)
-	if err == nil && !c.found && !gap.From.After(gap.To) { // a mistake in the labels would make new series
+	err = c.find(ctx)
+	if err == nil && !c.found && !c.gap.From.After(c.gap.To) { // a mistake in the labels would make new series
 		err = errors.New("the database has no series with these labels in the range, nor in the day around it")
 	}
 	if err != nil {
@@ -79,7 +78,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	var failed error
 	h.WriteResult, err = to.write(ctx, c.report.Labels, func(sink seconds.Sink) error {
 		c.heal = sink
-		h.Before, failed = c.run(ctx, gap)
+		h.Before, failed = c.run(ctx)
 		return failed
 	})
 	h.After = h.Before
@@ -88,9 +87,9 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	}
 	// A database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted.
 	const looks = 30
-	o.Metrics, o.Delay = slices.Sorted(maps.Keys(c.metrics)), time.Second
+	o.Metrics, o.Delay, o.Labels = slices.Sorted(maps.Keys(c.metrics)), time.Second, c.report.Labels
 	for range looks {
-		if h.After, err = Check(ctx, gap, o); err != nil || h.After.holes == 0 {
+		if h.After, err = Check(ctx, c.gap, o); err != nil || h.After.holes == 0 {
 			break
 		}
 		select {
@@ -115,10 +114,7 @@ func Write(ctx context.Context, gap Gap, to Target) (result push.WriteResult, er
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	const batch = 20_000 // bounds how many samples are refused with one that is too old
-	of, err := gap.runs()
-	if err != nil {
-		of = new(runs.File)
-	}
+	of, _ := gap.runs()
 	if _, err := clamp(&gap, 0); err != nil {
 		return result, err
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // metrics returns the metrics that a Checker publishes. The labels distinguish the databases of a process, and checks of one of them.
@@ -18,7 +18,7 @@ func (k *Checker) metrics() []collector.Metric {
 				v, known := value(), !k.succeeded.IsZero() || strings.HasSuffix(name, "_total") // what is wrong shows with the first check
 				k.mu.Unlock()
 				if known {
-					yield(v, bare.URL(k.options.URL), selector(nil, k.options.Labels))
+					yield(v, redact.URL(k.options.URL), selector(nil, k.options.Labels))
 				}
 			},
 		}

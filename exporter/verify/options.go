@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // Defaults of [Options].
@@ -84,10 +84,10 @@ func (o Options) Check(namespace string) error {
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
 	}
-	if u, err := bare.Server(o.URL); err != nil {
+	if u, err := redact.ParseURL(o.URL); err != nil {
 		wrong("URL", "%w", err)
 	} else if endpoint.MatchString(u.Path) {
-		wrong("URL", "%q: what comes before /api/v1 is needed", bare.URL(o.URL))
+		wrong("URL", "%q: what comes before /api/v1 is needed", redact.URL(o.URL))
 	}
 	if len(o.Labels) == 0 {
 		wrong("Labels", "those of the instance are needed, such as job and instance")

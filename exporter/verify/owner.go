@@ -13,25 +13,23 @@ import (
 
 // owners decides which of the seconds that some labels lack in the database are holes: seconds that the instance with these labels
 // counted, and that may be written under them. A second of the log belongs to the run of the process that counted it, and the database
-// has the run of each second beside its samples.
+// has the run of each second beside its samples. Each second of a run belongs to one instance:
 //
-//   - Between two seconds that the labels have of a run, its other seconds are holes.
-//   - Before the first and after the last of these, a second is a hole unless other labels have the run in it.
-//   - A hole between labels that change belongs to the earlier ones: to those with the last second of the run before it or, if there is
-//     none, with the first one after it.
+//   - A second that labels have is theirs.
+//   - A second that none have belongs to the labels with the last second of the run before it or, if there is none, with the first one
+//     after it. So a hole at a junction belongs to the earlier labels. Of two with the same second the one with the nearer second on
+//     the other side is it, and neither if that is the same, too.
 //   - Labels that have a run at the same time for longer than the history and a minute are replicas, such as those of a pair of servers.
-//     Each has holes of its own, whatever the other has. The first history that a new cursor gets makes no replica.
+//     Each is judged as if there were no others. The first history that a new cursor gets makes no replica.
 //   - If no labels have a run, its seconds are holes only of the labels under which the file of runs says that they were pushed.
 //
 // Every other second is not written, and the reason is reported. Limitations: only a day on both sides of the range is looked at; labels
 // are those of one database, so two tenants with equal labels are one instance.
 type owners struct {
-	runs  *runs.File      // of the log
-	by    map[int64]bool  // runs that are written all the same, 0 for seconds without one
-	own   map[int64]int64 // the run of each second that the labels have
-	has   map[int64]*run  // of the log, by ID
-	since int64           // what was before is not known
-	push  func(runs.Run) bool
+	by     map[int64]bool    // runs that are written all the same, 0 for seconds without one
+	labels map[string]string // of the instance
+	has    map[int64]*run    // of the log, by ID
+	since  int64             // what was before is not known
 
 	replicas map[string]bool
 }
@@ -45,9 +43,13 @@ type run struct {
 
 // verdict is what a second of the log is that the labels lack.
 type verdict struct {
-	missing bool   // it should be there
+	missing bool   // the database should have it under these labels
+	held    bool   // it has it under others
 	reason  string // why it is not written; empty if it is a hole
 }
+
+// hole is the verdict about a second that may be written.
+var hole = verdict{missing: true}
 
 // replicaFor is for how many seconds other labels may have a run at the same time that are not a replica's, beside the history.
 const replicaFor = 60
@@ -56,9 +58,8 @@ const replicaFor = 60
 func (o *owners) findReplicas(history int64) {
 	o.replicas = map[string]bool{}
 	for _, r := range o.has {
-		most := replicaFor + cmp.Or(r.History, history)
 		for name, theirs := range r.others {
-			if together(r.own, theirs) > most {
+			if together(r.own, theirs) > replicaFor+cmp.Or(r.History, history) {
 				o.replicas[name] = true
 			}
 		}
@@ -85,81 +86,74 @@ func together(a, b []int64) (longest int64) {
 	return longest
 }
 
-// judge decides about a second of the log that the labels lack, or lack in part.
-func (o *owners) judge(unix int64) verdict {
-	id := o.runs.ID(unix)
-	if theirs := o.own[unix]; theirs != 0 && theirs != id {
-		return verdict{false, "these labels have another run in these seconds"}
-	}
+// judge decides about a second of a run of the log that the labels lack, or lack in part. Of this second they have the run theirs, 0
+// for none.
+func (o *owners) judge(unix, id, theirs int64) verdict {
 	r := o.has[id]
-	if id == 0 || r == nil {
-		if o.by[id] {
-			return verdict{missing: true}
-		}
-		return verdict{true, "the run of these seconds is not known"}
+	switch {
+	case theirs != 0 && id != 0 && theirs != id:
+		return verdict{reason: "these labels have another run in these seconds"}
+	case o.by[id]:
+		return hole
+	case r == nil:
+		return verdict{missing: true, reason: "the run of these seconds is not known"}
 	}
-	v := r.judge(unix, o)
-	if o.by[id] {
-		v = verdict{missing: true}
+	before, after, has := neighbours(r.own, unix)
+	if has {
+		return hole
 	}
-	return v
-}
-
-func (r *run) judge(unix int64, o *owners) verdict {
-	if n := len(r.own); n > 0 && r.own[0] <= unix && unix <= r.own[n-1] {
-		return verdict{missing: true}
-	}
-	before, after := neighbours(r.own, unix)
-	var earlier, later string // other labels that have a second at least as near
+	none := len(r.own) == 0
+	nearest := "" // other labels that are at least as near
 	for _, name := range slices.Sorted(maps.Keys(r.others)) {
-		seconds := r.others[name]
-		if len(seconds) == 0 || o.replicas[name] {
+		if none = false; o.replicas[name] {
 			continue
 		}
-		if _, has := slices.BinarySearch(seconds, unix); has {
-			return verdict{false, name + " has these seconds"}
+		first, last, has := neighbours(r.others[name], unix)
+		if has {
+			return verdict{held: true, reason: name + " has these seconds"}
 		}
-		first, last := neighbours(seconds, unix)
-		if first >= before && first != math.MinInt64 {
-			before, earlier = first, name
-		}
-		if last <= after && last != math.MaxInt64 {
-			after, later = last, name
+		if first > before || first == before && last <= after {
+			before, after, nearest = first, last, name
 		}
 	}
 	switch {
-	case earlier != "":
-		return verdict{false, earlier + " has the seconds before"}
-	case before != math.MinInt64: // ours
-		return verdict{missing: true}
-	case len(r.own)+len(r.others) == 0 && o.push(r.Run):
-		return verdict{missing: true}
-	case len(r.own)+len(r.others) == 0:
-		return verdict{true, fmt.Sprintf("no labels have the run of these seconds, which is %d", r.ID)}
-	case later != "":
-		return verdict{false, later + " has the seconds after"}
+	case nearest != "" && before != math.MinInt64:
+		return verdict{reason: nearest + " has the seconds before"}
+	case nearest != "":
+		return verdict{reason: nearest + " has the seconds after"}
+	case none && o.pushed(r):
+		return hole
+	case none:
+		return verdict{missing: true, reason: fmt.Sprintf("no labels have the run of these seconds, which is %d", id)}
 	case len(r.own) == 0: // and replicas have some
-		return verdict{true, fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", r.ID)}
-	case r.First < o.since:
-		return verdict{true, fmt.Sprintf("whose run %d was a day before is not known", r.ID)}
+		return verdict{missing: true, reason: fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", id)}
+	case before == math.MinInt64 && r.First < o.since:
+		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
 	}
-	return verdict{missing: true}
+	return hole
 }
 
-// neighbours are the nearest seconds on both sides of one.
-func neighbours(all []int64, unix int64) (before, after int64) {
+// pushed reports whether a run was pushed under these labels.
+func (o *owners) pushed(r *run) bool {
+	for _, labels := range r.Labels {
+		if len(labels) > 0 && matches(labels, o.labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// neighbours are the nearest seconds on both sides of one, and whether that is among them.
+func neighbours(all []int64, unix int64) (before, after int64, has bool) {
 	before, after = math.MinInt64, math.MaxInt64
 	i, has := slices.BinarySearch(all, unix)
 	if i > 0 {
 		before = all[i-1]
 	}
-	if has {
-		i++
-	}
 	if i < len(all) {
 		after = all[i]
 	}
-	return before, after
+	return before, after, has
 }
 
 // difference tells labels from those of the instance: their values of the labels that differ.

@@ -22,8 +22,15 @@ type span struct {
 	from, to int64
 }
 
-// world makes the owners of a log with these runs, and of a database with these spans.
-func world(t *testing.T, list []runs.Run, spans ...span) *owners {
+// world is a log and a database.
+type world struct {
+	owners
+	runs *runs.File
+	own  map[int64]int64 // the run of each second that the instance has
+}
+
+// newWorld makes a log with these runs, and a database with these spans.
+func newWorld(t *testing.T, list []runs.Run, spans ...span) *world {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "runs.json")
 	b, err := json.Marshal(list)
@@ -34,31 +41,34 @@ func world(t *testing.T, list []runs.Run, spans ...span) *owners {
 	if err != nil || e != nil {
 		t.Fatal(err, e)
 	}
-	o := &owners{
-		runs: file, by: map[int64]bool{}, own: map[int64]int64{}, has: map[int64]*run{}, since: 1,
-		push: func(r runs.Run) bool { return r.Labels["a push"]["instance"] == "us" },
-	}
+	w := &world{runs: file, own: map[int64]int64{}}
+	w.owners = owners{by: map[int64]bool{}, labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
 	for _, r := range list {
-		o.has[r.ID] = &run{Run: r, others: map[string][]int64{}}
+		w.has[r.ID] = &run{Run: r, others: map[string][]int64{}}
 	}
 	for _, s := range spans {
 		for at := s.from; at <= s.to; at++ {
-			r := o.has[s.run]
+			r := w.has[s.run]
 			if s.labels != "" {
 				r.others[s.labels] = append(r.others[s.labels], at)
 				continue
 			}
-			if o.own[at] = s.run; r != nil {
+			if w.own[at] = s.run; r != nil {
 				r.own = append(r.own, at)
 			}
 		}
 	}
-	o.findReplicas(600)
-	return o
+	w.findReplicas(600)
+	return w
 }
 
-// The rule, case by case: what each second from 1 on is. A hole is h, one of others is o, and one that is missing and of which nobody
-// knows whose it is, is a question mark; what the labels have is a dot.
+func (w *world) judge(unix int64) verdict { return w.owners.judge(unix, w.runs.ID(unix), w.own[unix]) }
+
+// has reports whether the labels have the second as the log has it.
+func (w *world) isOwn(unix int64) bool { return w.own[unix] != 0 && w.own[unix] == w.runs.ID(unix) }
+
+// The rule, case by case: what each second from 1 on is. A hole is h, one that others have is o, one that they lack is l, and one that
+// is missing and of which nobody knows whose it is, is a question mark; what the labels have is a dot.
 func TestOwners(t *testing.T) {
 	one := []runs.Run{{ID: 11, First: 1, Last: 20, History: 5}}
 	two := []runs.Run{{ID: 11, First: 1, Last: 10, History: 5}, {ID: 22, First: 11, Last: 20, History: 5}}
@@ -73,12 +83,13 @@ func TestOwners(t *testing.T) {
 		"a hole":                           {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}}, 1, 20, ".....hhh............", ""},
 		"edges":                            {one, []span{{"", 11, 5, 15}}, 1, 20, "hhhh...........hhhhh", ""},
 		"a restart":                        {two, []span{{"", 11, 1, 8}, {"", 22, 13, 20}}, 1, 20, "........hhhh........", ""},
-		"a restart as another instance":    {two, []span{{"pod-1", 11, 1, 8}, {"", 22, 13, 20}}, 1, 20, "oooooooooohh........", "pod-1 has these seconds"},
-		"the one before it":                {two, []span{{"", 11, 1, 8}, {"pod-2", 22, 13, 20}}, 1, 20, "........hhoooooooooo", "pod-2 has these seconds"},
-		"a changed label":                  {one, []span{{"old", 11, 1, 8}, {"", 11, 13, 20}}, 1, 20, "oooooooooooo........", "old has the seconds before"},
+		"a restart as another instance":    {two, []span{{"pod-1", 11, 1, 8}, {"", 22, 13, 20}}, 1, 20, "oooooooollhh........", "pod-1 has these seconds"},
+		"the one before it":                {two, []span{{"", 11, 1, 8}, {"pod-2", 22, 13, 20}}, 1, 20, "........hhlloooooooo", "pod-2 has these seconds"},
+		"a changed label":                  {one, []span{{"old", 11, 1, 8}, {"", 11, 13, 20}}, 1, 20, "oooooooollll........", "old has the seconds before"},
 		"a label that will change":         {one, []span{{"", 11, 1, 8}, {"new", 11, 13, 20}}, 1, 20, "........hhhhoooooooo", "new has these seconds"},
 		"the first history of a cursor":    {one, []span{{"old", 11, 1, 8}, {"", 11, 4, 20}}, 1, 20, "ooo.................", "old has these seconds"},
-		"and a hole after it":              {one, []span{{"", 11, 1, 8}, {"new", 11, 4, 8}, {"new", 11, 13, 20}}, 1, 20, "........oooooooooooo", "new has the seconds before"},
+		"and a hole after it":              {one, []span{{"", 11, 1, 8}, {"new", 11, 4, 8}, {"new", 11, 13, 20}}, 1, 20, "........lllloooooooo", "new has the seconds before"},
+		"the same, seen by the later":      {one, []span{{"old", 11, 1, 8}, {"", 11, 4, 8}, {"", 11, 13, 20}}, 1, 20, "ooo.....hhhh........", "old has these seconds"},
 		"the tail of a resumed cursor":     {two, []span{{"", 11, 1, 6}, {"pod-2", 11, 7, 10}, {"pod-2", 22, 11, 20}}, 1, 20, "......oooooooooooooo", "pod-2 has these seconds"},
 		"the same, seen by the other":      {two, []span{{"pod-1", 11, 1, 6}, {"", 11, 7, 10}, {"", 22, 11, 20}}, 1, 20, "oooooo..............", "pod-1 has these seconds"},
 		"nobody has the run":               {two, []span{{"", 22, 11, 20}}, 1, 20, "??????????..........", "no labels have the run"},
@@ -86,29 +97,34 @@ func TestOwners(t *testing.T) {
 		"it was pushed by another":         {[]runs.Run{{ID: 11, First: 1, Last: 3, Labels: map[string]map[string]string{"a push": {"instance": "them"}}}}, nil, 1, 3, "???", "no labels have the run"},
 		"no runs":                          {nil, nil, 1, 3, "???", "is not known"},
 		"between runs":                     {[]runs.Run{{ID: 11, First: 1, Last: 2}}, []span{{"", 11, 1, 2}}, 1, 4, "..??", "is not known"},
-		"labels of two processes":          {one, []span{{"", 11, 1, 5}, {"", 99, 6, 8}, {"", 11, 9, 20}}, 1, 20, ".....ooo............", "another run"},
+		"labels of two processes":          {one, []span{{"", 11, 1, 5}, {"", 99, 6, 8}, {"", 11, 9, 20}}, 1, 20, ".....lll............", "another run"},
 		"a replica":                        {long, []span{{"", 11, 10, 990}, {"b", 11, 1, 1000}}, 985, 1000, "......hhhhhhhhhh", ""},
 		"a replica, away during a deploy":  {long, []span{{"", 11, 1, 995}, {"b", 11, 1, 1000}, {"b", 22, 1001, 1020}, {"", 22, 1010, 1020}}, 990, 1012, "......hhhhhhhhhhhhhh...", ""},
 		"a replica of nothing of the run":  {long, []span{{"", 11, 1, 1000}, {"b", 11, 1, 1000}, {"b", 22, 1001, 1020}}, 999, 1003, "..???", "nothing of the run"},
-		"no replica yet":                   {long, []span{{"", 11, 1, 60}, {"b", 11, 1, 65}}, 59, 66, "..oooooo", "b has"},
-		"labels that come and go":          {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 10}, {"", 11, 11, 15}, {"b", 11, 16, 20}}, 1, 20, ".....hhhhh.....ooooo", "b has these seconds"},
-		"both begin at once":               {one, []span{{"", 11, 5, 20}, {"b", 11, 5, 20}}, 1, 5, "oooo.", "b has the seconds after"},
+		"no replica yet":                   {long, []span{{"", 11, 1, 60}, {"b", 11, 1, 65}}, 59, 66, "..oooool", "b has"},
+		"labels that come and go":          {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 10}, {"", 11, 11, 15}, {"b", 11, 16, 20}}, 1, 20, ".....ooooo.....ooooo", "b has these seconds"},
+		"and have a hole":                  {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 7}, {"b", 11, 10, 10}, {"", 11, 11, 20}}, 1, 20, ".....oollo..........", "b has the seconds before"},
+		"which is one of those between":    {one, []span{{"a", 11, 1, 5}, {"", 11, 6, 7}, {"", 11, 10, 10}, {"a", 11, 11, 20}}, 1, 20, "ooooo..hh.oooooooooo", ""},
+		"both lack the same":               {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 5}, {"b", 11, 9, 20}}, 1, 20, ".....lll............", "b has the seconds before"},
+		"both begin at once":               {one, []span{{"", 11, 5, 20}, {"b", 11, 5, 20}}, 1, 5, "llll.", "b has the seconds after"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := world(t, tc.runs, tc.spans...)
+			o := newWorld(t, tc.runs, tc.spans...)
 			got, reasons := "", ""
 			for at := tc.from; at <= tc.to; at++ {
 				v := o.judge(at)
 				reasons += v.reason + "\n"
 				switch {
-				case o.own[at] != 0 && o.own[at] == o.runs.ID(at):
+				case o.isOwn(at):
 					got += "."
-				case v.missing && v.reason == "":
+				case v == hole:
 					got += "h"
 				case v.missing:
 					got += "?"
-				default:
+				case v.held:
 					got += "o"
+				default:
+					got += "l"
 				}
 			}
 			if got != tc.want || !strings.Contains(reasons, tc.reason) {
@@ -132,15 +148,18 @@ func TestOwnersAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var list []runs.Run
-		truth, kept := map[int64]string{}, map[string][]span{} // whose second it was, and what the database has
-		at, turn := int64(1), 0
+		truth, has, kept := map[int64]string{}, map[int64]string{}, map[string][]span{} // whose second it was, and what the database has
+		at, turn, known := int64(1), 0, map[int64]bool{}                                // the runs that the database has
 		for id := int64(1); id <= 4; id++ {
 			r := runs.Run{ID: id, First: at, History: 600}
 			for range 1 + random.IntN(3) { // labels change
 				labels := fmt.Sprint("pod-", turn)
-				turn++
+				if turn++; random.IntN(3) == 0 { // one that was before
+					labels = fmt.Sprint("pod-", random.IntN(turn))
+				}
 				for range 5 + random.IntN(20) {
 					if truth[at] = labels; random.IntN(3) > 0 {
+						has[at], known[id] = labels, true
 						kept[labels] = append(kept[labels], span{"", id, at, at})
 					}
 					at++
@@ -149,7 +168,7 @@ func TestOwnersAgainstAnOracle(t *testing.T) {
 			r.Last = at - 1
 			list = append(list, r)
 		}
-		claims := map[int64]int{}
+		claims := map[int64]int{} // how many labels would be given it
 		for labels := range kept {
 			var spans []span
 			for name, all := range kept {
@@ -161,22 +180,33 @@ func TestOwnersAgainstAnOracle(t *testing.T) {
 				}
 			}
 			slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
-			o := world(t, list, spans...)
+			o := newWorld(t, list, spans...)
 			for second := range truth {
 				v := o.judge(second)
 				if !v.missing || v.reason != "" || o.own[second] != 0 {
 					continue
 				}
 				claims[second]++
-				// What was lost at the very edge cannot be told from the neighbour's; it is of labels of the same run.
-				id := o.runs.ID(second)
-				if truth[second] != labels && len(o.has[id].own) == 0 {
-					t.Errorf("seed %d: %s claims second %d of %s", seed, labels, second, truth[second])
+				// The rule, word by word: the nearest second of the run before it, or after it, that any have is of these labels.
+				id, nearest := o.runs.ID(second), ""
+				for _, step := range []int64{-1, 1} {
+					for at := second; nearest == "" && o.runs.ID(at) == id && id != 0; at += step {
+						nearest = has[at]
+					}
+				}
+				if nearest != labels {
+					t.Errorf("seed %d: %s claims second %d of %s, next to one of %s", seed, labels, second, truth[second], nearest)
 				}
 			}
 		}
-		for second, n := range claims {
-			if n > 1 {
+		for second := range truth {
+			id, n := list[len(list)-1].ID, claims[second]
+			for _, r := range list {
+				if r.First <= second && second <= r.Last {
+					id = r.ID
+				}
+			}
+			if want := 1; has[second] != "" && n != 0 || has[second] == "" && n != want && known[id] {
 				t.Errorf("seed %d: %d labels claim second %d", seed, n, second)
 			}
 		}
@@ -208,12 +238,11 @@ func TestHealOfTheOtherInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.options.defaults(DefaultDelay)
-	c.timeout, c.heal = r.options.Timeout, sink
-	if err := c.find(t.Context(), &r.gap, r.options); err != nil {
+	c.heal = sink
+	if err := c.find(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	report, err := c.run(t.Context(), r.gap)
+	report, err := c.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +254,9 @@ func TestHealOfTheOtherInstance(t *testing.T) {
 			}
 		}
 	}
-	if n == 0 || report.Missing != 5 || len(report.NotHealed) == 0 || !strings.Contains(fmt.Sprint(report.NotHealed), "instance=old has") {
-		t.Errorf("%d samples, %d missing; %+v", n, report.Missing, report.NotHealed)
+	if n == 0 || report.Missing != 5 || !strings.Contains(fmt.Sprint(report.Elsewhere), "instance=old has these seconds") ||
+		!strings.Contains(fmt.Sprint(report.NotHealed), "instance=old has the seconds before") {
+		t.Errorf("%d samples, %d missing; %+v, %+v", n, report.Missing, report.Elsewhere, report.NotHealed)
 	}
 }
 

@@ -25,7 +25,10 @@ type Report struct {
 	Extra     int64 `json:"extra_seconds"`
 	// Idle are the samples of idle seconds that the database does not have, and need not have.
 	Idle int64 `json:"idle_samples"`
-	// NotHealed are the seconds that are not to be written under these labels, as far as the rule of [Heal] knows.
+	// Elsewhere are the seconds that other labels have: the database is right, and nothing is to be written under these.
+	Elsewhere []NotHealed `json:"elsewhere,omitempty"`
+	// NotHealed are the other seconds that are not to be written under these labels, as far as the rule of [Heal] knows: nobody has
+	// them.
 	NotHealed []NotHealed `json:"not_healed,omitempty"`
 	// Findings are sorted by resource and metric.
 	Findings []Finding `json:"findings"`
@@ -33,28 +36,35 @@ type Report struct {
 	Notes    []string `json:"notes"`
 	Warnings []string `json:"warnings"`
 
-	holes int64 // missing seconds that may be written
+	holes int64   // missing seconds that may be written
+	last  verdict // about the last second
 }
 
-// NotHealed are seconds of the log that the labels lack, and why they are not written: others have them, or nobody knows whose they
-// are.
+// NotHealed are seconds of the log that the labels lack, and why they are not written.
 type NotHealed struct {
 	Range
 	Reason string `json:"reason"`
 }
 
-// refuse notes why a second is not written. Seconds come in order.
-func (r *Report) refuse(unix int64, reason string) {
-	at := time.Unix(unix, 0).UTC()
-	if n := len(r.NotHealed); n > 0 && r.NotHealed[n-1].Reason == reason {
-		r.NotHealed[n-1].To = at
-		r.NotHealed[n-1].Seconds++
-	} else if n < maxRanges {
-		r.NotHealed = append(r.NotHealed, NotHealed{Range{at, at, 1}, reason})
+// judged notes what is to be said of a second of the log, the zero verdict for nothing. Seconds come in order.
+func (r *Report) judged(unix int64, v verdict) {
+	list := &r.NotHealed
+	if v.held {
+		list = &r.Elsewhere
 	}
+	at := time.Unix(unix, 0).UTC()
+	switch n := len(*list); {
+	case v.reason == "" || n == maxRanges:
+	case v == r.last:
+		(*list)[n-1].To = at
+		(*list)[n-1].Seconds++
+	default:
+		*list = append(*list, NotHealed{Range{at, at, 1}, v.reason})
+	}
+	r.last = v
 }
 
-// Clean reports whether the database has what the log has of the instance, and nothing else. Seconds that others have do not count.
+// Clean reports whether the database has what the log has of the instance, and nothing else. Seconds of others do not count.
 func (r *Report) Clean() bool { return r.Missing+r.Different+r.Extra == 0 }
 
 // Finding is what is wrong with a series. Of a report with very many ranges only the first are listed.

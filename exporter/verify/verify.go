@@ -23,36 +23,35 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	if err := o.Check(gap.Namespace); err != nil {
 		return Report{}, err
 	}
-	o.defaults(DefaultDelay)
 	c, err := newComparison(gap, o)
 	if err != nil {
 		return Report{}, fmt.Errorf("verify: %w", err)
 	}
 	defer c.http.CloseIdleConnections()
-	if err := c.find(ctx, &gap, o); err != nil {
+	if err := c.find(ctx); err != nil {
 		return c.done(0), fmt.Errorf("verify: %w", err)
 	}
-	return c.run(ctx, gap)
+	return c.run(ctx)
 }
 
 func newComparison(gap Gap, o Options) (*comparison, error) {
+	o.defaults(DefaultDelay)
 	client, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
 	return &comparison{
-		client: client, selector: selector(names(gap, o), o.Labels), match: gap.Match, metrics: map[string]bool{}, left: map[string]bool{},
-		unknown:  map[string]bool{},
+		client: client, gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
 		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
 	}, nil
 }
 
 // names are the metrics that may be compared.
-func names(gap Gap, o Options) []string {
-	if len(o.Metrics) > 0 {
-		return o.Metrics
+func (c *comparison) names() []string {
+	if len(c.options.Metrics) > 0 {
+		return c.options.Metrics
 	}
-	return seconds.Logged(gap.namespace())
+	return seconds.Logged(c.gap.namespace())
 }
 
 // selector selects metrics, all if there are none, with labels, in PromQL.
@@ -90,45 +89,67 @@ func clamp(gap *Gap, delay time.Duration) (notes []string, err error) {
 	return notes, nil
 }
 
-// find finds what can be compared: the range, the instance, its metrics and resources, and its runs.
-func (c *comparison) find(ctx context.Context, gap *Gap, o Options) (err error) {
-	if c.report.Notes, err = clamp(gap, o.Delay); err != nil {
+// find finds what can be compared: the range, the instance, its metrics and resources.
+func (c *comparison) find(ctx context.Context) (err error) {
+	if c.report.Notes, err = clamp(&c.gap, c.options.Delay); err != nil {
 		return err
 	}
-	c.report.From, c.report.To = gap.From.UTC(), gap.To.UTC()
-	if gap.From.After(gap.To) {
+	c.report.From, c.report.To = c.gap.From.UTC(), c.gap.To.UTC()
+	if c.gap.From.After(c.gap.To) {
 		return nil
 	}
-	from, to := gap.From.Unix(), gap.To.Unix()
-	all, err := c.labels(ctx, c.selector, from, to)
+	if c.runs, err = c.gap.runs(); err != nil {
+		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+oneLine(err.Error(), nil))
+	}
+	names, from, to := c.names(), c.gap.From.Unix(), c.gap.To.Unix()
+	all, err := c.series(ctx, selector(names, c.report.Labels), from, to)
 	if err == nil && len(all) == 0 {
-		all, err = c.labels(ctx, c.selector, from-around, to+around)
+		all, err = c.series(ctx, selector(names, c.report.Labels), from-around, to+around)
+	}
+	if c.found = len(all) > 0; c.found && err == nil {
+		c.report.Labels, err = c.instance(ctx, all)
 	}
 	if err != nil {
 		return err
 	}
-	if c.found = len(all) > 0; c.found {
-		if c.report.Labels, err = c.instance(ctx, *gap, all); err != nil {
+	// Those that were asked for are compared, or those of the instance that the database knows.
+	instance, known := selector(names, c.report.Labels), c.options.Metrics
+	if len(known) == 0 {
+		if known, err = c.values(ctx, "__name__", instance, from, to); err != nil {
 			return err
 		}
-		o.Labels = c.report.Labels
-		c.selector = selector(names(*gap, o), o.Labels)
+		if len(known) == 0 {
+			c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
+			known = names
+		}
 	}
-	if err := c.choose(ctx, *gap, o); err != nil {
-		return err
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			c.metrics[name] = true
+		}
 	}
-	c.whose, err = c.owners(ctx, *gap, o.Runs)
-	return err
+	if c.found && !c.options.All {
+		list, err := c.values(ctx, "resource", instance, from-around, to+around)
+		if err != nil {
+			return err
+		}
+		c.resources = map[string]bool{"": true}
+		for _, resource := range list {
+			c.resources[resource] = true
+		}
+	}
+	return nil
 }
 
 // run compares everything.
-func (c *comparison) run(ctx context.Context, gap Gap) (Report, error) {
-	if gap.From.After(gap.To) {
+func (c *comparison) run(ctx context.Context) (Report, error) {
+	if c.gap.From.After(c.gap.To) {
 		return c.done(0), nil
 	}
-	log, from := newExpected(table.Run(gap.namespace()).Name), gap.From.Unix()
-	malformed, err := gap.emit(ctx, c.whose.runs, c.partSize, log, func(before time.Time) error {
-		first, _, err := gap.Searcher.Span(gap.PIDs...) // files may have been deleted since
+	log, from := newExpected(table.Run(c.gap.namespace()).Name), c.gap.From.Unix()
+	c.selector = selector(append(slices.Sorted(maps.Keys(c.metrics)), log.runs.metric), c.report.Labels)
+	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, log, func(before time.Time) error {
+		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err
 		}
@@ -145,39 +166,6 @@ func (c *comparison) run(ctx context.Context, gap Gap) (Report, error) {
 		err = fmt.Errorf("verify: %w", err)
 	}
 	return report, err
-}
-
-// choose decides which metrics and resources are compared: those that were asked for, or those of the instance that the database
-// knows.
-func (c *comparison) choose(ctx context.Context, gap Gap, o Options) error {
-	names, known := names(gap, o), o.Metrics
-	if len(known) == 0 {
-		var err error
-		if known, err = c.names(ctx, "__name__", c.selector, gap.From.Unix(), gap.To.Unix()); err != nil {
-			return err
-		}
-		if len(known) == 0 {
-			c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
-			known = names
-		}
-	}
-	for _, name := range names {
-		if slices.Contains(known, name) {
-			c.metrics[name] = true
-		}
-	}
-	if c.found && !o.All {
-		list, err := c.names(ctx, "resource", c.selector, gap.From.Unix()-around, gap.To.Unix()+around)
-		if err != nil {
-			return err
-		}
-		c.resources = map[string]bool{"": true}
-		for _, resource := range list {
-			c.resources[resource] = true
-		}
-	}
-	c.selector = selector(slices.Sorted(maps.Keys(c.metrics)), o.Labels)
-	return nil
 }
 
 // done completes the report.

@@ -241,14 +241,13 @@ func TestCheckOfALogThatIsCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.partSize, c.timeout = 20, time.Minute
-		r.options.defaults(DefaultDelay)
+		c.partSize = 20
 		r.queries = -1000
-		if err := c.find(t.Context(), &r.gap, r.options); err != nil {
+		if err := c.find(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.queries = 0
-		report, err := c.run(t.Context(), r.gap)
+		report, err := c.run(t.Context())
 		if err != nil || report.Missing != 2 || report.Extra+report.Different != 0 || r.queries < 20 {
 			t.Errorf("%v: %+v, %d queries", err, report, r.queries)
 		}
@@ -275,11 +274,9 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	}
 	sink := newExpected("")
 	c.heal = seconds.Sink(sink)
-	r.options.defaults(DefaultDelay)
-	c.timeout = r.options.Timeout
-	err = c.find(t.Context(), &r.gap, r.options)
+	err = c.find(t.Context())
 	if err == nil {
-		_, err = c.run(t.Context(), r.gap)
+		_, err = c.run(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
 )
 
 // hostOf is the host of an address; what is no IP address has the zero Prefix.
 func hostOf(a net.Addr) netip.Prefix {
 	if from, ok := a.(interface{ AddrPort() netip.AddrPort }); ok { // a TCPAddr
-		return clienthost.Network(from.AddrPort().Addr())
+		return clientip.Network(from.AddrPort().Addr())
 	}
 	return netip.Prefix{}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windowstat/windowstat/internal/statefile"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 // Run is a process that counted seconds of a log.
@@ -67,7 +67,7 @@ func Load(path string) (*File, error) {
 // Read reads the runs in a file, in order; there are none without a file.
 func Read(path string) ([]Run, error) {
 	var list []Run
-	if err := statefile.Read(path, &list); err != nil {
+	if err := atomicfile.Read(path, &list); err != nil {
 		return nil, err
 	}
 	for i, r := range list {
@@ -140,4 +140,4 @@ func (f *File) At(unix int64) (r Run, until int64) {
 }
 
 // save replaces the file. Holds mu.
-func (f *File) save() error { return statefile.Replace(f.path, f.list) }
+func (f *File) save() error { return atomicfile.Replace(f.path, f.list) }

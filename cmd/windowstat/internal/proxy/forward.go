@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/windowstat/windowstat/internal/bare"
-	"github.com/windowstat/windowstat/internal/clienthost"
+	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // ParseUpstream reads the URL of a service: http or https, and a path at most.
@@ -21,7 +21,7 @@ func ParseUpstream(s string) (*url.URL, error) {
 		return nil, errors.New("is required: the URL of the service, such as http://127.0.0.1:8000")
 	}
 	u, err := url.Parse(s)
-	s = bare.URL(s) // in messages
+	s = redact.URL(s) // in messages
 	if err != nil {
 		return nil, fmt.Errorf("%q is not http://host:port or https://host:port: %w", s, errors.Unwrap(err))
 	}
@@ -74,7 +74,7 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
-	if !clienthost.In(o.Trusted, r.In.RemoteAddr) {
+	if !clientip.In(o.Trusted, r.In.RemoteAddr) {
 		for name := range out {
 			if strings.HasPrefix(name, "X-Forwarded-") {
 				delete(out, name)
@@ -101,8 +101,8 @@ func (o *Options) forwarded(r *httputil.ProxyRequest) {
 
 // Client returns the host of a request's client, empty for a trusted proxy that does not say for whom it asks.
 func (o *Options) Client(r *http.Request) string {
-	host := clienthost.Of(r, o.Trusted)
-	if clienthost.In(o.Trusted, r.RemoteAddr) && host == clienthost.OfAddress(r.RemoteAddr) {
+	host := clientip.Of(r, o.Trusted)
+	if clientip.In(o.Trusted, r.RemoteAddr) && host == clientip.OfAddress(r.RemoteAddr) {
 		return ""
 	}
 	return host

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/bare"
+	"github.com/windowstat/windowstat/internal/redact"
 
 	"github.com/prometheus/common/config"
 
@@ -51,7 +51,7 @@ func parseURL(raw string) (*url.URL, error) {
 		}
 	}
 	u, err := url.Parse(whole)
-	raw = bare.URL(raw) // in messages
+	raw = redact.URL(raw) // in messages
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {

@@ -1,5 +1,5 @@
-// Package clienthost tells whose share of something a client's request counts for.
-package clienthost
+// Package clientip tells which host a request comes from, where hosts have shares or bounds.
+package clientip
 
 import (
 	"net/http"

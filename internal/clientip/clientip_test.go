@@ -1,4 +1,4 @@
-package clienthost
+package clientip
 
 import (
 	"net/http/httptest"

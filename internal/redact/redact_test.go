@@ -1,4 +1,4 @@
-package bare
+package redact
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 // What may be secret in a URL is left out, and the rest of the message stays.
-func TestBareURLs(t *testing.T) {
+func TestURLs(t *testing.T) {
 	for given, want := range map[string]string{
 		"http://a:9090/api/v1/write":        "http://a:9090/api/v1/write",
 		"http://a/write?token=hush":         "http://a/write",

@@ -1,5 +1,5 @@
-// Package bare reads URLs, and takes out of messages what of them may be secret.
-package bare
+// Package redact removes from URLs and from errors what may be secret: user information, query and fragment of a URL.
+package redact
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// secret is what of a URL may be secret: user, query and fragment.
+// secret matches what may be secret in a URL.
 var secret = regexp.MustCompile(`(?s)(//)[^?#]*@|[?#].*`)
 
-// URL returns a URL, which may be malformed, without what may be secret. Messages have no other.
+// URL returns a URL, which may be malformed, without what may be secret, for messages.
 func URL(s string) string { return secret.ReplaceAllString(s, "$1") }
 
-// Server parses the URL of a server, which has http:// or https://, a host, and no user information: that belongs in the options of
+// ParseURL parses the URL of a server, which has http:// or https://, a host, and no user information: that belongs in the options of
 // the client. The error has no secrets.
-func Server(s string) (*url.URL, error) {
+func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
@@ -31,7 +31,7 @@ func Server(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Error is an error without the secrets of URLs in its text, which net/http puts there.
+// Error returns an error whose text has no secrets: net/http puts whole URLs into its errors. It wraps err.
 func Error(err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package statefile reads and writes the small files in which a process keeps what its successor should know.
-package statefile
+// Package atomicfile replaces small files of JSON as a whole: state that a process keeps for its successor.
+package atomicfile
 
 import (
 	"encoding/json"

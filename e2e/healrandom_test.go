@@ -1,0 +1,508 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/push"
+	"github.com/windowstat/windowstat/exporter/verify"
+)
+
+const (
+	healRun     = 45 * time.Second // unless $WINDOWSTAT_E2E_HEALED says otherwise
+	healRound   = 45 * time.Second
+	healBegins  = 50 * time.Minute // before now
+	healSpeed   = 40               // seconds of the services in one
+	healSettled = 280              // seconds after which no scraper brings a second any more: the history, and four scrapes
+)
+
+// TestHealAtRandom has processes start, end, and change their labels over one log, in fast motion; responses to the servers that
+// scrape them get lost, services and servers are killed, the log is cut, and commands heal, some two at once, and some of which are
+// killed. Each service keeps its own account of what it counted. Afterwards every series has what its instance counted, and no
+// second that another instance has; what none has is named. The seed repeats the decisions, not their times.
+func TestHealAtRandom(t *testing.T) {
+	t.Parallel()
+	seed, run := uint64(time.Now().UnixNano()), healRun
+	if s := os.Getenv("WINDOWSTAT_E2E_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := os.Getenv("WINDOWSTAT_E2E_HEALED"); s != "" {
+		var err error
+		if run, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run1(t, command); err != nil {
+		t.Fatal(err)
+	}
+	var servers []*server
+	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
+		servers = append(servers, startConfigured(t, name, p, documentedWindow(t, p)))
+	}
+	slices.SortFunc(servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
+	for until, n := time.Now().Add(run), 0; n == 0 || time.Now().Before(until); n++ {
+		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newHealRound(t, command, seed, n, servers).run() })
+		if seed++; !ok {
+			return
+		}
+	}
+}
+
+func run1(t *testing.T, command string) error {
+	return run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat")
+}
+
+// documentedWindow is the configuration of a server that accepts samples out of order.
+func documentedWindow(t *testing.T, p program) string {
+	if p.name == victoria.name {
+		return "scrape_configs: []\n"
+	}
+	return "scrape_configs: []\n" + documented(t, "verify.md", "out_of_order_time_window", "")
+}
+
+// labelled are the labels of a service in a database, by which a command knows it.
+type labelled struct{ job, instance string }
+
+func (l labelled) String() string { return l.job + "/" + l.instance }
+
+// held is what a server has: how often it has a second, by labels and resource.
+type heldSeconds map[labelled]map[string]map[int64]int
+
+// healRoundRun is a round: processes on one log, which all servers scrape.
+type healRoundRun struct {
+	*testing.T
+	*rand.Rand
+	child    *pacedChild
+	command  string
+	scraping []*healScraper
+
+	mu    sync.Mutex
+	asked map[*server]map[labelled]map[int]bool // with these labels these processes were asked
+	began []int64                               // of the processes
+
+	heals, healed, lines int
+	refused              map[string]int
+}
+
+// healScraper is a server and what it scrapes.
+type healScraper struct {
+	*server
+	jobs  []*healJob
+	proxy string // the address
+	n     int    // of instances
+	wrote map[labelled]map[string]map[int64]bool
+}
+
+// healJob is a job of a server; two of them are a pair.
+type healJob struct {
+	name, instance string
+	cursor         int
+	instances      []string // that it had
+
+	mu            sync.Mutex
+	away, swallow time.Time // until when it gets nothing, or something that is lost
+}
+
+func newHealRound(t *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
+	r := &healRoundRun{
+		T: t, Rand: rand.New(rand.NewPCG(seed, 0)), command: command, asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
+	}
+	r.child = &pacedChild{child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(), files: []int{1000, 10}[r.IntN(2)]}
+	if err := os.Mkdir(filepath.Join(r.child.dir, "log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		x := &healScraper{server: s, wrote: map[labelled]map[string]map[int64]bool{}}
+		for _, name := range []string{"a", "b"}[:1+r.IntN(2)] {
+			x.jobs = append(x.jobs, &healJob{name: fmt.Sprintf("round-%d-%s", n, name)})
+		}
+		l := listen(t, "127.0.0.1:0")
+		x.proxy = l.Addr().String()
+		serve(t, x.handler(r), l)
+		r.asked[s] = map[labelled]map[int]bool{}
+		r.scraping = append(r.scraping, x)
+	}
+	return r
+}
+
+// handler forwards what a server asks for to the present process, /JOB/INSTANCE/metrics/seconds, if the weather is good.
+func (x *healScraper) handler(r *healRoundRun) http.Handler {
+	clients := map[string]*http.Client{}
+	for _, j := range x.jobs {
+		clients[j.name] = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, MaxConnsPerHost: 1}}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		parts := strings.SplitN(request.URL.Path, "/", 4)
+		i := slices.IndexFunc(x.jobs, func(j *healJob) bool { return len(parts) == 4 && j.name == parts[1] })
+		if i < 0 {
+			return
+		}
+		j := x.jobs[i]
+		j.mu.Lock()
+		away, swallow := time.Now().Before(j.away), time.Now().Before(j.swallow)
+		j.mu.Unlock()
+		if away {
+			panic(http.ErrAbortHandler)
+		}
+		r.mu.Lock()
+		addr, turn := r.child.addr, len(r.began)-1
+		r.mu.Unlock()
+		out, err := http.NewRequestWithContext(request.Context(), http.MethodGet, "http://"+addr+"/"+parts[3]+"?"+request.URL.RawQuery, nil)
+		if err != nil {
+			panic(err)
+		}
+		out.Header, out.Host = request.Header, parts[2]
+		resp, err := clients[j.name].Do(out)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		r.mu.Lock()
+		l := labelled{j.name, parts[2]}
+		if r.asked[x.server][l] == nil {
+			r.asked[x.server][l] = map[int]bool{}
+		}
+		r.asked[x.server][l][turn] = true
+		r.mu.Unlock()
+		if err != nil || swallow {
+			panic(http.ErrAbortHandler)
+		}
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		_, _ = w.Write(body)
+	})
+}
+
+// relabel changes the instance of a server's jobs, and the cursor if it is not kept.
+func (r *healRoundRun) relabel(x *healScraper, keep bool) {
+	instance := fmt.Sprint("pod-", x.n)
+	if x.n++; x.n > 2 && r.IntN(3) == 0 { // one that was before
+		instance = x.jobs[0].instances[r.IntN(len(x.jobs[0].instances))]
+	}
+	var b strings.Builder
+	b.WriteString("scrape_configs:\n")
+	for _, j := range x.jobs {
+		if j.instance = instance; !slices.Contains(j.instances, instance) {
+			j.instances = append(j.instances, instance)
+		}
+		if !keep {
+			j.cursor++
+		}
+		fmt.Fprintf(&b, "- job_name: %s\n  metrics_path: /%s/%s/metrics/seconds\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  honor_timestamps: true\n", j.name, j.name, instance)
+		fmt.Fprintf(&b, "  params: {cursor: ['%s-%s-%d']}\n  static_configs: [{targets: ['%s'], labels: {instance: %s}}]\n", x.name, j.name, j.cursor, x.proxy, instance)
+		if x.isVictoria {
+			b.WriteString("  no_stale_markers: true\n")
+		}
+	}
+	text := strings.Replace(documentedWindow(r.T, map[bool]program{true: victoria, false: prometheus3}[x.isVictoria]), "scrape_configs: []\n", b.String(), 1)
+	x.writeConfig(r.T, text)
+	_ = x.process.Process.Signal(syscall.SIGHUP)
+}
+
+// run is the round: it lives, and then is judged.
+func (r *healRoundRun) run() {
+	r.began = append(r.began, r.child.second)
+	r.child.start(r.T)
+	alive := true
+	r.Cleanup(func() {
+		if alive {
+			r.child.kill()
+		}
+	})
+	for _, x := range r.scraping {
+		r.relabel(x, true)
+	}
+	begin := r.child.second
+	next := time.Now()
+	live := func(d time.Duration) { // in fast motion
+		for until := next.Add(d); next.Before(until); next = next.Add(50 * time.Millisecond) {
+			time.Sleep(time.Until(next))
+			r.child.live(r.T, healSpeed/20)
+		}
+	}
+	calm := r.IntN(3)
+	for until := time.Now().Add(healRound); time.Now().Before(until); {
+		live(time.Duration(200+r.IntN(600)+calm*r.IntN(1500)) * time.Millisecond)
+		x := r.scraping[r.IntN(len(r.scraping))]
+		j := x.jobs[r.IntN(len(x.jobs))]
+		switch n := r.IntN(20); {
+		case n < 3:
+			j.mu.Lock()
+			j.swallow = time.Now().Add(time.Duration(200+r.IntN(2000)) * time.Millisecond)
+			j.mu.Unlock()
+		case n < 5:
+			j.mu.Lock()
+			j.away = time.Now().Add(time.Duration(500+r.IntN(6000)) * time.Millisecond)
+			j.mu.Unlock()
+		case n < 8:
+			r.relabel(x, r.IntN(2) == 0)
+		case n < 11:
+			if r.IntN(2) == 0 {
+				r.child.stop(r.T, true)
+			} else {
+				r.child.killWithin(r.T, time.Duration(r.IntN(8))*time.Millisecond)
+			}
+			r.child.second += r.Int64N(6)
+			for _, x := range r.scraping {
+				if r.IntN(2) == 0 {
+					r.relabel(x, r.IntN(2) == 0)
+				}
+			}
+			r.mu.Lock()
+			r.began = append(r.began, r.child.second)
+			r.child.start(r.T)
+			r.mu.Unlock()
+		case n < 12 && !x.isVictoria:
+			x.end(syscall.SIGKILL)
+			x.start(r.T)
+		default:
+			to := r.child.second - healSettled
+			if from := begin + r.Int64N(max(to-begin, 1)); to > from {
+				r.heal(x, labelled{j.name, j.instances[r.IntN(len(j.instances))]}, from, from+r.Int64N(to-from), r.IntN(6))
+			}
+		}
+		next = time.Now()
+	}
+	for _, x := range r.scraping {
+		for _, j := range x.jobs {
+			j.mu.Lock()
+			j.away, j.swallow = time.Time{}, time.Time{}
+			j.mu.Unlock()
+		}
+	}
+	live(3 * time.Second)
+	r.child.stop(r.T, true)
+	alive = false
+	r.judge(begin, r.child.second-1)
+}
+
+// heal heals what a server has under some labels, in several ways, and notes what was written.
+func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int) (after verify.Report) {
+	r.Helper()
+	before := r.held(x.server, l.job)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	switch way {
+	case 0: // another at once
+		other := make(chan struct{})
+		go func() {
+			defer close(other)
+			_, _, _ = r.verify(ctx, x.server, l, from, to, "--heal")
+		}()
+		defer func() { <-other }()
+	case 1: // it is killed
+		time.AfterFunc(time.Duration(r.IntN(150))*time.Millisecond, cancel)
+	}
+	report, written, err := r.verify(ctx, x.server, l, from, to, "--heal")
+	if way == 1 {
+		time.Sleep(300 * time.Millisecond)
+	}
+	r.heals++
+	if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "exit status 1") {
+		r.Fatalf("%s, %s: %v", x.name, l, err)
+	}
+	_ = written
+	now := r.held(x.server, l.job)
+	for who, resources := range now {
+		for resource, seconds := range resources {
+			for second, n := range seconds {
+				more := n - before[who][resource][second]
+				if more == 0 || second > to || second < from {
+					continue
+				}
+				r.healed += more
+				if who != l {
+					r.Errorf("%s: %s got second %d of %s while %s was healed", x.name, who, second, resource, l)
+				}
+				if more > 1 || n != more {
+					r.Errorf("%s: %s was given second %d of %s, which it has %d times", x.name, who, second, resource, n)
+				}
+				if x.wrote[l] == nil {
+					x.wrote[l] = map[string]map[int64]bool{}
+				}
+				if x.wrote[l][resource] == nil {
+					x.wrote[l][resource] = map[int64]bool{}
+				}
+				x.wrote[l][resource][second] = true
+			}
+		}
+	}
+	return report
+}
+
+// verify runs the command.
+func (r *healRoundRun) verify(ctx context.Context, s *server, l labelled, from, to int64, more ...string) (report verify.Report, written push.WriteResult, err error) {
+	out, err := output(ctx, ".", append([]string{
+		r.command, "verify", "--dir", filepath.Join(r.child.dir, "log"), "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10),
+		"--url", "http://" + s.addr, "--label", "job=" + l.job, "--label", "instance=" + l.instance, "--format", "json",
+	}, more...)...)
+	var answer struct {
+		verify.Report
+		Healed push.WriteResult
+	}
+	if e := json.NewDecoder(bytes.NewReader(out)).Decode(&answer); e != nil && err == nil {
+		err = e
+	}
+	right := answer.Clean() && len(answer.NotHealed) == 0
+	if err == nil && !right || err != nil && right && strings.Contains(err.Error(), "the database is not what the log is") {
+		r.Errorf("%s, %s: %v with %s", s.name, l, err, out)
+	}
+	return answer.Report, answer.Healed, err
+}
+
+// held is what a server has of passes of a job.
+func (r *healRoundRun) held(s *server, job string) heldSeconds {
+	r.Helper()
+	s.show(r.T)
+	all := heldSeconds{}
+	for _, x := range s.query(r.T, fmt.Sprintf(`%s{job=%q}[1h]`, fields[0].metric, job)) {
+		l := labelled{x.Metric["job"], x.Metric["instance"]}
+		if all[l] == nil {
+			all[l] = map[string]map[int64]int{}
+		}
+		seconds := map[int64]int{}
+		for _, v := range x.Values {
+			seconds[v.at/1000]++
+		}
+		all[l][x.Metric["resource"]] = seconds
+	}
+	return all
+}
+
+// judge heals everything, and compares all of it with the truth.
+func (r *healRoundRun) judge(begin, end int64) {
+	truth := r.child.truth(r.T)
+	logged := map[int64]bool{}
+	searcher := metriclog.Searcher{Dir: filepath.Join(r.child.dir, "log")}
+	rows, err := searcher.Search(metriclog.Query{From: time.Unix(begin, 0), To: time.Unix(end, 0)})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := rows.Each(r.Context(), func(row *metriclog.Row) error { logged[row.Start.Unix()] = true; return nil }); err != nil {
+		r.Fatal(err)
+	}
+	lacked, lacks := 0, 0
+	for _, x := range r.scraping {
+		named := map[string]map[int64]bool{}
+		count := func() (n int) { // seconds of the log that no labels of a job have
+			for _, j := range x.jobs {
+				has := map[int64]bool{}
+				for _, resources := range r.held(x.server, j.name) {
+					for second := range resources["steady"] {
+						has[second] = true
+					}
+				}
+				for second := range logged {
+					if !has[second] {
+						n++
+						if named[j.name] != nil && !named[j.name][second] {
+							r.Errorf("%s, %s: second %d of run %d is not there, and not named", x.name, j.name, second, truth[second].Run)
+						}
+					}
+				}
+			}
+			return n
+		}
+		lacked += count()
+		for _, again := range []bool{false, true} {
+			for _, j := range x.jobs {
+				named[j.name] = map[int64]bool{}
+				for _, instance := range j.instances {
+					l, healed := labelled{j.name, instance}, r.healed
+					report := r.heal(x, l, begin, end, 2)
+					if again && r.healed != healed {
+						r.Errorf("%s, %s: %d samples were healed twice", x.name, l, r.healed-healed)
+					}
+					name := func(x verify.Range) {
+						for second := x.From.Unix(); second <= x.To.Unix(); second++ {
+							named[j.name][second] = true
+						}
+					}
+					for _, n := range report.Elsewhere { // of the other job of a pair
+						name(n.Range)
+					}
+					for _, n := range report.NotHealed {
+						name(n.Range)
+						r.refused[strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "").Replace(n.Reason)] += int(n.Seconds)
+					}
+					for _, f := range report.Findings {
+						for _, m := range f.Missing {
+							name(m)
+						}
+					}
+				}
+			}
+		}
+		lacks += count()
+		r.check(x, truth)
+	}
+	r.Logf("%d runs, %d of %d seconds in the log; %d heals wrote %d samples; %d seconds were lacking at the end, and %d after the last heals: %v",
+		len(r.began), len(logged), len(truth), r.heals, r.healed, lacked, lacks, r.refused)
+	if r.healed == 0 {
+		r.Error("nothing was healed")
+	}
+}
+
+// check compares every sample of a server with the truth.
+func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
+	wrong := 0
+	complain := func(format string, args ...any) {
+		if wrong++; wrong <= 20 {
+			r.Errorf(x.name+": "+format, args...)
+		}
+	}
+	for _, j := range x.jobs {
+		for metric, of := range map[string]func(counted, string) float64{
+			"windowstat_persecond_pass":  func(c counted, resource string) float64 { return float64(c.Calls[resource].pass) },
+			"windowstat_persecond_block": func(c counted, resource string) float64 { return float64(c.Calls[resource].block) },
+			"windowstat_persecond_run":   func(c counted, _ string) float64 { return float64(c.Run) },
+		} {
+			for _, s := range x.query(r.T, fmt.Sprintf(`%s{job=%q}[1h]`, metric, j.name)) {
+				for _, v := range s.Values {
+					c, ok := truth[v.at/1000]
+					if want := of(c, s.Metric["resource"]); !ok || v.value != want {
+						complain("%s of %s at %d is %v; it was %v, %t", metric, s.Metric, v.at, v.value, want, ok)
+					}
+				}
+			}
+		}
+		held := r.held(x.server, j.name)
+		for l, resources := range x.wrote {
+			for resource, seconds := range resources {
+				for second := range seconds {
+					turn, _ := slices.BinarySearch(r.began, second+1)
+					turn--
+					if asked := r.asked[x.server][l]; !asked[turn] && !asked[turn+1] {
+						complain("%s was given second %d of a process that never had these labels", l, second)
+					}
+					for other, has := range held {
+						if l.job == j.name && other != l && has[resource][second] > 0 {
+							complain("%s was given second %d of %s, which %s has", l, second, resource, other)
+						}
+					}
+				}
+			}
+		}
+	}
+}
