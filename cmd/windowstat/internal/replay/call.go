@@ -1,7 +1,5 @@
 package replay
 
-import "github.com/windowstat/windowstat/collector"
-
 // call is what counts of a line of an access log. Equal calls may be merged into one.
 type call struct {
 	at       int64 // when it began, Unix nanoseconds
@@ -25,14 +23,6 @@ const (
 	failed
 	blocked
 )
-
-// code is the code that a call with this status is counted with: none if its line has none.
-func code(status int16) collector.Code {
-	if status == 0 {
-		return collector.Code{}
-	}
-	return collector.HTTPStatus(int(status))
-}
 
 // spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
 // remembers the last few seconds.

@@ -1,13 +1,14 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // A log's statuses are the codes of what it tells of: with durations and without, in seconds so busy that calls that are alike
@@ -39,22 +40,28 @@ func TestCodesAreTheStatuses(t *testing.T) {
 			if o.Format, err = accesslog.Nginx(format); err != nil {
 				t.Fatal(err)
 			}
-			r, err := newRun(o)
+			f, err := NewFollower(o, time.Unix(1_700_000_000-1, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.each = func(*Second) error { return nil }
-			if err := errors.Join(r.inspect(t.Context().Done()), r.play(t.Context())); err != nil {
+			c, err := collector.New(collector.Options{Now: f.Clock.Now})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Timed != (strings.HasSuffix(format, "time")) || r.Malformed != 0 {
-				t.Fatalf("%+v", r.report())
-			}
 			got := map[string]int64{}
-			for _, x := range r.player.stats.Seal().Resources {
-				for code, n := range x.View().Codes() {
-					got[code.String()] += n
+			count := func() { // before it is retired
+				clear(got)
+				for _, x := range c.Seal().Resources {
+					for code, n := range x.View().Codes() {
+						got[code.String()] += n
+					}
 				}
+			}
+			if err := f.Run(t.Context(), c, count); err != nil {
+				t.Fatal(err)
+			}
+			if r := f.Report(); r.Timed != (strings.HasSuffix(format, "time")) || r.Uncounted() != 0 {
+				t.Fatalf("%+v", r)
 			}
 			if !maps.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)

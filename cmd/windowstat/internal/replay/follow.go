@@ -202,9 +202,7 @@ func (f *Follower) Close() error {
 // each second. It drops the calls that it still holds when ctx ends, because earlier lines may come; the next process reads them
 // again.
 func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()) (err error) {
-	f.run.player = newPlayer(c, f.Clock, f.run.names, f.run.window.from)
-	f.run.player.inbound = true
-	f.run.player.done = func(time.Time, []*collector.Resource, int64) error { ended(); return nil }
+	f.play(c, ended)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for ctx.Err() == nil {
 		idle, err := f.round()
@@ -225,6 +223,10 @@ func (f *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 		}
 	}
 	return nil
+}
+
+func (f *Follower) play(c *collector.Collector, ended func()) {
+	f.run.player = &player{counter: &served{Collector: c, clock: f.Clock, names: f.run.names, ended: ended}, open: f.run.window.from}
 }
 
 // round takes lines until it has read some, before which it looks at all logs that were idle. It is idle if all that was written

@@ -26,6 +26,7 @@ type names struct {
 	once    knownName        // that is not remembered
 	ids     map[string]int32 // by name
 	list    []string         // by id
+	most    int              // beyond it, all other names are one
 	key     []byte
 }
 
@@ -36,17 +37,18 @@ type knownName struct {
 	id   int32
 }
 
-// The bounds of the caches. Beyond maxNames, all other names are one.
+// The bounds of the caches.
 const (
 	maxTargets = 50_000
 	maxNames   = 100_000
 )
 
 func newNames(o *Options) (*names, error) {
-	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}}
+	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}, most: o.MaxResources}
 	if o.Names == nil {
 		return n, nil
 	}
+	n.most = maxNames // of a long log: those in use at a time are bounded by how they are earned
 	earn := *o.Names
 	earn.MaxNames, earn.Now = o.MaxResources, func() time.Time { return time.Unix(n.latest, 0) }
 	var err error
@@ -125,14 +127,16 @@ func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	return string(n.key)
 }
 
-// number is the id of a name.
+// number is the id of a name, as a Collector would have it.
 func (n *names) number(name string) int32 {
 	id, ok := n.ids[name]
-	if !ok && len(n.list) >= maxNames {
-		name = collector.Other
-		id, ok = n.ids[name]
+	if ok {
+		return id
 	}
-	if !ok {
+	if name = collector.CleanName(name); len(n.list) >= n.most {
+		name = collector.Other
+	}
+	if id, ok = n.ids[name]; !ok {
 		id = int32(len(n.list))
 		n.ids[name] = id
 		n.list = append(n.list, name)

@@ -19,8 +19,7 @@ func (b begun) rounds() int64 {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		b.run.player = newPlayer(c, b.Clock, b.run.names, b.run.window.from)
-		b.run.player.done = func(time.Time, []*collector.Resource, int64) error { return nil }
+		b.play(c, func() {})
 	}
 	time.Sleep(poll)
 	for idle := false; !idle; {

@@ -19,16 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/node"
 )
-
-// Second is one second of the replay. The rows are only valid during the call.
-type Second struct {
-	Start time.Time // in UTC
-	Rows  []Row     // of the resources with calls, or with calls in flight
-	Total node.MetricNode
-}
 
 // Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
 // error: f's, or that of a file that could not be read to its end.
@@ -45,7 +36,7 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	if err != nil {
 		return new(Report), err
 	}
-	r.each = f
+	r.player = &player{counter: &rows{names: r.names, each: f}}
 	err = r.play(ctx)
 	return r.report(), errors.Join(append(r.errs, err)...)
 }
@@ -80,13 +71,11 @@ type run struct {
 	logs    []*log // that are read
 	names   *names
 	window  *window
-	player  *player // nil until there is a call
+	player  *player
 	spread  spread
 	present int64 // with the tolerance, Unix nanoseconds
 	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
 
-	each   func(*Second) error // of Run
-	second Second
 	open   func(*log) error // of Run: opens a log that was inspected
 	errs   []error
 	size   int64
@@ -158,10 +147,9 @@ func (r *run) note(doubt string) {
 // take puts a line into the window.
 func (r *run) take(l *log, it *item) error {
 	second := floorDiv(it.stamp)
-	if r.player == nil {
-		if err := r.begin(second); err != nil {
-			return err
-		}
+	if r.window.from == 0 { // it is the first line
+		r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
+		r.window.to = r.window.from
 	}
 	c := r.call(it)
 	if r.after != 0 && r.counted(&c) {
@@ -229,47 +217,8 @@ func (r *run) counted(c *call) bool {
 	return c.passed && c.outcome == blocked
 }
 
-// shortest is the shortest history of a Collector: a second is read when it is over.
-const shortest = 2 * time.Second
-
-// begin makes the Collector at the time of the first line.
-func (r *run) begin(second int64) error {
-	r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
-	r.window.to = r.window.from
-	clock := &Clock{}
-	clock.set(r.window.from * nanos)
-	c, err := collector.New(collector.Options{
-		Now: clock.Now, Given: r.Given, MaxResources: r.MaxResources, RetireAfter: retireAfter,
-		Windows: node.Options{SampleCount: 1, Minute: shortest, History: shortest},
-	})
-	if err != nil {
-		return err
-	}
-	r.player = newPlayer(c, clock, r.names, r.window.from)
-	r.player.done = r.done
-	return nil
-}
-
-// done reports a second.
-func (r *run) done(start time.Time, active []*collector.Resource, most int64) (err error) {
-	x := &r.second
-	x.Start = start
-	if x.Rows, err = rows(r.player.stats, start, active, x.Rows[:0]); err != nil {
-		return err
-	}
-	x.Total = node.MetricNode{Start: start, InFlight: r.player.inFlight, InFlightMax: most}
-	for i := range x.Rows {
-		x.Total.Counts = x.Total.Counts.Add(x.Rows[i].Counts)
-		x.Total.InFlightTime += x.Rows[i].InFlightTime
-	}
-	return r.each(x)
-}
-
 // finish ends all seconds, after the last line.
 func (r *run) finish() error {
-	if r.player == nil {
-		return nil
-	}
 	if err := r.window.end(r.window.to, r.player.second); err != nil {
 		return err
 	}
