@@ -36,12 +36,3 @@ func RulesOfName(c *Collector, name string) []Limit {
 	}
 	return m.limits()
 }
-
-func (m *limiter) limits() (list []Limit) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.rules {
-		list = append(list, x.Limit)
-	}
-	return list
-}

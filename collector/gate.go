@@ -107,9 +107,14 @@ func (g *gate) reserve(o *options, l *leaf) (*reservation, error) {
 
 // enter lets the entry's call pass, or counts it as a block and returns a [BlockedError], or it returns errMoved.
 func (g *gate) enter(ctx context.Context, e *Entry, o *options) error {
-	if g.names == nil {
-		return g.decide(ctx, e, o)
+	if g.names != nil {
+		return g.enterNamed(ctx, e, o)
 	}
+	return g.decide(ctx, e, o)
+}
+
+// enterNamed is enter where the call may count under another name.
+func (g *gate) enterNamed(ctx context.Context, e *Entry, o *options) error {
 	r, err := g.reserve(o, e.at.leaf)
 	if err != nil {
 		return err
@@ -189,36 +194,45 @@ func (g *gate) decide(ctx context.Context, e *Entry, o *options) error {
 func (g *gate) admit(e *Entry, o *options) (*loan, *BlockedError) {
 	l := e.at.leaf
 	list := g.lock(e.at.reserved)
-	defer unlock(list)
 	now := l.resource.c.line.Now()
-	var refused *BlockedError
-	check := list
-	if o.admitted {
-		check = nil
+	bucket := l.Hold(now)
+	if bucket.IsZero() {
+		unlock(list)
+		return nil, nil
 	}
-	for _, m := range check {
-		if refused = m.full(l.origin); refused != nil {
-			return nil, refused
-		}
-	}
-	var at time.Duration
-	e.call, _ = l.EnterIf(now, o.n, func(bucket time.Duration) bool {
-		at = bucket
-		for _, m := range check {
-			if refused = m.exceeded(bucket, o.n, l.origin); refused != nil {
-				return false
-			}
-		}
+	at := bucket.At()
+	var loan *loan
+	refused := check(list, at, o, l.origin)
+	if refused == nil {
 		e.at.reserved.take()
 		for _, m := range list {
-			m.pass(bucket, o.n, l.origin)
+			m.pass(at, o.n, l.origin)
 		}
-		return true
-	})
-	if refused != nil && o.prioritized {
-		return g.borrow(e, o, list, now, at), refused
+		e.call = bucket.Enter(o.n)
+	} else if bucket.Release(); o.prioritized && refused.Limit.Grade == QPS {
+		loan = g.borrow(e, o, list, now, at)
 	}
-	return nil, refused
+	unlock(list)
+	return loan, refused
+}
+
+// check returns why limiters refuse a call, nil if they do not. Those on concurrency come first, because a call that these refuse
+// must not wait. Holds their locks.
+func check(list []*limiter, bucket time.Duration, o *options, origin string) *BlockedError {
+	if o.admitted {
+		return nil
+	}
+	for _, m := range list {
+		if refused := m.full(origin); refused != nil {
+			return refused
+		}
+	}
+	for _, m := range list {
+		if refused := m.exceeded(bucket, o.n, origin); refused != nil {
+			return refused
+		}
+	}
+	return nil
 }
 
 // loan is a borrowed pass.

@@ -222,11 +222,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if g == nil {
 		return 0, false
 	}
-	own := g.own[0]
-	own.mu.Lock()
-	defer own.mu.Unlock()
-	for i := range own.rules {
-		if x := &own.rules[i]; x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
+	for _, x := range g.own[0].limits() {
+		if x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
 			count, ok = x.Count, true
 		}
 	}

@@ -16,10 +16,10 @@ import (
 // when there was no limit. A name that another resource counts has no leaf; its calls hold a reservation until they end. A
 // name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
-	mu      sync.Mutex
-	rules   []rule
-	all     meter             // all calls of the name
-	origins map[string]*meter // those of single origins
+	mu               sync.Mutex
+	qps, concurrency []rule
+	all              meter             // all calls of the name
+	origins          map[string]*meter // those of single origins
 
 	// slot is the place of a name in the table of names; nil for a resource that never was there.
 	slot *slot
@@ -68,20 +68,20 @@ func (m *limiter) set(limits []Limit, first func(origin string, x *meter) *node.
 	for _, x := range m.origins {
 		x.ruled, x.read, x.counts = false, false, false
 	}
-	m.rules = make([]rule, len(limits))
-	for i, l := range limits {
+	m.qps, m.concurrency = nil, nil
+	for _, l := range limits {
 		x := m.meter(l.Origin)
 		x.ruled = true
-		m.rules[i] = rule{Limit: l, meter: x}
 		if l.Grade != QPS {
 			x.counts = true
+			m.concurrency = append(m.concurrency, rule{Limit: l, meter: x})
 			continue
 		}
 		if x.passes == nil {
 			x.passes = first(l.Origin, x)
 		}
 		x.read = true
-		m.rules[i].quota = x.passes.With(l.Count, l.Strict)
+		m.qps = append(m.qps, rule{l, x, x.passes.With(l.Count, l.Strict)})
 	}
 	if m.slot == nil || m.slot.moved { // otherwise nobody else knows the passes
 		m.all.forget()
@@ -99,15 +99,24 @@ func (x *meter) forget() {
 	}
 }
 
+// limits are the limits of the rules.
+func (m *limiter) limits() (list []Limit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, rules := range [...][]rule{m.qps, m.concurrency} {
+		for i := range rules {
+			list = append(list, rules[i].Limit)
+		}
+	}
+	return list
+}
+
 // full refuses one more call of the origin if a limit on concurrency has no room for it; nil if all have.
 // Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
 func (m *limiter) full(origin string) *BlockedError {
-	for i := range m.rules {
-		x := &m.rules[i]
-		if x.quota != nil || !x.covers(origin) {
-			continue
-		}
-		if inFlight := x.inFlight.Load(); inFlight >= x.Count {
+	for i := range m.concurrency {
+		x := &m.concurrency[i]
+		if inFlight := x.inFlight.Load(); inFlight >= x.Count && x.covers(origin) {
 			return &BlockedError{Limit: x.Limit, Reading: inFlight}
 		}
 	}
@@ -116,8 +125,8 @@ func (m *limiter) full(origin string) *BlockedError {
 
 // exceeded refuses n more calls of the origin in the bucket if they would exceed a limit on QPS; nil if there is none. Holds mu.
 func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *BlockedError {
-	for i := range m.rules {
-		if x := &m.rules[i]; x.quota != nil && x.covers(origin) && !x.quota.CanPass(bucket, n) {
+	for i := range m.qps {
+		if x := &m.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
 			return &BlockedError{Limit: x.Limit, Reading: x.quota.Passes(bucket)}
 		}
 	}
@@ -128,8 +137,8 @@ func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *Blocke
 // ok is false if there is none. Holds mu.
 func (m *limiter) lender(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
-	for i := range m.rules {
-		if x := &m.rules[i]; x.quota != nil && x.covers(origin) {
+	for i := range m.qps {
+		if x := &m.qps[i]; x.covers(origin) {
 			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
 				return 0, false
 			}
