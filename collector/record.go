@@ -55,22 +55,21 @@ func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
 		r = l.resource
 		var p *reservation
 		var list []*limiter
-		if g := r.gate.Load(); g != nil {
-			if p, err = g.reserve(o, l); err != nil {
+		if m := r.limiter.Load(); m != nil {
+			if list, p, err = m.reserve(o, l); err == nil {
+				err = lock(list)
+			}
+			if err != nil {
 				return err
 			}
 			defer p.release() // so that the name is known to have been used
-			list = g.lock(p)
 			defer unlock(list)
 		}
 		bucket := l.Hold(c.line.Now())
 		if bucket.IsZero() {
 			return errMoved
 		}
-		p.take()
-		for _, m := range list {
-			m.pass(bucket.At(), o.n, l.origin)
-		}
+		count(list, bucket.At(), o.n, p, l.origin)
 		bucket.Record(e.RT, o.n, failed, e.Code.n)
 		return nil
 	})

@@ -16,13 +16,13 @@ import (
 // A call that enters by a Resource has no origin, and [DefaultEntrance] for its context. For more see [Collector.Enter].
 type Resource struct {
 	// A call reads these, and they begin a cache line:
-	current atomic.Pointer[leaf] // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
-	gate    atomic.Pointer[gate] // nil while there is no limit
+	current atomic.Pointer[leaf]    // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
+	limiter atomic.Pointer[limiter] // nil while there is no limit
 	generation
 
 	name string
 	sole generation // the origin "" while there is no other; dead when there is
-	kept *gate      // what gate is or was; guarded by the collector's mu
+	kept *limiter   // what limiter is or was; guarded by the collector's mu
 
 	given  atomic.Bool // not only earned, see [Earned]
 	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
@@ -66,7 +66,7 @@ func (r *Resource) Enter() (e Entry) {
 // begin enters, if there is neither a limit nor anything to be made first: the way of nearly all calls.
 func (r *Resource) begin(e *Entry) bool {
 	l := r.current.Load()
-	if l == nil || r.gate.Load() != nil {
+	if l == nil || r.limiter.Load() != nil {
 		return false
 	}
 	e.at, e.call = &l.own, l.Enter(r.c.line.Now(), 1)
