@@ -13,14 +13,14 @@ func LimitedNames(c *Collector) int {
 	n := c.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.byName) + len(n.crowd)
+	return len(n.byName)
 }
 
 // RulesOf is the rules of a resource.
 func RulesOf(r *Resource) (list []Limit) {
 	r = r.now()
-	if g := r.gate.Load(); g != nil {
-		list = g.own[0].limits()
+	if m := r.limiter.Load(); m != nil {
+		list = m.limits()
 	}
 	return list
 }
@@ -35,13 +35,4 @@ func RulesOfName(c *Collector, name string) []Limit {
 		return nil
 	}
 	return m.limits()
-}
-
-func (m *limiter) limits() (list []Limit) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.rules {
-		list = append(list, x.Limit)
-	}
-	return list
 }

@@ -60,14 +60,14 @@ func (l *leaf) ownViews() []*node.View {
 // enter lets a call enter, or returns the error of a limit that refused it, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
-	switch g := l.resource.gate.Load(); {
+	switch m := l.resource.limiter.Load(); {
 	case o.passed:
 		e.call = l.Resume(l.resource.c.line.Now(), o.n)
-		if g != nil && !e.call.IsZero() {
-			g.resume(e, o)
+		if m != nil && !e.call.IsZero() {
+			m.resume(e, o)
 		}
-	case g != nil:
-		return g.enter(ctx, e, o)
+	case m != nil:
+		return m.admit(ctx, e, o)
 	default:
 		e.call = l.Enter(l.resource.c.line.Now(), o.n)
 	}

@@ -44,13 +44,12 @@ func (g Grade) String() string {
 //
 // Names that are counted for [Other], because there are too many, or as [CountedAs] says, are kept apart, too: at most
 // Options.MaxResources of them.
-// When there are as many, the longest idle one makes room, never one with calls in flight or in the last four seconds. If
-// all are that busy, further names share one quota for each pattern that they match, until there is room. A name that gets a
+// When there are as many, those make room that had no call in flight or in the last four seconds. If all are that busy, further names share one quota for each pattern that they match, until there is room. A name that gets a
 // resource later takes what it used along.
 //
 // Limitations. The name of a call is known by [Collector.Enter] only; calls of handles that were asked for after there was
 // no room left are all of the name Other. What names that are counted for Other did before the first pattern was for them is
-// not known. A name that had calls in flight in a shared quota, and gets a resource, begins without them.
+// not known. A name that had calls in flight in a shared quota, and gets a resource or a quota of its own, begins without them.
 type Limit struct {
 	// Resource is the name of the resource, or a pattern in which each * stands for any run of characters, none and /
 	// included. All names are as [CleanName] makes them. A name that is limited exactly always has a resource. The name
@@ -218,15 +217,12 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 		return 0, false
 	}
 	r = r.now()
-	g := r.gate.Load()
-	if g == nil {
+	m := r.limiter.Load()
+	if m == nil {
 		return 0, false
 	}
-	own := g.own[0]
-	own.mu.Lock()
-	defer own.mu.Unlock()
-	for i := range own.rules {
-		if x := &own.rules[i]; x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
+	for _, x := range m.limits() {
+		if x.Grade == grade && x.Origin == "" && (!ok || x.Count < count) {
 			count, ok = x.Count, true
 		}
 	}
@@ -253,12 +249,12 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	defer c.setting.Unlock()
 	c.mu.Lock()
 	c.limits.Store(rules) // from here on names that are registered have the new ones
-	c.names.set(rules)
+	c.names.refresh()
 	c.mu.Unlock()
 	resources, _ := c.all()
 	for _, r := range resources {
 		own := rules.forName(r.name)
-		if len(own) == 0 && r.gate.Load() == nil && !r.shared.Load() {
+		if len(own) == 0 && r.limiter.Load() == nil && !r.shared.Load() {
 			continue // it had none, and gets none
 		}
 		c.mu.Lock()

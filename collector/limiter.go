@@ -16,21 +16,39 @@ import (
 // when there was no limit. A name that another resource counts has no leaf; its calls hold a reservation until they end. A
 // name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
-	mu      sync.Mutex
-	rules   []rule
-	all     meter             // all calls of the name
-	origins map[string]*meter // those of single origins
+	mu               sync.Mutex
+	c                *Collector
+	qps, concurrency []rule
+	all              meter             // all calls of the name
+	origins          map[string]*meter // those of single origins
+	alone            [1]*limiter       // itself, for lists
 
-	// slot is the place of a name in the table of names; nil for a resource that never was there.
-	slot *slot
+	// Of one in the table of [names], which keeps its rules up to date:
+	name    string   // or pattern; empty for that of a resource
+	shared  bool     // it is for many names, all that match the pattern
+	rules   *ruleSet // that the rules were made of
+	last    int64    // the second in which a call passed last; 0 if none did
+	dropped bool     // calls must look for another one
 }
+
+// newLimiter makes a limiter without rules, for a resource if the name is empty.
+func newLimiter(c *Collector, name string, shared bool) *limiter {
+	m := &limiter{c: c, name: name, shared: shared}
+	m.alone[0] = m
+	if name != "" {
+		m.all.passes = c.newQuota()
+	}
+	return m
+}
+
+// newQuota makes the passes of which nothing is known yet.
+func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
 // meter is what rules read: how many calls are in flight, and the passes of the last second.
 type meter struct {
 	inFlight atomic.Int64 // those that wait for a bucket included
 	passes   *node.Quota  // nil while nobody reads it
 	before   *node.Quota  // passes of the name while another resource counted it; nil if there are none
-	ruled    bool         // a rule is for the origin
 	read     bool         // a rule reads passes
 	counts   bool         // a rule reads what is in flight
 }
@@ -61,35 +79,49 @@ func (m *limiter) meter(origin string) *meter {
 	return x
 }
 
-// set replaces the rules. The meters stay; first calls for a meter whose passes are about to be read, and were not before.
-// Holds mu.
-func (m *limiter) set(limits []Limit, first func(origin string, x *meter) *node.Quota) {
+// set replaces the rules, of the resource r or, if that is nil, of a name. The meters stay. What a resource passed, when no rule read
+// that, is known by its views. Holds mu.
+func (m *limiter) set(limits []Limit, r *Resource) {
 	m.all.read, m.all.counts = false, false
 	for _, x := range m.origins {
-		x.ruled, x.read, x.counts = false, false, false
+		x.read, x.counts = false, false
 	}
-	m.rules = make([]rule, len(limits))
-	for i, l := range limits {
+	m.qps, m.concurrency = nil, nil
+	for _, l := range limits {
 		x := m.meter(l.Origin)
-		x.ruled = true
-		m.rules[i] = rule{Limit: l, meter: x}
 		if l.Grade != QPS {
 			x.counts = true
+			m.concurrency = append(m.concurrency, rule{Limit: l, meter: x})
 			continue
 		}
-		if x.passes == nil {
-			x.passes = first(l.Origin, x)
-		}
 		x.read = true
-		m.rules[i].quota = x.passes.With(l.Count, l.Strict)
+		if x.passes == nil {
+			x.fill(m.c, r, l.Origin)
+		}
+		m.qps = append(m.qps, rule{l, x, x.passes.With(l.Count, l.Strict)})
 	}
-	if m.slot == nil || m.slot.moved { // otherwise nobody else knows the passes
+	if r != nil { // otherwise nobody else knows the passes
 		m.all.forget()
 		for _, x := range m.origins {
 			x.forget()
 		}
 	}
-	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return !x.ruled && x.before == nil && x.inFlight.Load() == 0 })
+	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return x.unused() })
+}
+
+// fill makes the passes of an origin, with what is known of them.
+func (x *meter) fill(c *Collector, r *Resource, origin string) {
+	x.passes = c.newQuota()
+	if r != nil {
+		if origin == "" {
+			x.passes.Fill(r.view, c.line.Now())
+		} else if o := r.origin(origin); o != nil {
+			x.passes.Fill(o.view, c.line.Now())
+		}
+	}
+	if x.before != nil {
+		x.passes.Add(x.before)
+	}
 }
 
 // forget forgets the passes if nobody reads them.
@@ -99,15 +131,43 @@ func (x *meter) forget() {
 	}
 }
 
+// unused reports whether nothing is lost if an origin has no meter.
+func (x *meter) unused() bool {
+	return !x.read && !x.counts && x.before == nil && x.inFlight.Load() == 0
+}
+
+// refresh gives the limiter of a name the rules that are in force. Holds mu.
+func (m *limiter) refresh() {
+	rules := m.c.limits.Load()
+	if m.rules == rules {
+		return
+	}
+	m.rules = rules
+	patterns := []string{m.name}
+	if !m.shared {
+		patterns = rules.matching(m.name)
+	}
+	m.set(rules.forAny(patterns), nil)
+}
+
+// limits are the limits of the rules.
+func (m *limiter) limits() (list []Limit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, rules := range [...][]rule{m.qps, m.concurrency} {
+		for i := range rules {
+			list = append(list, rules[i].Limit)
+		}
+	}
+	return list
+}
+
 // full refuses one more call of the origin if a limit on concurrency has no room for it; nil if all have.
 // Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
 func (m *limiter) full(origin string) *BlockedError {
-	for i := range m.rules {
-		x := &m.rules[i]
-		if x.quota != nil || !x.covers(origin) {
-			continue
-		}
-		if inFlight := x.inFlight.Load(); inFlight >= x.Count {
+	for i := range m.concurrency {
+		x := &m.concurrency[i]
+		if inFlight := x.inFlight.Load(); inFlight >= x.Count && x.covers(origin) {
 			return &BlockedError{Limit: x.Limit, Reading: inFlight}
 		}
 	}
@@ -116,8 +176,8 @@ func (m *limiter) full(origin string) *BlockedError {
 
 // exceeded refuses n more calls of the origin in the bucket if they would exceed a limit on QPS; nil if there is none. Holds mu.
 func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *BlockedError {
-	for i := range m.rules {
-		if x := &m.rules[i]; x.quota != nil && x.covers(origin) && !x.quota.CanPass(bucket, n) {
+	for i := range m.qps {
+		if x := &m.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
 			return &BlockedError{Limit: x.Limit, Reading: x.quota.Passes(bucket)}
 		}
 	}
@@ -128,8 +188,8 @@ func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *Blocke
 // ok is false if there is none. Holds mu.
 func (m *limiter) lender(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
-	for i := range m.rules {
-		if x := &m.rules[i]; x.quota != nil && x.covers(origin) {
+	for i := range m.qps {
+		if x := &m.qps[i]; x.covers(origin) {
 			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
 				return 0, false
 			}
@@ -164,23 +224,26 @@ func (m *limiter) count(origin string, f func(*node.Quota)) {
 	}
 }
 
-// take counts a call of a name that has no leaf; first makes the passes of an origin of which nothing is known. Holds mu.
-func (m *limiter) take(origin string, first func(string, *meter) *node.Quota) {
+// take counts a call of a name that has no leaf. Holds mu.
+func (m *limiter) take(origin string) {
+	m.last = m.c.second()
 	m.all.inFlight.Add(1)
 	if origin == "" {
 		return
 	}
 	x := m.meter(origin)
 	if x.inFlight.Add(1); x.passes == nil {
-		x.passes = first(origin, x)
+		x.passes = m.c.newQuota()
 	}
 }
 
 // put takes back what take counted. Holds mu.
 func (m *limiter) put(origin string) {
 	m.all.inFlight.Add(-1)
-	if x := m.origins[origin]; origin != "" && x.inFlight.Add(-1) == 0 && !x.ruled && x.before == nil {
-		delete(m.origins, origin)
+	if x := m.origins[origin]; origin != "" {
+		if x.inFlight.Add(-1); x.unused() {
+			delete(m.origins, origin)
+		}
 	}
 }
 
@@ -194,3 +257,58 @@ func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	}
 	return list
 }
+
+// setLimits gives the resource its limits: those in force that are for its name, see [ruleSet.forName]. Calls wait from before its
+// leaves are read, so that none is missed. Holds the collector's mu.
+func (r *Resource) setLimits(limits []Limit) {
+	rules := limits
+	if r.shared.Load() { // patterns are for each name by itself, the resource's own included
+		rules = filter(limits, func(l Limit) bool { return !l.pattern() })
+		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.pattern() || l.Resource == r.name })
+	}
+	r.blocks.prune()
+	for _, l := range limits {
+		r.blocks.add(l.String(), 0) // so that there is a series before the first block
+	}
+	if r.kept == nil {
+		if len(limits) == 0 {
+			return
+		}
+		r.kept = newLimiter(r.c, "", false)
+	}
+	m := r.kept
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.limiter.Store(m); len(limits) == 0 {
+		r.limiter.Store(nil)
+	}
+	m.set(rules, r)
+	for _, t := range r.treeNodes() {
+		for _, l := range t.listLeaves() {
+			l.SetCounters(m.counters(l.origin)...)
+		}
+	}
+}
+
+// share makes the resource one that counts calls of other names.
+func (c *Collector) share(r *Resource) {
+	if r.shared.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.shared.Load() && !r.dead.Load() {
+		r.shared.Store(true)
+		r.setLimits(c.limits.Load().forName(r.name))
+	}
+}
+
+// countInFlight makes a new leaf count its calls in flight. Holds the collector's mu.
+func (m *limiter) countInFlight(l *leaf) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.SetCounters(m.counters(l.origin)...)
+}
+
+// busy reports whether calls are in flight that count for the resource and not for its leaves.
+func (m *limiter) busy() bool { return m != nil && m.all.inFlight.Load() > 0 }

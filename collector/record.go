@@ -51,38 +51,28 @@ func (c *Collector) isException(err error) bool {
 
 // record counts the call, and returns the resource that it is counted for.
 func (c *Collector) record(e *Ended, o *options, failed bool) (r *Resource) {
-	_ = c.count(nil, o, func(l *leaf) error { // it has no other than errMoved
+	_ = c.count(nil, o, func(l *leaf) (err error) { // it has no other than errMoved
 		r = l.resource
-		if g := r.gate.Load(); g != nil {
-			return g.record(l, o, e, failed)
+		var p *reservation
+		var list []*limiter
+		if m := r.limiter.Load(); m != nil {
+			if list, p, err = m.reserve(o, l); err == nil {
+				err = lock(list)
+			}
+			if err != nil {
+				return err
+			}
+			defer p.release() // so that the name is known to have been used
+			defer unlock(list)
 		}
-		return l.record(o, e, failed, func(time.Duration) {})
+		bucket := l.Hold(c.line.Now())
+		if bucket.IsZero() {
+			return errMoved
+		}
+		count(list, bucket.At(), o.n, p, l.origin)
+		bucket.Record(e.RT, o.n, failed, e.Code.n)
+		return nil
 	})
 	r.keepExemplar(e.TraceID, e.RT)
 	return r
-}
-
-// record counts a call that is over, or returns errMoved.
-func (l *leaf) record(o *options, e *Ended, failed bool, pass func(bucket time.Duration)) error {
-	if !l.Record(l.resource.c.line.Now(), e.RT, o.n, failed, e.Code.n, pass) {
-		return errMoved
-	}
-	return nil
-}
-
-// record counts a call that is over, for all limits, or returns errMoved.
-func (g *gate) record(l *leaf, o *options, e *Ended, failed bool) error {
-	p, err := g.reserve(o, l)
-	if err != nil {
-		return err
-	}
-	defer p.release() // so that the name is known to have been used
-	list := g.lock(p)
-	defer unlock(list)
-	return l.record(o, e, failed, func(bucket time.Duration) {
-		p.take()
-		for _, m := range list {
-			m.pass(bucket, o.n, l.origin)
-		}
-	})
 }

@@ -96,9 +96,7 @@ func (c *Collector) newResource(name string) *Resource {
 	r := &Resource{name: name}
 	r.generation.init(c, v, ofResource, r, name)
 	r.sole.init(c, v, ofOrigin, r, "")
-	if m := c.names.move(name); m != nil {
-		r.kept = &gate{own: []*limiter{m}}
-	}
+	r.kept = c.names.move(name)
 	r.shared.Store(name == Other)
 	r.setLimits(c.limits.Load().forName(name))
 	c.resources = append(c.resources, r)
@@ -217,8 +215,8 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)
 	}
-	if g := l.resource.kept; g != nil {
-		g.attach(l)
+	if m := l.resource.kept; m != nil {
+		m.countInFlight(l)
 	}
 	c.leaves = append(c.leaves, l)
 	c.leafCount.Add(1)

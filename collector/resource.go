@@ -16,13 +16,13 @@ import (
 // A call that enters by a Resource has no origin, and [DefaultEntrance] for its context. For more see [Collector.Enter].
 type Resource struct {
 	// A call reads these, and they begin a cache line:
-	current atomic.Pointer[leaf] // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
-	gate    atomic.Pointer[gate] // nil while there is no limit
+	current atomic.Pointer[leaf]    // where Enter records, a leaf of this resource; nil until it is first used, and when it is retired
+	limiter atomic.Pointer[limiter] // nil while there is no limit
 	generation
 
 	name string
 	sole generation // the origin "" while there is no other; dead when there is
-	kept *gate      // what gate is or was; guarded by the collector's mu
+	kept *limiter   // what limiter is or was; guarded by the collector's mu
 
 	given  atomic.Bool // not only earned, see [Earned]
 	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu
@@ -66,7 +66,7 @@ func (r *Resource) Enter() (e Entry) {
 // begin enters, if there is neither a limit nor anything to be made first: the way of nearly all calls.
 func (r *Resource) begin(e *Entry) bool {
 	l := r.current.Load()
-	if l == nil || r.gate.Load() != nil {
+	if l == nil || r.limiter.Load() != nil {
 		return false
 	}
 	e.at, e.call = &l.own, l.Enter(r.c.line.Now(), 1)
@@ -102,13 +102,10 @@ func (r *Resource) Do(f func() error) (err error) {
 
 // enter lets a call enter, or records that a limit refused it.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	o := r.options()
-	o.admitted = admitted
+	var o options // a literal would be copied, which costs a tenth of the call
+	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
-
-// options are those of a call without a context.
-func (r *Resource) options() options { return options{name: r.name, entrance: DefaultEntrance, n: 1} }
 
 // count has f count a call without a context. If the resource was retired, its name is looked up for each call: another resource may
 // have it by now, or all further names.
@@ -133,7 +130,7 @@ func (r *Resource) Block(reason string) {
 	if r == nil {
 		return
 	}
-	o := r.options()
+	o := options{name: r.name, entrance: DefaultEntrance, n: 1}
 	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // it has no other than errMoved
 }
 

@@ -20,7 +20,7 @@ func TestACallReadsFewCacheLines(t *testing.T) {
 		r := c.Resource(fmt.Sprint(i))
 		e := r.Enter()
 		e.Exit(nil)
-		if first := line(unsafe.Pointer(&r.current)); first != line(unsafe.Pointer(&r.gate)) || first != line(unsafe.Pointer(&r.c)) {
+		if first := line(unsafe.Pointer(&r.current)); first != line(unsafe.Pointer(&r.limiter)) || first != line(unsafe.Pointer(&r.c)) {
 			t.Fatalf("a resource at %p has what a call reads in two lines", r)
 		}
 		if l := r.current.Load(); uintptr(unsafe.Pointer(l))%64 != 0 || unsafe.Offsetof(l.Statistic) != 0 {

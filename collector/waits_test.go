@@ -1,6 +1,7 @@
 package collector_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -271,6 +272,7 @@ func naiveLimits(limits []collector.Limit, name string, shared bool) (list []col
 			list = append(list, l)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b collector.Limit) int { return cmp.Compare(a.Grade, b.Grade) }) // as a limiter keeps them
 	return list
 }
 

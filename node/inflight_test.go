@@ -38,7 +38,7 @@ func TestToldCountersAgainstOracle(t *testing.T) {
 				c := s.Enter(now, 5)
 				calls = append(calls, inFlight{of: i, call: &c})
 			case 2:
-				c, _ := s.EnterIf(now, 1, func(time.Duration) bool { return true })
+				c := s.Hold(now).Enter(1)
 				calls = append(calls, inFlight{of: i, call: &c})
 			case 3:
 				c := s.Resume(now, 2)
@@ -119,7 +119,7 @@ func TestWatchersUnderWriters(t *testing.T) {
 				case 0, 1:
 					*c = s.Enter(line.Now(), 1)
 				case 2:
-					*c, _ = s.EnterIf(line.Now(), 1, func(time.Duration) bool { return true })
+					*c = s.Hold(line.Now()).Enter(1)
 				}
 				if i%1000 == 0 && len(kept[g]) < 5 {
 					kept[g] = append(kept[g], c)

@@ -386,11 +386,11 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		if random.IntN(3) == 0 {
 			e.failed = n
 		}
-		s.Record(now, rt, n, e.failed > 0, code, func(bucket time.Duration) {
-			if bucket != time.Duration(r.zero)*time.Second+s.open {
-				panic("a call that is over passes in another bucket than the open one")
-			}
-		})
+		b := s.Hold(now)
+		if b.At() != time.Duration(r.zero)*time.Second+s.open {
+			panic("a call that is over passes in another bucket than the open one")
+		}
+		b.Record(rt, n, e.failed > 0, code)
 		s.record(e)
 	case k < 8:
 		s.Block(now, n)

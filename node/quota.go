@@ -11,7 +11,7 @@ const OccupyTimeout = 500 * time.Millisecond
 
 // Quota is how many calls may pass in a second: the ring of a rule that decides on passes, with the buckets that have
 // been and those to come that passes were borrowed from. All times are line times at which a bucket starts, as
-// [Statistic.EnterIf] tells them; they must not go back. Its buckets are as long as those of the second window.
+// [Bucket.At] tells them; they must not go back. Its buckets are as long as those of the second window.
 //
 // No window of one second that begins when a bucket does ever holds more passes than the count. A second that begins
 // anywhere can hold up to twice as many, but only if they are at its two ends: any stretch of a second less one
@@ -194,9 +194,12 @@ func (q *passes) window(end time.Duration, buckets int64) (sum int64) {
 
 // move makes the bucket at the present one, if it is not there yet.
 func (q *passes) move(at time.Duration) {
-	if at <= q.at {
-		return
+	if at > q.at {
+		q.moveOn(at)
 	}
+}
+
+func (q *passes) moveOn(at time.Duration) {
 	length := q.ring.Length()
 	newest := q.at + time.Duration(q.ahead)*length
 	q.at = at

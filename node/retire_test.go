@@ -184,7 +184,7 @@ func TestACallHasOneCode(t *testing.T) {
 	if got, want := maps.Collect(by.All()), (map[node.Code]int64{0: 0, 500: 7}); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	r.Record(0, 0, math.MaxInt64, false, 500, func(time.Duration) {})
+	r.Hold(0).Record(0, math.MaxInt64, false, 500)
 	if r.view.SnapshotByCode(0, nil, &by); maps.Collect(by.All())[500] != math.MaxInt64 {
 		t.Error("a code's count does not stop at the largest number")
 	}

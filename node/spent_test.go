@@ -338,7 +338,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 				case i%16 == 2:
 					c = s.Resume(now, 2)
 				case i%16 == 5:
-					s.Record(now, time.Hour, 1, false, 0, func(time.Duration) {}) // is never in flight
+					s.Hold(now).Record(time.Hour, 1, false, 0) // is never in flight
 					continue
 				default:
 					c = s.Enter(now, 1+int64(i%7/6))

@@ -168,28 +168,71 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 }
 
 // enterLocked is Enter for batches, for the first call of a bucket, and for odd stamps.
-func (s *Statistic) enterLocked(now leap.Reading, n int64) (c Call) {
-	c, _ = s.EnterIf(now, n, func(time.Duration) bool { return true })
-	return
+func (s *Statistic) enterLocked(now leap.Reading, n int64) Call {
+	b := s.Hold(now)
+	if b.IsZero() {
+		return Call{}
+	}
+	return b.Enter(n)
 }
 
-// EnterIf is Enter for a call that decide admits. decide gets the line time at which the bucket starts that the call would
-// pass in. It runs under the lock of a stripe, so that this bucket does not end before it returns, and must not use the
-// statistic. EnterIf reports the result of decide. If the statistic is retired it reports false and does not call
-// decide.
-func (s *Statistic) EnterIf(now leap.Reading, n int64, decide func(bucket time.Duration) bool) (Call, bool) {
-	n = batchOf(n)
+// Bucket is the open bucket of a statistic, held by [Statistic.Hold] for a call that is decided about: it does not end before one
+// of Enter, Record and Release, of which one must be called, once. Until then the statistic must not be used.
+type Bucket struct {
+	st  *stripe
+	now leap.Reading
+}
+
+// Hold holds the bucket that a call at the reading now counts in, under the lock of a stripe. That of a retired statistic is zero,
+// and holds nothing.
+func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.enter(now)
-	defer st.unlock()
-	if st.end.Load() == closed || !decide(s.at) {
-		return Call{}, false
+	if st.end.Load() == closed {
+		st.unlock()
+		return Bucket{}
 	}
+	return Bucket{st, now}
+}
+
+// IsZero reports whether the bucket is that of a retired statistic.
+func (b Bucket) IsZero() bool { return b.st == nil }
+
+// At is the line time at which the bucket starts.
+func (b Bucket) At() time.Duration { return b.st.owner.at }
+
+// Enter is [Statistic.Enter] for the call that the bucket was held for.
+func (b Bucket) Enter(n int64) Call {
+	st := b.st
+	n = batchOf(n)
 	st.open.Pass = saturate(st.open.Pass, n-1)
-	st.admit(now)
+	st.admit(b.now)
 	if st.end.Load()&slowPath != 0 {
 		st.updateCounters()
 	}
-	return Call{st: st, entered: now, batch: batch{n: uint32(n)}}, true
+	st.unlock()
+	return Call{st: st, entered: b.now, batch: batch{n: uint32(n)}}
+}
+
+// Record counts a call that is over, as one change: n passes, and n completions that took rt each, failed or not, with a code, of
+// which 0 is none. Nothing of it was in flight. An n below 1 counts as 1, a negative rt as 0.
+func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
+	st := b.st
+	n, rt = max(n, 1), max(rt, 0)
+	st.open.Pass = saturate(st.open.Pass, n)
+	st.complete(rt, n, failed, code)
+	st.unlock()
+}
+
+// Release counts nothing.
+func (b Bucket) Release() { b.st.unlock() }
+
+// complete counts n calls that took rt each. Holds mu.
+func (st *stripe) complete(rt time.Duration, n int64, failed bool, code Code) {
+	st.open.complete(rt, n, failed)
+	st.count(st.shape.layout.cell(rt), n)
+	if code != 0 {
+		st.rt.codes.add(code, n)
+	}
 }
 
 // Resume is Enter for a call whose pass was counted elsewhere: it is in flight from here on, and does not pass.
@@ -307,26 +350,5 @@ func (s *Statistic) Block(now leap.Reading, n int64) bool {
 		return false
 	}
 	st.open.Block = saturate(st.open.Block, max(n, 1))
-	return true
-}
-
-// Record counts a call that is over, at the reading now, as one change: n passes, and n completions that took rt each, failed
-// or not, with a code, of which 0 is none. Nothing of it was in flight. An n below 1 counts as 1, a negative rt as 0. pass is
-// called with the line time at which the bucket starts that it counts in, as the decide of [Statistic.EnterIf] is. Record
-// reports false if the statistic is retired, and counts nothing then.
-func (s *Statistic) Record(now leap.Reading, rt time.Duration, n int64, failed bool, code Code, pass func(bucket time.Duration)) bool {
-	n, rt = max(n, 1), max(rt, 0)
-	st := s.enter(now)
-	defer st.unlock()
-	if st.end.Load() == closed {
-		return false
-	}
-	pass(s.at)
-	st.open.Pass = saturate(st.open.Pass, n)
-	st.open.complete(rt, n, failed)
-	st.count(st.shape.layout.cell(rt), n)
-	if code != 0 {
-		st.rt.codes.add(code, n)
-	}
 	return true
 }
