@@ -61,7 +61,7 @@ func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
 	}
 	again := func() {
 		w.next = w.first
-		w.stat.last.Store(0)
+		w.files.last = 0
 		written := w.stat.rows.Load()
 		if err := w.Flush(); err != nil {
 			b.Fatal(err)

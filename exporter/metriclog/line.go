@@ -174,7 +174,10 @@ func (p *parser) counts(rest []byte) (wrong int) {
 			if n == len(v) {
 				return fieldCount
 			}
-			if v[n], rest, more, ok = field(rest); !ok {
+			var field []byte
+			var err error
+			field, rest, more = bytes.Cut(rest, []byte("|"))
+			if v[n], err = strconv.ParseInt(string(field), 10, 64); err != nil {
 				return 4 + n
 			}
 		}
@@ -229,44 +232,12 @@ func (p *parser) second(line []byte) (wrong int) {
 	if date < 0 {
 		return fieldCount
 	}
-	ms, _, more, ok := field(line[:stamp])
-	if !ok || more {
+	ms, err := strconv.ParseInt(string(line[:stamp]), 10, 64)
+	if err != nil {
 		return 1
 	}
 	p.head = append(p.head[:0], line[:stamp+1+date+1]...)
 	p.row.Start = time.UnixMilli(ms).UTC()
 	p.unix = p.row.Start.Unix()
 	return 0
-}
-
-// field parses a number up to the next |. more reports whether there is a |.
-func field(b []byte) (n int64, rest []byte, more, ok bool) {
-	i, negative := 0, len(b) > 0 && b[0] == '-'
-	if negative {
-		i = 1
-	}
-	digits := i
-	for ; i < len(b); i++ {
-		c := b[i] - '0'
-		if c > 9 {
-			break
-		}
-		n = n*10 + int64(c)
-	}
-	if i == digits || i < len(b) && b[i] != '|' {
-		return 0, nil, false, false
-	}
-	if negative {
-		n = -n
-	}
-	if i-digits > maxDigits {
-		var err error
-		if n, err = strconv.ParseInt(string(b[:i]), 10, 64); err != nil {
-			return 0, nil, false, false
-		}
-	}
-	if i == len(b) {
-		return n, nil, false, true
-	}
-	return n, b[i+1:], true, true
 }

@@ -12,9 +12,6 @@ import (
 // One process at a time writes a log: the one that has locked its lock file. Where the system has no such locks, nothing keeps two from
 // writing.
 
-// held reports whether this process has the lock.
-func (f *files) held() bool { return f.lock != nil && same(f.lockPath(), f.lock) }
-
 func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
 
 // lockFile is replaced in tests.
@@ -23,9 +20,9 @@ var lockFile = filelock.Lock
 // errLocked is the error for a log that another process writes.
 var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
 
-// acquire locks the log.
+// acquire locks the log, if it is not locked.
 func (f *files) acquire() error {
-	if f.held() {
+	if f.lock != nil && same(f.lockPath(), f.lock) {
 		return nil
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
@@ -41,7 +38,7 @@ func (f *files) acquire() error {
 	if f.lock != nil {
 		_ = f.lock.Close() // its file was deleted
 	}
-	f.lock, f.next = lock, nil // another process may have written meanwhile
+	f.lock = lock
 	return nil
 }
 

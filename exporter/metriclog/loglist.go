@@ -3,7 +3,6 @@ package metriclog
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,18 +25,14 @@ func (l Log) String() string {
 
 // Logs returns the logs that the Searcher reads, sorted by name. The error says that the directory cannot be read.
 func (s Searcher) Logs() ([]Log, error) {
-	var logs []Log
-	entries, err := os.ReadDir(s.Dir)
+	all, err := segmentsByName(s.Dir, s.wanted(nil))
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
-	for _, e := range entries {
-		x, ok := parseSegment(e.Name())
-		if !ok || !e.Type().IsRegular() {
-			continue
-		}
+	var logs []Log
+	for _, x := range all {
 		app, pid := parseLogName(x.log)
-		if log := (Log{app, pid}); (s.App == "" || app == fileName(s.App)) && !slices.Contains(logs, log) {
+		if log := (Log{app, pid}); !slices.Contains(logs, log) {
 			logs = append(logs, log)
 		}
 	}

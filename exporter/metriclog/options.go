@@ -69,17 +69,6 @@ func (o *Options) defaults() {
 	}
 }
 
-// check is Check, and makes the directory and tries to write to it.
-func (o *Options) check() error {
-	errs := []error{o.Check()}
-	if o.Dir != "" {
-		if err := writable(o.Dir); err != nil {
-			errs = append(errs, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: err})
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Check returns everything that is wrong with the options, as [collector.OptionError]s, except for the directory, which it does not
 // touch.
 func (o Options) Check() error {
@@ -102,55 +91,49 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// writable makes the directory and tries to make a file in it.
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+// open checks the options, makes the directory, and resumes the log. The error names every option that is wrong, or the directory
+// that cannot be used.
+func (o *Options) open() (*files, error) {
+	o.defaults()
+	if err := o.Check(); err != nil {
+		return nil, err
 	}
-	f, err := os.CreateTemp(dir, ".writable-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// files returns the files of the log.
-func (o *Options) files() *files {
 	pid := 0
 	if o.PID {
 		pid = os.Getpid()
 	}
-	return &files{
+	f := &files{
 		dir: o.Dir, log: logName(o.App, pid), maxSize: o.MaxFileSize, sync: o.Sync,
 		keep: retention{o.MaxFiles, o.MaxBytes, o.MaxAge},
 	}
+	if err := f.resume(); err != nil {
+		return nil, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: err}
+	}
+	return f, nil
 }
 
 // Last returns the last second in the log, the zero Time if it is empty. Give it to collector.Options.After, so that no second
 // has two values. With PID it is the last second of all processes. Like [New] it makes the directory and removes what a crash
 // left incomplete; it returns the same errors.
 func Last(o Options) (time.Time, error) {
-	o.defaults()
-	if err := o.check(); err != nil {
+	f, err := o.open()
+	if err != nil {
 		return time.Time{}, err
 	}
-	f := o.files()
-	last, err := f.resume()
-	err = errors.Join(err, f.close())
-	if err == nil && o.PID {
-		last, err = f.lastOfAll(last)
+	if err = f.close(); err == nil && o.PID {
+		err = f.lastOfAll()
 	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("metriclog: %w", err)
 	}
-	if last == 0 {
+	if f.last == 0 {
 		return time.Time{}, nil
 	}
-	return time.Unix(last, 0), nil
+	return time.Unix(f.last, 0), nil
 }
 
-// lastOfAll returns the last second of the logs of all processes of the application, or last if that is later.
-func (f *files) lastOfAll(last int64) (int64, error) {
+// lastOfAll sets last to the last second of the logs of all processes of the application, if that is later.
+func (f *files) lastOfAll() error {
 	app, _ := parseLogName(f.log)
 	all, err := segments(f.dir, func(log string) bool {
 		other, pid := parseLogName(log)
@@ -161,8 +144,8 @@ func (f *files) lastOfAll(last int64) (int64, error) {
 			break
 		}
 		var second int64
-		second, err = f.last([]segment{s})
-		last = max(last, second)
+		second, err = lastSecond(f.dir, s)
+		f.last = max(f.last, second)
 	}
-	return last, err
+	return err
 }

@@ -73,10 +73,10 @@ func TestSearchOfFilesThatOverlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last, err := f.last(list[:3]); err != nil || last != begin+159 {
+	if last, err := lastOf(dir, list[:3]); err != nil || last != begin+159 {
 		t.Errorf("the last second is %d, %v", last-begin, err)
 	}
-	if last, err := f.last(list[:2]); err != nil || last != begin+99 {
+	if last, err := lastOf(dir, list[:2]); err != nil || last != begin+99 {
 		t.Errorf("the last second of the first two is %d, %v", last-begin, err)
 	}
 }

@@ -50,7 +50,7 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.B
 // Readers that come back with their tokens while processes write, one of them far behind the others, get each row once,
 // and never a part of a second that is being written.
 func TestReadersFollowWriters(t *testing.T) {
-	seconds := 1500
+	seconds := 700
 	if testing.Short() {
 		seconds = 150
 	}

@@ -62,7 +62,7 @@ func (f *files) tooOld(s segment, now int64) bool {
 	if f.keep.age == 0 {
 		return false
 	}
-	last, err := f.last([]segment{s})
+	last, err := lastSecond(f.dir, s)
 	return err == nil && now-max(last, s.first) > int64(f.keep.age/time.Second)
 }
 

@@ -83,6 +83,6 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 // forget frees the memory for all seconds but one.
 func (w *Writer) forget() {
 	if len(w.seconds) > 1 {
-		w.seconds, w.rows = []second{w.seconds[0]}, nil
+		w.seconds, w.files.rows = []second{w.seconds[0]}, nil
 	}
 }

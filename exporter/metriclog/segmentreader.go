@@ -1,6 +1,7 @@
 package metriclog
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -113,8 +114,8 @@ func (o *segmentReader) lastIndexed() int64 {
 	return 0
 }
 
-// bisect narrows down where a second begins: no line of it, or of a later one, begins before low, and none of an earlier one at
-// high or behind it. The two are close together. It bisects the index, and the file where the index lacks the second or is wrong.
+// bisect narrows down by the index where a second begins: no line of it, or of a later one, begins before low, and none of an
+// earlier one at high or behind it. Without an index, or with one that is wrong, that is the whole file.
 func (o *segmentReader) bisect(second int64) (low, high int64) {
 	low, high = 0, o.size
 	i := o.search(second)
@@ -128,74 +129,29 @@ func (o *segmentReader) bisect(second int64) (low, high int64) {
 			high = offset
 		}
 	}
-	const near = 256 << 10
-	for high-low > near {
-		middle := low + (high-low)/2
-		offset, at, ok := o.firstLine(middle, high)
-		if ok && at < second {
-			low = offset
-		} else {
-			high = middle
-		}
-	}
 	return low, high
 }
 
-// firstLine returns the first line that begins in [offset, before), and its second.
-func (o *segmentReader) firstLine(offset, before int64) (at, second int64, ok bool) {
-	buf := make([]byte, 4<<10)
-	for offset--; offset < before; { // from the newline before it
-		n, err := o.data.ReadAt(buf, offset)
-		b := buf[:n]
-		end := bytes.IndexByte(b, '\n')
-		if end < 0 || end == n-1 {
-			if err != nil {
-				return 0, 0, false
-			}
-			offset += int64(max(n-1, 1))
-			continue
-		}
-		offset += int64(end)
-		if len(b)-end-1 < maxStamp && err == nil {
-			continue // its timestamp may be truncated
-		}
-		if second, ok := secondOf(b[end+1:]); ok && second >= o.from && second < o.to {
-			return offset + 1, second, offset+1 < before
-		}
-		offset++
-	}
-	return 0, 0, false
-}
-
-// lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends between that
-// end and the offset.
+// lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends there.
 func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err error) {
-	for _, size := range []int64{4 << 10, maxLine} { // most lines are short
+	for size := int64(4 << 10); ; size *= 16 { // most lines are short
 		tail := make([]byte, min(before, size))
 		if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 			return nil, 0, err
 		}
 		whole := bytes.LastIndexByte(tail, '\n') + 1
-		end = before - int64(len(tail)-whole)
 		began := bytes.LastIndexByte(tail[:max(whole-1, 0)], '\n') + 1
-		line = tail[began:whole]
-		if began > 0 || size > before {
-			break
+		if began > 0 || size >= before {
+			return tail[began:whole], before - int64(len(tail)-whole), nil
 		}
 	}
-	return line, end, nil
 }
 
-// completeAt reports whether a line of the total of inbound calls ends at the offset.
-func (o *segmentReader) completeAt(offset int64) (bool, error) {
-	line, end, err := o.lastLine(offset)
-	return end == offset && isTotal(line), err
-}
-
-// completeEnd returns the end of the last complete second. A second that is being written, or that a power cut truncated, lacks
-// the total of inbound calls as its last line. Files of Sentinel may lack it everywhere: there a second is complete if its
-// lines are, and the index has it or there is no index.
-func (o *segmentReader) completeEnd() (int64, error) {
+// completeEnd returns the end of the last complete second. A second that is being written, or that a crash or power cut left
+// incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere, so that the second before
+// does, too: there a second is complete if its lines are, and the index has it or is none of this file. ours says that the first
+// second of the file is not Sentinel's, which cannot be told from its lines.
+func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 	line, end, err := o.lastLine(o.size)
 	if err != nil {
 		return 0, err
@@ -213,13 +169,15 @@ func (o *segmentReader) completeEnd() (int64, error) {
 			break
 		}
 	}
-	complete, err := o.completeAt(began)
+	before, beforeEnd, err := o.lastLine(began)
 	if err != nil {
 		return 0, err
 	}
-	indexed := o.lastIndexed()
-	index := o.idx != nil && (indexed > 0 || o.n == 0 && began == 0) // there is an index, and it is this file's
-	if !complete && end == o.size && (!index || second <= indexed) {
+	sentinel := !ours
+	if began > 0 {
+		sentinel = beforeEnd != began || !isTotal(before)
+	}
+	if last := o.lastIndexed(); sentinel && end == o.size && (last == 0 || second <= last) {
 		return end, nil
 	}
 	return began, nil
@@ -237,7 +195,7 @@ func lastSecond(dir string, s segment) (int64, error) {
 
 // last returns the last second of the file; 0 if there is none.
 func (o *segmentReader) last() (int64, error) {
-	end, err := o.completeEnd()
+	end, err := o.completeEnd(false)
 	if err != nil {
 		return 0, err
 	}
@@ -250,6 +208,43 @@ func (o *segmentReader) last() (int64, error) {
 		last = max(last, second)
 	}
 	return last, nil
+}
+
+// maxLine is the longest line, with its newline; longer ones are skipped.
+const maxLine = 64 << 10
+
+// lineReader reads a part of a file line by line.
+type lineReader struct {
+	*bufio.Reader
+	to    int64
+	began int64 // offset of the last line
+	after int64 // offset of the next line
+}
+
+// newLineReader reads the lines that begin in [from, to). The file ends at end.
+func newLineReader(r io.ReaderAt, from, to, end int64) *lineReader {
+	return &lineReader{bufio.NewReaderSize(io.NewSectionReader(r, from, max(end-from, 0)), maxLine), to, from, from}
+}
+
+// next returns a line without its newline, empty if it is too long. The line is valid until the next call. Bytes without a
+// newline at the end of the file are not a line: the error is io.EOF then, as at the end.
+func (l *lineReader) next() (line []byte, err error) {
+	l.began = l.after
+	if l.began >= l.to {
+		return nil, io.EOF
+	}
+	for long := false; ; long = true {
+		line, err = l.ReadSlice('\n')
+		l.after += int64(len(line))
+		switch {
+		case err == nil && long:
+			return nil, nil
+		case err == nil:
+			return line[:len(line)-1], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
 }
 
 // idxRecord is the size of an index record: the Unix time of a second and the offset of its first line. Records ascend. Some

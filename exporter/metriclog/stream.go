@@ -101,7 +101,7 @@ func (s *stream) openNext(r *Rows) bool {
 // begin starts to read a file. The log's newest may end with a second that is being written; in those that have ended, whatever
 // is behind the last complete second counts as malformed.
 func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
-	end, err := open.completeEnd()
+	end, err := open.completeEnd(false)
 	if err != nil {
 		return err
 	}

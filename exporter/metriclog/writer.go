@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,7 @@ import (
 
 // Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use. A
 // second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
-// deleted, truncated or locked by another process meanwhile. Buffers are reused.
+// deleted, truncated or locked by another process meanwhile, see files. Buffers are reused.
 type Writer struct {
 	stats     *collector.Collector
 	loc       *time.Location
@@ -34,8 +33,6 @@ type Writer struct {
 	seconds    []second          // memory for those that are written next
 	records    []node.MetricNode // of one resource
 	name       []byte            // its name, as in a line
-	rows       []byte            // of the seconds that are written together
-	marks      []mark            // where each of them begins
 	failing    bool
 	stateFiles []string // names that StateFile returned
 	runs       *runs.File
@@ -53,24 +50,19 @@ const maxBehind = 3600
 // The error names every invalid option, and a directory that is not writable. It is also an error that another Writer, in this
 // process or another, has the log, where the system can tell; [Writer.Close] and the end of the process release it.
 func New(c *collector.Collector, o Options) (*Writer, error) {
-	o.defaults()
-	var errs []error
 	if c == nil {
-		errs = append(errs, errors.New("metriclog: no Collector"))
+		return nil, errors.Join(errors.New("metriclog: no Collector"), o.Check())
 	}
-	if err := errors.Join(append(errs, o.check())...); err != nil {
+	files, err := o.open()
+	if err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: o.files()}
+	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: files}
 	w.first = c.Seal().Open
 	w.next = w.first
-	last, err := w.files.resume()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
-	}
-	w.stat.last.Store(last)
+	w.stat.last.Store(files.last)
 	w.warnFuture()
-	if err := w.openRuns(last); err != nil {
+	if err := w.openRuns(files.last); err != nil {
 		return nil, errors.Join(fmt.Errorf("metriclog: %w", err), w.Close())
 	}
 	w.unpublish = c.Publish(w.metrics()...)
@@ -130,6 +122,7 @@ func (w *Writer) Flush() error {
 	for w.next < m.Open {
 		for seconds := w.read(m); len(seconds) > 0; {
 			n, err := w.write(seconds)
+			w.stat.last.Store(w.files.last)
 			if err != nil {
 				w.stat.errors.Add(1)
 				if !w.failing {
@@ -155,43 +148,22 @@ func (w *Writer) Flush() error {
 // write writes the first seconds, as many as one file takes in one write, and returns how many. A second that is not after the
 // log's last one is lost.
 func (w *Writer) write(seconds []second) (n int, err error) {
-	hasRows := func(s second) bool { return s.rows > 0 }
-	if !slices.ContainsFunc(seconds, hasRows) {
-		return len(seconds), nil
-	}
-	if err := w.relock(); err != nil {
-		return 0, err
-	}
-	for i := range seconds {
-		if s := &seconds[i]; s.rows > 0 && s.start.Unix() <= w.stat.last.Load() {
-			s.lose()
-		}
-	}
-	first := slices.IndexFunc(seconds, hasRows)
-	if first < 0 {
-		return len(seconds), nil
-	}
-	start, rows := seconds[first].start, seconds[first].lines
-	if err := w.files.roll(start); err != nil {
-		return 0, err
-	}
-	w.marks = append(w.marks[:0], mark{start.Unix(), 0})
-	for n = first + 1; n < len(seconds); n++ {
+	for ; n < len(seconds); n++ {
 		s := &seconds[n]
 		if s.rows == 0 {
 			continue
 		}
-		if !sameDate(s.start, start) || len(rows) >= flushSize || w.files.full(len(rows)) {
-			break
+		added, err := w.files.add(s.start, s.lines)
+		switch {
+		case errors.Is(err, errLate):
+			s.lose()
+		case err != nil:
+			return 0, err
+		case !added:
+			return n, w.files.flush()
 		}
-		if len(w.marks) == 1 { // the first second's memory is no larger than it needs
-			w.rows = append(w.rows[:0], rows...)
-		}
-		w.marks = append(w.marks, mark{s.start.Unix(), int64(len(w.rows))})
-		w.rows = append(w.rows, s.lines...)
-		rows = w.rows
 	}
-	return n, w.files.append(rows, w.marks)
+	return n, w.files.flush()
 }
 
 // count counts a second that the Writer has dealt with.
@@ -204,22 +176,6 @@ func (w *Writer) count(s second) {
 	if s.lost {
 		w.stat.lost.Add(1)
 	}
-	if s.rows > 0 {
-		w.stat.last.Store(s.start.Unix())
-	}
-}
-
-// relock locks the log again where another process may have had it, and reads how far it goes now.
-func (w *Writer) relock() error {
-	if w.files.held() {
-		return nil
-	}
-	last, err := w.files.resume()
-	if err != nil {
-		return errors.Join(err, w.files.close())
-	}
-	w.stat.last.Store(max(w.stat.last.Load(), last))
-	return nil
 }
 
 // Close closes the files, releases the log and removes the Writer's metrics. A later Flush locks the log and opens the files

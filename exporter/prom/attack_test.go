@@ -60,12 +60,15 @@ func slowly(t *testing.T, addr, path string) client {
 	return client{t, conn, bufio.NewReader(conn), "x"}
 }
 
-// Sixty clients ask for a page of three megabytes and do not read it. The scraper, which comes from the same address, gets its
+// Sixty clients ask for a page of three megabytes, less under -short, and do not read it. The scraper, which comes from the same address, gets its
 // page every time.
 func TestSlowReadersBlindNobody(t *testing.T) {
 	resources, scrapes := 400, 3
-	if *attack {
+	switch {
+	case *attack:
 		resources, scrapes = 4_000, 60
+	case testing.Short():
+		resources = 100 // some hundred kilobytes, and the buffers take a few
 	}
 	for _, path := range []string{"/metrics", "/metrics/seconds?window=10s", "/metrics/seconds?cursor=%d"} {
 		t.Run(path, func(t *testing.T) {

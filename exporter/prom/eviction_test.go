@@ -185,7 +185,11 @@ func TestRegularScrapersGoLast(t *testing.T) {
 		for range 4 {
 			jobs(t, 15)
 		}
-		for range 3 {
+		rounds := 3
+		if testing.Short() {
+			rounds = 1
+		}
+		for range rounds {
 			strangers()
 			jobs(t, 15)
 		}

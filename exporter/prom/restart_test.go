@@ -53,7 +53,7 @@ func (p process) again(t *testing.T, dir string, now *time.Time) process {
 // A service is killed repeatedly at random. Its scraper gets every logged second once, with the value in the log, from
 // whichever process.
 func TestRestarts(t *testing.T) {
-	seeds := uint64(20)
+	seeds := uint64(10)
 	if testing.Short() {
 		seeds = 3
 	}

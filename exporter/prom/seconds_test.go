@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,12 +42,16 @@ func newScraper(t testing.TB, c *collector.Collector, o prom.SecondsOptions) scr
 func (r scraper) get(query string) *httptest.ResponseRecorder {
 	rec := r.whole(query)
 	if body := rec.Body.String(); strings.HasPrefix(rec.Header().Get("Content-Type"), "text/plain") {
-		rec.Body = bytes.NewBufferString(runLine.ReplaceAllString(body, ""))
+		const run = "windowstat_persecond_run "
+		rec.Body = new(bytes.Buffer)
+		for line := range strings.Lines(body) {
+			if !strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "), run) {
+				rec.Body.WriteString(line)
+			}
+		}
 	}
 	return rec
 }
-
-var runLine = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?windowstat_persecond_run .*\n`)
 
 func (r scraper) whole(query string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest("GET", "/metrics/seconds?"+query, nil)

@@ -24,7 +24,11 @@ import (
 // protobuf those of single seconds, which are their differences.
 func TestSecondsTextIsThatOfProtobuf(t *testing.T) {
 	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.9,text/plain;version=0.0.4;q=0.1"
-	for seed := range uint64(5) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c, now := service(t, collector.Options{})
 		names := []string{"a", "quo\"te", "back\\slash", "new\nline", ""}

@@ -243,7 +243,11 @@ func (l *lives) check() (rows int) {
 // TestPushesOfKilledProcesses kills processes at any moment, before and after the server has what they send, while it is away and
 // while they catch up.
 func TestPushesOfKilledProcesses(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds, processes := uint64(6), 12
+	if testing.Short() {
+		seeds, processes = 3, 5
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLives(t, seed)
 			var away atomic.Int64 // until when the server is
@@ -269,7 +273,7 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 			}
 			o := Options{Timeout: 2 * time.Second, MaxSamples: []int{30, 500, 10_000}[seed%3]}
 			o.Interval = time.Duration(1+seed%2*4) * time.Second
-			for n := range 12 {
+			for n := range processes {
 				x := l.begin(fmt.Sprint("i", l.randomly(2)), o, do)
 				l.load(x, time.Duration(l.randomly(120_000))*time.Millisecond)
 				if n%4 == 3 && !x.dead.Load() {
@@ -285,7 +289,7 @@ func TestPushesOfKilledProcesses(t *testing.T) {
 			if err := x.end(); err != nil {
 				t.Error(err)
 			}
-			if rows := l.check(); rows < 500 {
+			if rows := l.check(); rows < 40*processes {
 				t.Errorf("%d rows are too few", rows)
 			}
 			if lost := x.total.lost; lost != 0 {

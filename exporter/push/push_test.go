@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,7 +125,7 @@ func (s *receiver) store(body []byte) (*http.Response, error) {
 	}
 	maps.Copy(s.latest, latest)
 	for _, x := range samples {
-		s.stored[fmt.Sprint(x.series, " ", x.unix)] = x.value
+		s.stored[x.series+" "+strconv.FormatInt(x.unix, 10)] = x.value
 	}
 	return answer(http.StatusNoContent, "")
 }
@@ -142,8 +143,12 @@ func parse(body []byte) (samples []sample, err error) {
 			continue
 		}
 		i := strings.LastIndex(line, "} ") + 1
+		value, millis, _ := strings.Cut(strings.TrimSpace(line[i:]), " ")
 		x := sample{series: line[:i]}
-		if _, err := fmt.Sscan(line[i:], &x.value, &x.unix); err != nil {
+		if x.value, err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, err
+		}
+		if x.unix, err = strconv.ParseInt(millis, 10, 64); err != nil {
 			return nil, err
 		}
 		x.unix /= 1000
