@@ -18,7 +18,7 @@ test lint: export CGO_ENABLED = $(if $(RACE),1,0)
 PROMTOOL ?=
 
 # The packages that several goroutines run through.
-CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat/internal/replay
+CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd/windowstat/internal/replay
 
 FUZZTIME ?= 1m
 HAMMER ?= 2m

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"flag"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v3"
 )
 
 var (
@@ -53,17 +54,11 @@ func parseCommand(words []string) error {
 		return nil
 	}
 	for _, c := range commands() {
-		if c.Name != words[0] {
-			continue
+		if c.Name == words[0] {
+			c.Action = func(context.Context, *cli.Command) error { return nil }
+			c.OnUsageError = func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err }
+			return c.Run(context.Background(), words)
 		}
-		set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
-		set.SetOutput(io.Discard)
-		for _, f := range c.Flags {
-			if err := f.Apply(set); err != nil {
-				return err
-			}
-		}
-		return set.Parse(words[1:])
 	}
 	return fmt.Errorf("there is no command %q", words[0])
 }

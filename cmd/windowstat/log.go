@@ -3,18 +3,33 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/signal"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 )
 
 func logCommand() *cli.Command {
+	var o logquery.Options
+	follow := []string{"follow"} // which does not end
+	set := append(flags.Set{
+		{Flag: &cli.StringFlag{Name: "dir", Destination: &o.Source.Dir, Usage: "`DIRECTORY` of the log (required)"}},
+	}, sourceFlags(&o.Source)...)
+	set = append(set, flags.Set{
+		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "go on with new rows, of all processes, until interrupted"}, Not: []string{"to"}},
+		{Flag: &cli.StringFlag{Name: "format", Value: "table", Destination: &o.Output, Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")}},
+		{Flag: &cli.StringSliceFlag{Name: "where", Destination: &o.Where, Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"}},
+		{Not: follow, Flag: &cli.BoolFlag{Name: "summary", Destination: &o.Summary, Usage: "print sums over the range, for each resource, in the place of rows"}},
+		{Not: []string{"follow", "summary"}, Flag: &cli.DurationFlag{Name: "step", Destination: &o.Step, Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"}},
+		{Not: follow, Flag: &cli.IntFlag{Name: "top", Destination: &o.Top, Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"}},
+		{Flag: &cli.StringFlag{Name: "by", DefaultText: "pass", Destination: &o.By, Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
+		{Not: follow, Flag: &cli.IntFlag{Name: "n", Destination: &o.Tail, Usage: "print only the last `NUMBER` of rows, as tail -n does"}},
+	}...)
 	return &cli.Command{
 		Name:  "log",
 		Usage: "search the metric log, and convert it",
@@ -44,79 +59,29 @@ columns that do not add up.
 windowstat verify compares a database with the log, and fills its gaps.
 
 Exit status 1 means that something could not be read or written, 2 that the arguments are wrong.`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the log (required)"},
-			&cli.StringFlag{Name: "app", Usage: "`NAME` of the application; all in the directory by default"},
-			&cli.IntSliceFlag{Name: "pid", Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"},
-			&cli.StringFlag{Name: "from", Usage: "`TIME` of the first second; by default 15 minutes before --to, and with --follow now"},
-			&cli.StringFlag{Name: "to", Usage: "`TIME` of the last second (default: now)"},
-			&cli.StringFlag{Name: "zone", Value: "local", Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"},
-			&cli.StringSliceFlag{Name: "resource", Usage: "`RESOURCE` that is wanted, see above; all by default; repeatable"},
-			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")},
-			&cli.BoolFlag{Name: "follow", Usage: "go on with new rows, of all processes, until interrupted"},
-			&cli.BoolFlag{Name: "summary", Usage: "print sums over the range, for each resource, in the place of rows"},
-			&cli.StringSliceFlag{Name: "where", Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"},
-			&cli.DurationFlag{Name: "step", Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"},
-			&cli.IntFlag{Name: "top", Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"},
-			&cli.StringFlag{Name: "by", Value: "pass", Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)},
-			&cli.IntFlag{Name: "n", Usage: "print only the last `NUMBER` of rows, as tail -n does"},
-		},
-		Action: func(c *cli.Context) error {
-			o, err := logOptions(c)
-			errs := []error{err}
-			q, err := logquery.New(o, time.Now(), c.App.ErrWriter)
-			errs = append(errs, err)
-			if err := errors.Join(errs...); err != nil {
-				return usage(err)
+		Flags: set.Flags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			q, err := logquery.New(o, time.Now(), c.Root().ErrWriter)
+			if err := set.Check(c, err); err != nil {
+				return err
 			}
-			signal.Ignore(syscall.SIGPIPE) // writing fails then, and does not end the program
-			switch err = q.Run(c.Context, c.App.Writer); {
-			case errors.Is(err, syscall.EPIPE): // somebody has read enough
+			signal.Ignore(syscall.SIGPIPE)                                        // writing fails then, and does not end the program
+			if err = q.Run(ctx, c.Root().Writer); errors.Is(err, syscall.EPIPE) { // somebody has read enough
 				return nil
-			case errors.Is(err, context.Canceled):
-				return errors.New(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 			}
 			return err
 		},
 	}
 }
 
-// logOptions reads the flags.
-func logOptions(c *cli.Context) (logquery.Options, error) {
-	from, err := source(c)
-	errs := flagErrors{noArguments(c), err}
-	o := logquery.Options{
-		Source: from, Where: c.StringSlice("where"), Step: c.Duration("step"), Top: c.Int("top"), Summary: c.Bool("summary"),
-		Tail: c.Int("n"), Output: c.String("format"),
+// sourceFlags are the flags of commands that read the log, but for its directory.
+func sourceFlags(o *logquery.Source) flags.Set {
+	return flags.Set{
+		{Flag: &cli.StringFlag{Name: "app", Destination: &o.App, Usage: "`NAME` of the application; all in the directory by default"}},
+		{Flag: &cli.IntSliceFlag{Name: "pid", Destination: &o.PIDs, Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"}},
+		{Flag: &cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`TIME` of the first second; by default 15 minutes before --to, and with --follow now"}},
+		{Flag: &cli.StringFlag{Name: "to", Destination: &o.To, Usage: "`TIME` of the last second (default: now)"}},
+		{Flag: &cli.StringFlag{Name: "zone", Value: "local", Destination: &o.Zone, Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"}},
+		{Flag: &cli.StringSliceFlag{Name: "resource", Destination: &o.Resources, Usage: "`RESOURCE` that is wanted, see above; all by default; repeatable"}},
 	}
-	o.Source.Follow = c.Bool("follow")
-	for _, flag := range []string{"step", "top", "n"} {
-		if c.IsSet(flag) && (c.Value(flag) == 0 || c.Value(flag) == time.Duration(0)) {
-			errs.add(flag, fmt.Errorf("%v is none; leave it out", c.Value(flag)))
-		}
-	}
-	if c.IsSet("by") {
-		if o.By = c.String("by"); o.Step == 0 && o.Top == 0 && !o.Summary {
-			errs.add("by", errors.New("needs --top, --step or --summary"))
-		}
-	}
-	return o, errors.Join(errs...)
-}
-
-// source reads the flags of commands that read the log: dir, app, pid, from, to, zone and resource.
-func source(c *cli.Context) (logquery.Source, error) {
-	var errs flagErrors
-	for _, flag := range []string{"from", "to", "zone"} {
-		if c.IsSet(flag) && c.String(flag) == "" {
-			errs.add(flag, errors.New("is empty; leave it out for the default"))
-		}
-	}
-	dir := c.String("dir")
-	if dirs := c.StringSlice("dir"); len(dirs) > 0 {
-		dir = dirs[0]
-	}
-	return logquery.Source{
-		Dir: dir, App: c.String("app"), PIDs: c.IntSlice("pid"),
-		From: c.String("from"), To: c.String("to"), Zone: c.String("zone"), Resources: c.StringSlice("resource"),
-	}, errors.Join(errs...)
 }

@@ -104,8 +104,8 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --app=bank", []string{`--app: there is no log of "bank"`, "but of shop, till-v2"}},
 		{"--dir=" + dir + "  --app=till-v2  --pid=13", []string{"--pid: there is no log of process 13, but till-v2.pid12, till-v2.pid34"}},
 		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
-		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--to: not with --follow", "--summary: not with --follow"}},
-		{"--dir=" + dir + "  --summary  --format=sentinel", []string{"--summary: not with --format sentinel"}},
+		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{"--follow: not with --to", "--summary: not with --follow"}},
+		{"--dir=" + dir + "  --summary  --format=sentinel", []string{"--format: sentinel has the lines of the log, and no sums"}},
 		{"--dir=" + dir + "  --from=  --to=  --zone=", []string{"--from: is empty", "--to: is empty", "--zone: is empty"}},
 		{
 			"--dir=" + dir + "  --from=soon  --to=+1x  --step=1500ms  --top=-2  -n=-1  --by=rt_avg  --where=block  --where=blocked>0  --where=block>1.5  --where=rt_avg>100  --where=pass==1  --format=sentinel",
@@ -114,7 +114,7 @@ func TestLogBadArguments(t *testing.T) {
 				`--by: "rt_avg" is not one of the columns that add up: pass, block, complete, exception, occupied_pass`, `--where: "block" is not a column, one of > >= < <= = !=`,
 				`--where: "blocked" is not one of the columns: pass, block, complete, exception, occupied_pass, in_flight_max, rt_avg`,
 				`--where: "block>1.5": block is a whole number, not "1.5"`, `--where: "rt_avg>100": rt_avg is a duration, such as 100ms or 1.5s, not "100"`, `--where: "pass==1": pass is a whole number, not "=1"`,
-				"--step: not with --format sentinel", "--top: not with --format sentinel",
+				"--format: sentinel has the lines of the log, and no sums",
 			},
 		},
 		{"--dir=" + dir + "  --to=+5m", []string{`--to: "+5m" is counted from --from`}},
@@ -123,7 +123,7 @@ func TestLogBadArguments(t *testing.T) {
 		{"--dir=" + dir + "  --step=25h", []string{"--step: 25h0m0s is not"}},
 		{"--dir=" + dir + "  --step=0s  --top=0  -n=0", []string{"--step: 0s is none; leave it out\nwindowstat: --top: 0 is none; leave it out\nwindowstat: -n: 0 is none; leave it out"}}, // in the same order each time
 		{"--dir=" + dir + "  --follow  --step=1m  --top=1  -n=3", []string{"--step: not with --follow", "--top: not with --follow", "-n: not with --follow"}},
-		{"--dir=" + dir + "  --summary  --step=1m", []string{"--summary: not with --step"}},
+		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: not with --summary"}},
 	} {
 		status, out, stderr := loggedRun(t, tc.args)
 		if status != 2 || out != "" {

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 )
 
 func main() {
@@ -23,87 +25,45 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
+// commands are made anew for each run: the options that their flags fill in are theirs.
 func commands() []*cli.Command {
 	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
 }
 
-// run is main with everything given; it returns the exit status: 0, 1 if the command failed, 2 if its arguments are
-// wrong.
+// run is main with everything given. It returns the exit status: 0, 1 if the command failed, 2 if its arguments are wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := &cli.App{
-		Name: "windowstat",
-		// A comma may stand in a value.
-		DisableSliceFlagSeparator: true,
-		Usage:                     "exact, second-by-second statistics of what a service does",
-		Commands:                  commands(),
-		Writer:                    stdout,
-		ErrWriter:                 stderr,
-		Version:                   version(),
-		EnableBashCompletion:      true,
-		ExitErrHandler:            func(*cli.Context, error) {}, // the status is decided below
-		OnUsageError:              usageError,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usage(fmt.Errorf("there is no command %q; see windowstat --help", c.Args().First()))
+	app := &cli.Command{
+		Name:                            "windowstat",
+		Usage:                           "exact, second-by-second statistics of what a service does",
+		Commands:                        commands(),
+		Writer:                          stdout,
+		ErrWriter:                       stderr,
+		Version:                         version(),
+		EnableShellCompletion:           true,
+		DisableSliceFlagSeparator:       true,                                          // a comma may be part of a value
+		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // the status is decided below
+		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
+		Action: func(_ context.Context, c *cli.Command) error {
+			if name := c.Args().First(); name != "" {
+				return flags.Usage(fmt.Errorf("there is no command %q; did you mean %s? See windowstat --help", name, cli.SuggestCommand(c.Commands, name)))
 			}
-			return cli.ShowAppHelp(c)
+			return cli.ShowRootCommandHelp(c)
 		},
 	}
-	for _, command := range app.Commands {
-		command.OnUsageError = usageError
+	for _, c := range append(app.Commands, app) {
+		c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return flags.Unknown(err, c.Flags) }
 	}
-	err := app.RunContext(ctx, args)
+	err := app.Run(ctx, args)
 	if err == nil {
 		return 0
 	}
-	// What was told to end before it was done says so. Commands that serve until then return no error.
+	// A command that was interrupted before it was done says so. Those that serve until then return no error.
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(stderr, "windowstat: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	if errors.As(err, new(errUsage)) {
+	if errors.As(err, new(flags.UsageError)) {
 		return 2
 	}
 	return 1
-}
-
-// errUsage is a mistake in the arguments.
-type errUsage struct{ error }
-
-func (e errUsage) Unwrap() error { return e.error }
-
-// usage marks an error as a mistake in the arguments; nil stays nil.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errUsage{err}
-}
-
-func usageError(_ *cli.Context, err error, _ bool) error { return usage(err) }
-
-// flagErrors collects what is wrong with flags.
-type flagErrors []error
-
-// add adds the mistake in a flag, if it is one.
-func (e *flagErrors) add(flag string, err error) {
-	if err != nil {
-		*e = append(*e, fmt.Errorf("%s: %w", dashed(flag), err))
-	}
-}
-
-// dashed is a flag as it is given.
-func dashed(flag string) string {
-	if len(flag) == 1 {
-		return "-" + flag
-	}
-	return "--" + flag
-}
-
-// noArguments is the error for arguments after the flags of a command that takes none.
-func noArguments(c *cli.Context) error {
-	if c.Args().Present() {
-		return fmt.Errorf("%s takes no arguments, got %q", c.Command.Name, c.Args().Slice())
-	}
-	return nil
 }

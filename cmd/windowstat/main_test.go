@@ -558,7 +558,9 @@ func TestBadArguments(t *testing.T) {
 		{"--help", 0, []string{"demo", "proxy"}},
 		{"", 0, []string{"USAGE"}},
 		{"nonsense", 2, []string{`no command "nonsense"`}},
-		{"demo --nonsense", 2, []string{"-nonsense"}},
+		{"repaly", 2, []string{`no command "repaly"; did you mean replay?`}},
+		{"demo --nonsense", 2, []string{"no flag --nonsense"}},
+		{"demo --metric-log.max-file=3", 2, []string{"no flag --metric-log.max-file; did you mean --metric-log.max-files?"}},
 		{"demo extra", 2, []string{`"extra"`}},
 		{"demo --rate=x", 2, []string{"rate"}},
 		{
@@ -605,9 +607,9 @@ func TestBadArguments(t *testing.T) {
 		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{
-			"demo --remote-write.url=ftp://x --remote-write.label=a --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
+			"demo --remote-write.url=ftp://x --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
 			[]string{
-				`--remote-write.label: "a" is not NAME=VALUE`, `--remote-write.url: "ftp://x" is not`, "--remote-write.interval: 1.5s",
+				`--remote-write.url: "ftp://x" is not`, "--remote-write.interval: 1.5s",
 				`--vm.push-label: "resource"`, "--vm.push-config.file:",
 			},
 		},
@@ -620,6 +622,7 @@ func TestBadArguments(t *testing.T) {
 			[]string{"--metric-log.max-files: 0", "--metric-log.sync: 0s", "--remote-write.url: is empty", "--limits.file: is empty"},
 		},
 		{"demo --metric-log.sync=5s --metric-log.zero-rows", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"}},
+		{"demo --remote-write.url=http://x --remote-write.label=a", 2, []string{`invalid value "a" for flag -remote-write.label`}},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},
@@ -636,7 +639,7 @@ func TestBadArguments(t *testing.T) {
 		{"replay --routes-only x", 2, []string{"--routes-only: needs --routes or --route"}},
 		{ // an operator thought that these did something
 			"proxy --upstream=http://x --routes-only --routes=/dev/null --proxy.path-depth=3 --max-path-values=5 --max-origins=5", 2,
-			[]string{"--routes-only: needs", "--proxy.path-depth: is about paths", "--max-path-values: is about paths", "--max-origins: needs --proxy.origin-header"},
+			[]string{"--routes-only: needs", "--proxy.path-depth: not with --routes-only", "--max-path-values: not with --routes-only", "--max-origins: needs --proxy.origin-header"},
 		},
 		{"proxy --upstream=http://x --routes=" + file + ".one --routes=" + file + ".two", 2, []string{file + ".one: no such file", file + ".two: no such file"}},
 	} {

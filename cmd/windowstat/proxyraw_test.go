@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 )
 
 // rawUpstream answers each connection with what a test says, and gives what it was sent.
@@ -253,9 +255,9 @@ func TestProxyTellsNothingOfClients(t *testing.T) {
 	p, address := startProxy(t, upstream.Listener.Addr().String())
 	before := p.output()
 	for request, want := range map[string]string{
-		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n":      "400",
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: \xff\r\n\r\n":  "400",
-		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n": "431",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n":     "400",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: \xff\r\n\r\n": "400",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*128<<10) + "\r\n":       "431",
 		"nonsense\r\n\r\n": "400",
 	} {
 		if got := send(t, address, request); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
@@ -369,25 +371,17 @@ func TestProxyFloodOfOneHost(t *testing.T) {
 	p.end(t)
 }
 
-func TestProxyConnectionsFitIntoOpenFiles(t *testing.T) {
-	for _, tc := range []struct{ files, clients, pages int }{{20_000, 9840, 256}, {1024, 416, 128}, {256, 80, 32}, {80, 3, 10}, {64, 0, 8}} {
-		if got := proxyConnections(tc.files); got != tc.clients || pageConnections(tc.files) != tc.pages {
-			t.Errorf("%d files: %d clients and %d on the pages, want %d and %d", tc.files, got, pageConnections(tc.files), tc.clients, tc.pages)
-		}
-	}
-}
-
 func TestProxyBoundsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/proxy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range boundFlags() {
+	for _, f := range boundFlags(&server.Bounds{}) {
 		if name := f.Names()[0]; !strings.Contains(string(page), "`--"+name+"`") {
 			t.Errorf("docs/proxy.md says nothing of --%s", name)
 		}
 	}
-	for _, n := range []int{maxConnections, reservedFiles, maxPageConnections, maxHeaderBytes >> 10} {
+	for _, n := range []int{server.DefaultConns, 64, 256, 128} {
 		if !strings.Contains(string(page), fmt.Sprint(n)) {
 			t.Errorf("docs/proxy.md says nothing of %d", n)
 		}

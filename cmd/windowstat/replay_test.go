@@ -101,11 +101,11 @@ func TestReplayMistakes(t *testing.T) {
 		{[]string{}, 2, []string{"which access log?"}},
 		{[]string{
 			"--format=x", "--nginx-format=x", "--zone=Nowhere", "--tolerance=1500ms", "--exception-status=5xx,6", "--block-status=429,x",
-			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1", "--limits.file=x", "-", "-", "-x",
+			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1", "--limits.file=x", "-", "-",
 		}, 2, []string{
-			"--format: ", "--nginx-format: ", "--format, --nginx-format: one of them", "--zone: \"Nowhere\"", "--tolerance: 1.5s", "--exception-status: \"6\"",
-			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2", "--metric-log.app: needs", "--web.listen-address needs --follow",
-			"--limits.file needs --follow", "- is given twice", "-x: flags stand before",
+			"--format: ", "--nginx-format: ", "--format: not with --nginx-format", "--zone: \"Nowhere\"", "--tolerance: 1.5s", "--exception-status: \"6\"",
+			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2", "--metric-log.app: needs", "--web.listen-address: needs --follow",
+			"--limits.file: needs --follow", "- is given twice",
 		}},
 		{[]string{"--block-status=429,503", path}, 2, []string{"--block-status: 503 is in --exception-status, too"}},
 		{[]string{path, path}, 2, []string{path + " is given twice"}},

@@ -86,14 +86,17 @@ func testStorm(t *testing.T, status int) {
 	var now atomic.Int64
 	now.Store(1_700_000_000 * int64(time.Second))
 	clock := func() time.Time { return time.Unix(0, now.Load()) }
-	naming := naming{routes: routes.New(), paths: httpstat.PathName(0)}
-	naming.routes.Add("--route", "POST /checkout")
-	naming.routes.Add("--route", "GET /users/{id}")
-	names, err := httpstat.NewNames(httpstat.NamesOptions{Given: naming.routes.Patterns, Now: clock})
+	naming := routes.Naming{Patterns: []string{"POST /checkout", "GET /users/{id}"}, Depth: httpstat.DefaultDepth, MaxValues: httpstat.DefaultMaxValues}
+	if err := naming.Check(); err != nil {
+		t.Fatal(err)
+	}
+	earned := naming.Earned()
+	earned.Now = clock
+	names, err := httpstat.NewNames(earned)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := exporter.New(exporter.Options{Collector: collector.Options{Given: naming.given(), MaxResources: 1000, Now: clock}})
+	x, err := exporter.New(exporter.Options{Collector: collector.Options{Given: naming.Given(), MaxResources: 1000, Now: clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func testStorm(t *testing.T, status int) {
 			w.WriteHeader(status)
 		}
 	})
-	front := httpstat.Handler(x.Collector, naming.name, upstream, httpstat.Earn(names))
+	front := httpstat.Handler(x.Collector, naming.Name(), upstream, httpstat.Earn(names))
 	send := func(r *http.Request) { front.ServeHTTP(httptest.NewRecorder(), r) }
 	heap := func() int64 {
 		runtime.GC()

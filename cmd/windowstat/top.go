@@ -1,17 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/prometheus/common/config"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 	"golang.org/x/term"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
 
@@ -19,6 +21,23 @@ import (
 const topEndpoint = "127.0.0.1:9719"
 
 func topCommand() *cli.Command {
+	var o top.Options
+	var once bool
+	client := config.DefaultHTTPClientConfig
+	parse := func(path string) (config.HTTPClientConfig, error) {
+		c, _, err := config.LoadHTTPConfigFile(path)
+		if err != nil {
+			return client, fmt.Errorf("%s: %w", path, err)
+		}
+		return *c, nil
+	}
+	sorted := func(column string) (string, error) { return column, top.Options{Sort: column}.Check() }
+	set := flags.Set{
+		{Flag: &cli.BoolFlag{Name: "once", Destination: &once, Usage: "write one table as text and end; for scripts and pipes"}},
+		{Flag: &cli.GenericFlag{Name: "sort", Value: flags.Value(&o.Sort, "pass", sorted), Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak"}},
+		{Zero: true, Flag: &cli.StringFlag{Name: "filter", Destination: &o.Filter, Usage: "`TEXT` in the names of the resources that are shown, in upper or lower case"}},
+		{Flag: &cli.GenericFlag{Name: "http.config.file", Value: flags.Value(&client, "", parse), Usage: flags.ClientUsage}},
+	}
 	return &cli.Command{
 		Name:      "top",
 		Usage:     "watch the resources of an endpoint in the terminal, second by second",
@@ -30,55 +49,31 @@ func topCommand() *cli.Command {
 			"is written as text, columns between tabs; column kind is inbound for the total, which has no resource, and resource for the\n" +
 			"others; several services are not added up, and have a column target. The exit status is 1 if one cannot be read. NO_COLOR in\n" +
 			"the environment leaves out colours.",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "once", Usage: "write one table as text and end; for scripts and pipes"},
-			&cli.StringFlag{Name: "sort", Value: "pass", Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak"},
-			&cli.StringFlag{Name: "filter", Usage: "`TEXT` that is in the names of the resources that are shown, in upper or lower case"},
-			&cli.StringFlag{Name: "http.config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
-		},
-		Action: func(c *cli.Context) error {
-			endpoints, options, err := parseTop(c)
-			if err != nil {
-				return usage(err)
+		Flags: set.Flags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			endpoints, err := parseEndpoints(c.Args().Slice(), client)
+			if err := set.Check(c, err); err != nil {
+				return err
 			}
-			if c.Bool("once") {
-				return top.Once(c.Context, c.App.Writer, endpoints, options)
+			if once {
+				return top.Once(ctx, c.Root().Writer, endpoints, o)
 			}
-			screen, err := terminal(c.App.Writer)
+			screen, err := terminal(c.Root().Writer)
 			if err != nil {
 				return err
 			}
-			return top.Run(c.Context, screen, endpoints, options)
+			return top.Run(ctx, screen, endpoints, o)
 		},
 	}
 }
 
-// parseTop reads the arguments. The error names everything that is wrong with them.
-func parseTop(c *cli.Context) (endpoints []*top.Endpoint, options top.Options, err error) {
-	var errs flagErrors
-	options = top.Options{Sort: c.String("sort"), Filter: c.String("filter")}
-	if errs.add("sort", options.Check()); options.Sort == "" {
-		errs.add("sort", errors.New("is empty; leave it out for pass"))
-	}
-	client := &config.DefaultHTTPClientConfig
-	if path := c.String("http.config.file"); path != "" {
-		if client, _, err = config.LoadHTTPConfigFile(path); err != nil {
-			errs.add("http.config.file", fmt.Errorf("%s: %w", path, err))
-			client = &config.DefaultHTTPClientConfig // to see what else is wrong
-		}
-	} else if c.IsSet("http.config.file") {
-		errs.add("http.config.file", errors.New("is empty; leave it out for none"))
-	}
-	addresses := c.Args().Slice()
+func parseEndpoints(addresses []string, client config.HTTPClientConfig) (endpoints []*top.Endpoint, err error) {
 	if len(addresses) == 0 {
 		addresses = []string{topEndpoint}
 	}
+	var errs []error
 	for _, address := range addresses {
-		if strings.HasPrefix(address, "-") {
-			errs = append(errs, fmt.Errorf("flags stand before addresses, got %q", addresses))
-			break
-		}
-		endpoint, err := top.NewEndpoint(address, *client)
+		endpoint, err := top.NewEndpoint(address, client)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -88,11 +83,11 @@ func parseTop(c *cli.Context) (endpoints []*top.Endpoint, options top.Options, e
 			endpoints = append(endpoints, endpoint)
 		}
 	}
-	return endpoints, options, errors.Join(errs...)
+	return endpoints, errors.Join(errs...)
 }
 
 // terminal is the screen that the output goes to.
-func terminal(out any) (tcell.Screen, error) {
+func terminal(out io.Writer) (tcell.Screen, error) {
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, errors.New("top needs a terminal; --once writes a table to a pipe or a file")
 	}

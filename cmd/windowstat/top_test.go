@@ -110,7 +110,6 @@ func TestTopBadArguments(t *testing.T) {
 		{"top a:1 http://a:1", 2, []string{"a:1 is given twice"}},
 		{"top a:1 a:1/metrics/seconds http://b/metrics B:80", 2, []string{"a:1/metrics/seconds is given twice", "B:80 is given twice"}},
 		{"top nonsense x:y", 2, []string{`"nonsense" is not host:port`, "invalid port"}},
-		{"top http://a --once", 2, []string{"flags stand before addresses"}},
 		{"top http://user:secret@x", 2, []string{"--http.config.file"}},
 		{"top --once http://" + free.Addr().String(), 1, []string{"cannot be read", "connection refused"}},
 	} {

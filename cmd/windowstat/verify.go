@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
@@ -58,7 +60,7 @@ much, or could not be read, 2 that the arguments are wrong.`,
 			&cli.StringSliceFlag{Name: "metric", Usage: "full `NAME` of a metric to compare; by default those that the database has of the instance; repeatable"},
 			&cli.BoolFlag{Name: "all", Usage: "compare resources that the database does not have of the instance, too"},
 			&cli.StringFlag{Name: "url", Usage: "`URL` of the query API, without /api/v1 (required)"},
-			&cli.StringSliceFlag{Name: "label", Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"},
+			&cli.StringMapFlag{Name: "label", Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"},
 			&cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Usage: "`PREFIX` of the metrics' names"},
 			&cli.StringFlag{Name: "config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
 			&cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Usage: "`DURATION` that a request may take"},
@@ -72,12 +74,12 @@ much, or could not be read, 2 that the arguments are wrong.`,
 			&cli.StringFlag{Name: "openmetrics", Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"},
 			&cli.IntFlag{Name: "rate", Value: verify.DefaultRate, Usage: "how many samples are sent in a second at most"},
 		},
-		Action: func(c *cli.Context) error {
+		Action: func(ctx context.Context, c *cli.Command) error {
 			v, err := newVerification(c, time.Now())
 			if err != nil {
-				return usage(err)
+				return flags.Usage(err)
 			}
-			return v.run(c.Context, c.App.Writer)
+			return v.run(ctx, c.Root().Writer)
 		},
 	}
 }
@@ -94,9 +96,9 @@ type verification struct {
 	stderr              io.Writer
 }
 
-func newVerification(c *cli.Context, now time.Time) (*verification, error) {
-	v := &verification{heal: c.Bool("heal"), new: c.Bool("new"), json: c.String("format") == "json", file: c.String("openmetrics"), stderr: c.App.ErrWriter}
-	errs := []error{noArguments(c)}
+func newVerification(c *cli.Command, now time.Time) (*verification, error) {
+	v := &verification{heal: c.Bool("heal"), new: c.Bool("new"), json: c.String("format") == "json", file: c.String("openmetrics"), stderr: c.Root().ErrWriter}
+	errs := []error{(flags.Set{}).Check(c)}
 	add := func(err error) { errs = append(errs, err) }
 	o, err := source(c)
 	add(err)
@@ -116,8 +118,7 @@ func newVerification(c *cli.Context, now time.Time) (*verification, error) {
 	v.from = verify.Options{
 		URL: c.String("url"), Metrics: c.StringSlice("metric"), All: c.Bool("all"), Timeout: c.Duration("timeout"), Delay: c.Duration("delay"),
 	}
-	v.from.Labels, err = parseLabels("label", c.StringSlice("label"))
-	add(err)
+	v.from.Labels = c.StringMap("label")
 	v.from.Client, err = parseClient("config.file", c.String("config.file"))
 	add(err)
 	for _, run := range c.StringSlice("run") {
@@ -156,7 +157,7 @@ func newVerification(c *cli.Context, now time.Time) (*verification, error) {
 	return v, errors.Join(errs...)
 }
 
-func (v *verification) parseTarget(c *cli.Context) (err error) {
+func (v *verification) parseTarget(c *cli.Command) (err error) {
 	v.to = verify.Target{Rate: c.Int("rate"), Push: push.Options{
 		URL: strings.TrimSuffix(v.from.URL, "/") + "/api/v1/write", Client: v.from.Client, Timeout: v.from.Timeout,
 		Logger: slog.New(slog.NewTextHandler(v.stderr, nil)),
@@ -193,7 +194,7 @@ func verifyFlags(flag string, err error) error {
 		if flag != "" && e.Field != "Rate" {
 			name = flag
 		}
-		errs = append(errs, &flagError{name, e.Err})
+		errs = append(errs, fmt.Errorf("--%s: %w", name, e.Err))
 	}
 	return errors.Join(errs...)
 }
@@ -293,4 +294,23 @@ func total(list []verify.NotHealed) (n int64) {
 		n += x.Seconds
 	}
 	return n
+}
+
+// source reads the flags of the log.
+func source(c *cli.Command) (logquery.Source, error) {
+	return logquery.Source{
+		App: c.String("app"), PIDs: c.IntSlice("pid"), From: c.String("from"), To: c.String("to"), Zone: c.String("zone"), Resources: c.StringSlice("resource"),
+	}, nil
+}
+
+// parseClient makes a client from the file of a flag; nil is the default.
+func parseClient(flag, path string) (*http.Client, error) {
+	if path == "" {
+		return nil, nil
+	}
+	client, err := flags.ParseClient(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return client, nil
 }

@@ -1,23 +1,25 @@
 package main
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/exporter"
 )
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "say which version this is",
-		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return usage(err)
+		Usage: "print the version",
+		Action: func(_ context.Context, c *cli.Command) error {
+			if err := (flags.Set{}).Check(c); err != nil {
+				return err
 			}
-			cli.ShowVersion(c)
+			cli.ShowVersion(c.Root())
 			return nil
 		},
 	}

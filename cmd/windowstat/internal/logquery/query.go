@@ -6,6 +6,7 @@
 package logquery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,63 +75,29 @@ func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
 	add(err)
 	q.where, err = parseWhere(o.Where)
 	add(err)
-	if q.By == "" {
-		q.By = columns[0].name
-	}
-	if q.by, err = parseColumn(q.By, true); err != nil {
+	if q.by, err = parseColumn(cmp.Or(q.By, columns[0].name), true); err != nil {
 		add(fmt.Errorf("--by: %w", err))
 	}
-	if q.Output == "" {
-		q.Output = "table"
-	}
+	q.Output = cmp.Or(q.Output, "table")
 	add(q.check())
 	return q, errors.Join(errs...)
 }
 
-// check returns what cannot be shown together. It follows from two things: what the output can show, and that following does not
-// end.
+// check returns what is wrong with the options, and what the output cannot show.
 func (o *Options) check() error {
 	var errs []error
-	wrong := func(flag, format string, args ...any) { errs = append(errs, fmt.Errorf(flag+": "+format, args...)) }
-	if o.Step != 0 && (o.Step < time.Second || o.Step > 24*time.Hour || o.Step%time.Second != 0) {
-		wrong("--step", "%s is not whole seconds, from 1s to 24h", o.Step)
+	wrong := func(is bool, flag, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(flag+": "+format, args...))
+		}
 	}
-	if o.Top < 0 {
-		wrong("--top", "%d is not at least 1", o.Top)
-	}
-	if o.Tail < 0 {
-		wrong("-n", "%d is not at least 1", o.Tail)
-	}
+	wrong(o.Step != 0 && (o.Step < time.Second || o.Step > 24*time.Hour || o.Step%time.Second != 0), "--step", "%s is not whole seconds, from 1s to 24h", o.Step)
+	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
+	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
 	out, ok := outputs[o.Output]
-	if !ok {
-		wrong("--format", "%q is not one of %s", o.Output, strings.Join(Formats(), ", "))
-		out = outputs["table"]
-	}
-	name := "--format " + o.Output
-	for _, x := range []struct {
-		flag             string
-		given, sums, end bool // it is given, shows sums, and needs the end of the rows
-	}{
-		{"--where", len(o.Where) > 0, false, false},
-		{"--step", o.Step != 0, true, true},
-		{"--top", o.Top != 0, true, true},
-		{"--summary", o.Summary, true, true},
-		{"-n", o.Tail != 0, false, true},
-		{"--to", o.Source.To != "", false, true},
-		{"--follow", o.Source.Follow, false, false},
-	} {
-		switch {
-		case !x.given:
-		case x.sums && !out.sums:
-			wrong(x.flag, "not with %s, which has the lines of the log", name)
-		}
-		if x.given && x.end && o.Source.Follow {
-			wrong(x.flag, "not with --follow, which does not end")
-		}
-	}
-	if o.Summary && o.Step != 0 {
-		wrong("--summary", "not with --step: it is one step over the range")
-	}
+	wrong(!ok, "--format", "%q is not one of %s", o.Output, strings.Join(Formats(), ", "))
+	wrong(ok && o.sums() && !out.sums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
+	wrong(o.By != "" && !o.sums(), "--by", "needs --top, --step or --summary")
 	return errors.Join(errs...)
 }
 

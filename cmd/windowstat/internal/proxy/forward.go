@@ -17,9 +17,6 @@ import (
 
 // ParseUpstream reads the URL of a service: http or https, and a path at most.
 func ParseUpstream(s string) (*url.URL, error) {
-	if s == "" {
-		return nil, errors.New("is required: the URL of the service, such as http://127.0.0.1:8000")
-	}
 	u, err := url.Parse(s)
 	s = redact.URL(s) // in messages
 	if err != nil {
@@ -74,7 +71,7 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
-	if !clientip.In(o.Trusted, r.In.RemoteAddr) {
+	if !clientip.In(o.Bounds.Proxies, r.In.RemoteAddr) {
 		for name := range out {
 			if strings.HasPrefix(name, "X-Forwarded-") {
 				delete(out, name)
@@ -99,10 +96,10 @@ func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// Client returns the host of a request's client, empty for a trusted proxy that does not say for whom it asks.
-func (o *Options) Client(r *http.Request) string {
-	host := clientip.Of(r, o.Trusted)
-	if clientip.In(o.Trusted, r.RemoteAddr) && host == clientip.OfAddress(r.RemoteAddr) {
+// client returns the host of a request's client, empty for a trusted proxy that does not say for whom it asks.
+func (o *Options) client(r *http.Request) string {
+	host := clientip.Of(r, o.Bounds.Proxies)
+	if clientip.In(o.Bounds.Proxies, r.RemoteAddr) && host == clientip.OfAddress(r.RemoteAddr) {
 		return ""
 	}
 	return host

@@ -4,11 +4,13 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"testing"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 )
 
 // Behind a proxy that is trusted, names are earned by those for whom it asks; one that does not say has no share.
 func TestClientsBehindProxies(t *testing.T) {
-	o := Options{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	o := Options{Bounds: server.Bounds{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
 	for _, tc := range []struct{ remote, forwarded, want string }{
 		{"192.0.2.1:80", "192.0.2.9", "192.0.2.1"},
 		{"10.0.0.1:80", "198.51.100.1, 192.0.2.9", "192.0.2.9"},
@@ -19,7 +21,7 @@ func TestClientsBehindProxies(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = tc.remote
 		r.Header.Set("X-Forwarded-For", tc.forwarded)
-		if got := o.Client(r); got != tc.want {
+		if got := o.client(r); got != tc.want {
 			t.Errorf("%s for %q is %q, want %q", tc.remote, tc.forwarded, got, tc.want)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -26,26 +24,10 @@ import (
 // fault of the service, and so below 500.
 const statusClientGone = 499
 
-// Options are what a proxy needs. All are required but Trusted.
-type Options struct {
-	// Upstream is the service, see [ParseUpstream].
-	Upstream *url.URL
-	// Timeout is how long the upstream may take to begin its answer.
-	Timeout time.Duration
-	// Stall is how long a body may stand still on its way.
-	Stall time.Duration
-	// Conns is how many connections to the upstream there may be: as many as clients.
-	Conns int
-	// Trusted are proxies in front, whose X-Forwarded headers are kept.
-	Trusted []netip.Prefix
-	// Logger receives what the upstream does wrong, each kind once in a while.
-	Logger *slog.Logger
-}
-
-// Handler returns the reverse proxy. Requests and answers pass as they are. What a client does wrong, or no longer waits for, is no
-// exception of the service: it is answered with a status below 500.
-func Handler(o Options) http.Handler {
-	faults := &faults{Logger: logonce.Logger{To: o.Logger}, upstream: o.Upstream}
+// handler returns the reverse proxy. Requests and responses pass as they are. What a client does wrong, or no longer waits for, is no
+// exception of the service: its status is below 500.
+func (o *Options) handler(logger *slog.Logger) http.Handler {
+	faults := &faults{Logger: logonce.Logger{To: logger}, upstream: o.Upstream}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:   o.forward,
 		Transport: o.transport(),
@@ -102,13 +84,13 @@ func (o *Options) transport() *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return netlimit.Conn(c, o.Stall), nil
+			return netlimit.Conn(c, o.Bounds.Stall), nil
 		},
 		ResponseHeaderTimeout: o.Timeout,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second, // until the body is sent without the upstream's word
-		MaxConnsPerHost:       o.Conns,
-		MaxIdleConnsPerHost:   min(512, o.Conns),
+		MaxConnsPerHost:       o.Bounds.Conns,
+		MaxIdleConnsPerHost:   min(512, o.Bounds.Conns),
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // the client gets what the upstream sends

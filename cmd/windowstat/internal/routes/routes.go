@@ -104,18 +104,13 @@ func (r *Routes) Err() error { return errors.Join(r.errs...) }
 // as /healthz and OPTIONS /, are a conflict in one.
 type Set []*http.ServeMux
 
-// ParseSet parses patterns. The error names every one that is wrong.
-func ParseSet(patterns []string) (all Set, err error) {
-	var errs []error
-	for _, p := range patterns {
-		mux := http.NewServeMux()
-		if err := register(mux, p); err != nil {
-			errs = append(errs, fmt.Errorf("%q is not a pattern, such as /healthz, /static/ or OPTIONS /: %w", p, err))
-			continue
-		}
-		all = append(all, mux)
+// ParsePattern parses a pattern of a [Set].
+func ParsePattern(p string) (*http.ServeMux, error) {
+	mux := http.NewServeMux()
+	if err := register(mux, p); err != nil {
+		return nil, fmt.Errorf("%q is not a pattern, such as /healthz, /static/ or OPTIONS /: %w", p, err)
 	}
-	return all, errors.Join(errs...)
+	return mux, nil
 }
 
 // Match reports whether a request is one of them.

@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package server
 
 import (
 	"math"
 	"syscall"
 )
 
-// openFiles is how many files the process may have open.
-func openFiles() int {
+// OpenFiles is how many files the process may have open.
+func OpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 1024

@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Options are those of the demo.
+type Options struct {
+	Telemetry telemetry.Options
+	Rate      float64       // requests a second, over all routes
+	Duration  time.Duration // how long to run; 0 is until ctx ends
+}
+
+// maxRate is more than one machine can send itself.
+const maxRate = 100_000
+
+// Check returns what is wrong with the options.
+func (o *Options) Check() error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "demo", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	if !(o.Rate > 0 && o.Rate <= maxRate) {
+		wrong("Rate", "%v is not above 0 and at most %d", o.Rate, maxRate)
+	}
+	if o.Duration < 0 {
+		wrong("Duration", "%v is negative", o.Duration)
+	}
+	return errors.Join(append(errs, o.Telemetry.Check())...)
+}
+
+// Run runs the service under load until ctx ends or the duration is over, and compares what was sent with what was counted, scraped
+// and logged; see [ErrDifferent]. A temporary metric log is deleted, unless there is a difference to be found in it.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
+	log := &o.Telemetry.Exporter.Log
+	if log.Dir == "" {
+		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
+			return err
+		}
+		defer func() {
+			if !errors.Is(err, ErrDifferent) {
+				err = errors.Join(err, os.RemoveAll(log.Dir))
+			}
+		}()
+	}
+	t, err := telemetry.Start(&o.Telemetry, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
+	shop, from, err := runShop(ctx, &o, t, stdout)
+	if err := errors.Join(err, t.Finish()); err != nil {
+		return err
+	}
+	// If the page is behind TLS or a password, the same handler is read on a listener of its own.
+	page, search := t.URL, metriclog.Searcher{Dir: log.Dir, App: o.Telemetry.Exporter.App}
+	if o.Telemetry.WebConfig == "" {
+		return shop.Reconcile(stdout, page, search, from)
+	}
+	own, err := server.Listen("127.0.0.1:0", t.Metrics, t.Logger, server.Own())
+	if err != nil {
+		return err
+	}
+	err = shop.Reconcile(stdout, "http://"+own.Address(), search, from)
+	return errors.Join(err, own.Stop())
+}
+
+// runShop runs the service under load; its counts begin with the second from.
+func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
+	line := t.Collector.Timeline()
+	from, _ = line.Name(line.At(line.Now()).Index)
+	shop = New(t.Collector, o.Rate)
+	if o.Telemetry.Exporter.LimitsFile == "" {
+		if err := t.Collector.SetLimits(shop.Limits()); err != nil {
+			return nil, from, err
+		}
+	}
+	service, err := server.Listen("127.0.0.1:0", shop.Handler(), t.Logger, server.Own())
+	if err != nil {
+		return nil, from, err
+	}
+	until := "until interrupted (Ctrl-C)"
+	if o.Duration > 0 {
+		until = fmt.Sprintf("for %v", o.Duration)
+	}
+	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
+		service.Address(), o.Rate, t.Banner(), until)
+	ctx, cancel := server.Until(ctx, t.Pages, service)
+	defer cancel()
+	if o.Duration > 0 {
+		ctx, cancel = context.WithTimeout(ctx, o.Duration)
+		defer cancel()
+	}
+	unanswered := shop.Load(ctx, "http://"+service.Address())
+	if unanswered > 0 {
+		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)
+	}
+	// A client has its answer a little before the handler has returned; Stop waits for the handlers.
+	if err := service.Stop(); err != nil {
+		return nil, from, fmt.Errorf("service: %w", err)
+	}
+	return shop, from, nil
+}

@@ -1,0 +1,167 @@
+// Package flags ties the flags of a command to the options that they fill in. What packages find wrong with their options is
+// reported in the words of the flags, and all mistakes at once, before the command does anything.
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// Flag is a flag and what it is to the options of a command.
+type Flag struct {
+	cli.Flag
+	// Of are the fields that the flag fills in, separated by spaces, as a [collector.OptionError] names them.
+	Of string
+	// Needs are flags without which it does nothing, Not are flags that contradict it.
+	Needs, Not []string
+	// Zero allows 0 and the empty string. For all other flags these would mean the default, which a user who gives them hardly
+	// wants.
+	Zero bool
+}
+
+// Set is the flags of a command.
+type Set []Flag
+
+// Flags returns them for a [cli.Command].
+func (s Set) Flags() (all []cli.Flag) {
+	for _, f := range s {
+		all = append(all, f.Flag)
+	}
+	return all
+}
+
+// Under puts the flags under a heading of --help, unless they have one.
+func (s Set) Under(heading string) Set {
+	for _, f := range s {
+		if x, ok := f.Flag.(cli.CategorizableFlag); ok && x.GetCategory() == "" {
+			x.SetCategory(heading)
+		}
+	}
+	return s
+}
+
+// Needing adds flags without which those of the set do nothing.
+func (s Set) Needing(flags ...string) Set {
+	for i := range s {
+		s[i].Needs = append(slices.Clone(s[i].Needs), flags...)
+	}
+	return s
+}
+
+// Check returns all mistakes in the arguments of a command as one [UsageError]: in single flags, in flags together, and those that
+// checks of the options have found. It is called when the flags were read.
+func (s Set) Check(c *cli.Command, checks ...error) error {
+	var errs []error
+	if c.ArgsUsage == "" && c.Args().Present() {
+		errs = append(errs, fmt.Errorf("%s takes no arguments, got %q", c.Name, c.Args().Slice()))
+	}
+	isSet := func(name string) bool { return c.IsSet(name) && c.Value(name) != false }
+	wrong := map[string]bool{}
+	for _, f := range s {
+		name := f.Names()[0]
+		if !isSet(name) {
+			continue
+		}
+		found := len(errs)
+		add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(Name(name)+": "+format, args...)) }
+		switch v := f.Get().(type) {
+		case parsed:
+			if v.text == "" && !f.Zero {
+				add("is empty; leave it out")
+				break
+			}
+			for _, err := range v.errs {
+				add("%w", err)
+			}
+		case string:
+			if v == "" && !f.Zero {
+				add("is empty; leave it out")
+			}
+		case int, int64, time.Duration:
+			if text := fmt.Sprint(v); (text == "0" || text == "0s") && !f.Zero {
+				add("%s is none; leave it out", text)
+			}
+		}
+		if i := slices.IndexFunc(f.Needs, func(other string) bool { return !isSet(other) }); i >= 0 {
+			add("needs %s", Name(f.Needs[i]))
+		}
+		if i := slices.IndexFunc(f.Not, isSet); i >= 0 {
+			add("not with %s", Name(f.Not[i]))
+		}
+		wrong[name] = len(errs) > found
+	}
+	for _, e := range collector.OptionErrors(errors.Join(checks...)) {
+		if f := s.of(e.Field); f == nil || !wrong[f.Names()[0]] { // its value has been reported
+			errs = append(errs, named(f, e))
+		}
+	}
+	return Usage(errors.Join(errs...))
+}
+
+// Named returns an error with flags in the place of the fields of options.
+func (s Set) Named(err error) error {
+	var errs []error
+	for _, e := range collector.OptionErrors(err) {
+		errs = append(errs, named(s.of(e.Field), e))
+	}
+	return errors.Join(errs...)
+}
+
+// of finds the flag of a field; nil if there is none.
+func (s Set) of(field string) *Flag {
+	i := slices.IndexFunc(s, func(f Flag) bool { return field != "" && slices.Contains(strings.Fields(f.Of), field) })
+	if i < 0 {
+		return nil
+	}
+	return &s[i]
+}
+
+func named(f *Flag, e *collector.OptionError) error {
+	if f == nil && e.Field == "" {
+		return e.Err
+	}
+	name := e.Field
+	if f != nil {
+		name = Name(f.Names()[0])
+	}
+	return fmt.Errorf("%s: %w", name, e.Err)
+}
+
+// Name returns a flag as it is given.
+func Name(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
+}
+
+// UsageError is a mistake in the arguments of a command.
+type UsageError struct{ error }
+
+// Unwrap returns the mistake.
+func (e UsageError) Unwrap() error { return e.error }
+
+// Usage returns err as a [UsageError]; nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError{err}
+}
+
+// Unknown returns the error for a flag or a command that does not exist, with the one that is meant, perhaps.
+func Unknown(err error, flags []cli.Flag) error {
+	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return Usage(err)
+	}
+	return Usage(fmt.Errorf("there is no flag %s; did you mean %s?", Name(name), cmp.Or(cli.SuggestFlag(flags, name, false), "--help")))
+}

@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+)
+
+// Options are those of the proxy.
+type Options struct {
+	Telemetry telemetry.Options
+	Naming    routes.Naming
+	Bounds    server.Bounds // of the clients; Proxies are those in front, whose X-Forwarded headers are kept
+
+	Upstream     *url.URL        // the service, see [ParseUpstream]
+	Listen       string          // address for the clients
+	Timeout      time.Duration   // how long the upstream may take to begin its response
+	Exceptions   replay.Statuses // of calls that failed
+	Skip         routes.Set      // requests that are not counted
+	OriginHeader string          // of a request, says who sends it; none if empty
+}
+
+// validHeader is a token of HTTP.
+var validHeader = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
+
+// Check returns what is wrong with the options, and fills in what depends on several.
+func (o *Options) Check() error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "proxy", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	if o.Upstream == nil {
+		wrong("Upstream", "is required: the URL of the service, such as http://127.0.0.1:8000")
+	}
+	if o.Timeout <= 0 {
+		wrong("Timeout", "%v is not positive", o.Timeout)
+	}
+	if o.OriginHeader != "" && !validHeader.MatchString(o.OriginHeader) {
+		wrong("OriginHeader", "%q is not a header's name, such as X-Client", o.OriginHeader)
+	}
+	errs = append(errs, o.Bounds.Fit(server.OpenFiles()), o.Naming.Check())
+	o.Telemetry.Exporter.Collector.Given = o.Naming.Given()
+	o.Naming.MaxResources = o.Telemetry.Exporter.Collector.MaxResources
+	return errors.Join(append(errs, o.Telemetry.Check())...)
+}
+
+// Run serves until ctx or one of its servers ends.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+	earned := o.Naming.Earned()
+	earned.Host = o.client
+	names, err := httpstat.NewNames(earned)
+	if err != nil {
+		return err
+	}
+	t, err := telemetry.Start(&o.Telemetry, stderr)
+	if err != nil {
+		return err
+	}
+	saveNames := t.KeepNames(names)
+	opts := []httpstat.Option{httpstat.Earn(names), httpstat.Exception(o.Exceptions.Has), httpstat.Skip(o.Skip.Match)}
+	if o.OriginHeader != "" {
+		opts = append(opts, httpstat.OriginHeader(o.OriginHeader))
+	}
+	h := httpstat.Handler(t.Collector, o.Naming.Name(), o.handler(t.Logger), opts...)
+	front, err := server.Listen(o.Listen, h, t.Logger, o.Bounds)
+	if err != nil {
+		saveNames()
+		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), t.Stop())
+	}
+	files := server.OpenFiles()
+	t.Logger.Info("connections are bounded", "clients", o.Bounds.Conns, "of_a_host", o.Bounds.ConnsPerHost, "of_pages", server.PageConns(files), "open_files", files)
+	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner())
+	ctx, cancel := server.Until(ctx, t.Pages, front)
+	defer cancel()
+	<-ctx.Done()
+	err = front.Stop()
+	saveNames()
+	return errors.Join(err, t.Stop())
+}

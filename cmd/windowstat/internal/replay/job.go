@@ -1,0 +1,164 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/node"
+)
+
+// Job is what windowstat replay does: it counts the calls of access logs into a summary and a metric log, or it follows the logs and
+// serves what it counts.
+type Job struct {
+	Replay    Options // what Naming, Telemetry and Run know is filled in
+	Naming    routes.Naming
+	Telemetry telemetry.Options
+	Follow    bool
+	FailAbove float64 // share of all lines that may be uncounted
+	LateAbove float64 // share of the lines of one log that may be late
+}
+
+// DefaultLate is a share of late lines that clocks and buffers of servers do not explain.
+const DefaultLate = 0.001
+
+// Tolerances of files and of logs that are followed.
+const (
+	DefaultTolerance       = 5 * time.Minute
+	DefaultFollowTolerance = 10 * time.Second
+	maxTolerance           = 24 * time.Hour
+)
+
+// Check returns what is wrong with the options, and fills in what follows from others.
+func (j *Job) Check() error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "replay", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	o := &j.Replay
+	if len(o.Files) == 0 {
+		wrong("", "which access log? Give its files, or - for stdin")
+	}
+	for i, name := range o.Files {
+		if _, err := filepath.Match(name, ""); err != nil && j.Follow {
+			wrong("", "%s: %w, such as a [ without a ]", name, err)
+		}
+		switch other := slices.IndexFunc(o.Files[:i], func(x string) bool { return sameFile(x, name) }); {
+		case other < 0:
+		case o.Files[other] == name:
+			wrong("", "%s is given twice", name)
+		default:
+			wrong("", "%s and %s are the same file", o.Files[other], name)
+		}
+	}
+	if o.Tolerance < 0 || o.Tolerance > maxTolerance || o.Tolerance%time.Second != 0 {
+		wrong("Tolerance", "%v is not whole seconds from 0s to %v", o.Tolerance, maxTolerance)
+	}
+	if status, both := o.Exceptions.Common(&o.Blocks); both {
+		wrong("Blocks", "%d is in --exception-status, too", status)
+	}
+	for _, dir := range o.RotatedDirs {
+		if at, err := os.Stat(dir); err != nil || !at.IsDir() {
+			wrong("RotatedDirs", "%s is not a directory", dir)
+		}
+	}
+	if !(j.FailAbove >= 0 && j.FailAbove <= 1) {
+		wrong("FailAbove", "%v is not between 0 and 1", j.FailAbove)
+	}
+	errs = append(errs, j.Naming.Check())
+	earned := j.Naming.Earned()
+	o.Names, o.Given, o.MaxResources = &earned, j.Naming.Given(), j.Naming.MaxResources
+	if len(j.Naming.Routes.Patterns) > 0 {
+		o.Route = j.Naming.Routes.Name
+	}
+	if !j.Naming.Only {
+		o.PathDepth = j.Naming.Depth
+	}
+	j.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
+	return errors.Join(append(errs, j.Telemetry.Check())...)
+}
+
+// sameFile reports whether two names are those of one log.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && a != "-" && b != "-" && os.SameFile(x, y)
+}
+
+// Run replays the files to their ends, or follows them until ctx ends.
+func (j *Job) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	j.Replay.Note = func(text string) { fmt.Fprintf(stderr, "windowstat: %s\n", text) }
+	if j.Follow {
+		return j.follow(ctx, stdout, stderr)
+	}
+	return j.files(ctx, stdout, stderr)
+}
+
+// log returns the options of a log that is written or read without an Exporter.
+func (j *Job) log(stderr io.Writer) metriclog.Options {
+	o := j.Telemetry.Exporter.Log
+	o.App, o.Logger = j.Telemetry.Exporter.App, j.Telemetry.Logger(stderr)
+	return o
+}
+
+// files counts the calls of files that end.
+func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	var archive *metriclog.Archive
+	if j.Telemetry.Exporter.Log.Dir != "" {
+		if archive, err = metriclog.NewArchive(j.log(stderr)); err != nil {
+			return fmt.Errorf("--metric-log.dir: %w", err)
+		}
+	}
+	// Few megabytes are in use, and much is thrown away.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	progress := newProgress(stderr)
+	j.Replay.Progress = progress.show
+	sum := logquery.NewSummary(j.Replay.Zone)
+	report, err := Run(ctx, j.Replay, func(s *Second) error {
+		for i := range s.Rows {
+			sum.Add(logRow(s.Rows[i].Resource, &s.Rows[i].MetricNode))
+		}
+		sum.Add(logRow(collector.InboundTotal, &s.Total))
+		if archive == nil {
+			return nil
+		}
+		return archive.Append(s.Start, func(yield func(string, *node.MetricNode) bool) {
+			for i := range s.Rows {
+				if !yield(s.Rows[i].Resource, &s.Rows[i].MetricNode) {
+					return
+				}
+			}
+			yield(collector.InboundTotal, &s.Total)
+		})
+	})
+	progress.end()
+	if archive != nil {
+		err = errors.Join(err, archive.Close())
+	}
+	if report.Lines == 0 && err != nil {
+		return err
+	}
+	return errors.Join(err, report.Print(stdout, stderr), sum.Write(stdout), report.TooMany(j.FailAbove, j.LateAbove))
+}
+
+// logRow is a record as the log has it, with all of its response time.
+func logRow(resource string, m *node.MetricNode) *metriclog.Row {
+	return &metriclog.Row{
+		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
+		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
+	}
+}

@@ -1,0 +1,94 @@
+// Package server runs HTTP servers beside other work: clients cannot hold what they need, and they end well.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/windowstat/windowstat/internal/logonce"
+	"github.com/windowstat/windowstat/internal/netlimit"
+)
+
+// Server is a running HTTP server.
+type Server struct {
+	http  *http.Server
+	at    net.Addr
+	ended chan struct{}
+	err   error // why it ended by itself; read it after ended
+}
+
+// shutdownTimeout is how long requests may take to finish when a server stops.
+const shutdownTimeout = 10 * time.Second
+
+// maxHeaderBytes is several times what nginx and most services take; more is refused with 431.
+const maxHeaderBytes = 128 << 10
+
+// Listen starts a server of a handler on an address, host:port.
+func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	bounded := b.Listener(l, logger)
+	// No deadline for a whole request or response: both may stream.
+	return Start(l.Addr(), &http.Server{
+		Handler:           netlimit.Bodies(h, b.Stall),
+		ReadHeaderTimeout: b.Header,
+		IdleTimeout:       b.Idle,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          logonce.Server(logger),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer
+	}, func(h *http.Server) error { return h.Serve(bounded) }), nil
+}
+
+// Start starts a server at an address. The function serve is [http.Server.Serve] on its listener, or does the same.
+func Start(at net.Addr, h *http.Server, serve func(*http.Server) error) *Server {
+	s := &Server{http: h, at: at, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		if err := serve(s.http); !errors.Is(err, http.ErrServerClosed) {
+			s.err = err
+		}
+	}()
+	return s
+}
+
+// Address is where it listens.
+func (s *Server) Address() string { return s.at.String() }
+
+// Ended is closed when it serves no more.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Stop waits for running requests, but not for hijacked connections, and ends the server. The error is also that of a server that
+// ended by itself.
+func (s *Server) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout), s.http.Close())
+	}
+	<-s.ended
+	return errors.Join(err, s.err)
+}
+
+// Until returns a context that ends when ctx does, or a server that is needed.
+func Until(ctx context.Context, servers ...*Server) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	for _, s := range servers {
+		go func() {
+			select {
+			case <-s.ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}

@@ -1,0 +1,156 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/urfave/cli/v3"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/push"
+	"github.com/windowstat/windowstat/exporter/verify"
+)
+
+// Options are those of a command that serves statistics. [Options.Flags] fill them in.
+type Options struct {
+	// Exporter are the ways out. Push and Verify are filled in by [Start].
+	Exporter  exporter.Options
+	Listen    []string // addresses of the pages
+	WebConfig string   // file with TLS and passwords
+	Profiles  bool     // serve /debug/pprof/
+
+	level  string
+	format string
+	push   [len(pushFlags)]push.Options // without a URL there is none
+	verify verify.Options
+}
+
+// pushFlags are the ways to push, by what the names of their flags begin with.
+var pushFlags = [...]struct {
+	prefix, server string
+	format         push.Format
+}{
+	{"remote-write.", "a server that takes Prometheus remote write", push.RemoteWrite},
+	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus", push.VictoriaMetrics},
+}
+
+// Flags returns the flags of the options.
+func (o *Options) Flags() flags.Set {
+	x := &o.Exporter
+	oneOf := func(all []string) func(string) (string, error) {
+		return func(s string) (string, error) {
+			for _, v := range all {
+				if s == v {
+					return s, nil
+				}
+			}
+			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(all, ", "))
+		}
+	}
+	validConfig := func(s string) (string, error) { return s, web.Validate(s) }
+	pages := flags.Set{
+		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
+		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", validConfig), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
+		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
+		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
+		{Flag: &cli.BoolFlag{Name: "web.enable-pprof", Destination: &o.Profiles, Usage: "serve profiles of this process at /debug/pprof/, to everybody who can read the metrics page"}},
+		{Of: "Metrics.By", Flag: &cli.StringFlag{Name: "metrics.by", Destination: &x.Metrics.By, Usage: "`LABEL` of the metrics of resources, besides resource: origin or entrance"}},
+		{Of: "Metrics.HistogramsBy", Needs: []string{"metrics.by"}, Flag: &cli.BoolFlag{Name: "metrics.histograms-by", Destination: &x.Metrics.HistogramsBy, Usage: "give the histogram this label, too"}},
+		{Of: "LimitsFile", Flag: &cli.StringFlag{Name: "limits.file", Destination: &x.LimitsFile, Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"}},
+	}
+	messages := flags.Set{
+		{Flag: &cli.GenericFlag{Name: "log.level", Value: flags.Value(&o.level, "info", oneOf(promslog.LevelFlagOptions)), Usage: "lowest `LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")}},
+		{Flag: &cli.GenericFlag{Name: "log.format", Value: flags.Value(&o.format, "logfmt", oneOf(promslog.FormatFlagOptions)), Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")}},
+	}
+	log := flags.Set{
+		{Of: "Log.MaxFiles", Flag: &cli.IntFlag{Name: "metric-log.max-files", Destination: &x.Log.MaxFiles, Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)}},
+		{Of: "Log.MaxBytes", Flag: &cli.Int64Flag{Name: "metric-log.max-bytes", Destination: &x.Log.MaxBytes, Usage: "how many bytes they may have together", DefaultText: "no limit"}},
+		{Of: "Log.MaxAge", Flag: &cli.DurationFlag{Name: "metric-log.max-age", Destination: &x.Log.MaxAge, Usage: "how old the last second of a file may be", DefaultText: "no limit"}},
+		{Of: "Log.Sync", Flag: &cli.DurationFlag{Name: "metric-log.sync", Destination: &x.Log.Sync, Usage: "fsync interval in whole seconds", DefaultText: "left to the operating system"}},
+		{Flag: &cli.BoolFlag{Name: "metric-log.zero-rows", Destination: &x.Log.ZeroRows, Usage: "write rows for seconds in which nothing happened, too"}},
+	}.Needing("metric-log.dir")
+	log = append(flags.Set{{Of: "Log Log.Dir", Flag: &cli.StringFlag{Name: "metric-log.dir", Destination: &x.Log.Dir, Usage: "`DIRECTORY` of the metric log"}}}, log...)
+	all := append(append(pages.Under("Pages"), log.Under("Metric log")...), messages.Under("Messages")...)
+	for i, w := range pushFlags {
+		p := &o.push[i]
+		p.Format = w.format
+		all = append(append(all, flags.Set{{Of: w.prefix + "URL " + w.prefix, Flag: &cli.StringFlag{Name: w.prefix + "url", Destination: &p.URL, Usage: "`URL` of " + w.server + ", to send every second to"}}}...), flags.Set{
+			{Of: w.prefix + "Labels", Flag: &cli.StringMapFlag{Name: w.prefix + "label", Destination: &p.Labels, Usage: "`NAME=VALUE` of a label of all series; repeatable; job and instance have defaults"}},
+			{Of: w.prefix + "Client", Flag: &cli.GenericFlag{Name: w.prefix + "config.file", Value: flags.Value(&p.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+			{Of: w.prefix + "Interval", Flag: &cli.DurationFlag{Name: w.prefix + "interval", Value: push.DefaultInterval, Destination: &p.Interval, Usage: "`DURATION` between two requests"}},
+			{Of: w.prefix + "Timeout", Flag: &cli.DurationFlag{Name: w.prefix + "timeout", Value: push.DefaultTimeout, Destination: &p.Timeout, Usage: "`DURATION` that a request may take"}},
+		}.Needing(w.prefix+"url")...).Under("Push")
+	}
+	compare := append(flags.Set{{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}}}, flags.Set{
+		{Of: "Verify[0].Labels", Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
+		{Of: "Verify[0].Client", Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+	}.Needing("verify.url")...)
+	return append(all, compare.Under("Comparison with a database")...)
+}
+
+const defaultListen = "127.0.0.1:9719"
+
+// Check returns what is wrong with the options of the ways out. It makes nothing.
+func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
+
+// exporter returns the options of the ways out, with the pushes and the comparison that have a URL.
+func (o *Options) exporter() exporter.Options {
+	x := o.Exporter
+	for _, p := range o.push {
+		if p.URL != "" {
+			x.Push = append(x.Push, p)
+		}
+	}
+	if o.verify.URL != "" {
+		x.Verify = []verify.Options{o.verify}
+	}
+	return x
+}
+
+// flagged returns an error of package exporter with the fields that [Options.Flags] name: those of pushes begin as their flags.
+func (o *Options) flagged(err error) error {
+	var names []string
+	for i, p := range o.push {
+		if p.URL != "" {
+			at := fmt.Sprintf("Push[%d]", len(names)/4)
+			names = append(names, at+".", pushFlags[i].prefix, at, pushFlags[i].prefix)
+		}
+	}
+	replace := strings.NewReplacer(names...)
+	var errs []error
+	for _, e := range collector.OptionErrors(err) {
+		errs = append(errs, &collector.OptionError{Package: e.Package, Field: replace.Replace(e.Field), Err: e.Err})
+	}
+	return errors.Join(errs...)
+}
+
+// Logger returns the logger for messages of the command.
+func (o *Options) Logger(stderr io.Writer) *slog.Logger {
+	level, format := promslog.NewLevel(), promslog.NewFormat()
+	_, _ = level.Set(o.level), format.Set(o.format) // which the flags have checked
+	return promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
+}
+
+// listen returns the addresses of the pages.
+func (o *Options) listen() []string {
+	if len(o.Listen) == 0 {
+		return []string{defaultListen}
+	}
+	return o.Listen
+}
+
+// bounds are those of one of the listeners.
+func (o *Options) bounds() server.Bounds {
+	b := server.Pages()
+	b.Proxies, b.Conns = o.Exporter.Seconds.Proxies, max(1, b.Conns/len(o.listen()))
+	return b
+}

@@ -1,0 +1,175 @@
+// Package telemetry runs the statistics of commands that serve: the ways out, a server of their pages, which may have TLS and
+// passwords, and the flags of both.
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/exporter"
+)
+
+// Telemetry is what runs. It must be made with [Start], and ended with [Telemetry.Stop].
+type Telemetry struct {
+	*exporter.Exporter
+	// Pages is the server of the pages.
+	Pages *server.Server
+	// URL is where the metrics page is, on the first address.
+	URL string
+	// Logger is for messages of the command.
+	Logger *slog.Logger
+
+	logDir string
+	finish func() error
+}
+
+// Start listens, makes the Collector, and starts the ways out. On an error nothing is left running.
+func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
+	// The ports first: a second process with the same flags fails here, before it touches the log's files.
+	listeners, err := listenAll(o.listen())
+	if err != nil {
+		return nil, fmt.Errorf("--web.listen-address: %w", err)
+	}
+	options, logger, first := o.exporter(), o.Logger(stderr), listeners[0].Addr()
+	options.Logger = logger
+	nameInstance(&options, first)
+	x, err := exporter.New(options)
+	if err != nil {
+		return nil, errors.Join(o.flagged(err), closeAll(listeners))
+	}
+	for i, l := range listeners {
+		listeners[i] = o.bounds().Listener(l, logger)
+	}
+	t := &Telemetry{Exporter: x, Logger: logger, logDir: options.Log.Dir, URL: "http://" + first.String() + options.MetricsPath, finish: x.Start()}
+	if x.Limits != nil {
+		stop, finish := reloadOnHangup(x), t.finish
+		t.finish = func() error { stop(); return finish() }
+	}
+	toolkit := logger
+	if o.WebConfig == "" {
+		toolkit = promslog.NewNopLogger() // it would only say where it listens; the commands do
+	}
+	pages := x.Server()
+	if o.Profiles {
+		pages.Handler = withProfiles(pages.Handler)
+	}
+	config, _ := os.ReadFile(o.WebConfig) // which the flags have checked
+	if http2Enabled(config) {
+		pages.Protocols.SetHTTP2(true)
+	}
+	if bytes.Contains(config, []byte("tls_server_config")) {
+		t.URL = "https" + t.URL[len("http"):]
+	}
+	t.Pages = server.Start(first, pages, func(h *http.Server) error {
+		return web.ServeMultiple(listeners, h, &web.FlagConfig{WebConfigFile: &o.WebConfig}, toolkit)
+	})
+	for _, l := range listeners[1:] {
+		logger.Info("the pages are served here, too", "address", l.Addr())
+	}
+	return t, nil
+}
+
+// listenAll listens on all addresses, or on none.
+func listenAll(addresses []string) (all []net.Listener, err error) {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func closeAll(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// nameInstance gives pushes without a label instance that of this process: host and port.
+func nameInstance(o *exporter.Options, listening net.Addr) {
+	host, err := os.Hostname()
+	_, port, errPort := net.SplitHostPort(listening.String())
+	if errors.Join(err, errPort) != nil {
+		return
+	}
+	for i := range o.Push {
+		labels := map[string]string{"instance": net.JoinHostPort(host, port)}
+		maps.Copy(labels, o.Push[i].Labels)
+		o.Push[i].Labels = labels
+	}
+}
+
+// http2Enabled reports whether a web configuration enables HTTP/2. Unlike with other exporters, it is off unless the file says so.
+func http2Enabled(file []byte) bool {
+	var config struct {
+		HTTP struct {
+			HTTP2 bool `yaml:"http2"`
+		} `yaml:"http_server_config"`
+	}
+	return yaml.Unmarshal(file, &config) == nil && config.HTTP.HTTP2
+}
+
+// withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing
+// net/http/pprof puts them, is not served. The command line is left out: a URL with a token may be on it.
+func withProfiles(pages http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// reloadOnHangup reads limits again on SIGHUP, until it is stopped.
+func reloadOnHangup(x *exporter.Exporter) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-hangup:
+				_ = x.Limits.Reload() // it has been logged
+			case <-ctx.Done():
+				signal.Stop(hangup)
+				return
+			}
+		}
+	}()
+	return cancel
+}
+
+// Finish ends the ways out, with the last second in them. The pages are still served.
+func (t *Telemetry) Finish() error { return t.finish() }
+
+// Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
+func (t *Telemetry) Stop() error { return errors.Join(t.finish(), t.Pages.Stop()) }
+
+// Banner returns the lines that say where the metrics page and the metric log are.
+func (t *Telemetry) Banner() string {
+	text := fmt.Sprintf("metrics     %s\n", t.URL)
+	if t.logDir != "" {
+		text += fmt.Sprintf("metric log  %s\n", t.logDir)
+	}
+	return text
+}
