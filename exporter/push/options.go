@@ -43,8 +43,7 @@ type Options struct {
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
 	// Log is the metric log of the process, a *metriclog.Writer; none if nil. With it the next process sends what this one could not,
-	// killed or not, and an outage may be longer than the Collector's history. It must end after Run, and must not have PIDs in its
-	// file names.
+	// killed or not, and an outage may be longer than the Collector's history. It must end after Run.
 	Log Log
 	// Client sends the requests: set its Transport for authorization, TLS, a proxy. It is copied, and redirects are not followed. If
 	// nil, it is one without them, with the proxy of the environment.
