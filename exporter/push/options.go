@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,24 +76,9 @@ func (o *Options) defaults() {
 	if o.Format == nil {
 		o.Format = RemoteWrite
 	}
-	if o.Namespace == "" {
-		o.Namespace = table.Namespace
-	}
-	if o.Interval == 0 {
-		o.Interval = DefaultInterval
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxSamples == 0 {
-		o.MaxSamples = DefaultMaxSamples
-	}
-	if o.Drain == 0 {
-		o.Drain = DefaultDrain
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Namespace, o.MaxSamples = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.MaxSamples, DefaultMaxSamples)
+	o.Interval, o.Timeout, o.Drain = cmp.Or(o.Interval, DefaultInterval), cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Drain, DefaultDrain)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 }
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s.
@@ -105,9 +91,7 @@ func (o Options) Check() error {
 	if _, err := redact.ParseURL(o.URL); err != nil {
 		wrong("URL", "%w", err)
 	}
-	for _, problem := range labelProblems(o.Labels) {
-		wrong("Labels", "%s", problem)
-	}
+	errs = append(errs, CheckLabels(o.Labels))
 	for _, d := range []struct {
 		field string
 		time.Duration
