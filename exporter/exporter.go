@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -99,9 +98,6 @@ func build(given Options) (x *Exporter, err error) {
 		}
 	}
 	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
-	if o.Log.PID {
-		gap.PIDs = []int{os.Getpid()}
-	}
 	for i, options := range o.Verify {
 		if k, err := verify.New(c, gap, options); try(fmt.Sprintf("Verify[%d]", i), err) {
 			x.checks = append(x.checks, k)

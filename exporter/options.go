@@ -143,9 +143,6 @@ func (o *Options) twice() (errs []error) {
 		}
 		targets[target] = i
 	}
-	if o.Log.PID && o.Log.Dir != "" && len(o.Push) > 0 {
-		errs = append(errs, wrong("Log.PID", "with Push the log is the queue, which the next process must find: its name cannot have a PID"))
-	}
 	return errs
 }
 

@@ -28,10 +28,10 @@ type logging struct {
 }
 
 // startLogging goes on with an application's log.
-func startLogging(t *testing.T, dir, app string, pid bool) logging {
+func startLogging(t *testing.T, dir, app string) logging {
 	t.Helper()
 	// Files are so small that a new one begins every few seconds.
-	o := metriclog.Options{Dir: dir, App: app, PID: pid, MaxFileSize: 400, MaxFiles: 1000, Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
+	o := metriclog.Options{Dir: dir, App: app, MaxFileSize: 400, MaxFiles: 1000, Location: time.UTC, Logger: slog.New(slog.DiscardHandler)}
 	last, err := metriclog.Last(o)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		time.Sleep(500 * time.Millisecond) // in the middle of a second
-		shop := startLogging(t, dir, "shop", false)
+		shop := startLogging(t, dir, "shop")
 		shop.second(t, "a-before", 9) // before it begins
 		now := time.Now().UTC()
 		old := fmt.Sprintf("%d|%s|a|5|0|0|0|0|0|0|0\nnonsense\n", now.Truncate(time.Second).UnixMilli(), now.Format(time.DateTime))
@@ -106,7 +106,7 @@ func TestFollow(t *testing.T) {
 			shop.second(t, "a", i+1)
 			expect("shop", "a", i+1)
 			if i == 5 { // another application
-				till := startLogging(t, dir, "till", false)
+				till := startLogging(t, dir, "till")
 				till.second(t, "ab", 7)
 				expect("till", "ab", 7)
 				_ = till.Close()
@@ -114,11 +114,13 @@ func TestFollow(t *testing.T) {
 			if i == 10 { // a restart, and one of these
 				_ = shop.Close()
 				time.Sleep(3 * time.Second)
-				shop = startLogging(t, dir, "shop", false)
-				other := startLogging(t, dir, "shop", true)
-				other.second(t, "a", 100)
+				shop = startLogging(t, dir, "shop")
+				now := time.Now().UTC()
+				other := fmt.Sprintf("%d|%s|a|100|0|0|0|0|0|0|0\n", now.Truncate(time.Second).UnixMilli(), now.Format(time.DateTime))
+				if err := os.WriteFile(filepath.Join(dir, "shop-metrics.log.pid7."+now.Format(time.DateOnly)), []byte(other), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				expect("shop", "a", 100)
-				_ = other.Close()
 			}
 		}
 		time.Sleep(time.Second)
@@ -189,7 +191,7 @@ func TestFollowADirectoryThatGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "log")
 		time.Sleep(500 * time.Millisecond)
-		shop := startLogging(t, dir, "shop", false)
+		shop := startLogging(t, dir, "shop")
 		var out, stderr buffer
 		end := following(t, &out, &stderr, dir)
 		shop.second(t, "a", 1)
@@ -232,7 +234,7 @@ func TestFollowBeforeTheLogIsThere(t *testing.T) {
 			status <- run(ctx, append([]string{"windowstat"}, args...), &out, &stderr)
 		}()
 		time.Sleep(3 * time.Second)
-		shop := startLogging(t, dir, "shop", false)
+		shop := startLogging(t, dir, "shop")
 		shop.second(t, "a", 1)
 		shop.second(t, "a", 2)
 		time.Sleep(time.Second)
@@ -292,7 +294,7 @@ func (closedPipe) Write([]byte) (int, error) {
 func TestFollowIntoAClosedPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		shop := startLogging(t, dir, "shop", false)
+		shop := startLogging(t, dir, "shop")
 		var stderr buffer
 		end := following(t, closedPipe{}, &stderr, dir)
 		shop.second(t, "a", 1)

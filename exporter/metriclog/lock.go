@@ -18,7 +18,7 @@ func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuf
 var lockFile = filelock.Lock
 
 // errLocked is the error for a log that another process writes.
-var errLocked = errors.New("another process writes this log; give each an App or a directory of its own, or set PID")
+var errLocked = errors.New("another process writes this log; give each an App or a directory of its own")
 
 // acquire locks the log, if it is not locked.
 func (f *files) acquire() error {
@@ -40,33 +40,4 @@ func (f *files) acquire() error {
 	}
 	f.lock = lock
 	return nil
-}
-
-// endedLogs locks and returns the logs of the application's processes that have ended.
-func (f *files) endedLogs() map[string]*os.File {
-	app, _ := parseLogName(f.log)
-	ended := map[string]*os.File{}
-	_, _ = segmentsByName(f.dir, func(log string) bool {
-		other, pid := parseLogName(log)
-		if other == app && pid != 0 && log != f.log && ended[log] == nil {
-			lock, sure, err := lockFile(filepath.Join(f.dir, log) + lockSuffix)
-			switch {
-			case sure:
-				ended[log] = lock
-			case err == nil:
-				_ = lock.Close()
-			}
-		}
-		return false
-	})
-	return ended
-}
-
-// release unlocks the log of an ended process, and removes the lock file if the log has no files left.
-func (f *files) release(log string, lock *os.File) {
-	rest, err := segmentsByName(f.dir, func(other string) bool { return other == log })
-	if err == nil && len(rest) == 0 {
-		_ = os.Remove(lock.Name())
-	}
-	_ = lock.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,9 +23,6 @@ type Options struct {
 	Dir string
 	// App is the application's name, which file names begin with.
 	App string
-	// PID adds the process id to file names, so that several processes of one application can log to one directory. Retention
-	// then covers the files of ended processes, too.
-	PID bool
 	// Location is the time zone of dates, and of the midnight at which a new file begins; time.Local if nil.
 	Location *time.Location
 
@@ -98,12 +94,8 @@ func (o *Options) open() (*files, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	pid := 0
-	if o.PID {
-		pid = os.Getpid()
-	}
 	f := &files{
-		dir: o.Dir, log: logName(o.App, pid), maxSize: o.MaxFileSize, sync: o.Sync,
+		dir: o.Dir, log: logName(o.App, 0), maxSize: o.MaxFileSize, sync: o.Sync,
 		keep: retention{o.MaxFiles, o.MaxBytes, o.MaxAge},
 	}
 	if err := f.resume(); err != nil {
@@ -113,39 +105,17 @@ func (o *Options) open() (*files, error) {
 }
 
 // Last returns the last second in the log, the zero Time if it is empty. Give it to collector.Options.After, so that no second
-// has two values. With PID it is the last second of all processes. Like [New] it makes the directory and removes what a crash
-// left incomplete; it returns the same errors.
+// has two values. Like [New] it makes the directory and removes what a crash left incomplete; it returns the same errors.
 func Last(o Options) (time.Time, error) {
 	f, err := o.open()
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err = f.close(); err == nil && o.PID {
-		err = f.lastOfAll()
-	}
-	if err != nil {
+	if err := f.close(); err != nil {
 		return time.Time{}, fmt.Errorf("metriclog: %w", err)
 	}
 	if f.last == 0 {
 		return time.Time{}, nil
 	}
 	return time.Unix(f.last, 0), nil
-}
-
-// lastOfAll sets last to the last second of the logs of all processes of the application, if that is later.
-func (f *files) lastOfAll() error {
-	app, _ := parseLogName(f.log)
-	all, err := segments(f.dir, func(log string) bool {
-		other, pid := parseLogName(log)
-		return other == app && pid != 0
-	})
-	for _, s := range all { // with several logs, the last file may not have the last second
-		if err != nil {
-			break
-		}
-		var second int64
-		second, err = lastSecond(f.dir, s)
-		f.last = max(f.last, second)
-	}
-	return err
 }

@@ -15,20 +15,13 @@ type retention struct {
 // retainInterval is how often, in seconds, old files are deleted when no new file is started.
 const retainInterval = 60
 
-// retain deletes the oldest files until the limits hold, but never the current one. Files of ended processes are treated as
-// the log's own. Failures are ignored: they must not stop the log, and the next call tries again.
+// retain deletes the oldest files until the limits hold, but never the current one. Failures are ignored: they must not stop the log, and the next call tries again.
 func (f *files) retain(now int64, newFile bool) {
 	if f.keep == (retention{}) || !newFile && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.retained < retainInterval) {
 		return
 	}
 	f.retained = now
-	ended := f.endedLogs()
-	defer func() {
-		for log, lock := range ended {
-			f.release(log, lock)
-		}
-	}()
-	all, err := segments(f.dir, func(log string) bool { return log == f.log || ended[log] != nil })
+	all, err := f.list()
 	if err != nil {
 		return
 	}

@@ -3,15 +3,12 @@
 package metriclog_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
@@ -84,45 +81,24 @@ func TestRetentionByAge(t *testing.T) {
 	r.checkIndexes(t)
 }
 
-// Files of an application's ended processes count as its own. Those of a process that is alive, of another
-// application, and of no log stay, however old they are.
-func TestRetentionTakesOnlyWhatIsLeft(t *testing.T) {
+// Files of other applications, of other processes and of no log stay, however old they are.
+func TestRetentionTakesOnlyItsOwn(t *testing.T) {
 	dir := t.TempDir()
-	r := newRig(t, start, metriclog.Options{Dir: dir, PID: true, MaxFileSize: 200, MaxFiles: 3})
-	me := fmt.Sprintf("shop-metrics.log.pid%d", os.Getpid())
-	dead, alive := "shop-metrics.log.pid999999", "shop-metrics.log.pid999998"
-	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01", "shop-metrics.log.pid999999.2025-01-01.bak"}
-	line := "1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"
-	for _, name := range append(foreign, dead+".2025-01-01", dead+".2025-01-01.idx", dead+".2025-01-01.1", dead+".lck", alive+".2025-01-01", alive+".lck") {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(line), 0o644); err != nil {
+	foreign := []string{"other-metrics.log.2025-01-01", "other-metrics.log.pid7.2025-01-01", "shop-metrics.log.2025-01-01.bak", "shop-metrics.log.pid9.2025-01-01"}
+	for _, name := range append(foreign, "shop-metrics.log.2025-01-01") {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("1735689600000|2025-01-01 00:00:00|a|1|1|1|1|1|1|1|0\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	held, err := os.Open(filepath.Join(dir, alive+".lck")) // as the process that is alive does
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	r := newRig(t, start, metriclog.Options{Dir: dir, MaxFileSize: 200, MaxFiles: 3})
 	r.seconds(t, 20)
-	all := append(slices.Clone(foreign), alive+".2025-01-01")
+	all := slices.Clone(foreign)
 	for _, n := range []string{"7", "8", "9"} {
-		all = append(all, me+".2026-01-02."+n, me+".2026-01-02."+n+".idx")
+		all = append(all, today+"."+n, today+"."+n+".idx")
 	}
 	slices.Sort(all)
 	if got := r.files(t); !slices.Equal(got, all) {
 		t.Errorf("files\n%v, want\n%v", got, all)
-	}
-	if _, err := os.Stat(filepath.Join(dir, dead+".lck")); err == nil {
-		t.Error("the lock of the dead process is left")
-	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r.seconds(t, 2)
-	if got := r.files(t); slices.Contains(got, alive+".2025-01-01") {
-		t.Errorf("the process is dead, and its file is there: %v", got)
 	}
 }
 
@@ -146,25 +122,5 @@ func TestLockedLog(t *testing.T) {
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// Last is the last second of all processes' logs, whichever began last.
-func TestLastOfSeveralProcesses(t *testing.T) {
-	dir := t.TempDir()
-	for name, lines := range map[string]string{
-		"shop-metrics.log.pid5.2026-01-02": "1767323045000|x|a|1|1|1|1|1|1|1|0\n1767323099000|x|a|1|1|1|1|1|1|1|0\n",
-		"shop-metrics.log.pid6.2026-01-02": "1767323050000|x|a|1|1|1|1|1|1|1|0\n1767323051000|x|a|1|1|1|1|1|1|1|0\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	last, err := metriclog.Last(metriclog.Options{Dir: dir, App: "shop", PID: true})
-	if err != nil || last.Unix() != 1767323099 {
-		t.Errorf("%v, %v", last.Unix(), err)
-	}
-	if last, err := metriclog.Last(metriclog.Options{Dir: dir, App: "shop"}); err != nil || !last.IsZero() {
-		t.Errorf("without PID: %v, %v", last, err)
 	}
 }

@@ -7,18 +7,13 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
 
-// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same. A log with a PID in
-// its name is of one process, and has none.
+// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same.
 func (w *Writer) openRuns(last int64) error {
-	w.runs = new(runs.File)
-	if _, pid := parseLogName(w.files.log); pid != 0 {
-		return nil
-	}
 	path, err := w.StateFile("runs.json")
 	if err != nil {
 		return err
 	}
-	all, err := segments(w.files.dir, func(log string) bool { return log == w.files.log })
+	all, err := w.files.list()
 	if err != nil {
 		return err
 	}

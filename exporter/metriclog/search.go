@@ -2,6 +2,7 @@ package metriclog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -74,14 +75,9 @@ func search(dir string, wanted func(log string) bool, from, to int64, q Query) (
 	for _, x := range all {
 		logs[x.log] = append(logs[x.log], x)
 	}
-	r := &Rows{names: map[string]*name{}, match: q.Match, after: map[string]position{}}
+	r := &Rows{names: map[string]*name{}, match: q.Match}
 	for _, log := range slices.Sorted(maps.Keys(logs)) {
-		first, before := from, &progress{log: log}
-		if at, ok := after[log]; ok {
-			r.after[log], before.after = at, at
-			first = max(first, at.Second)
-		}
-		r.streams = append(r.streams, newStreams(dir, logs[log], first, to, before)...)
+		r.streams = append(r.streams, newStream(dir, log, logs[log], from, to, after[log]))
 	}
 	return r, nil
 }
@@ -98,7 +94,6 @@ type Rows struct {
 	line      []byte
 	names     map[string]*name // by escaped name
 	match     func(string) bool
-	after     map[string]position // by log
 	malformed int64
 	errs      []error
 }
@@ -118,44 +113,34 @@ const maxNames = 100_000
 // behind the last row. Rows that a slower process logs later are not seen; a later search with a [Rows.Token] returns them.
 func (r *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		r.each(func(row *Row) bool { return yield(*row) })
-	}
-}
-
-// each calls yield for the rows until it returns false. The row is valid during the call.
-func (r *Rows) each(yield func(*Row) bool) {
-	for {
-		s := r.first()
-		if s == nil {
-			return
-		}
-		for second := s.second; s.hasRow && s.second == second; s.advance(r) {
-			if !s.progress.next(second) {
-				continue
+		_ = r.Each(context.Background(), func(row *Row) error {
+			if !yield(*row) {
+				return context.Canceled
 			}
-			if r.line = s.line; s.wanted && !yield(&s.row) {
-				s.advance(r)
-				return
-			}
-		}
+			return nil
+		})
 	}
 }
 
 // Each calls f for the rows, in the order of [Rows.All], until it returns an error or ctx ends, and returns that error. It
-// looks at ctx once for each second. The row is valid until f returns, which must not change it.
-func (r *Rows) Each(ctx context.Context, f func(*Row) error) (err error) {
-	var second time.Time
-	r.each(func(row *Row) bool {
-		if !row.Start.Equal(second) {
-			if err = ctx.Err(); err != nil {
-				return false
-			}
-			second = row.Start
+// looks at ctx once for each second of a log. The row is valid until f returns, which must not change it.
+func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
+	for s := r.first(); s != nil; s = r.first() {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		err = f(row)
-		return err == nil
-	})
-	return err
+		for second := s.second; s.hasRow && s.second == second; s.advance(r) {
+			if !s.next(second) || !s.wanted {
+				continue
+			}
+			r.line = s.line
+			if err := f(&s.row); err != nil {
+				s.advance(r)
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // first returns the stream with the next row; nil if there is none. It opens a stream only when its first row may be next.
@@ -225,12 +210,13 @@ func (r *Rows) Malformed() int64 { return r.malformed }
 // Token returns the position behind the last row, for [Query.After]: a later search continues there and returns each row once,
 // also of logs that were behind. It is valid for the same Dir, App, PIDs, From and Match.
 func (r *Rows) Token() string {
+	at := map[string]position{}
 	for _, s := range r.streams {
-		if s.at != (position{}) {
-			r.after[s.log] = s.at
+		if p := cmp.Or(s.at, s.after); p != (position{}) {
+			at[s.log] = p
 		}
 	}
-	b, err := json.Marshal(r.after)
+	b, err := json.Marshal(at)
 	if err != nil {
 		panic(err) // numbers cannot fail
 	}

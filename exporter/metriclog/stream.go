@@ -4,15 +4,15 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 )
 
-// stream reads the rows of one log, or of one of the parts that overlap, file by file.
+// stream reads the rows of one log, file by file.
 type stream struct {
-	dir string
-	*progress
+	dir, log string
 	files    []segment // not opened yet
 	from, to int64
+	after    position // behind the rows of an earlier search
+	at       position // behind the last row
 
 	open    *segmentReader
 	lines   *lineReader
@@ -130,49 +130,29 @@ func (s *stream) close() error {
 	return err
 }
 
-// progress is how far a log has been read.
-type progress struct {
-	log   string
-	after position // behind the rows of an earlier search
-	at    position // behind the last row
-}
-
 // next goes on to a row of a second. It reports false for one that an earlier search has yielded.
-func (p *progress) next(second int64) bool {
-	at := p.at
-	if at.Second != second {
-		at = position{Second: second}
+func (s *stream) next(second int64) bool {
+	if s.at.Second != second {
+		s.at = position{Second: second}
 	}
-	at.Rows++
-	p.at = at
-	return second != p.after.Second || at.Rows > p.after.Rows
+	s.at.Rows++
+	return second != s.after.Second || s.at.Rows > s.after.Rows
 }
 
-// newStreams makes the streams of one log from its files, sorted by their first seconds, without those that end before from.
-// There are several where files overlap, as those of a clock that was set back do: in each stream seconds ascend.
-func newStreams(dir string, files []segment, from, to int64, at *progress) (streams []*stream) {
-	app, pid := parseLogName(at.log)
-	var ends []int64 // the last second of each stream
+// newStream makes the stream of a log from its files, sorted by their first seconds, without those that end before from.
+func newStream(dir, log string, files []segment, from, to int64, after position) *stream {
+	s := &stream{dir: dir, log: log, from: max(from, after.Second), to: to, after: after}
+	s.parser.row.App, s.parser.row.PID = parseLogName(log)
 	for i, x := range files {
-		end := int64(noTo)
-		if _, most := x.span(); most <= from {
+		if _, most := x.span(); most <= s.from {
 			continue
 		}
-		if x.ended = i+1 < len(files); x.ended {
-			if last, err := lastSecond(dir, x); err == nil {
-				if end = max(last, x.first); x.known && end < from {
-					continue
-				}
+		if x.ended = i+1 < len(files); x.ended && x.known && x.first < s.from {
+			if last, err := lastSecond(dir, x); err == nil && last < s.from {
+				continue
 			}
 		}
-		n := slices.IndexFunc(ends, func(last int64) bool { return last < x.first })
-		if n < 0 {
-			n = len(streams)
-			s := &stream{dir: dir, progress: at, from: from, to: to}
-			s.parser.row.App, s.parser.row.PID = app, pid
-			streams, ends = append(streams, s), append(ends, 0)
-		}
-		streams[n].files, ends[n] = append(streams[n].files, x), end
+		s.files = append(s.files, x)
 	}
-	return streams
+	return s
 }

@@ -47,25 +47,14 @@ func (s *scrapeStats) metrics() []collector.Metric {
 				s.mu.Lock()
 				v, ok := value(), s.duration > 0
 				s.mu.Unlock()
-				if ok {
+				if ok || v > 0 {
 					yield(v, s.page)
 				}
 			},
 		}
 	}
 	return []collector.Metric{
-		{
-			Name: "scrape_dropped_total", Labels: []string{"page"},
-			Help: "Responses of a page that were broken off or refused, because too many were being read slowly.",
-			Read: func(yield func(float64, ...string)) {
-				s.mu.Lock()
-				n, ok := s.dropped, s.duration > 0 || s.dropped > 0
-				s.mu.Unlock()
-				if ok {
-					yield(float64(n), s.page)
-				}
-			},
-		},
+		metric("scrape_dropped_total", "", "Responses of a page that were broken off or refused, because too many were being read slowly.", func() float64 { return float64(s.dropped) }),
 		metric("scrape_duration_seconds", "seconds", "Duration of the last scrape of a page, metrics or seconds, until its response was written. A request that has neither a cursor nor a scraper's timeout is no scrape.", func() float64 { return s.duration.Seconds() }),
 		metric("scrape_samples", "", "Samples in the response to the last scrape of a page.", func() float64 { return float64(s.samples) }),
 		metric("scrape_bytes", "bytes", "Size of the response to the last scrape of a page, before it was compressed.", func() float64 { return float64(s.bytes) }),

@@ -222,11 +222,8 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
 	x.addLost(dropped)
-	switch moved = moved || complete && from < to; {
-	case moved && a != nil:
-		a.conn.saveWhenIdle()
-	case moved:
-		s.save()
+	if moved || complete && from < to {
+		s.save() // a client that knows the length of the response does not wait for it
 	}
 }
 

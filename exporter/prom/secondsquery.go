@@ -77,25 +77,6 @@ func (s *Seconds) parse(raw string) (q query, err error) {
 	case ok:
 		wrong("histogram is %.70q; classic, native and vmrange are allowed", histogram)
 	}
-	errs = append(errs, s.parseSelection(&q, values))
-	for name := range values {
-		if !slices.Contains(parameters, name) {
-			wrong("unknown parameter %.70q; allowed are %q", name, parameters)
-		}
-	}
-	return q, errors.Join(errs...)
-}
-
-// parseSelection reads which metrics and resources are selected.
-func (s *Seconds) parseSelection(q *query, values url.Values) error {
-	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, name := range []string{"metric", "resource"} {
-		if n := len(values[name]); n > maxSelected {
-			wrong("%s is given %d times; at most %d are allowed", name, n, maxSelected)
-			return errors.Join(errs...)
-		}
-	}
 	for _, name := range values["metric"] {
 		full := s.fullName(name)
 		if full == "" {
@@ -109,11 +90,19 @@ func (s *Seconds) parseSelection(q *query, values url.Values) error {
 		}
 		q.Resources = append(q.Resources, name)
 	}
-	for _, list := range []*[]string{&q.Metrics, &q.Resources} {
+	for name, list := range map[string]*[]string{"metric": &q.Metrics, "resource": &q.Resources} {
+		if n := len(*list); n > maxSelected {
+			errs = []error{fmt.Errorf("%s is given %d times; at most %d are allowed", name, n, maxSelected)}
+		}
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return errors.Join(errs...)
+	for name := range values {
+		if !slices.Contains(parameters, name) {
+			wrong("unknown parameter %.70q; allowed are %q", name, parameters)
+		}
+	}
+	return q, errors.Join(errs...)
 }
 
 // fullName returns the name of a metric, which may be given without its namespace. It is empty if there is no such metric.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/internal/redact"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -123,10 +122,8 @@ func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool 
 // loseUnknown drops the batch of a shard, because nobody knows under which labels its process would have sent it.
 func (p *Pusher) loseUnknown(from, to int64, s *shard) {
 	s.batch.requests, s.batch.lost = nil, true
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.line.Count(from, to) > 0 {
-		p.log("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
+		p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
 			"from", time.Unix(from, 0).UTC(), "to", time.Unix(to, 0).UTC())
 	}
 }
@@ -159,8 +156,7 @@ func (p *Pusher) countCut(s *shard, from, to int64) {
 	if oldest <= from {
 		return
 	}
-	p.opts.Logger.Error("the metric log does not have seconds any more that were not sent", "url", redact.URL(p.opts.URL),
-		"from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
+	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose(from, oldest)

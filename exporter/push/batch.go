@@ -16,6 +16,7 @@ type request struct {
 	histogram bool  // it has one
 	lastErr   error // of the last attempt
 	doubt     bool  // an attempt ended without a clear result: the server may have it
+	kept      bool  // the transport may still read the body
 	errors    int   // responses with status 500
 }
 

@@ -145,7 +145,7 @@ func TestLogOfPushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		j := newJob(t, Options{})
-		j.Pusher.opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
+		j.Pusher.log.To = slog.New(slog.NewTextHandler(&out, nil))
 		n := 0
 		j.before = func(r *http.Request) (*http.Response, error) {
 			switch n++; n % 4 {

@@ -15,37 +15,24 @@ import (
 
 var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// labelProblems returns everything that is wrong with labels for all series, in order.
-func labelProblems(all map[string]string) (problems []string) {
-	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	for _, name := range []string{"job", "instance"} {
-		if _, ok := all[name]; !ok {
-			wrong("there is no %s: without job and instance two processes would write to the same series", name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value := all[name]
-		if !validLabel.MatchString(name) || strings.HasPrefix(name, "__") {
-			wrong("%q: letters, digits and _ are allowed, no digit in front, and not __", name)
-		}
-		if name == "resource" {
-			wrong("%q is reserved for resources", name)
-		}
-		if value == "" {
-			wrong("%q is empty", name)
-		}
-		if len(value) > collector.MaxNameLength {
-			wrong("%q is longer than %d bytes", name, collector.MaxNameLength)
-		}
-	}
-	return problems
-}
-
 // CheckLabels returns everything that is wrong with labels for all series: job and instance are required, resource is reserved.
 func CheckLabels(labels map[string]string) error {
 	var errs []error
-	for _, problem := range labelProblems(labels) {
-		errs = append(errs, &collector.OptionError{Package: "push", Field: "Labels", Err: errors.New(problem)})
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, &collector.OptionError{Package: "push", Field: "Labels", Err: fmt.Errorf(format, args...)})
+		}
+	}
+	for _, name := range []string{"job", "instance"} {
+		_, ok := labels[name]
+		wrong(!ok, "there is no %s: without job and instance two processes would write to the same series", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		value := labels[name]
+		wrong(!validLabel.MatchString(name) || strings.HasPrefix(name, "__"), "%q: letters, digits and _ are allowed, no digit in front, and not __", name)
+		wrong(name == "resource", "%q is reserved for resources", name)
+		wrong(value == "", "%q is empty", name)
+		wrong(len(value) > collector.MaxNameLength, "%q is longer than %d bytes", name, collector.MaxNameLength)
 	}
 	return errors.Join(errs...)
 }
@@ -75,12 +62,7 @@ type labels struct {
 }
 
 func newLabels(more map[string]string) labels {
-	l := labels{more: more}
-	for name := range more {
-		l.own = append(l.own, name)
-	}
-	slices.Sort(l.own)
-	return l
+	return labels{more: more, own: slices.Sorted(maps.Keys(more))}
 }
 
 // merge sets names and values to the labels of a series and the added ones.

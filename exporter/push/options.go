@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,8 +44,7 @@ type Options struct {
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
 	// Log is the metric log of the process, a *metriclog.Writer; none if nil. With it the next process sends what this one could not,
-	// killed or not, and an outage may be longer than the Collector's history. It must end after Run, and must not have PIDs in its
-	// file names.
+	// killed or not, and an outage may be longer than the Collector's history. It must end after Run.
 	Log Log
 	// Client sends the requests: set its Transport for authorization, TLS, a proxy. It is copied, and redirects are not followed. If
 	// nil, it is one without them, with the proxy of the environment.
@@ -76,24 +76,9 @@ func (o *Options) defaults() {
 	if o.Format == nil {
 		o.Format = RemoteWrite
 	}
-	if o.Namespace == "" {
-		o.Namespace = table.Namespace
-	}
-	if o.Interval == 0 {
-		o.Interval = DefaultInterval
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxSamples == 0 {
-		o.MaxSamples = DefaultMaxSamples
-	}
-	if o.Drain == 0 {
-		o.Drain = DefaultDrain
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Namespace, o.MaxSamples = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.MaxSamples, DefaultMaxSamples)
+	o.Interval, o.Timeout, o.Drain = cmp.Or(o.Interval, DefaultInterval), cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Drain, DefaultDrain)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 }
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s.
@@ -106,9 +91,7 @@ func (o Options) Check() error {
 	if _, err := redact.ParseURL(o.URL); err != nil {
 		wrong("URL", "%w", err)
 	}
-	for _, problem := range labelProblems(o.Labels) {
-		wrong("Labels", "%s", problem)
-	}
+	errs = append(errs, CheckLabels(o.Labels))
 	for _, d := range []struct {
 		field string
 		time.Duration

@@ -1,10 +1,14 @@
 package push
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/redact"
 )
+
+// error logs a message at most once a minute.
+func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
 
 func (p *sender) retry() {
 	p.mu.Lock()
@@ -22,10 +26,9 @@ func (p *sender) succeed(r *request) {
 	}
 	p.total.bytes += int64(len(r.body))
 	p.total.succeeded = time.Now()
-	p.total.failing = false
-	if p.told {
-		p.told = false
-		p.opts.Logger.Info("pushing works again", "url", redact.URL(p.opts.URL), "lost_seconds", p.total.lost)
+	if p.total.failing {
+		p.total.failing = false
+		p.log.Log(slog.LevelInfo, "pushing works again", "lost_seconds", p.total.lost)
 	}
 }
 
@@ -33,10 +36,10 @@ func (p *sender) succeed(r *request) {
 func (p *sender) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.total.failing && p.log("cannot push; retrying", "err", redact.Error(err)) {
-		p.told = true
+	if !p.total.failing {
+		p.total.failing = true
+		p.error("cannot push; retrying", "err", redact.Error(err))
 	}
-	p.total.failing = true
 }
 
 // refuse counts and logs a request that the server refused for good.
@@ -44,7 +47,7 @@ func (p *sender) refuse(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.refused += int64(r.samples)
-	p.log("the server refused samples; they are not sent again", "samples", r.samples, "err", redact.Error(err))
+	p.error("the server refused samples; they are not sent again", "samples", r.samples, "err", redact.Error(err))
 }
 
 // unconfirm counts and logs a request that the server may have, and that is not sent again.
@@ -52,15 +55,5 @@ func (p *sender) unconfirm(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total.unconfirmed += int64(r.samples)
-	p.log("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", redact.Error(err))
-}
-
-// log logs a message at most once a minute, and reports whether it did. Holds mu.
-func (p *sender) log(message string, args ...any) bool {
-	if at, ok := p.logged[message]; ok && time.Since(at) < time.Minute {
-		return false
-	}
-	p.logged[message] = time.Now()
-	p.opts.Logger.Error(message, append([]any{"url", redact.URL(p.opts.URL)}, args...)...)
-	return true
+	p.error("whether samples arrived is unknown; they are not sent again", "samples", r.samples, "err", redact.Error(err))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
-	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // positions is where the positions of a Pusher's shards are kept for the next process: a state file of the log, written before
@@ -56,23 +56,20 @@ func newPositions(o *Options) (*positions, error) {
 func (p *Pusher) resume(ctx context.Context) bool {
 	x := p.positions
 	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
-		p.opts.Logger.Error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
+		p.error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
 	}
-	for told := false; x.lock == nil; {
+	for x.lock == nil {
 		lock, _, err := filelock.Lock(x.path + ".lck")
 		x.lock = lock
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, filelock.ErrHeld) {
-			p.opts.Logger.Error("the positions of pushes cannot be used; what is not sent when the process ends is lost", "url", redact.URL(p.opts.URL), "err", err)
+			p.error("the positions of pushes cannot be used; what is not sent when the process ends is lost", "err", err)
 			p.positions = nil
 			return true
 		}
-		if !told {
-			p.opts.Logger.Warn("another process has the positions of pushes; nothing is sent until it ends", "url", redact.URL(p.opts.URL), "err", err)
-			told = true
-		}
+		p.log.Log(slog.LevelWarn, "another process has the positions of pushes; nothing is sent until it ends", "err", err)
 		if !sleep(ctx, lockAttempts) {
 			return false
 		}
@@ -85,7 +82,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	}
 	if err != nil {
 		aside := x.path + ".unreadable"
-		p.opts.Logger.Error("cannot use the positions of pushes; seconds of earlier processes are not sent, and the file is set aside",
+		p.error("cannot use the positions of pushes; seconds of earlier processes are not sent, and the file is set aside",
 			"file", aside, "err", errors.Join(err, os.Rename(x.path, aside)))
 		list = nil
 	}
@@ -106,7 +103,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	}
 	x.list = list
 	if err := p.write(); err != nil {
-		p.log("cannot save the positions of pushes; the next process may send seconds again", "err", err)
+		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
 	}
 	return true
 }
@@ -155,9 +152,7 @@ func (p *Pusher) save(s *shard, to int64) {
 	}
 	x.list = append(slices.DeleteFunc(x.list, func(o slotPosition) bool { return o.Slots == 0 }), at)
 	if err := p.write(); err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.log("cannot save the positions of pushes; the next process may send seconds again", "err", err)
+		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -176,7 +177,7 @@ func (p *Pusher) abandon(end int64) (err error) {
 		s.batch = batch{}
 	}
 	if next < min(end, logged) {
-		p.opts.Logger.Warn("seconds could not be sent; they are in the metric log, and the next process sends them", "url", redact.URL(p.opts.URL),
+		p.log.Log(slog.LevelWarn, "seconds could not be sent; they are in the metric log, and the next process sends them",
 			"from", time.Unix(next, 0).UTC(), "not_in_the_log", lost)
 	}
 	if lost > 0 {

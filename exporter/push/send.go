@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
+	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
@@ -24,10 +25,10 @@ type sender struct {
 	failFast     bool          // errors of URL and credentials are not retried
 	noHistograms atomic.Bool   // the server takes none
 
-	mu     sync.Mutex // guards what follows
-	total  totals
-	logged map[string]time.Time // when each message was logged
-	told   bool                 // that pushing fails
+	log logonce.Logger
+
+	mu    sync.Mutex // guards what follows
+	total totals
 }
 
 // totals counts what a sender has done. Each sample that is sent ends as one of samples, refused and unconfirmed.
@@ -38,7 +39,10 @@ type totals struct {
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
-	return &sender{opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff), logged: map[string]time.Time{}}
+	return &sender{
+		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
+		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+	}
 }
 
 // Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
@@ -69,7 +73,9 @@ func (p *Pusher) send(ctx context.Context, s *shard) bool {
 			s.batch.lost = s.batch.logged
 		}
 		s.batch.requests = s.batch.requests[1:]
-		p.free.Put(r)
+		if !r.kept {
+			p.free.Put(r)
+		}
 	}
 	return true
 }
@@ -95,7 +101,7 @@ func (p *sender) deliver(ctx context.Context, r *request) verdict {
 			return v
 		case noHistogram:
 			if !p.noHistograms.Swap(true) {
-				p.opts.Logger.Error("the server takes no native histograms; the other samples are sent without them", "url", redact.URL(p.opts.URL), "err", redact.Error(err))
+				p.error("the server takes no native histograms; the other samples are sent without them", "err", redact.Error(err))
 			}
 			return v
 		}
@@ -122,13 +128,13 @@ func (p *sender) deliver(ctx context.Context, r *request) verdict {
 func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time.Duration, err error) {
 	ctx, cancel := p.attemptContext(ctx)
 	defer cancel()
-	content := &body{rest: bytes.NewReader(r.body), closed: make(chan struct{})}
+	content := &body{rest: bytes.NewReader(r.body)}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
 	if err != nil {
 		return refused, 0, err
 	}
 	req.ContentLength = int64(len(r.body))
-	defer content.wait(ctx)
+	defer func() { r.kept = r.kept || !content.closed.Load() }()
 	req.Header.Set("User-Agent", httpclient.UserAgent())
 	for name, values := range p.opts.Format.header() {
 		req.Header[name] = values
@@ -180,13 +186,11 @@ func (p *sender) attemptContext(ctx context.Context) (context.Context, context.C
 	return attempt, func() { stop(); cancel() }
 }
 
-// body is a request body that reports whether any of it may have been sent, and when its memory may be reused. Nothing can
-// rewind it, so the transport never sends it twice by itself.
+// body is a request body that reports whether any of it may have been sent, and whether it may still be read. Nothing can rewind it,
+// so the transport never sends it twice by itself.
 type body struct {
-	rest   *bytes.Reader
-	used   atomic.Bool
-	closed chan struct{}
-	once   sync.Once
+	rest         *bytes.Reader
+	used, closed atomic.Bool
 }
 
 // Read implements io.Reader.
@@ -197,13 +201,6 @@ func (b *body) Read(to []byte) (int, error) {
 
 // Close implements io.Closer. The transport may call it after Do has returned.
 func (b *body) Close() error {
-	b.once.Do(func() { close(b.closed) })
+	b.closed.Store(true)
 	return nil
-}
-
-func (b *body) wait(ctx context.Context) {
-	select {
-	case <-b.closed:
-	case <-ctx.Done():
-	}
 }

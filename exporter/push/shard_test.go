@@ -163,7 +163,7 @@ func TestServerWithoutHistograms(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j := newJob(t, Options{Histogram: true})
 			var said strings.Builder
-			j.Pusher.opts.Logger = slog.New(slog.NewTextHandler(&said, nil))
+			j.Pusher.log.To = slog.New(slog.NewTextHandler(&said, nil))
 			refused := 0
 			j.before = func(r *http.Request) (*http.Response, error) {
 				if strings.Contains(peek(r), "rt_distribution_seconds") {

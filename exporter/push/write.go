@@ -73,7 +73,12 @@ func (x *batchWriter) Histogram(unix int64, h *node.Histogram) { x.enc.Histogram
 
 // flush sends the present request.
 func (x *batchWriter) flush() {
-	defer x.begin()
+	defer func() {
+		if x.kept {
+			x.enc = x.opts.Format.encoder()
+		}
+		x.begin()
+	}()
 	if !x.finish() {
 		return
 	}

@@ -20,15 +20,12 @@ import (
 type Filler struct {
 	emitter
 	rows
-	total   *series // of all inbound traffic
 	whole   emitter // emits it, once there was any
 	inbound bool
 	run     table.Family
 	of      *runs.File
-	only    Selection
-	from    int64 // earlier rows are not emitted
-	most    int   // seconds of resources to emit at a time
-	size    int   // seconds of resources buffered
+	most    int // seconds of resources to emit at a time
+	size    int // seconds of resources buffered
 }
 
 // NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
@@ -39,7 +36,7 @@ type Filler struct {
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
 func NewFiller(namespace, metric string, of *runs.File, from int64, most int, sink Sink) *Filler {
-	f := &Filler{rows: rows{series: map[string]*series{}}, run: table.Run(namespace), of: of, from: from, most: most, total: newSeries()}
+	f := &Filler{rows: newRows(Selection{}, from), run: table.Run(namespace), of: of, most: most}
 	f.sink, f.whole.sink = sink, sink
 	choose := func(metrics []table.Second) (list []*family) {
 		for _, m := range loggedFamilies(namespace, metrics) {
@@ -91,39 +88,13 @@ func loggedFamilies(namespace string, metrics []table.Second) (list []family) {
 // which seconds the process ran; they are emitted under names of their own, unless there was none. Add reports whether it has
 // emitted the rows of all earlier seconds.
 func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
-	at := m.Start.Unix()
-	if at >= f.from && at > f.last() {
+	if at := m.Start.Unix(); at >= f.from && at > f.last() {
 		if f.size += max(len(f.series), 1); f.size >= f.most {
 			emitted = len(f.present) > 0
 			f.Flush()
 		}
-		f.present = append(f.present, at)
 	}
-	if at >= f.from && at < f.last() {
-		return emitted
-	}
-	if wanted := f.only.total(); resource != collector.InboundTotal && !f.only.wants(resource) || resource == collector.InboundTotal && !wanted {
-		return emitted // but the process ran
-	}
-	if resource == collector.InboundTotal {
-		if at >= f.from {
-			f.total.add(m)
-		} else {
-			f.total.still.see(m)
-		}
-		return emitted
-	}
-	x := f.series[resource]
-	if x == nil {
-		x = newSeries()
-		f.series[resource] = x
-	}
-	if at >= f.from {
-		x.add(m)
-	} else {
-		x.before = max(x.before, at)
-		x.still.see(m)
-	}
+	f.add(resource, m)
 	return emitted
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
@@ -24,18 +23,17 @@ type Log interface {
 // logged are seconds of earlier processes, from the log. A nil *logged has none.
 type logged struct {
 	rows
-	total   *series // of all inbound traffic; nil if it is not selected
-	seconds int64   // number of seconds
-	size    Size    // at most
-	to      int64   // the second before which all of them are
+	seconds int64 // number of seconds
+	size    Size  // at most
+	to      int64 // the second before which all of them are
 }
 
 // logged reads the seconds in [from, to) from the log, as many as the limit allows.
 func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
-	l := &logged{rows: rows{series: map[string]*series{}}, to: to}
+	l := &logged{rows: newRows(*s, from), to: to}
 	second := nextSize{one: r.size(s, &r.resources), told: map[still]Size{}}
 	if s.total() {
-		l.total, second.always = newSeries(), r.size(s, &r.inbound).whole
+		second.always = r.size(s, &r.inbound).whole
 	}
 	// end completes the last second, and reports whether the limit allows another.
 	end := func() bool {
@@ -51,39 +49,12 @@ func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
 		return l.size.Samples < limit.Samples && l.size.Bytes < limit.Bytes && int64(n) < limit.Seconds
 	}
 	r.log.Logged(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
-		at := m.Start.Unix()
-		if at >= from && at > l.last() {
-			if !end() {
-				l.to = min(l.to, at)
-				return false
-			}
-			l.present = append(l.present, at)
+		if at := m.Start.Unix(); at >= from && at > l.last() && !end() {
+			l.to = min(l.to, at)
+			return false
 		}
-		if resource == collector.InboundTotal {
-			switch {
-			case l.total == nil:
-			case at >= from:
-				l.total.add(m)
-			default:
-				l.total.still.see(m)
-			}
-			return true
-		}
-		if !s.wants(resource) {
-			return true
-		}
-		x := l.series[resource]
-		if x == nil {
-			x = newSeries()
-			l.series[resource] = x
-			second.always = second.always.Add(second.one.always.named(resource))
-		}
-		second.row(resource, x, m)
-		if at >= from {
-			x.add(m)
-		} else {
-			x.before = at
-			x.still.see(m)
+		if x := l.add(resource, m); x != nil && x != l.total {
+			second.row(resource, x, m)
 		}
 		return true
 	})
@@ -106,7 +77,7 @@ func (l *logged) take(resource string) logs {
 
 // inbound returns the seconds of all inbound traffic, none if there was none in them.
 func (l *logged) inbound() logs {
-	if l == nil || l.total == nil || !l.total.any() {
+	if l == nil || !l.total.any() {
 		return logs{}
 	}
 	return l.fill(l.total, math.MaxInt64)

@@ -16,6 +16,9 @@ func (n *nextSize) row(resource string, x *series, m *node.MetricNode) {
 		return
 	}
 	whole, always := n.one.whole.named(resource), n.one.always.named(resource)
+	if was == unknown {
+		n.always = n.always.Add(always)
+	}
 	n.told[was] = n.told[was].less(whole).Add(always)
 	n.told[x.latest] = n.told[x.latest].Add(whole).less(always)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
@@ -11,8 +12,15 @@ import (
 // rows are rows of a metric log, and fill the gaps between them. An idle second of a resource has no row: it is zero if another
 // resource has a row in that second, which shows that the process ran, and the resource is known from an earlier row.
 type rows struct {
+	only    Selection
+	from    int64              // earlier rows tell who is known, and who was idle
 	series  map[string]*series // by resource
+	total   *series            // of all inbound traffic
 	present []int64            // seconds with any row, ascending
+}
+
+func newRows(only Selection, from int64) rows {
+	return rows{only: only, from: from, series: map[string]*series{}, total: newSeries()}
 }
 
 // series are the rows of one resource.
@@ -31,6 +39,37 @@ func (r *rows) last() int64 {
 		return r.present[n-1]
 	}
 	return 0
+}
+
+// add adds a row, which is copied. Rows must ascend; one out of order is skipped. It returns the series of the row, nil for one that is
+// skipped or not selected: it shows all the same that the process ran.
+func (r *rows) add(resource string, m *node.MetricNode) (x *series) {
+	at := m.Start.Unix()
+	switch {
+	case at >= r.from && at > r.last():
+		r.present = append(r.present, at)
+	case at >= r.from && at < r.last():
+		return nil
+	}
+	if resource == collector.InboundTotal {
+		if x = r.total; !r.only.total() {
+			return nil
+		}
+	} else if !r.only.wants(resource) {
+		return nil
+	} else if x = r.series[resource]; x == nil {
+		x = newSeries()
+		r.series[resource] = x
+	}
+	if at >= r.from {
+		x.add(m)
+		return x
+	}
+	x.still.see(m)
+	if x != r.total {
+		x.before = max(x.before, at)
+	}
+	return x
 }
 
 // runs emits the runs of the seconds that any are known of.
