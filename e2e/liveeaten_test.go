@@ -45,8 +45,8 @@ func liveEaten(t *testing.T, browser context.Context) {
 	x.await(t, `known.total.seconds.size >= 20`)
 	shown := x.look(t)
 	// A page that gives way to another host says why, and asks each second.
-	x.run(t, `following.source.dispatchEvent(new MessageEvent('full', { data: '100' }))`)
-	x.await(t, `byId('state').textContent.startsWith('live, asking each second: the server has 100 viewers')`)
+	x.run(t, `following.source.dispatchEvent(new MessageEvent('full', { data: 'all places are taken' }))`)
+	x.await(t, `byId('state').textContent === 'live, asking each second: all places are taken'`)
 	stop()
 	shown.checkTimes(t, 20)
 	for i, at := range shown.Times {
@@ -56,8 +56,8 @@ func liveEaten(t *testing.T, browser context.Context) {
 	}
 }
 
-// liveFull is one viewer too many: the page asks each second, and does not say time and again that something broke when it
-// asks for a place, which readers of screens would hear.
+// liveFull is one viewer too many: the page says so, and asks each second; it does not say time and again that something broke when
+// it asks for a place, which readers of screens would hear.
 func liveFull(t *testing.T, browser context.Context) {
 	p := newPaced(t, time.Now(), []string{"r0000"}, collector.Options{})
 	newLedger(p)
@@ -75,8 +75,8 @@ func liveFull(t *testing.T, browser context.Context) {
 	defer first.Body.Close()
 	stop := p.start(t)
 	defer stop()
-	x := openTab(t, browser, url, "503")
-	x.await(t, `byId('state').textContent === 'live, asking each second'`)
+	x := openTab(t, browser, url)
+	x.await(t, `byId('state').textContent === 'live, asking each second: all 1 places for viewers are taken'`)
 	x.run(t, `window.said = []; new MutationObserver(() => said.push(byId('state').textContent)).observe(byId('state'), { childList: true })`)
 	x.await(t, `known.total.seconds.size >= 30`) // it has asked for a place again
 	if said := tell[string](t, x, `said.join('; ')`); said != "" {

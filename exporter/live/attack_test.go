@@ -179,7 +179,7 @@ func TestStreamsAreShared(t *testing.T) {
 				running[host].Add(1)
 				p.ServeHTTP(rupturable{rec}, r)
 				running[host].Add(-1)
-				if strings.HasSuffix(rec.Body.String(), "event: full\ndata: 50\n\n") {
+				if strings.HasSuffix(rec.Body.String(), "event: full\ndata: all 50 places for viewers are taken, and this page, the newest of its host, gave way\n\n") {
 					said[host]++
 				}
 			}()
@@ -187,8 +187,12 @@ func TestStreamsAreShared(t *testing.T) {
 			synctest.Wait()
 			return rec
 		}
-		for range 60 {
-			open("192.0.2.66")
+		for i := range 60 {
+			rec := open("192.0.2.66")
+			const refused = "retry: 10000\nevent: full\ndata: all 50 places for viewers are taken\n\n"
+			if got := rec.Body.String(); (got == refused) != (i >= 50) {
+				t.Errorf("stream %d begins with %.100q", i, got)
+			}
 		}
 		if n := running["192.0.2.66"].Load(); n != 50 {
 			t.Errorf("%d streams, want 50", n)

@@ -64,14 +64,13 @@ func TestNobodyWaitsForThePast(t *testing.T) {
 		t.Errorf("the viewer has %+v", m)
 	}
 	total.reading.Unlock()
-	for _, want := range []int{minute, 100 - minute - 1} {
-		total.older()
-		if m := f.message(v); len(m.Total) != want || m.Table != nil || m.Fresh {
-			t.Errorf("when it is read the viewer has %d seconds, want %d: %+v", len(m.Total), want, m)
+	for _, x := range []struct{ wanted, want int64 }{{1, 0}, {80, 79}, {80, 0}, {keptSeconds, 20}, {keptSeconds, 0}} {
+		if got := total.older(x.wanted); got != (x.want > 0) {
+			t.Errorf("somebody who wants %d seconds finds some before: %t", x.wanted, got)
 		}
-	}
-	if total.older() {
-		t.Error("there is more")
+		if m := f.message(v); len(m.Total) != int(x.want) || m.Table != nil || m.Fresh {
+			t.Errorf("who wants %d seconds gets %d, want %d: %+v", x.wanted, len(m.Total), x.want, m)
+		}
 	}
 }
 

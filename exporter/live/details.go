@@ -62,9 +62,7 @@ func (f *feed) opened(s *snapshot, name string) *opened {
 	o.used = s.to
 	f.mu.Unlock()
 	o.until(s.to)
-	for o.older() {
-		continue
-	}
+	o.older(keptSeconds)
 	o.describe(f.stats.Tree(), s.to)
 	return o
 }

@@ -19,8 +19,8 @@
 // A viewer that does not read is disconnected. A host whose questions take more than a tenth of a processor waits. See
 // docs/security.md for what else a client cannot hold.
 //
-// The seconds before the first viewer came are read a minute at a time, the latest first: with 10,000 resources each takes a
-// processor for some 50 ms, and others have their seconds meanwhile. Response times of single calls are kept for a minute, so
+// The seconds before the first viewer came are read when somebody's charts show them, at first three minutes: with 10,000 resources
+// that takes a processor for some 200 ms, and others have their seconds meanwhile. Response times of single calls are kept for a minute, so
 // there is no p99 before, and the page says from when on it is known. The p99 that is usual for a resource is taken to be the
 // median of the slowest call of a second, of ten seconds in each of the last ten minutes. The total is of inbound calls; in a
 // service without any it is called background, all outermost calls, which other ways out have not.

@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"embed"
 	"errors"
@@ -14,8 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 )
 
@@ -32,9 +33,9 @@ const maxRows = 250
 type Options struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string
-	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones get 503, but one of a host that has
-	// fewer than another one takes the place of that one's newest, which is told so; two are left to every host. A host is an address, of IPv6 a
-	// network of 64 bits.
+	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones are told so in an event named full, and end,
+	// but one of a host that has fewer than another one takes the place of that one's newest, which is told so; two are left to
+	// every host. A host is an address, of IPv6 a network of 64 bits.
 	MaxViewers int
 	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer is sent
 	// those only, so it bounds what a second of a viewer costs.
@@ -48,19 +49,13 @@ type Page struct {
 	stats   *collector.Collector
 	opts    Options
 	feed    *feed
-	files   map[string]file
+	zipped  http.Handler // what the page answers, compressed if the client accepts that
 	viewers limiter.Shares
 	polls   limiter.Shares
 	budget  budget
 	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
 	closed  context.Context
 	close   context.CancelFunc
-}
-
-// file is a static part of the page.
-type file struct {
-	contentType   string
-	plain, zipped []byte
 }
 
 //go:embed assets/*.html assets/*.js assets/*.css
@@ -102,8 +97,12 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 		viewers: limiter.Shares{Max: o.MaxViewers}, polls: limiter.Shares{Max: o.MaxViewers, Quick: true},
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
-	p.files, err = load(o)
-	return p, err
+	zip, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false)) // a stream keeps no window
+	if err != nil {
+		return nil, err
+	}
+	p.zipped = zip(http.HandlerFunc(p.answer))
+	return p, nil
 }
 
 // Close ends all streams and rejects new ones. It is needed for servers other than http.Server, and for http.Server.Close.
@@ -124,66 +123,41 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !limiter.Begin(w, r, responseTimeout) {
 		return
 	}
+	p.zipped.ServeHTTP(w, r)
+}
+
+func (p *Page) answer(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	if strings.HasSuffix(r.URL.Path, "/") {
 		name = "index.html"
 	}
-	switch f, ok := p.files[name]; {
-	case ok:
-		f.serve(w, r)
-	case name == "stream":
+	switch name {
+	case "stream":
 		p.stream(w, r)
-	case name == "seconds":
+	case "seconds":
 		p.poll(w, r)
 	default:
-		http.NotFound(w, r)
+		p.file(w, r, name)
 	}
 }
 
-// load reads and compresses the files of the page.
-func load(o Options) (map[string]file, error) {
-	entries, err := assets.ReadDir("assets")
+// file serves a static part of the page.
+func (p *Page) file(w http.ResponseWriter, r *http.Request, name string) {
+	body, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		return nil, err
+		http.NotFound(w, r)
+		return
 	}
-	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-	files := map[string]file{}
-	for _, e := range entries {
-		b, err := assets.ReadFile("assets/" + e.Name())
-		if err != nil {
-			return nil, err
-		}
-		f := file{contentType: kinds[path.Ext(e.Name())], plain: b}
-		if e.Name() == "index.html" {
-			f.plain = []byte(strings.NewReplacer("{title}", escape(o.Title), "{rows}", strconv.Itoa(o.MaxRows)).Replace(string(b)))
-		}
-		var zipped strings.Builder
-		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
-		if _, err := z.Write(f.plain); err != nil {
-			return nil, err
-		}
-		if err := z.Close(); err != nil {
-			return nil, err
-		}
-		f.zipped = []byte(zipped.String())
-		files[e.Name()] = f
+	if name == "index.html" {
+		body = []byte(strings.NewReplacer("{title}", escape(p.opts.Title), "{rows}", strconv.Itoa(p.opts.MaxRows)).Replace(string(body)))
 	}
-	return files, nil
+	kind := map[string]string{".html": "html", ".js": "javascript", ".css": "css"}[path.Ext(name)]
+	w.Header().Set("Content-Type", "text/"+kind+"; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(body)
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace
-
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	body := f.plain
-	w.Header().Set("Content-Type", f.contentType)
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("Vary", "Accept-Encoding")
-	if gzipped.Accepted(r) {
-		w.Header().Set("Content-Encoding", "gzip")
-		body = f.zipped
-	}
-	_, _ = w.Write(body)
-}
 
 const (
 	// writeTimeout limits one message of a stream, responseTimeout any other response.

@@ -540,12 +540,15 @@ func testStream(t *testing.T, plain bool) {
 			seen[s[0]] = true
 		}
 	}
-	if full, _ := open(""); full.StatusCode != http.StatusServiceUnavailable || full.Header.Get("Retry-After") == "" {
+	if full, said := open(""); full.StatusCode != http.StatusOK {
 		t.Error(full.Status)
+	} else if all, err := io.ReadAll(said); err != nil || string(all) != "retry: 10000\nevent: full\ndata: all 1 places for viewers are taken\n\n" {
+		t.Errorf("%q, %v", all, err)
 	}
 	_ = resp.Body.Close()
 	for range 100 { // until the place is free
-		if resp, events = open(id); resp.StatusCode == http.StatusOK {
+		_, events = open(id)
+		if begin, err := events.Peek(3); err == nil && string(begin) == "id:" {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

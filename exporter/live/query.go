@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ type query struct {
 	skip       int    // how many rows are before the page
 	held       string // numbers of resources that come first, a dot between two
 	first, end int64  // Unix time of the seconds of the table, end being after the last; 0 for the present
+	past       int64  // how many seconds of the total are wanted
 	resource   string // whose seconds are wanted beside those of the total, if not empty
 	had        int64  // the last second of it that the viewer has, Unix time
 }
@@ -32,31 +34,33 @@ func (f *feed) queryOf(r *http.Request) (q query, err error) {
 	values := r.URL.Query()
 	q.by, q.search, q.held, q.resource = cmp.Or(values.Get("sort"), byTrouble), strings.ToLower(values.Get("search")), values.Get("held"), values.Get("resource")
 	var errs []error
-	if all := slices.Concat([]string{byTrouble, byName, byPeak}, f.columns.names); !slices.Contains(all, q.by) {
-		errs = append(errs, fmt.Errorf("invalid sort %.50q; %s are allowed", q.by, strings.Join(all, ", ")))
+	wrong := func(name, allowed string, args ...any) {
+		errs = append(errs, fmt.Errorf("invalid %s %.50q; %s allowed", name, values.Get(name), fmt.Sprintf(allowed, args...)))
 	}
-	if up := values.Get("up"); up != "" {
-		if q.up, err = strconv.ParseBool(up); err != nil {
-			errs = append(errs, fmt.Errorf("invalid up %.50q; true and false are allowed", up))
+	whole := func(name string, least, most, otherwise int64) int64 {
+		if !values.Has(name) {
+			return otherwise
 		}
+		n, err := strconv.ParseInt(values.Get(name), 10, 64)
+		if err != nil || n < least || n > most {
+			wrong(name, "%d to %d are", least, most)
+		}
+		return n
+	}
+	q.skip, q.past, q.had = int(whole("from", 0, maxFrom, 0)), whole("past", 1, keptSeconds, keptSeconds), whole("had", math.MinInt64, math.MaxInt64, 0)
+	if all := slices.Concat([]string{byTrouble, byName, byPeak}, f.columns.names); !slices.Contains(all, q.by) {
+		wrong("sort", "%s are", strings.Join(all, ", "))
+	}
+	if q.up, err = strconv.ParseBool(cmp.Or(values.Get("up"), "false")); err != nil {
+		wrong("up", "true and false are")
 	}
 	if len(q.search) > maxSearch {
-		errs = append(errs, fmt.Errorf("search has %d bytes; %d are allowed", len(q.search), maxSearch))
-	}
-	if from := values.Get("from"); from != "" {
-		if q.skip, err = strconv.Atoi(from); err != nil || q.skip < 0 || q.skip > maxFrom {
-			errs = append(errs, fmt.Errorf("invalid from %.50q; 0 to %d are allowed", from, maxFrom))
-		}
+		wrong("search", "%d bytes are", maxSearch)
 	}
 	if only := values.Get("range"); only != "" {
 		_, err := fmt.Sscanf(only, "%d-%d", &q.first, &q.end)
 		if n := q.end - q.first; err != nil || fmt.Sprintf("%d-%d", q.first, q.end) != only || q.first < 1 || n < 1 || n > keptSeconds {
-			errs = append(errs, fmt.Errorf("invalid range %.50q; the Unix time of the first second and of the one after the last are allowed, at most %d seconds", only, keptSeconds))
-		}
-	}
-	if had := values.Get("had"); had != "" {
-		if q.had, err = strconv.ParseInt(had, 10, 64); err != nil {
-			errs = append(errs, fmt.Errorf("invalid had %.50q; a Unix time is allowed", had))
+			wrong("range", "the Unix time of the first second and of the one after the last, at most %d seconds, are", keptSeconds)
 		}
 	}
 	if _, err := numbers(q.held, f.rows); err != nil {

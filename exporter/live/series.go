@@ -10,7 +10,7 @@ import (
 )
 
 // series is the last seconds of the total, or of a resource, shared by all viewers. It begins with the present when somebody
-// first asks for it, goes on with each second, and reads what was before a minute at a time: see [series.older].
+// first asks for it, goes on with each second, and reads what was before when somebody wants it: see [series.older].
 type series struct {
 	stats   *collector.Collector
 	columns *columns
@@ -45,28 +45,24 @@ func (s *series) until(open int64) {
 	s.begin = max(s.begin, s.next-keptSeconds)
 }
 
-// older reads the minute before what there is, and reports whether there was one. The lock that viewers need for the present
-// is not held meanwhile, because of ten thousand resources a minute takes long.
-func (s *series) older() bool {
+// older reads what is before the seconds that there are, for somebody who wants so many, and reports whether there was any. The lock
+// that viewers need for the present is not held meanwhile, because of ten thousand resources that takes long.
+func (s *series) older(wanted int64) bool {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.mu.Lock()
-	begin, oldest := s.begin, s.next-keptSeconds
+	begin, from := s.begin, s.next-wanted
 	s.mu.Unlock()
-	if begin <= oldest {
+	if begin <= from {
 		return false
 	}
-	from := max(begin-minute, oldest)
 	list := s.read(from, begin)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.begin != begin {
 		return false // it began anew
 	}
-	if s.begin = from; len(list) == 0 {
-		s.begin = oldest
-	}
-	s.seconds = append(list, s.seconds...)
+	s.begin, s.seconds = from, append(list, s.seconds...)
 	return len(list) > 0
 }
 

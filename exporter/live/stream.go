@@ -4,13 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
-	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 	"github.com/windowstat/windowstat/internal/clientip"
 )
@@ -40,23 +36,22 @@ func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	}
 	give, ok := p.polls.Take(clientip.Of(r, nil), 1, limiter.Closing(w))
 	if !ok {
-		full(w)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 		return
 	}
 	defer give()
 	_, total, _ := p.feed.present()
-	for total.older() {
-		continue
-	}
+	total.older(v.past)
 	body, err := p.feed.encode(v)
 	spent(v.spent)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	out := p.begin(w, r, "application/json")
-	_, _ = out.Write(body) // an error means that the viewer has gone
-	_ = out.Close()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body) // an error means that the viewer has gone
 }
 
 // encode makes the next message for a viewer, in JSON.
@@ -66,64 +61,35 @@ func (f *feed) encode(v *viewer) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// body is a response that is compressed if the client accepts that.
-type body interface {
-	io.WriteCloser
-	Flush() error
-}
-
-// begin begins a response that is not to be kept. Compressed, it keeps no memory between two writes.
-func (p *Page) begin(w http.ResponseWriter, r *http.Request, contentType string) body {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Vary", "Accept-Encoding")
-	if !gzipped.Accepted(r) {
-		return plain{w}
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.StatelessCompression) // the level is valid
-	return z
-}
-
-type plain struct{ io.Writer }
-
-func (plain) Flush() error { return nil }
-func (plain) Close() error { return nil }
-
-// full refuses a viewer.
-func full(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "10")
-	http.Error(w, "too many viewers", http.StatusServiceUnavailable)
-}
-
 // stream sends each second as an event, when it is sealed.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead { // it has no body, so it ends at once
-		w.Header().Set("Content-Type", "text/event-stream")
 		return
 	}
 	v, spent, ok := p.asked(w, r)
 	if !ok {
 		return
 	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
+	conn := http.NewResponseController(w)
+	send := func(event, data string) bool {
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
+		_, err := fmt.Fprintf(w, "%s\ndata: %s\n\n", event, data)
+		return errors.Join(err, conn.Flush(), r.Context().Err()) == nil
+	}
+	full := fmt.Sprintf("all %d places for viewers are taken", p.opts.MaxViewers)
 	dropped, stop := make(chan struct{}), limiter.Closing(w)
 	give, ok := p.viewers.Take(clientip.Of(r, nil), 1, func() error {
 		defer close(dropped)
 		return stop() // a write that waits; what is said in the end has a deadline of its own
 	})
-	if !ok {
-		full(w)
+	if !ok { // a browser does not tell the page of a status
+		send("retry: 10000\nevent: full", full)
 		return
 	}
 	defer give()
-	w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back
-	out := p.begin(w, r, "text/event-stream")
-	conn := http.NewResponseController(w)
-	send := func(event string, data []byte) bool {
-		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only where there is no connection
-		_, err := fmt.Fprintf(out, "%sdata: %s\n\n", event, data)
-		return errors.Join(err, out.Flush()) == nil && conn.Flush() == nil
-	}
 	shutdown := p.shutdown(r)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -134,11 +100,11 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			spent = nil
 		}
 		// The id is the position at which an interrupted browser resumes.
-		if err != nil || !send("id: "+v.position.String()+"\n", data) {
+		if err != nil || !send("id: "+v.position.String(), string(data)) {
 			return
 		}
 		_, total, _ := p.feed.present()
-		if total.older() {
+		if total.older(v.past) {
 			continue
 		}
 		line := p.stats.Timeline()
@@ -148,14 +114,13 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		case <-timer.C:
 			continue
 		case <-dropped:
-			send("event: full\n", fmt.Appendf(nil, "%d", p.opts.MaxViewers))
+			send("event: full", full+", and this page, the newest of its host, gave way")
 		case <-r.Context().Done():
 		case <-p.closed.Done():
 		case <-shutdown:
 		}
-		break
+		return
 	}
-	_ = out.Close()
 }
 
 // shutdown returns a channel that is closed when the server of a request shuts down; nil if it is not an http.Server. A

@@ -10,7 +10,7 @@ import (
 // What response times are usual is read from the last ten minutes, for each resource once a minute: the median of the slowest
 // call of a second. Records of seconds have no p99, but that of up to a hundred calls is the slowest one.
 const (
-	usualReads  = 500 // resources in a second at most
+	usualReads  = 200 // resources in a second at most
 	usualSample = 10  // seconds of each minute that are read
 	usualLeast  = 10  // seconds with calls, or nothing is usual
 )

@@ -142,7 +142,7 @@ function open(name) {
   room.minHeight = name === ALL ? '' : byId('above').getBoundingClientRect().height + 'px'; // or the rows below jump up, and down again
   Object.assign(known, { resource: new Past(), there: true, details: null });
   subject = name;
-  following.query = null; // what is known of it has to come again, also if it was shown just now
+  unfollow(); // what is known of it has to come again, also if it was shown just now
   byId('back').hidden = name === ALL;
   byId('details').hidden = true;
   draw();

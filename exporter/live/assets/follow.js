@@ -25,7 +25,8 @@ function listen() {
   };
   source.addEventListener('full', e => { // or the browser would ask for a place at once
     source.close();
-    Object.assign(following, { heard: 0, full: ': the server has ' + e.data + ' viewers, and this page, the newest of its host, gave way' });
+    Object.assign(following, { heard: 0, full: ': ' + e.data });
+    if (!following.asking) ask();
   });
   source.onerror = () => { if (Date.now() - following.heard < PATIENCE) say('the connection broke; trying again', true); }; // later, ask says it
 }
@@ -33,18 +34,25 @@ function listen() {
 async function ask() {
   const stop = following.asking = new AbortController(), limit = setTimeout(() => stop.abort(), 10000);
   try {
-    const answer = await fetch(address('seconds'), { signal: stop.signal });
-    if (!answer.ok) throw new Error(answer.status);
-    const message = await answer.json();
+    const answer = await fetch(address('seconds'), { signal: stop.signal }), refusal = answer.ok ? '' : await answer.text();
+    const message = refusal ? null : await answer.json();
     if (following.asking !== stop) return; // something else is asked for by now
-    take(message);
-    following.taken('live, asking each second' + following.full);
+    if (message) take(message); else say('the server refuses: ' + refusal.trim().slice(0, 200), true);
+    if (message) following.taken('live, asking each second' + following.full);
   } catch {
     if (following.asking === stop) say('the server does not answer; trying again', true);
   } finally {
     clearTimeout(limit);
     if (following.asking === stop) following.asking = null;
   }
+}
+
+// unfollow has nothing come any more of what was asked for. What comes is only what is new, so it must not be taken for the beginning of
+// something else.
+function unfollow() {
+  if (following.source) following.source.close();
+  if (following.asking) following.asking.abort();
+  Object.assign(following, { query: null, asking: null });
 }
 
 // settled reports whether what comes is what is wanted now.
@@ -56,7 +64,7 @@ function refollow(delay) {
   clearTimeout(later);
   later = setTimeout(() => {
     if (!following.taken || settled()) return;
-    if (following.asking) following.asking.abort();
+    unfollow();
     if (Date.now() - following.heard < PATIENCE) listen(); else ask();
   }, delay);
 }

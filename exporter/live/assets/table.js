@@ -36,6 +36,7 @@ function queryNow() {
   const q = { sort: view.sort, up: String(view.down === (view.sort === 'name')), search: view.search, from: String(view.page * ROWS) };
   if (subject !== ALL) q.resource = subject;
   if (range()) q.range = range().join('-');
+  if (!range() && view.range <= 3) q.past = '180'; // or all that is kept
   if (standing && known.table.matches > ROWS) q.held = standing.map(x => x.number).join('.');
   return q;
 }
