@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/verification"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/push"
@@ -79,25 +78,15 @@ much, or could not be read, 2 that the arguments are wrong.`,
 			if err != nil {
 				return flags.Usage(err)
 			}
-			return v.run(ctx, c.Root().Writer)
+			return v.Run(ctx, c.Root().Writer)
 		},
 	}
 }
 
-// verification is what is compared, and with what.
-type verification struct {
-	*logquery.Selection // of the log that is compared now
-	logs                []*logquery.Selection
-	gap                 verify.Gap
-	from                verify.Options
-	heal, new, json     bool
-	to                  verify.Target
-	file                string // of OpenMetrics text; empty for a server
-	stderr              io.Writer
-}
-
-func newVerification(c *cli.Command, now time.Time) (*verification, error) {
-	v := &verification{heal: c.Bool("heal"), new: c.Bool("new"), json: c.String("format") == "json", file: c.String("openmetrics"), stderr: c.Root().ErrWriter}
+func newVerification(c *cli.Command, now time.Time) (*verification.Verification, error) {
+	v := &verification.Verification{
+		Namespace: c.String("namespace"), Heal: c.Bool("heal"), New: c.Bool("new"), File: c.String("openmetrics"), JSON: c.String("format") == "json",
+	}
 	errs := []error{(flags.Set{}).Check(c)}
 	add := func(err error) { errs = append(errs, err) }
 	o, err := source(c)
@@ -110,27 +99,26 @@ func newVerification(c *cli.Command, now time.Time) (*verification, error) {
 	for _, o.Dir = range dirs {
 		s, err := logquery.Select(o, now)
 		add(err)
-		v.logs = append(v.logs, s)
+		v.Logs = append(v.Logs, s)
 	}
 	if f := c.String("format"); f != "table" && f != "json" {
 		add(fmt.Errorf("--format: %q is not one of table, json", f))
 	}
-	v.from = verify.Options{
+	v.From = verify.Options{
 		URL: c.String("url"), Metrics: c.StringSlice("metric"), All: c.Bool("all"), Timeout: c.Duration("timeout"), Delay: c.Duration("delay"),
 	}
-	v.from.Labels = c.StringMap("label")
-	v.from.Client, err = parseClient("config.file", c.String("config.file"))
+	v.From.Labels = c.StringMap("label")
+	v.From.Client, err = parseClient("config.file", c.String("config.file"))
 	add(err)
 	for _, run := range c.StringSlice("run") {
 		id, err := strconv.ParseInt(run, 10, 64)
 		if err != nil && run != "unknown" || err == nil && id <= 0 {
 			add(fmt.Errorf("--run: %q is not a run, nor unknown", run))
 		}
-		v.from.Runs = append(v.from.Runs, id)
+		v.From.Runs = append(v.From.Runs, id)
 	}
-	v.gap.Namespace = c.String("namespace")
-	if !v.new {
-		add(verifyFlags("", v.from.Check(v.gap.Namespace)))
+	if !v.New {
+		add(verifyFlags("", v.From.Check(v.Namespace)))
 	}
 	for _, flag := range []string{"timeout", "delay", "rate"} {
 		if fmt.Sprint(c.Value(flag)) == "0" || c.Value(flag) == time.Duration(0) {
@@ -138,45 +126,45 @@ func newVerification(c *cli.Command, now time.Time) (*verification, error) {
 		}
 	}
 	for _, flag := range []string{"remote-write", "remote-write.config.file", "rate", "openmetrics", "run"} {
-		if c.IsSet(flag) && !v.heal && !(v.new && flag != "run") {
+		if c.IsSet(flag) && !v.Heal && !(v.New && flag != "run") {
 			add(fmt.Errorf("--%s: needs --heal", flag))
 		}
 	}
 	if c.IsSet("remote-write.config.file") && !c.IsSet("remote-write") {
 		add(errors.New("--remote-write.config.file: needs --remote-write; without it --config.file is used"))
 	}
-	if v.new && (v.heal || len(dirs) > 1) {
+	if v.New && (v.Heal || len(dirs) > 1) {
 		add(errors.New("--new: not with --heal, which compares, nor with several directories"))
 	}
-	if v.file != "" && len(dirs) > 1 {
+	if v.File != "" && len(dirs) > 1 {
 		add(errors.New("--openmetrics: not with several directories"))
 	}
-	if v.heal || v.new {
-		add(v.parseTarget(c))
+	if v.Heal || v.New {
+		add(parseTarget(c, v))
 	}
 	return v, errors.Join(errs...)
 }
 
-func (v *verification) parseTarget(c *cli.Command) (err error) {
-	v.to = verify.Target{Rate: c.Int("rate"), Push: push.Options{
-		URL: strings.TrimSuffix(v.from.URL, "/") + "/api/v1/write", Client: v.from.Client, Timeout: v.from.Timeout,
-		Logger: slog.New(slog.NewTextHandler(v.stderr, nil)),
+func parseTarget(c *cli.Command, v *verification.Verification) (err error) {
+	v.To = verify.Target{Rate: c.Int("rate"), Push: push.Options{
+		URL: strings.TrimSuffix(v.From.URL, "/") + "/api/v1/write", Client: v.From.Client, Timeout: v.From.Timeout,
+		Logger: slog.New(slog.NewTextHandler(c.Root().ErrWriter, nil)),
 	}}
 	var errs []error
 	switch {
-	case v.file != "":
-		v.to.OpenMetrics = io.Discard // until it is made
+	case v.File != "":
+		v.To.OpenMetrics = io.Discard // until it is made
 	case c.IsSet("remote-write"):
-		v.to.Push.URL = c.String("remote-write")
-		v.to.Push.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
+		v.To.Push.URL = c.String("remote-write")
+		v.To.Push.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
 		errs = append(errs, err)
-	case !v.new && v.from.Check(v.gap.Namespace) != nil:
+	case !v.New && v.From.Check(v.Namespace) != nil:
 		return nil // it has been said
 	}
-	errs = append(errs, verifyFlags("remote-write", v.to.Check()))
-	if v.new {
-		errs = append(errs, verifyFlags("label", push.CheckLabels(v.from.Labels)))
-		v.to.Push.Labels = v.from.Labels
+	errs = append(errs, verifyFlags("remote-write", v.To.Check()))
+	if v.New {
+		errs = append(errs, verifyFlags("label", push.CheckLabels(v.From.Labels)))
+		v.To.Push.Labels = v.From.Labels
 	}
 	return errors.Join(errs...)
 }
@@ -197,103 +185,6 @@ func verifyFlags(flag string, err error) error {
 		errs = append(errs, fmt.Errorf("--%s: %w", name, e.Err))
 	}
 	return errors.Join(errs...)
-}
-
-// run compares each log, and heals if that is wanted.
-func (v *verification) run(ctx context.Context, stdout io.Writer) (err error) {
-	if v.file != "" {
-		file, err := os.Create(v.file)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		v.to.OpenMetrics = file
-	}
-	var errs []error
-	for _, log := range v.logs {
-		v.Selection = log
-		v.gap = verify.Gap{Searcher: log.Searcher, PIDs: log.PIDs, From: log.From, To: log.To, Match: log.Match, Namespace: v.gap.Namespace}
-		err := v.one(ctx, stdout)
-		if err != nil && len(v.logs) > 1 {
-			err = fmt.Errorf("%s: %w", logquery.Visible(log.Searcher.Dir), err)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// one compares a log.
-func (v *verification) one(ctx context.Context, stdout io.Writer) (err error) {
-	var h verify.Healing
-	switch {
-	case v.new:
-		h.WriteResult, err = verify.Write(ctx, v.gap, v.to)
-		fmt.Fprintln(stdout, healed(h.WriteResult))
-		if err == nil && h.Written == 0 || h.Refused+h.Unconfirmed+h.Left > 0 {
-			err = errors.Join(err, errors.New("not all was written, or there was nothing"))
-		}
-		return err
-	case !v.heal:
-		h.After, err = verify.Check(ctx, v.gap, v.from)
-	default:
-		h, err = verify.Heal(ctx, v.gap, v.from, v.to)
-		if !v.json && len(v.logs) == 1 && h.WriteResult != (push.WriteResult{}) {
-			v.print(stdout, h.Before, nil)
-			fmt.Fprintf(stdout, "\nhealed: %s\n\n", healed(h.WriteResult))
-		}
-	}
-	return v.end(stdout, h, err)
-}
-
-func healed(r push.WriteResult) string {
-	return fmt.Sprintf("%d samples were written, %d refused, %d unconfirmed, %d not sent", r.Written, r.Refused, r.Unconfirmed, r.Left)
-}
-
-// end prints the last report, and returns what decides the exit status.
-func (v *verification) end(stdout io.Writer, h verify.Healing, err error) error {
-	report := h.After
-	switch {
-	case v.json:
-		out := struct {
-			Dir string `json:"dir"`
-			verify.Report
-			Healed *push.WriteResult `json:"healed,omitempty"`
-		}{Dir: v.Searcher.Dir, Report: report}
-		if v.heal {
-			out.Healed = &h.WriteResult
-		}
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		err = errors.Join(err, e.Encode(out))
-	case len(v.logs) > 1:
-		fmt.Fprintf(stdout, "%s: %d seconds compared; missing: %d, different: %d, too much: %d, not healed: %d, under other labels: %d; healed: %d samples\n",
-			logquery.Visible(v.Searcher.Dir), report.Seconds, report.Missing, report.Different, report.Extra, total(report.NotHealed), total(report.Elsewhere), h.Written)
-	case v.file != "" && err == nil: // nothing of it is in the database yet
-		v.print(stdout, report, nil)
-	default:
-		v.print(stdout, report, err)
-		if report.Missing > 0 {
-			v.advise(stdout, report, h.WriteResult)
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case report.From.After(report.To):
-		return errors.New("no second was compared")
-	case v.file != "" && report.Different+report.Extra+total(report.NotHealed) == 0:
-		return nil // it is in the file
-	case !report.Clean() || len(report.NotHealed) > 0:
-		return errors.New("the database is not what the log is")
-	}
-	return nil
-}
-
-func total(list []verify.NotHealed) (n int64) {
-	for _, x := range list {
-		n += x.Seconds
-	}
-	return n
 }
 
 // source reads the flags of the log.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/verify"
 )
 
 // The status of verify is for scripts, and so is its JSON; the table is for people, and has the commands for what is old. What
@@ -126,23 +125,4 @@ func TestVerify(t *testing.T) {
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
 		`--url: "ftp://x"`, `--label: "resource"`, `--metric: "up"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
 	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: "ftp://x"`)
-}
-
-// A line has the resources of which the same is missing, and the names of the metrics unless it is all of them.
-func TestLinesOfVerify(t *testing.T) {
-	at := []verify.Range{{Seconds: 3}}
-	var r verify.Report
-	for _, name := range []string{"pass", "block", "complete", "exception", "occupied_pass", "in_flight_max"} {
-		for _, resource := range []string{"b", "a"} {
-			r.Findings = append(r.Findings, verify.Finding{Resource: resource, Metric: "x_persecond_" + name, Missing: at})
-		}
-	}
-	r.Findings = append(r.Findings, verify.Finding{Metric: "x_persecond_inbound_pass", Missing: at}, verify.Finding{Resource: "c", Metric: "x_persecond_pass", Extra: at})
-	v := &verification{gap: verify.Gap{Namespace: "x"}}
-	lines := fmt.Sprint(v.lines(r))
-	for _, want := range []string{"missing all}:[a b]", "missing inbound_pass}:[(all inbound traffic)]", "too much pass}:[c]"} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("no %q in %s", want, lines)
-		}
-	}
 }

@@ -146,9 +146,11 @@ func (s states) of(unix int64) *state {
 
 // compare compares all series of a part.
 func (c *comparison) compare(ctx context.Context, log *expected, database held, from, to int64) (err error) {
-	another := func(p point) bool { // the labels have a run there that the log does not have
-		id, theirs := c.runs.ID(p.at/1000), database.runs[p.at/1000]
-		return id != 0 && theirs != 0 && theirs != id
+	known := c.runs.First()
+	another := func(p point) bool { // the labels have a run there that the log does not have, which knows its runs
+		at := p.at / 1000
+		theirs := database.runs[at]
+		return known != 0 && at >= known && theirs != 0 && theirs != c.runs.ID(at)
 	}
 	for k, points := range database.points {
 		database.points[k] = slices.DeleteFunc(points, another)
