@@ -18,7 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
 )
 
 // Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
@@ -76,10 +75,10 @@ type run struct {
 	present int64 // with the tolerance, Unix nanoseconds
 	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
 
-	open   func(*log) error // of Run: opens a log that was inspected
-	errs   []error
-	size   int64
-	read   atomic.Int64
+	open func(*log) error // of Run: opens a log that was inspected
+	errs []error
+	size int64
+	read atomic.Int64
 }
 
 func newRun(o Options) (*run, error) {
