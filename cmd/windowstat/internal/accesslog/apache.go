@@ -148,20 +148,21 @@ func apacheTime(argument string) (v variable, open, end string, err error) {
 	}
 	switch format {
 	case "":
-		v.items = []item{{kind: itemCLF}}
+		v.pattern = commonTime
 		return v, "[", "]", nil
-	case "sec":
-		v.items = []item{{kind: itemCount, unit: seconds}}
+	case "sec", "%s":
+		v.unit = seconds
 	case "msec":
-		v.items, v.rank = []item{{kind: itemCount, unit: milliseconds}}, 1
+		v.unit, v.rank = milliseconds, 1
 	case "usec":
-		v.items, v.rank = []item{{kind: itemCount, unit: microseconds}}, 2
+		v.unit, v.rank = microseconds, 2
 	case "msec_frac":
-		v.items = []item{{kind: itemFraction, unit: milliseconds}}
+		v.pattern = "%3"
 	case "usec_frac":
-		v.items = []item{{kind: itemFraction, unit: microseconds}}
+		v.pattern = "%6"
 	default:
-		v.items, err = strftime(format)
+		v.pattern = format
+		_, err = newLayout(format, 0)
 	}
 	return v, "", "", err
 }

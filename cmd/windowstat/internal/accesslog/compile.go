@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A slot is what a field of a line is in a Record.
@@ -26,14 +27,14 @@ const (
 
 // A variable is a variable of nginx or a directive of httpd in a format string.
 type variable struct {
-	name   string // as in the format string, for errors
-	at     int    // column, from 1
-	slot   slot
-	rank   int    // of two for the same slot the higher one counts
-	unit   int    // of duration
-	items  []item // of timestamp
-	stamp  Stamp  // of timestamp
-	digits digits // of what is skipped
+	name    string // as in the format string, for errors
+	at      int    // column, from 1
+	slot    slot
+	rank    int    // of two for the same slot the higher one counts
+	unit    int    // of duration, and of a timestamp without a pattern
+	pattern string // of timestamp
+	stamp   Stamp  // of timestamp
+	digits  digits // of what is skipped
 }
 
 // digits is whether a field consists of them.
@@ -65,65 +66,48 @@ type token struct {
 
 // A step reads one field of a line.
 type step struct {
-	slot         slot
-	name         string
-	unit         int
-	items        []item
-	until        string // the literal behind it
-	beforeStatus bool   // the status follows
-	last         bool   // nothing may follow
-	digits       digits
+	token
+	layout       *layout // of timestamp
+	beforeStatus bool    // it ends where the status follows
+	last         bool    // nothing may follow
 	missing, bad error
 }
 
-// compile makes a format of its tokens, unless there are problems already. It keeps the best variable of each slot, drops
-// all behind the last one that counts, and refuses fields that cannot be told apart.
+// compile makes a format of its tokens, unless there are problems already. It keeps the best variable of each slot, and refuses
+// fields that cannot be told apart.
 func compile(name, prefix string, tokens []token, escaped bool, problems []error) (*Format, error) {
-	tokens, stamp, err := choose(joinTails(tokens))
+	tokens = join(tokens, func(a, b token) bool { return a.slot == target && b.slot == tail && a.until == "" })
+	tokens = join(tokens, func(a, b token) bool { // a time that several variables make up
+		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.part() || b.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
+	})
+	stamp, err := choose(tokens)
 	if err != nil {
 		problems = append(problems, err)
 	}
-	index := func(s slot) int { return slices.IndexFunc(tokens, func(t token) bool { return t.slot == s }) }
-	if index(status) < 0 {
+	if !slices.ContainsFunc(tokens, func(t token) bool { return t.slot == status }) {
 		problems = append(problems, errors.New("it has no status ($status; %>s)"))
 	}
-	last := len(tokens)
-	for last > 0 && tokens[last-1].slot == skip {
-		last--
-	}
-	whole := last == len(tokens)
-	f := &Format{name: name, prefix: prefix, escaped: escaped, stamp: stamp}
+	tokens = join(tokens, func(a, b token) bool { return a.slot == skip && b.slot == skip && a.until == "" })
+	f := &Format{name: name, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
 	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
-	for _, t := range joinSkips(tokens[last:]) {
-		f.tail = append(f.tail, newStep(t, false, false))
-	}
-	tokens = joinSkips(tokens[:last])
-	var pieces []item
 	for i, t := range tokens {
 		end := i+1 == len(tokens)
-		// The end of a time or a status is known without a literal.
-		if t.until == "" && t.slot != timestamp && t.slot != status && !(end && whole) {
-			next := "what follows"
-			if !end {
-				next = tokens[i+1].name
-			}
-			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
-				t.name, next, t.at+len(t.name)))
+		if t.slot != skip {
+			f.needed = i + 1
 		}
-		f.steps = append(f.steps, newStep(t, !end && tokens[i+1].slot == status, end && whole && t.until == ""))
+		// The end of a status is known without a literal.
+		if t.until == "" && t.slot != status && !end {
+			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
+				t.name, tokens[i+1].name, t.at+len(t.name)))
+		}
+		f.steps = append(f.steps, newStep(t, !end && tokens[i+1].slot == status && t.slot != timestamp, end && t.until == ""))
 		switch t.slot {
-		case timestamp:
-			if f.required = i; pieces == nil {
-				f.timestamp = i
-			}
-			pieces = append(pieces, t.items...)
-		case status:
+		case timestamp, status:
 			f.required = i
 		case duration:
 			f.duration = true
 		}
 	}
-	f.composed = len(pieces) != 1
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the log format %q cannot be read: %w", name, errors.Join(problems...))
 	}
@@ -132,74 +116,54 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 
 // newStep makes a step and its errors.
 func newStep(t token, beforeStatus, last bool) step {
-	s := step{slot: t.slot, name: t.name, unit: t.unit, items: t.items, until: t.until, beforeStatus: beforeStatus, last: last, digits: t.digits}
+	s := step{token: t, beforeStatus: beforeStatus, last: last}
 	switch {
 	case t.until == "":
-		s.missing = fmt.Errorf("something is behind %s, where the line should end", t.String())
+		s.missing = fmt.Errorf("something is behind %s, where the line should end", t)
 	case s.beforeStatus:
-		s.missing = fmt.Errorf("no %q and a status behind %s", t.until, t.String())
+		s.missing = fmt.Errorf("no %q and a status behind %s", t.until, t)
 	default:
-		s.missing = fmt.Errorf("no %q behind %s", t.until, t.String())
+		s.missing = fmt.Errorf("no %q behind %s", t.until, t)
 	}
-	s.bad = fmt.Errorf("%s is not %s", t.String(), expected(t.variable))
+	what := "a duration"
+	switch t.slot {
+	case status:
+		what = "a status of three digits"
+	case timestamp:
+		s.layout, _ = newLayout(t.pattern, t.unit) // it has been compiled before
+		what = s.layout.String()
+	}
+	s.bad = fmt.Errorf("%s is not %s", t, what)
 	return s
 }
 
-// expected describes the values of a field.
-func expected(v variable) string {
-	switch v.slot {
-	case status:
-		return "a status of three digits"
-	case duration, more:
-		return "a duration"
-	}
-	if len(v.items) == 1 {
-		switch v.items[0].kind {
-		case itemCLF:
-			return "a time like 17/May/2015:10:05:03 +0000"
-		case itemISO:
-			return "a time like 2015-05-17T10:05:03+00:00"
-		case itemEpoch, itemCount:
-			return "a number of seconds, or parts of them, since 1970"
-		}
-	}
-	return "a time as the format has it"
+// part reports whether a timestamp is only a part of one.
+func (v variable) part() bool {
+	l, err := newLayout(v.pattern, v.unit)
+	return err == nil && l.lacks() != ""
 }
 
-// joinTails joins a target and the query directly behind it.
-func joinTails(tokens []token) []token {
+// join joins adjacent tokens that are together one field.
+func join(tokens []token, together func(a, b token) bool) []token {
 	var joined []token
 	for _, t := range tokens {
-		if n := len(joined); t.slot == tail {
-			if n > 0 && joined[n-1].slot == target && joined[n-1].until == "" {
-				joined[n-1].name += t.name
-				joined[n-1].until = t.until
-				continue
-			}
-			t.slot = skip
-		}
-		joined = append(joined, t)
-	}
-	return joined
-}
-
-// joinSkips joins adjacent fields that are skipped.
-func joinSkips(tokens []token) []token {
-	var joined []token
-	for _, t := range tokens {
-		if n := len(joined); n > 0 && t.slot == skip && joined[n-1].slot == skip && joined[n-1].until == "" {
-			joined[n-1].name += t.name
-			joined[n-1].until = t.until
+		n := len(joined) - 1
+		if n < 0 || !together(joined[n], t) {
+			joined = append(joined, t)
 			continue
 		}
-		joined = append(joined, t)
+		a := &joined[n]
+		if a.pattern != "" { // a number has its fraction behind it
+			a.pattern += strings.ReplaceAll(a.until, "%", "%%") + t.pattern
+		}
+		a.name += a.until + t.name
+		a.until = t.until
 	}
 	return joined
 }
 
-// choose keeps one variable for each slot, and those that make up one time, and skips the others. It returns which end of the
-// call the time is.
-func choose(tokens []token) ([]token, Stamp, error) {
+// choose keeps one variable for each slot, and skips the others. It returns which end of the call the time is.
+func choose(tokens []token) (Stamp, error) {
 	best := map[slot]int{}
 	for i, t := range tokens {
 		if b, ok := best[t.slot]; !ok || t.rank > tokens[b].rank {
@@ -207,51 +171,49 @@ func choose(tokens []token) ([]token, Stamp, error) {
 		}
 	}
 	_, line := best[request]
-	stamp, single, err := chooseTime(tokens)
-	for i, t := range tokens {
+	at, err := chooseTime(tokens)
+	stamp := Start
+	for i := range tokens {
+		t := &tokens[i]
+		keep := best[t.slot] == i
 		switch t.slot {
 		case timestamp:
-			if single >= 0 && i != single || t.stamp != stamp {
-				tokens[i].slot = skip
+			if keep = i == at; keep {
+				stamp = t.stamp
 			}
 		case method, target:
-			if line || best[t.slot] != i {
-				tokens[i].slot = skip
-			}
+			keep = keep && !line
+		case tail:
+			keep = false
 		case more:
-		default:
-			if best[t.slot] != i {
-				tokens[i].slot = skip
-			}
+			keep = true
+		}
+		if !keep {
+			t.slot = skip
 		}
 	}
-	return tokens, stamp, err
+	return stamp, err
 }
 
-// chooseTime returns which end of the call has a whole time in the line, and which variable has all of it including the
-// fraction of the second; negative if the time has several parts.
-func chooseTime(tokens []token) (stamp Stamp, single int, err error) {
-	err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
+// chooseTime returns which variable is a whole time: of the beginnings of calls, or else of their ends, the one with the highest rank.
+func chooseTime(tokens []token) (best int, err error) {
+	best, err = -1, errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
 	for _, stamp := range []Stamp{Start, End} {
-		var pieces []item
-		single := -1
 		for i, t := range tokens {
 			if t.slot != timestamp || t.stamp != stamp {
 				continue
 			}
-			pieces = append(pieces, t.items...)
-			if t.rank > 0 && (single < 0 || t.rank > tokens[single].rank) {
-				single = i
+			if l, bad := newLayout(t.pattern, t.unit); bad != nil {
+				continue // it is a problem already
+			} else if lack := l.lacks(); lack != "" {
+				err = fmt.Errorf("its time has no %s", lack)
+			} else if best < 0 || t.rank > tokens[best].rank {
+				best = i
 			}
 		}
-		if pieces == nil {
-			continue
+		if best >= 0 {
+			return best, nil
 		}
-		lack := lacks(pieces)
-		if lack == "" {
-			return stamp, single, nil
-		}
-		err = fmt.Errorf("its time has no %s", lack)
 	}
-	return Start, -1, err
+	return best, err
 }

@@ -8,20 +8,18 @@ import (
 
 // A Format describes the lines of a log. It is immutable and safe for concurrent use.
 type Format struct {
-	name      string
-	json      bool
-	unit      int    // of JSON's durations that do not tell it
-	prefix    string // literal text before the first field
-	noPrefix  error
-	steps     []step
-	tail      []step // behind the last field that a record needs
-	required  int    // a line may end behind this step
-	timestamp int    // the step of the time, or of its first part
-	composed  bool   // the time has several parts
-	stamp     Stamp  // of all lines; in JSON the key decides
-	escaped   bool   // a backslash before a quote makes it part of the field
-	duration  bool
-	syslog    bool // a header of syslog may be in front
+	name     string
+	json     bool
+	unit     int    // of JSON's durations that do not tell it
+	prefix   []byte // literal text before the first field
+	noPrefix error
+	steps    []step
+	needed   int   // how many of the steps a record needs
+	required int   // a line may end behind this step
+	stamp    Stamp // of all lines; in JSON the key decides
+	escaped  bool  // a backslash before a quote makes it part of the field
+	duration bool
+	syslog   bool // a header of syslog may be in front
 }
 
 // String returns the name of a named format, otherwise the format string.
@@ -125,7 +123,8 @@ func (f *Format) NewParser(zone *time.Location) *Parser {
 func (p *Parser) Ambiguous() int64 { return p.clock.ambiguous }
 
 // Parse parses a line, with or without its line feed, and overwrites r. The error names the field that did not match, and what
-// it should look like; r is invalid then. All errors are made beforehand, so Parse does not allocate, but for durations such as 1m2.5s.
+// it should look like; r is invalid then. All errors are made beforehand, and Parse does not allocate, but for times that are none and
+// durations such as 1m2.5s.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
 	line, whole := p.unwrap(trimEnd(line))
@@ -139,7 +138,8 @@ func (p *Parser) Parse(line []byte, r *Record) error {
 	if p.format.json {
 		return p.object(line, r)
 	}
-	return p.text(line, r)
+	_, err := p.fields(line, r)
+	return err
 }
 
 // trimEnd cuts off the end of the line, be it LF or CR LF.

@@ -36,7 +36,7 @@ func (p *Parser) object(line []byte, r *Record) error {
 	if err = p.readTime(p.plain(&best[timestamp])); err != nil {
 		return err
 	}
-	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
+	r.Time, r.Coarse = p.clock.at, p.clock.coarse
 	if best[status].rank == 0 {
 		return errNoStatus
 	}
@@ -85,24 +85,33 @@ func (p *Parser) request(best *[slots]value, r *Record) {
 	}
 }
 
+// jsonTimes are the layouts of times that are strings, and jsonNumbers of those that are numbers of a unit.
+var jsonTimes, jsonNumbers = func() (*layout, map[int]*layout) {
+	spelled := []string{"02/Jan/2006:15:04:05 -0700"}
+	for _, date := range []string{"2006-01-02T", "2006-01-02 ", "2006/01/02T", "2006/01/02 "} {
+		for _, zone := range []string{"Z07:00", "", "Z0700", "Z07"} {
+			spelled = append(spelled, date+"15:04:05"+zone)
+		}
+	}
+	numbers := map[int]*layout{}
+	for unit := nanoseconds; unit <= seconds; unit += 3 {
+		numbers[unit] = &layout{unit: unit}
+	}
+	return &layout{spelled: spelled}, numbers
+}()
+
 // readTime parses a time in one of the formats of servers. A number is seconds, unless that is beyond the year 5000: then it
 // is milliseconds, microseconds or nanoseconds.
 func (p *Parser) readTime(b []byte) error {
-	c := &p.clock
-	n := 0
-	switch {
-	case len(b) > 2 && b[2] == '/':
-		n = c.clf(b)
-	case len(b) > 4 && (b[4] == '-' || b[4] == '/'):
-		n = c.iso(b)
-	default:
+	l := jsonTimes
+	if whole := leadingDigits(b); whole != len("2006") && whole != len("02") {
 		unit := seconds
-		for whole := leadingDigits(b); whole > 11 && unit > 0; whole -= 3 {
+		for ; whole > 11 && unit > 0; whole -= 3 {
 			unit -= 3
 		}
-		n = c.epoch(b, unit)
+		l = jsonNumbers[unit]
 	}
-	if n == 0 || n != len(b) {
+	if !p.clock.read(l, b) {
 		return errJSONTime
 	}
 	return nil

@@ -23,9 +23,9 @@ var nginxVariables = map[string]variable{
 	"query_string":       {slot: tail},
 	"status":             {slot: status},
 	"request_time":       {slot: duration, unit: seconds},
-	"time_local":         {slot: timestamp, items: []item{{kind: itemCLF}}, stamp: End},
-	"time_iso8601":       {slot: timestamp, items: []item{{kind: itemISO}}, stamp: End},
-	"msec":               {slot: timestamp, items: []item{{kind: itemEpoch, unit: seconds}}, stamp: End, rank: 1},
+	"time_local":         {slot: timestamp, pattern: commonTime, stamp: End},
+	"time_iso8601":       {slot: timestamp, pattern: "%FT%T%z", stamp: End},
+	"msec":               {slot: timestamp, unit: seconds, stamp: End, rank: 1},
 }
 
 // Nginx returns the format of an nginx log_format string, such as

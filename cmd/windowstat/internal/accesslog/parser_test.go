@@ -13,7 +13,8 @@ func TestParseDoesNotAllocate(t *testing.T) {
 		if name[:4] == "json" {
 			name = "json"
 		}
-		lines[name] = append(lines[name], fmt.Sprintf(line, 7), "rubbish", line[:len(line)/2])
+		line = fmt.Sprintf(line, 7)
+		lines[name] = append(lines[name], line, "rubbish", line[:len(line)/2])
 	}
 	lines["json"] = append(lines["json"], `{"time":"2022-03-09T21:30:01Z","duration":62.5,"uri":"\/a\u00e4","host":"\n","status":"200"}`)
 	for name, lines := range lines {

@@ -8,12 +8,6 @@ import (
 
 var errEmpty = errors.New("an empty line")
 
-// text parses a line of a format string.
-func (p *Parser) text(line []byte, r *Record) error {
-	_, err := p.fields(line, r)
-	return err
-}
-
 // match reads a line of a format strictly, to the end of the format, and returns what is behind that.
 func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 	p.buf = p.buf[:0]
@@ -22,21 +16,7 @@ func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 		return nil, p.object(line, &r) == nil
 	}
 	rest, err := p.fields(line, &r)
-	if err != nil {
-		return nil, false
-	}
-	for i := range p.format.tail {
-		s := &p.format.tail[i]
-		end := s.end(rest, p.format.escaped)
-		if s.until == "" && s.digits != anything {
-			end = max(leadingDigits(rest), min(len(rest), 1))
-		}
-		if end < 0 || !s.digits.are(rest[:end]) {
-			return nil, false
-		}
-		rest = rest[end+len(s.until):]
-	}
-	return rest, true
+	return rest, err == nil
 }
 
 // are reports whether a field is as it should be.
@@ -44,67 +24,55 @@ func (d digits) are(field []byte) bool {
 	return d == anything || len(field) > 0 && leadingDigits(field) == len(field) || d == digitsOrDash && string(field) == "-"
 }
 
-// fields reads the fields of a line that a record needs, and returns what is behind them.
+// fields reads the fields of a line that a record needs, or all of them if the parser is strict, and returns what is behind them.
 func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	f := p.format
-	if len(line) < len(f.prefix) || string(line[:len(f.prefix)]) != f.prefix {
+	rest, ok := bytes.CutPrefix(line, f.prefix)
+	if !ok {
 		return nil, f.noPrefix
 	}
-	if f.composed {
-		p.clock.parts = parts{}
+	steps := f.steps
+	if !p.strict {
+		steps = steps[:f.needed]
 	}
-	rest := line[len(f.prefix):]
-	for i := range f.steps {
-		s := &f.steps[i]
+	for i := range steps {
+		s := &steps[i]
 		if len(rest) == 0 && i > f.required && !p.strict {
 			break
 		}
-		switch s.slot {
-		case timestamp:
-			n := 0
-			if f.composed {
-				n = p.clock.read(s.items, rest)
-			} else {
-				n = p.clock.whole(&s.items[0], rest)
-			}
-			if n < 0 {
-				return nil, s.bad
-			}
-			rest = rest[n:]
-		case status:
+		if s.slot == status {
 			code, n := statusCode(rest)
 			if n == 0 {
 				return nil, s.bad
 			}
-			r.Status = code
-			rest = rest[n:]
-		default:
-			end := s.end(rest, f.escaped)
-			if end < 0 {
-				if i > f.required && !p.strict {
-					rest = nil // cut off
-					continue
-				}
+			r.Status, rest = code, rest[n:]
+			switch {
+			case s.follows(rest) && !(s.last && len(rest) > 0):
+				rest = rest[len(s.until):]
+			case len(rest) > 0 || i < f.required:
 				return nil, s.missing
 			}
-			if !s.keep(rest[:end], r) || p.strict && !s.digits.are(rest[:end]) {
-				return nil, s.bad
-			}
-			rest = rest[end+len(s.until):]
 			continue
 		}
+		end := s.end(rest, f.escaped)
 		switch {
-		case s.follows(rest) && !(s.last && len(rest) > 0):
-			rest = rest[len(s.until):]
-		case len(rest) == 0 && i >= f.required:
-		default:
+		case end >= 0:
+		case s.slot == timestamp && len(rest) < s.layout.least:
+			return nil, s.bad
+		case i < f.required || p.strict:
 			return nil, s.missing
+		case i > f.required: // the line is cut off
+			rest = nil
+			continue
+		default:
+			end = len(rest)
 		}
+		if !p.keep(s, rest[:end], r) || p.strict && !s.digits.are(rest[:end]) {
+			return nil, s.bad
+		}
+		rest = rest[min(end+len(s.until), len(rest)):]
 	}
-	if f.composed && !p.clock.assemble() {
-		return nil, f.steps[f.timestamp].bad
-	}
-	r.Time, r.Coarse = p.clock.time(), p.clock.coarse
+	r.Time, r.Coarse = p.clock.at, p.clock.coarse
 	if bytes.IndexByte(r.Target, '\\') >= 0 { // of the server: what is not of ASCII, and quotes
 		begin := len(p.buf)
 		p.buf = appendUnescaped(p.buf, r.Target)
@@ -114,8 +82,10 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 }
 
 // keep stores a field in the record.
-func (s *step) keep(field []byte, r *Record) (ok bool) {
+func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 	switch s.slot {
+	case timestamp:
+		return p.clock.read(s.layout, field)
 	case request:
 		r.Method, r.Target = splitRequest(field)
 	case method:
@@ -151,11 +121,17 @@ func present(field []byte) []byte {
 // end returns the length of the field at the beginning of b, up to its literal; negative if the literal is missing.
 func (s *step) end(b []byte, escaped bool) int {
 	if s.until == "" {
+		if s.slot == skip && s.digits != anything {
+			return max(leadingDigits(b), min(len(b), 1))
+		}
 		return len(b)
 	}
-	first := s.until[0]
+	first, at := s.until[0], 0
 	escaped = escaped && first == '"'
-	for at := 0; ; at++ {
+	if s.slot == timestamp {
+		at = min(s.layout.least, len(b))
+	}
+	for ; ; at++ {
 		i := bytes.IndexByte(b[at:], first)
 		if i < 0 {
 			return -1
@@ -198,7 +174,7 @@ func statusCode(b []byte) (code, width int) {
 		return 0, bytes.IndexByte(b, ' ') // Envoy's and HAProxy's of calls without one
 	}
 	if len(b) >= 3 && isDigit(b[0]) {
-		code = two(b[1:3])
+		code = twoDigits(b[1:3])
 		if code < 0 || len(b) > 3 && isDigit(b[3]) {
 			return 0, 0
 		}

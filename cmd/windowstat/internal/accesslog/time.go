@@ -1,0 +1,176 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A layout is how a time is written.
+type layout struct {
+	spelled []string // layouts of package time, which differ in how a zone is written; none if it is a number
+	unit    int      // of the number, since 1970
+	least   int      // the length of the shortest time
+}
+
+// commonTime is the pattern of times in the common format.
+const commonTime = "%d/%b/%Y:%H:%M:%S %z"
+
+// conversions are those of strftime that can be read back, as package time has them, and %3 and %6, a fraction of a second.
+var conversions = map[byte]string{
+	'Y': "2006", 'm': "01", 'b': "Jan", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'z': "-0700",
+	'F': "2006-01-02", 'T': "15:04:05", '3': "000", '6': "000000", '%': "%",
+}
+
+// example is the time by which layouts are tried and shown.
+var example = time.Date(2015, 5, 17, 10, 5, 3, 123456000, time.UTC)
+
+// newLayout compiles a pattern of strftime; the empty one is a number of units since 1970.
+func newLayout(pattern string, unit int) (*layout, error) {
+	if pattern == "" {
+		return &layout{unit: unit}, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		i++
+		if i == len(pattern) || conversions[pattern[i]] == "" {
+			return nil, fmt.Errorf("the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%",
+				pattern, pattern[i-1:min(i+1, len(pattern))])
+		}
+		b.WriteString(conversions[pattern[i]])
+	}
+	spelled := b.String()
+	l := &layout{spelled: []string{spelled}, least: len(spelled)}
+	if before, after, zoned := strings.Cut(spelled, "-0700"); zoned {
+		l.spelled, l.least = append(l.spelled, before+"Z07:00"+after, before+"Z07"+after), len(before)
+	}
+	return l, nil
+}
+
+// lacks returns what a time with this layout lacks, "" if nothing.
+func (l *layout) lacks() string {
+	if len(l.spelled) == 0 {
+		return ""
+	}
+	at, err := time.Parse(l.spelled[0], example.Format(l.spelled[0]))
+	switch {
+	case err != nil || at.Year() != example.Year() || at.YearDay() != example.YearDay():
+		return "date"
+	case at.Hour() != example.Hour() || at.Minute() != example.Minute() || at.Second() != example.Second():
+		return "time of day to the second"
+	}
+	return ""
+}
+
+// String is what a time with this layout is.
+func (l *layout) String() string {
+	if len(l.spelled) == 0 {
+		return "a number of seconds, or parts of them, since 1970"
+	}
+	return "a time like " + example.Format(l.spelled[0])
+}
+
+// A clock reads times. It keeps the last one, which the next line most likely has, too.
+type clock struct {
+	zone   *time.Location
+	at     time.Time // in UTC
+	coarse bool      // it has no fraction of a second
+
+	text      []byte  // as it was written
+	layout    *layout // nil if it could not be read
+	spelled   int     // which of the layouts the last times had
+	twice     bool    // it is of an hour that comes twice
+	ambiguous int64   // how many were
+}
+
+// read reads a field that is a time.
+func (c *clock) read(l *layout, b []byte) (ok bool) {
+	if c.layout != l || !bytes.Equal(c.text, b) {
+		before := c.at
+		c.layout, c.text, c.twice = nil, append(c.text[:0], b...), false
+		if len(l.spelled) == 0 {
+			ns, n := decimal(b, l.unit)
+			ok = n > 0 && n == len(b)
+			c.at, c.coarse = time.Unix(0, ns).UTC(), l.unit == seconds
+		} else {
+			ok = c.parse(l.spelled, b)
+			c.coarse = true
+		}
+		if !ok {
+			c.at = before
+			return false
+		}
+		c.layout, c.coarse = l, c.coarse && c.at.Nanosecond() == 0 && bytes.IndexByte(b, '.') < 0
+	}
+	if c.twice {
+		c.ambiguous++
+	}
+	return true
+}
+
+// parse reads a time with one of some layouts. Without a zone it is of the zone of the clock. A leap second is the first of the
+// next minute.
+func (c *clock) parse(spelled []string, b []byte) bool {
+	for range spelled {
+		layout := spelled[c.spelled%len(spelled)]
+		at, err := time.Parse(layout, string(b))
+		if err == nil && strings.Contains(layout, "07") {
+			c.at = at.UTC()
+			return true
+		}
+		if err == nil {
+			c.at = c.local(at)
+			return true
+		}
+		c.spelled++
+	}
+	i := bytes.LastIndex(b, []byte(":60"))
+	if i < 3 || b[i-3] != ':' || i+3 < len(b) && b[i+3] == ':' {
+		return false
+	}
+	before := bytes.Clone(b)
+	copy(before[i:], ":59")
+	if !c.parse(spelled, before) {
+		return false
+	}
+	c.at = c.at.Add(time.Second)
+	return true
+}
+
+// local returns the time at which clocks show wall, which is in UTC. Of two it is the one nearer to the time before, or the first.
+func (c *clock) local(wall time.Time) time.Time {
+	if c.zone == time.UTC {
+		return wall
+	}
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone)
+	var both []time.Time
+	for _, near := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		_, offset := at.Add(near).Zone()
+		x := wall.Add(-time.Duration(offset) * time.Second)
+		if _, own := x.In(c.zone).Zone(); own == offset {
+			both = append(both, x)
+		}
+	}
+	if c.twice = len(both) == 2 && !both[0].Equal(both[1]); !c.twice {
+		return at.UTC()
+	}
+	if both[1].Sub(c.at).Abs() < both[0].Sub(c.at).Abs() {
+		return both[1]
+	}
+	return both[0]
+}
+
+// twoDigits reads two digits. It is negative for anything else.
+func twoDigits(b []byte) int {
+	_ = b[1]
+	tens, ones := b[0]-'0', b[1]-'0'
+	if tens > 9 || ones > 9 {
+		return -1
+	}
+	return int(tens)*10 + int(ones)
+}
