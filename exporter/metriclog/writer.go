@@ -40,9 +40,6 @@ type Writer struct {
 	stat stats
 }
 
-// maxBehind is how many seconds the writer may be behind; older ones are lost.
-const maxBehind = 3600
-
 // New makes a Writer for all seconds from the present one on, and its directory. It locks the log, removes what a crash left
 // incomplete, and appends to the newest file if that is of today and has room. The Collector should begin after the last second
 // of the log, see [Last].
@@ -115,10 +112,6 @@ func (w *Writer) Flush() error {
 	defer w.mu.Unlock()
 	defer w.forget()
 	m := w.stats.Seal()
-	if skipped := m.Open - maxBehind - w.next; skipped > 0 {
-		w.next += skipped
-		w.stat.lost.Add(skipped)
-	}
 	for w.next < m.Open {
 		for seconds := w.read(m); len(seconds) > 0; {
 			n, err := w.write(seconds)
