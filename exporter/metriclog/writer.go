@@ -81,28 +81,8 @@ func (w *Writer) warnFuture() {
 // Run writes each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, writes
 // it, and closes the files. It returns the error of that last write.
 func (w *Writer) Run(ctx context.Context) error {
-	line := w.stats.Timeline()
-	untilSealed := func() time.Duration {
-		now := line.Now()
-		return line.At(now).End.Sub(now)
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	done := ctx.Done()
-	for last := false; ; {
-		select {
-		case <-timer.C:
-		case <-done:
-			done, last = nil, true
-			timer.Reset(untilSealed())
-			continue
-		}
-		err := w.Flush()
-		if last {
-			return errors.Join(err, w.Close())
-		}
-		timer.Reset(untilSealed())
-	}
+	err := background.EverySecond(ctx, w.stats.Timeline(), w.Flush)
+	return errors.Join(err, w.Close())
 }
 
 // Flush writes all sealed seconds that were not written yet. If one cannot be written, it and later ones are left for the next
