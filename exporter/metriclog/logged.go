@@ -30,7 +30,8 @@ func (w *Writer) StateFile(name string) (string, error) {
 // prom.Log and remote.Log. A record has the fields that the log has exactly: Start, Pass, Block, Complete, Exception,
 // OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
-	rows, err := w.search(from, to-1)
+	own := Searcher{Dir: w.files.dir, App: w.app}
+	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {
 		for row := range rows.All() {
 			m := row.Record()
@@ -44,11 +45,6 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 		w.stat.errors.Add(1)
 		w.logger.Error("cannot read the metric log", "dir", w.files.dir, "err", err)
 	}
-}
-
-// search finds rows in this log, from and to included.
-func (w *Writer) search(from, to int64) (*Rows, error) {
-	return search(w.files.dir, func(log string) bool { return log == w.files.log }, from, to, Query{})
 }
 
 // Written returns the Unix time before which all seconds are in the log that it will ever have.
