@@ -131,8 +131,8 @@ func TestSearchInFilesThatWereCut(t *testing.T) {
 					continue
 				}
 				whole, lines := wholeSeconds(d.data[i][:cut])
-				if cut > 0 && d.data[i][cut-1] == '\n' && len(whole) == 0 {
-					continue // a single second, of whole lines: it could be Sentinel's
+				if cut > 0 && d.data[i][cut-1] == '\n' && len(whole) == 0 && what != "an empty one" {
+					continue // a single second, of whole lines: it could be Sentinel's, which has a record or no index
 				}
 				if len(whole) != length {
 					d.write(t, i, whole, nil)

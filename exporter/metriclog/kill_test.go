@@ -110,7 +110,7 @@ func killOne(t *testing.T, dir string, after time.Duration) (flushed []int64) {
 }
 
 // The logs of a killed process have every flushed second, complete, and the next process continues behind them. A
-// reader that comes back with its token after each of them gets each second once, and never one that goes away.
+// reader that comes back with its position after each of them gets each second once, and never one that goes away.
 func TestKilled(t *testing.T) {
 	n := *kills
 	if n == 0 {
@@ -126,12 +126,12 @@ func TestKilled(t *testing.T) {
 		dir := t.TempDir()
 		flushed := map[int64]bool{}
 		read := map[int64]int{}
-		token := ""
+		var at metriclog.Position
 		for range min(n, perDir) {
 			for _, second := range killOne(t, dir, time.Duration(rng.Int64N(int64(40*ms)))) {
 				flushed[second] = true
 			}
-			token = readOn(t, dir, token, read)
+			at = readOn(t, dir, at, read)
 			n--
 			if n == 0 {
 				break
@@ -147,10 +147,10 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d seconds", seconds)
 }
 
-// readOn reads on from a token, and checks each second.
-func readOn(t *testing.T, dir, token string, read map[int64]int) string {
+// readOn reads on from a position, and checks each second.
+func readOn(t *testing.T, dir string, at metriclog.Position, read map[int64]int) metriclog.Position {
 	t.Helper()
-	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{After: token})
+	rows, err := metriclog.Searcher{Dir: dir}.Search(metriclog.Query{After: at})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,5 +178,5 @@ func readOn(t *testing.T, dir, token string, read map[int64]int) string {
 	if err := rows.Err(); err != nil || rows.Malformed() != 0 {
 		t.Fatalf("%d malformed lines, %v", rows.Malformed(), err)
 	}
-	return rows.Token()
+	return rows.Position()
 }

@@ -3,10 +3,13 @@ package metriclog
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -27,7 +30,8 @@ func (w *Writer) StateFile(name string) (string, error) {
 // prom.Log and remote.Log. A record has the fields that the log has exactly: Start, Pass, Block, Complete, Exception,
 // OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
-	rows, err := w.search(from, to-1)
+	own := Searcher{Dir: w.files.dir, App: w.app}
+	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {
 		for row := range rows.All() {
 			m := row.Record()
@@ -41,11 +45,6 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 		w.stat.errors.Add(1)
 		w.logger.Error("cannot read the metric log", "dir", w.files.dir, "err", err)
 	}
-}
-
-// search finds rows in this log, from and to included.
-func (w *Writer) search(from, to int64) (*Rows, error) {
-	return search(w.files.dir, func(log string) bool { return log == w.files.log }, from, to, Query{})
 }
 
 // Written returns the Unix time before which all seconds are in the log that it will ever have.
@@ -69,3 +68,31 @@ func (r *Row) Record() node.MetricNode {
 		InFlightMax: r.Concurrency,
 	}
 }
+
+// openRuns adds this process to the log's file of runs. An error is logged: the seconds are counted all the same.
+func (w *Writer) openRuns(last int64) error {
+	path, err := w.StateFile("runs.json")
+	if err != nil {
+		return err
+	}
+	all, err := w.files.list()
+	if err != nil {
+		return err
+	}
+	oldest := last
+	for _, s := range all {
+		if s.known {
+			oldest = min(oldest, s.first)
+		}
+	}
+	own := runs.Run{
+		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix(), History: int64(w.stats.History() / time.Second),
+	}
+	if w.runs, err = runs.Open(path, own, oldest, last); err != nil {
+		w.logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
+	}
+	return nil
+}
+
+// Runs returns the file of the processes that counted the seconds of the log, for package push.
+func (w *Writer) Runs() *runs.File { return w.runs }

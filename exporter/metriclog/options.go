@@ -1,6 +1,7 @@
 package metriclog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,12 +58,7 @@ func (o *Options) defaults() {
 	if o.MaxFiles == 0 && o.MaxBytes == 0 && o.MaxAge == 0 {
 		o.MaxFiles = DefaultMaxFiles
 	}
-	if o.Location == nil {
-		o.Location = time.Local
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Location, o.Logger = cmp.Or(o.Location, time.Local), cmp.Or(o.Logger, slog.Default())
 }
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s, except for the directory, which it does not

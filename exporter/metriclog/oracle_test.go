@@ -304,7 +304,7 @@ func TestSearchFindsWhatAScanFinds(t *testing.T) {
 	}
 }
 
-// inParts leaves the loop now and then, and goes on with it or begins a new search with the token.
+// inParts leaves the loop now and then, and goes on with it or begins a new search with the position.
 func inParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
 	t.Helper()
 	for {
@@ -330,7 +330,7 @@ func inParts(t testing.TB, s Searcher, q Query, rng *rand.Rand) (rows []Row) {
 				break
 			}
 		}
-		q.After = r.Token()
+		q.After = r.Position()
 		if err := r.Close(); err != nil || openFiles(r) != 0 {
 			t.Errorf("close: %v, %d logs are open", err, openFiles(r))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// follow reads with tokens until done is set and nothing more comes, and returns the rows of each log. It stops anywhere, or
+// follow reads on from its position until done is set and nothing more comes, and returns the rows of each log. It stops anywhere, or
 // only behind whole seconds.
 func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.Bool) map[string][]Row {
 	byLog := map[string][]Row{}
@@ -31,7 +31,7 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.B
 				break
 			}
 		}
-		q.After = r.Token()
+		q.After = r.Position()
 		if err := r.Err(); err != nil {
 			t.Error(err)
 		}
@@ -47,7 +47,7 @@ func follow(t *testing.T, s Searcher, rng *rand.Rand, whole bool, done *atomic.B
 	}
 }
 
-// Readers that come back with their tokens while processes write, one of them far behind the others, get each row once,
+// Readers that come back with their positions while processes write, one of them far behind the others, get each row once,
 // and never a part of a second that is being written.
 func TestReadersFollowWriters(t *testing.T) {
 	seconds := 700
@@ -147,10 +147,10 @@ func TestRetentionUnderReaders(t *testing.T) {
 	}
 }
 
-// A token forgets logs that were deleted, or it would grow with each process.
-func TestTokenForgetsLogsThatAreGone(t *testing.T) {
+// A position forgets logs that were deleted, or it would grow with each process.
+func TestPositionForgetsLogsThatAreGone(t *testing.T) {
 	all := t.TempDir()
-	var token string
+	var at Position
 	for pid := 1000; pid < 1020; pid++ {
 		dir := fmt.Sprint(all, "/", pid) // each search finds another log than the one before
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -160,30 +160,18 @@ func TestTokenForgetsLogsThatAreGone(t *testing.T) {
 		if err := p.second(start.Unix()+int64(pid), "a"); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Searcher{Dir: dir}.Search(Query{After: token})
+		r, err := Searcher{Dir: dir}.Search(Query{After: at})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range r.All() {
 		}
-		if token = r.Token(); len(token) > 100 {
-			t.Fatalf("a token of %d bytes", len(token))
+		if at = r.Position(); len(at.logs) != 1 {
+			t.Fatalf("a position in %d logs", len(at.logs))
 		}
 		if err := p.close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestTokensThatAreNone(t *testing.T) {
-	for _, token := range []string{"x", "bnVsbA", "W10", "e30x", "eyJhIjp7InMiOiJ4In19", "MQ", "//", "e30="} {
-		if r, err := (Searcher{Dir: t.TempDir()}).Search(Query{After: token}); err == nil {
-			t.Errorf("%q is one: %s", token, r.Token())
-		}
-	}
-	r, err := Searcher{Dir: t.TempDir()}.Search(Query{After: "e30"}) // {}
-	if err != nil || r.Token() != "e30" {
-		t.Errorf("%v, %v", r, err)
 	}
 }
 

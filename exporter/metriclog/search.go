@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -31,13 +29,12 @@ type Query struct {
 	PIDs []int
 	// Match selects resources by name; nil selects all. It must be a pure function: its result is cached.
 	Match func(resource string) bool
-	// After is a [Rows.Token]: the search continues behind it.
-	After string
+	// After is the [Rows.Position] of an earlier search: this one continues behind it.
+	After Position
 }
 
-// Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by
-// bisecting the index of a file or, if that is missing or wrong, the file. The error says that the directory cannot be read or
-// that the token is invalid.
+// Search starts a search of what has been logged by now, without the second that is being written. It finds the first row by the
+// index of a file or, if that is missing or wrong, by reading the file. The error says that the directory cannot be read.
 func (s Searcher) Search(q Query) (*Rows, error) {
 	from, to := int64(noFrom), int64(noTo)
 	if !q.From.IsZero() {
@@ -46,7 +43,19 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	if !q.To.IsZero() {
 		to = q.To.Unix()
 	}
-	return search(s.Dir, s.wanted(q.PIDs), from, to, q)
+	all, err := segments(s.Dir, s.wanted(q.PIDs))
+	if err != nil {
+		return nil, fmt.Errorf("metriclog: %w", err)
+	}
+	logs := map[string][]segment{}
+	for _, x := range all {
+		logs[x.log] = append(logs[x.log], x)
+	}
+	r := &Rows{names: map[string]*name{}, match: q.Match}
+	for _, log := range slices.Sorted(maps.Keys(logs)) {
+		r.streams = append(r.streams, newStream(s.Dir, log, logs[log], from, to, q.After.logs[log]))
+	}
+	return r, nil
 }
 
 // wanted returns whether a log is searched.
@@ -59,27 +68,6 @@ func (s Searcher) wanted(pids []int) func(log string) bool {
 		}
 		return s.App == "" || of == app
 	}
-}
-
-// search searches the logs that wanted accepts.
-func search(dir string, wanted func(log string) bool, from, to int64, q Query) (*Rows, error) {
-	after, err := parseToken(q.After)
-	if err != nil {
-		return nil, err
-	}
-	all, err := segments(dir, wanted)
-	if err != nil {
-		return nil, fmt.Errorf("metriclog: %w", err)
-	}
-	logs := map[string][]segment{}
-	for _, x := range all {
-		logs[x.log] = append(logs[x.log], x)
-	}
-	r := &Rows{names: map[string]*name{}, match: q.Match}
-	for _, log := range slices.Sorted(maps.Keys(logs)) {
-		r.streams = append(r.streams, newStream(dir, log, logs[log], from, to, after[log]))
-	}
-	return r, nil
 }
 
 const (
@@ -110,7 +98,7 @@ type name struct {
 const maxNames = 100_000
 
 // All yields the rows, ascending by second, then by log, then in the order in the file. After a break the next loop continues
-// behind the last row. Rows that a slower process logs later are not seen; a later search with a [Rows.Token] returns them.
+// behind the last row. Rows that a slower process logs later are not seen; a later search behind their [Rows.Position] returns them.
 func (r *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		_ = r.Each(context.Background(), func(row *Row) error {
@@ -207,39 +195,23 @@ func (r *Rows) Err() error { return errors.Join(r.errs...) }
 // match only the name is parsed.
 func (r *Rows) Malformed() int64 { return r.malformed }
 
-// Token returns the position behind the last row, for [Query.After]: a later search continues there and returns each row once,
+// Position returns the position behind the last row, for [Query.After]: a later search continues there and returns each row once,
 // also of logs that were behind. It is valid for the same Dir, App, PIDs, From and Match.
-func (r *Rows) Token() string {
+func (r *Rows) Position() Position {
 	at := map[string]position{}
 	for _, s := range r.streams {
 		if p := cmp.Or(s.at, s.after); p != (position{}) {
 			at[s.log] = p
 		}
 	}
-	b, err := json.Marshal(at)
-	if err != nil {
-		panic(err) // numbers cannot fail
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return Position{at}
 }
+
+// Position is how far logs have been read, see [Rows.Position]. The zero Position is before all rows.
+type Position struct{ logs map[string]position }
 
 // position is a position in a log.
 type position struct {
-	Second int64 `json:"s"`
-	Rows   int64 `json:"n"` // of that second, without malformed ones
-}
-
-func parseToken(token string) (map[string]position, error) {
-	at := map[string]position{}
-	if token == "" {
-		return at, nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(b, &at)
-	}
-	if err != nil || at == nil {
-		return nil, fmt.Errorf("metriclog: %.80q is not a token of a search", token)
-	}
-	return at, nil
+	second int64
+	rows   int64 // of that second, without malformed ones
 }

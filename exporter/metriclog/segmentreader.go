@@ -173,11 +173,12 @@ func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sentinel := !ours
+	last := o.lastIndexed()
+	sentinel := !ours && (o.idx == nil || last > 0) // or the first second is being written, and has no record yet
 	if began > 0 {
 		sentinel = beforeEnd != began || !isTotal(before)
 	}
-	if last := o.lastIndexed(); sentinel && end == o.size && (last == 0 || second <= last) {
+	if sentinel && end == o.size && (last == 0 || second <= last) {
 		return end, nil
 	}
 	return began, nil

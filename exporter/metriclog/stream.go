@@ -132,16 +132,16 @@ func (s *stream) close() error {
 
 // next goes on to a row of a second. It reports false for one that an earlier search has yielded.
 func (s *stream) next(second int64) bool {
-	if s.at.Second != second {
-		s.at = position{Second: second}
+	if s.at.second != second {
+		s.at = position{second: second}
 	}
-	s.at.Rows++
-	return second != s.after.Second || s.at.Rows > s.after.Rows
+	s.at.rows++
+	return second != s.after.second || s.at.rows > s.after.rows
 }
 
 // newStream makes the stream of a log from its files, sorted by their first seconds, without those that end before from.
 func newStream(dir, log string, files []segment, from, to int64, after position) *stream {
-	s := &stream{dir: dir, log: log, from: max(from, after.Second), to: to, after: after}
+	s := &stream{dir: dir, log: log, from: max(from, after.second), to: to, after: after}
 	s.parser.row.App, s.parser.row.PID = parseLogName(log)
 	for i, x := range files {
 		if _, most := x.span(); most <= s.from {

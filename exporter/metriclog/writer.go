@@ -40,9 +40,6 @@ type Writer struct {
 	stat stats
 }
 
-// maxBehind is how many seconds the writer may be behind; older ones are lost.
-const maxBehind = 3600
-
 // New makes a Writer for all seconds from the present one on, and its directory. It locks the log, removes what a crash left
 // incomplete, and appends to the newest file if that is of today and has room. The Collector should begin after the last second
 // of the log, see [Last].
@@ -84,28 +81,8 @@ func (w *Writer) warnFuture() {
 // Run writes each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, writes
 // it, and closes the files. It returns the error of that last write.
 func (w *Writer) Run(ctx context.Context) error {
-	line := w.stats.Timeline()
-	untilSealed := func() time.Duration {
-		now := line.Now()
-		return line.At(now).End.Sub(now)
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	done := ctx.Done()
-	for last := false; ; {
-		select {
-		case <-timer.C:
-		case <-done:
-			done, last = nil, true
-			timer.Reset(untilSealed())
-			continue
-		}
-		err := w.Flush()
-		if last {
-			return errors.Join(err, w.Close())
-		}
-		timer.Reset(untilSealed())
-	}
+	err := background.EverySecond(ctx, w.stats.Timeline(), w.Flush)
+	return errors.Join(err, w.Close())
 }
 
 // Flush writes all sealed seconds that were not written yet. If one cannot be written, it and later ones are left for the next
@@ -115,10 +92,6 @@ func (w *Writer) Flush() error {
 	defer w.mu.Unlock()
 	defer w.forget()
 	m := w.stats.Seal()
-	if skipped := m.Open - maxBehind - w.next; skipped > 0 {
-		w.next += skipped
-		w.stat.lost.Add(skipped)
-	}
 	for w.next < m.Open {
 		for seconds := w.read(m); len(seconds) > 0; {
 			n, err := w.write(seconds)

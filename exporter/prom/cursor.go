@@ -51,11 +51,6 @@ type cursorCounts struct {
 	unconfirmed int64 // those of delivered whose receipt could not be confirmed
 }
 
-// add returns the sum of the counts of two cursors.
-func (t cursorCounts) add(o cursorCounts) cursorCounts {
-	return cursorCounts{t.delivered + o.delivered, t.lost + o.lost, t.resent + o.resent, t.unconfirmed + o.unconfirmed}
-}
-
 func newCursor(line *seconds.Line, who scraper, next int64, now time.Time) *cursor {
 	return &cursor{scraper: who, line: line, Position: seconds.Position{Next: next}, used: now}
 }

@@ -254,7 +254,7 @@ func TestPositionOfAnotherProcess(t *testing.T) {
 		x := l.begin("i", Options{}, away(0, time.Hour))
 		l.load(x, 10*time.Second)
 		l.kill(x)
-		lock, _, err := filelock.Lock(l.position() + ".lck")
+		lock, err := filelock.Lock(l.position() + ".lck")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestPositionOfAnotherProcess(t *testing.T) {
 		}
 		l.begin("i", Options{}, nil)
 		time.Sleep(time.Second)
-		if lock, _, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
+		if lock, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("the lock: %v", err)
 		}
 		_ = lock.Close()

@@ -59,7 +59,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		p.error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
 	}
 	for x.lock == nil {
-		lock, _, err := filelock.Lock(x.path + ".lck")
+		lock, err := filelock.Lock(x.path + ".lck")
 		x.lock = lock
 		if err == nil {
 			break

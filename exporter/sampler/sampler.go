@@ -170,24 +170,10 @@ func New(c *collector.Collector, o Options) (*Sampler, error) {
 // nil, and waits for no Gatherer that is late.
 func (s *Sampler) Run(ctx context.Context) error {
 	defer s.unpublish()
-	line := s.stats.Timeline()
-	rest := func() time.Duration {
-		now := line.Now()
-		return line.At(now).End.Sub(now)
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			s.Sample()
-			timer.Reset(rest())
-		case <-ctx.Done():
-			time.Sleep(rest())
-			s.Sample()
-			return nil
-		}
-	}
+	return background.EverySecond(ctx, s.stats.Timeline(), func() error {
+		s.Sample()
+		return nil
+	})
 }
 
 // Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be

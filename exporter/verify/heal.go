@@ -166,7 +166,7 @@ func (g *Gap) lock() (unlock func() error, err error) {
 	if err != nil || path == "" { // there is no log
 		return func() error { return nil }, err
 	}
-	file, _, err := filelock.Lock(path)
+	file, err := filelock.Lock(path)
 	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("another heal of this log is under way: %w", err)
 	}

@@ -263,7 +263,7 @@ func TestHealOfTheOtherInstance(t *testing.T) {
 // One heal at a time: two would write twice into a server that keeps duplicates.
 func TestOneHealAtATime(t *testing.T) {
 	r := newReplica(t)
-	file, _, err := filelock.Lock(filepath.Join(r.gap.Searcher.Dir, "shop-heal.lck"))
+	file, err := filelock.Lock(filepath.Join(r.gap.Searcher.Dir, "shop-heal.lck"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,9 @@ package background
 import (
 	"context"
 	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // Start runs run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
@@ -16,4 +19,25 @@ func Start(run func(context.Context) error) (stop func() error) {
 		cancel()
 		return <-done
 	})
+}
+
+// EverySecond calls f now and whenever a second of the line has ended, until ctx ends. Then it waits for the open second, at most
+// about a second, calls f once more, and returns what that returns.
+func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error {
+	left := func() time.Duration {
+		now := line.Now()
+		return line.At(now).End.Sub(now)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			_ = f() // which reports its errors by itself
+			timer.Reset(left())
+		case <-ctx.Done():
+			time.Sleep(left())
+			return f()
+		}
+	}
 }

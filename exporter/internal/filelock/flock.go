@@ -11,23 +11,23 @@ import (
 )
 
 // Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file
-// systems without locks, such as NFS without its lock service, sure is false: nobody is kept away.
-func Lock(path string) (file *os.File, sure bool, err error) {
+// systems without locks, such as NFS without its lock service, nobody is kept away.
+func Lock(path string) (file *os.File, err error) {
 	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	err = flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return file, false, nil
+		return file, nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = fmt.Errorf("%s: %w", path, ErrHeld)
 	}
 	if err != nil {
-		return nil, false, errors.Join(err, file.Close())
+		return nil, errors.Join(err, file.Close())
 	}
-	return file, true, nil
+	return file, nil
 }
 
 // flock is replaced in tests.

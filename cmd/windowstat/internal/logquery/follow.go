@@ -31,7 +31,7 @@ func (q *Query) follow(ctx context.Context, p printer) error {
 			if err := p.flush(); err != nil {
 				return err
 			}
-			query.After = rows.Token()
+			query.After = rows.Position()
 			// The lines behind the last row are read again each time.
 			q.Malformed(q.stderr, rows.Malformed()-malformed)
 			malformed = rows.Malformed()

@@ -1,0 +1,187 @@
+package metriclog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
+)
+
+// ready resumes the log unless everything is as it was left.
+func (f *files) ready() error {
+	if f.lock != nil && same(f.lockPath(), f.lock) &&
+		(f.data == nil || same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged()) {
+		return nil
+	}
+	return f.resume()
+}
+
+// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last.
+func (f *files) resume() error {
+	err := errors.Join(f.closeSegment(), f.acquire())
+	if err != nil {
+		return errors.Join(err, f.close())
+	}
+	f.current = segment{}
+	all, err := f.list()
+	if err == nil && len(all) > 0 {
+		f.current = all[len(all)-1]
+		err = f.open()
+	}
+	last := int64(0)
+	if err == nil {
+		last, err = lastOf(f.dir, all)
+	}
+	if err != nil {
+		return errors.Join(err, f.close())
+	}
+	f.last = max(f.last, last)
+	return nil
+}
+
+func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
+
+// errLocked is the error for a log that another process writes.
+var errLocked = errors.New("another process writes this log; give each an App or a directory of its own")
+
+// acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
+func (f *files) acquire() error {
+	if f.lock != nil && same(f.lockPath(), f.lock) {
+		return nil
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	lock, err := filelock.Lock(f.lockPath())
+	if errors.Is(err, filelock.ErrHeld) {
+		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
+	}
+	if err != nil {
+		return err
+	}
+	if f.lock != nil {
+		_ = f.lock.Close() // its file was deleted
+	}
+	f.lock = lock
+	return nil
+}
+
+// same reports whether the file at the path is the one that is open.
+func same(path string, open *os.File) bool {
+	at, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	opened, err := open.Stat()
+	return err == nil && os.SameFile(at, opened)
+}
+
+// unchanged reports whether the data file has the size that was written.
+func (f *files) unchanged() bool {
+	size, err := f.data.Seek(0, io.SeekEnd)
+	return err == nil && size == f.size
+}
+
+// lastOf returns the last second in some files; 0 if there is none. It is not always in the newest: a clock may have been set back.
+func lastOf(dir string, all []segment) (last int64, err error) {
+	for _, s := range slices.Backward(all) {
+		if _, most := s.span(); most <= last {
+			continue
+		}
+		second, err := lastSecond(dir, s)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
+			return 0, err
+		}
+		last = max(last, second)
+	}
+	return last, nil
+}
+
+// open opens the current file and its index, makes them if needed, and removes what a crash left incomplete.
+func (f *files) open() (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.closeSegment())
+		}
+	}()
+	path := f.path(f.current)
+	if f.data, f.size, err = openEnd(path); err != nil {
+		return err
+	}
+	made := f.size == 0
+	if f.idx, f.idxSize, err = openEnd(path + idxSuffix); err != nil {
+		return err
+	}
+	if err = f.repair(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if f.sync > 0 && made {
+		return syncDir(f.dir) // or a power cut could remove the new file
+	}
+	return nil
+}
+
+func openEnd(path string) (*os.File, int64, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := file.Seek(0, io.SeekEnd)
+	return file, size, err
+}
+
+// repair truncates both open files behind the last complete second, see [segmentReader.completeEnd]: a crash can leave part of a
+// second behind it, and after a power cut the disk may have one file without the other, and any part of it. Index records that are
+// not of this file go, and those that it lacks are made, so that no second disappears that was readable.
+func (f *files) repair() error {
+	o := &segmentReader{data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
+	o.from, o.to = f.current.span()
+	end, err := o.completeEnd(true)
+	if err != nil {
+		return err
+	}
+	var last, from int64
+	for ; o.n > 0; o.n-- {
+		if second, offset := o.record(o.n - 1); offset < end && o.matches(second, offset) {
+			last, from = second, offset
+			break
+		}
+	}
+	kept, missing := int64(o.n)*idxRecord, f.records[:0]
+	for lines := newLineReader(f.data, from, end, end); ; {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if second, ok := secondOf(line); ok && second > last && second >= o.from && second < o.to {
+			missing, last = appendRecord(missing, second, lines.began), second
+		}
+	}
+	f.records = missing
+	if end == f.size && kept == f.idxSize && len(missing) == 0 {
+		return nil
+	}
+	f.size, f.idxSize = end, kept
+	if err := f.truncate(); err != nil {
+		return err
+	}
+	_, err = f.idx.WriteAt(missing, f.idxSize)
+	f.idxSize += int64(len(missing))
+	return err
+}
+
+// syncDir syncs a directory's entries to disk.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
