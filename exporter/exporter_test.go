@@ -126,7 +126,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log: ") {
+	if _, err := exporter.New(options); err == nil || !strings.Contains(err.Error(), "exporter: Log.Dir: ") {
 		t.Errorf("a second one: %v", err)
 	}
 	if _, err := prom.NewSeconds(first.Collector, prom.SecondsOptions{Log: first.Log}); err == nil || !strings.Contains(err.Error(), "one per-second endpoint") {
