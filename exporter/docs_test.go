@@ -120,7 +120,7 @@ func TestLengthOfREADME(t *testing.T) {
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile("(?m)^#+ (.*)$")
-	notSlug = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // anchors are those of the headings of a page.

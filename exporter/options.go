@@ -85,6 +85,11 @@ func (o Options) Check() error {
 	if !validPath.MatchString(o.MetricsPath) || path.Clean(o.MetricsPath) != o.MetricsPath {
 		errs = append(errs, wrong("MetricsPath", "%.120q is not a path below / of letters, digits and ._~-, such as /metrics", o.MetricsPath))
 	}
+	for _, taken := range []string{"/-", "/live", "/debug"} {
+		if o.MetricsPath == taken || strings.HasPrefix(o.MetricsPath, taken+"/") {
+			errs = append(errs, wrong("MetricsPath", "%.120q: other pages are below %s/", o.MetricsPath, taken))
+		}
+	}
 	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		errs = append(errs, wrong("Namespace", "%w", err))
 		o.Namespace = Namespace // to see what else is wrong

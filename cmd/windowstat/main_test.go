@@ -570,6 +570,8 @@ func TestBadArguments(t *testing.T) {
 		{"demo --rate=NaN", 2, []string{"--rate: NaN"}},
 		{"demo --rate=1e9", 2, []string{"--rate: 1e+09"}},
 		{"demo --web.listen-address=127.0.0.1:99999", 2, []string{`port "99999"`}},
+		{"demo --web.telemetry-path=/-/ready", 2, []string{"--web.telemetry-path:", "other pages are below /-/"}},
+		{"demo --web.telemetry-path=/live", 2, []string{"--web.telemetry-path:", "other pages are below /live/"}},
 		{"demo --web.telemetry-path=//x", 2, []string{"--web.telemetry-path:"}},
 		{"demo --web.telemetry-path=/a/../b", 2, []string{"--web.telemetry-path:"}},
 		{"demo --web.telemetry-path=/a%zz", 2, []string{"--web.telemetry-path:"}},

@@ -56,7 +56,12 @@ func (o *Options) Flags() flags.Set {
 			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(all, ", "))
 		}
 	}
-	validConfig := func(s string) (string, error) { return s, web.Validate(s) }
+	validConfig := func(s string) (string, error) {
+		if err := web.Validate(s); err != nil {
+			return s, fmt.Errorf("%s: %w", s, err) // not all of its errors name the file
+		}
+		return s, nil
+	}
 	pages := flags.Set{
 		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
 		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", validConfig), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
