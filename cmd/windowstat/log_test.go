@@ -58,7 +58,7 @@ func TestLog(t *testing.T) {
 		{"--app=shop", 0, "", "no rows from "},
 		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
 		{"--app=shop  --resource=ch*t  --where=block>0  --where=pass>100" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'ch*t' --where 'block>0' --where 'pass>100'; without --where there are 2; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
-		{"--app=shop  --resource=CHECKOUTS" + day, 0, "", "--resource 'CHECKOUTS'; this time has 3 resources, the nearest are checkout, "},
+		{"--app=shop  --resource=CHECKOUTS" + day, 0, "", "--resource 'CHECKOUTS'; this time has 3 resources, the nearest are __total_inbound_traffic__, cart|\\\\1, checkout; "},
 		{"--app=till-v2  --from=2026-01-03  --to=+1h", 0, "", "no rows from 2026-01-03 00:00:00+00:00 to 2026-01-03 01:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:05+00:00\n"},
 		{"--app=shop  --resource=nothing" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'nothing'; this time has 3 resources, the nearest are "},
 	} {

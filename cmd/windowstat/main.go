@@ -17,10 +17,14 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Not signal.NotifyContext: its cause would be in the texts of errors, as if servers had been sent the signal.
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-ctx.Done()
-		stop() // a second signal ends the program at once
+		<-signals
+		signal.Stop(signals) // a second signal ends the program at once
+		cancel()
 	}()
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
@@ -51,6 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		},
 	}
 	for _, c := range append(app.Commands, app) {
+		c.HideHelpCommand = c != app // a file or a host may have the name help
 		c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return flags.Unknown(err, c.Flags) }
 	}
 	err := app.Run(ctx, args)

@@ -1,7 +1,6 @@
 package logquery
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +52,9 @@ func parsePattern(p string) (func(string) bool, error) {
 // Visible returns a name with what cannot be printed, or would change how the rest is shown, escaped as in Go: \x1b or \u202e. A
 // backslash beside such a character is two.
 func Visible(name string) string {
+	if plain(name) {
+		return name
+	}
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {
 		return name
@@ -72,6 +74,9 @@ func noFormula(name string) string {
 // quoted returns a name as a JSON string. DEL and the control characters from U+0080 on, which JSON allows and a terminal may
 // obey, are escaped, too.
 func quoted(name string) string {
+	if plain(name) {
+		return `"` + name + `"`
+	}
 	b, err := json.Marshal(name)
 	if err != nil {
 		panic(err) // it is a string
@@ -87,23 +92,14 @@ func quoted(name string) string {
 	return out.String()
 }
 
-// names caches how names are shown.
-type names struct {
-	shown func(string) string
-	known map[string]string
-}
-
-func (n *names) of(name string) string {
-	s, ok := n.known[name]
-	if !ok {
-		const most = 10_000
-		if n.known == nil || len(n.known) >= most {
-			n.known = map[string]string{}
+// plain reports whether a name is shown as it is everywhere, which is faster found than another text made.
+func plain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' || c == '\\' || c == '"' || c == '<' || c == '>' || c == '&' {
+			return false
 		}
-		s = n.shown(name)
-		n.known[name] = s
 	}
-	return s
+	return true
 }
 
 // List returns the first of some things, for a message.
@@ -120,39 +116,12 @@ func List[T any](things []T) string {
 	return strings.Join(names, ", ")
 }
 
-// nearest returns the names that are most like a pattern, the most first.
+// nearest returns the names that stand beside a pattern in the order of the alphabet, without regard to case.
 func nearest(names map[string]bool, pattern string) []string {
-	pattern = strings.ToLower(strings.Trim(pattern, "~*"))
-	distances := map[string]int{}
-	for name := range names {
-		distances[name] = edits(strings.ToLower(name), pattern)
-	}
-	all := slices.SortedFunc(maps.Keys(distances), func(a, b string) int {
-		return cmp.Or(distances[a]-distances[b], strings.Compare(a, b))
-	})
+	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+	all := slices.SortedFunc(maps.Keys(names), fold)
+	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
 	const most = 5
-	return all[:min(len(all), most)]
-}
-
-// edits returns how many bytes must be inserted, deleted or changed to make b of a; of long ones only the beginnings count.
-func edits(a, b string) int {
-	const most = 100
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	costs := make([]int, len(b)+1) // of b's beginnings, for what is read of a
-	for j := range costs {
-		costs[j] = j
-	}
-	for i := range len(a) {
-		before := costs[0]
-		costs[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = costs[j+1]
-			costs[j+1] = min(change, before+1, costs[j]+1)
-		}
-	}
-	return costs[len(b)]
+	from := max(0, min(at-most/2, len(all)-most))
+	return all[from:min(len(all), from+most)]
 }

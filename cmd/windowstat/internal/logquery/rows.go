@@ -62,22 +62,21 @@ type jsonLines struct {
 	*bufio.Writer
 	layout
 	stamp stamp
-	names names
 	line  []byte
 }
 
 func newJSON(w io.Writer, l layout) printer {
-	return &jsonLines{bufio.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, names{shown: quoted}, nil}
+	return &jsonLines{bufio.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, nil}
 }
 
 func (p *jsonLines) print(r *row) error {
 	b := strconv.AppendInt(append(p.line[:0], `{"ts":`...), r.Start.UnixMilli(), 10)
 	b = append(append(append(b, `,"time":"`...), p.stamp.of(r.Start)...), `","app":`...)
-	b = append(b, p.names.of(r.App)...)
+	b = append(b, quoted(r.App)...)
 	if r.PID != 0 {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(r.PID), 10)
 	}
-	b = append(append(b, `,"resource":`...), p.names.of(r.Resource)...)
+	b = append(append(b, `,"resource":`...), quoted(r.Resource)...)
 	for i := range columns {
 		c := &columns[i]
 		b = c.append(append(append(append(b, `,"`...), c.key...), `":`...), r.Row)
@@ -101,13 +100,12 @@ type csvRows struct {
 	*csv.Writer
 	layout
 	stamp  stamp
-	names  names
 	fields []string
 	number []byte
 }
 
 func newCSV(w io.Writer, l layout) printer {
-	p := &csvRows{csv.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, names{shown: noFormula}, nil, nil}
+	p := &csvRows{csv.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, nil, nil}
 	_ = p.Write(csvHeader(l.sums)) // flush has the error
 	return p
 }
@@ -124,7 +122,7 @@ func csvHeader(sums bool) []string {
 }
 
 func (p *csvRows) print(r *row) error {
-	p.fields = append(p.fields[:0], p.stamp.of(r.Start), p.names.of(r.App), "", p.names.of(r.Resource))
+	p.fields = append(p.fields[:0], p.stamp.of(r.Start), noFormula(r.App), "", noFormula(r.Resource))
 	if r.PID != 0 {
 		p.fields[2] = strconv.Itoa(r.PID)
 	}

@@ -177,11 +177,11 @@ func (s *steps) flush() error {
 	return s.printer.flush()
 }
 
-// lastRows prints the last rows of all.
+// lastRows prints the last rows of all, as tail -n does.
 type lastRows struct {
 	printer
 	rows []kept // a ring
-	next int
+	n    int    // how many rows there were
 	most int
 }
 
@@ -195,26 +195,23 @@ func (l *lastRows) print(r *row) error {
 	if len(l.rows) < l.most {
 		l.rows = append(l.rows, kept{})
 	}
-	k := &l.rows[l.next]
+	k := &l.rows[l.n%l.most]
+	l.n++
 	line := append(k.line[:0], r.line...)
 	k.row, k.of = *r, *r.Row
 	k.line = line
-	l.next = (l.next + 1) % l.most
 	return nil
 }
 
 func (l *lastRows) flush() error {
-	for i := range l.rows {
-		k := &l.rows[i]
-		if len(l.rows) == l.most {
-			k = &l.rows[(l.next+i)%l.most]
-		}
+	for i := max(0, l.n-l.most); i < l.n; i++ {
+		k := &l.rows[i%l.most]
 		k.Row = &k.of // the ring may have moved
 		if err := l.printer.print(&k.row); err != nil {
 			return err
 		}
 	}
-	l.rows, l.next = nil, 0
+	l.rows, l.n = nil, 0
 	return l.printer.flush()
 }
 

@@ -16,7 +16,6 @@ type table struct {
 	*bufio.Writer
 	layout
 	stamp stamp
-	names names
 	begun bool
 	line  []byte
 }
@@ -25,7 +24,7 @@ type table struct {
 const timeLayout = "2006-01-02 15:04:05-07:00"
 
 func newTable(w io.Writer, l layout) printer {
-	return &table{Writer: bufio.NewWriter(w), layout: l, stamp: stamp{format: timeLayout, zone: l.zone}, names: names{shown: Visible}}
+	return &table{Writer: bufio.NewWriter(w), layout: l, stamp: stamp{format: timeLayout, zone: l.zone}}
 }
 
 func (p *table) print(r *row) error {
@@ -51,17 +50,17 @@ func (p *table) print(r *row) error {
 		p.line = fmt.Appendf(p.line, "  %-*s", len(timeLayout), at)
 	}
 	if p.several {
-		p.line = fmt.Appendf(p.line, "  %-12s", p.names.of(metriclog.Log{App: r.App, PID: r.PID}.String()))
+		p.line = fmt.Appendf(p.line, "  %-12s", Visible(metriclog.Log{App: r.App, PID: r.PID}.String()))
 	}
-	p.line = append(append(append(p.line, "  "...), p.names.of(r.Resource)...), '\n')
+	p.line = append(append(append(p.line, "  "...), Visible(r.Resource)...), '\n')
 	_, err := p.Write(p.line)
 	return err
 }
 
 // number appends a number in its column.
 func (p *table) number(title string, v int64) {
-	var room [20]byte
-	digits := strconv.AppendInt(room[:0], v, 10)
+	var buf [20]byte
+	digits := strconv.AppendInt(buf[:0], v, 10)
 	for range max(width(title)-len(digits), 0) + 2 {
 		p.line = append(p.line, ' ')
 	}
