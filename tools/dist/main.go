@@ -24,7 +24,7 @@ import (
 const systems = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 // beside stands beside the binary in each archive.
-var beside = []string{"LICENSE", "README.md", "CHANGELOG.md", "deploy/completion/windowstat.bash", "deploy/completion/_windowstat"}
+var beside = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
 func main() {
 	version := flag.String("version", "", "the release that is checked out, such as v0.2.0")
