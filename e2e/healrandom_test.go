@@ -491,9 +491,13 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 		for l, resources := range x.wrote {
 			for resource, seconds := range resources {
 				for second := range seconds {
+					// With these labels the process was asked, or one that still had its last seconds in the log.
 					turn, _ := slices.BinarySearch(r.began, second+1)
-					turn--
-					if asked := r.asked[x.server][l]; !asked[turn] && !asked[turn+1] {
+					had := false
+					for n := turn - 1; n < len(r.began) && (n < turn || r.began[n] <= second+healSettled); n++ {
+						had = had || r.asked[x.server][l][n]
+					}
+					if !had {
 						complain("%s was given second %d of a process that never had these labels", l, second)
 					}
 					for other, has := range held {
