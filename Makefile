@@ -23,7 +23,7 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e paused killed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e paused killed healed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ paused: ## twenty minutes of servers that stand still now and then
 
 killed: ## a service that pushes is killed twenty times: some five minutes
 	cd e2e && WINDOWSTAT_E2E_KILLS=20 go test -v -count=1 -timeout 40m -run TestKilledPushes .
+
+healed: ## an hour of processes, labels, holes, kills and heals at random over one log, in fast motion
+	cd e2e && WINDOWSTAT_E2E_HEALED=1h go test -v -count=1 -timeout 90m -run TestHealAtRandom .
 
 replay-memory: ## what a replay of 10 GB of 100,000 paths holds at most, at each GB; some ten minutes, and a gigabyte of room in TMPDIR
 	cd e2e && WINDOWSTAT_E2E_REPLAY_GB=10 go test -v -count=1 -timeout 60m -run TestReplayMemory .

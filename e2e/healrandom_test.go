@@ -60,8 +60,9 @@ func TestHealAtRandom(t *testing.T) {
 		servers = append(servers, startConfigured(t, name, p, documentedWindow(t, p)))
 	}
 	slices.SortFunc(servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
+	whole := t // beyond a round, as the servers
 	for until, n := time.Now().Add(run), 0; n == 0 || time.Now().Before(until); n++ {
-		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newHealRound(t, command, seed, n, servers).run() })
+		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newHealRound(t, whole, command, seed, n, servers).run() })
 		if seed++; !ok {
 			return
 		}
@@ -92,6 +93,7 @@ type heldSeconds map[labelled]map[string]map[int64]int
 type healRoundRun struct {
 	*testing.T
 	*rand.Rand
+	whole    *testing.T
 	child    *pacedChild
 	command  string
 	scraping []*healScraper
@@ -123,9 +125,9 @@ type healJob struct {
 	away, swallow time.Time // until when it gets nothing, or something that is lost
 }
 
-func newHealRound(t *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
+func newHealRound(t, whole *testing.T, command string, seed uint64, n int, servers []*server) *healRoundRun {
 	r := &healRoundRun{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 0)), command: command, asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
+		T: t, whole: whole, Rand: rand.New(rand.NewPCG(seed, 0)), command: command, asked: map[*server]map[labelled]map[int]bool{}, refused: map[string]int{},
 	}
 	r.child = &pacedChild{child: child{dir: t.TempDir()}, second: time.Now().Add(-healBegins).Unix(), files: []int{1000, 10}[r.IntN(2)]}
 	if err := os.Mkdir(filepath.Join(r.child.dir, "log"), 0o700); err != nil {
@@ -275,7 +277,7 @@ func (r *healRoundRun) run() {
 			r.mu.Unlock()
 		case n < 12 && !x.isVictoria:
 			x.end(syscall.SIGKILL)
-			x.start(r.T)
+			x.start(r.whole)
 		default:
 			to := r.child.second - healSettled
 			if from := begin + r.Int64N(max(to-begin, 1)); to > from {
@@ -491,9 +493,13 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 		for l, resources := range x.wrote {
 			for resource, seconds := range resources {
 				for second := range seconds {
+					// With these labels the process was asked, or one that still had its last seconds in the log.
 					turn, _ := slices.BinarySearch(r.began, second+1)
-					turn--
-					if asked := r.asked[x.server][l]; !asked[turn] && !asked[turn+1] {
+					had := false
+					for n := turn - 1; n < len(r.began) && (n < turn || r.began[n] <= second+healSettled); n++ {
+						had = had || r.asked[x.server][l][n]
+					}
+					if !had {
 						complain("%s was given second %d of a process that never had these labels", l, second)
 					}
 					for other, has := range held {

@@ -146,16 +146,23 @@ func (s states) of(unix int64) *state {
 
 // compare compares all series of a part.
 func (c *comparison) compare(ctx context.Context, log *expected, database held, from, to int64) (err error) {
+	all, verdicts := states{}, map[int64]verdict{}
+	for _, s := range log.series {
+		for _, x := range s.samples {
+			if from <= x.unix && x.unix <= to {
+				all.of(x.unix).logged = true
+			}
+		}
+	}
 	known := c.runs.First()
 	another := func(p point) bool { // the labels have a run there that the log does not have, which knows its runs
 		at := p.at / 1000
-		theirs := database.runs[at]
-		return known != 0 && at >= known && theirs != 0 && theirs != c.runs.ID(at)
+		id, theirs := c.runs.ID(at), database.runs[at]
+		return theirs != 0 && theirs != id && (id != 0 || known != 0 && at >= known && all[at] == nil)
 	}
 	for k, points := range database.points {
 		database.points[k] = slices.DeleteFunc(points, another)
 	}
-	all, verdicts := states{}, map[int64]verdict{}
 	judge := func(unix int64) (v verdict) {
 		v, ok := verdicts[unix]
 		if !ok && err == nil {
@@ -173,9 +180,6 @@ func (c *comparison) compare(ctx context.Context, log *expected, database held, 
 		first, _ := slices.BinarySearchFunc(s.samples, from, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
 		end, _ := slices.BinarySearchFunc(s.samples, to+1, func(x sample, at int64) int { return cmp.Compare(x.unix, at) })
 		samples := s.samples[first:end]
-		for _, x := range samples {
-			all.of(x.unix).logged = true
-		}
 		switch {
 		case len(samples) == 0:
 		case !c.metrics[s.metric]:

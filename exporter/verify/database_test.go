@@ -33,7 +33,7 @@ type database struct {
 	warnings   []string
 }
 
-var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",instance="(\w+)",job="j"\}(?:\[(\d+)ms\])?$`)
+var asked = regexp.MustCompile(`^\{__name__=~"([^"]*)",(?:cluster="c",)?instance="(\w+)",job="j"\}(?:\[(\d+)ms\])?$`)
 
 func (d *database) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.queries++

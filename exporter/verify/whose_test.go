@@ -1,0 +1,288 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
+)
+
+// rename gives the points that match to another instance.
+func (r *replica) rename(instance string, match func(at int64) bool) {
+	moved := map[string][]point{}
+	for labels, points := range r.series {
+		other := strings.Replace(labels, `"instance":"i"`, fmt.Sprintf(`"instance":%q`, instance), 1)
+		for _, p := range points {
+			if to := labels; match(p.at/1000 - r.begin) {
+				moved[other] = append(moved[other], p)
+			} else {
+				moved[to] = append(moved[to], p)
+			}
+		}
+	}
+	r.series = moved
+}
+
+// lose drops the points of all instances from one second, since the beginning, to before another.
+func (r *replica) lose(from, to int64) {
+	r.drop(func(_ string, at int64) bool { return at >= r.begin+from && at < r.begin+to })
+}
+
+// editRuns changes the file of runs in a copy of the log; no file is left if edit returns nil.
+func (r *replica) editRuns(edit func([]runs.Run) []byte) {
+	r.t.Helper()
+	dir := r.t.TempDir()
+	err := os.CopyFS(dir, os.DirFS(r.gap.Searcher.Dir))
+	r.gap.Searcher.Dir = dir
+	path := filepath.Join(dir, "shop-runs.json")
+	list, e := runs.Read(path)
+	if err != nil || e != nil || len(list) != 2 {
+		r.t.Fatal(err, e, list)
+	}
+	if b := edit(list); b == nil {
+		err = os.Remove(path)
+	} else {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func encoded(list []runs.Run) []byte {
+	b, _ := json.Marshal(list)
+	return b
+}
+
+// TestWhoseSecond has a log of two processes, from 0 to 200 and from 230 to 430, and a database with what happens to one: what is
+// written under the labels, in seconds, what others have, and what is named.
+func TestWhoseSecond(t *testing.T) {
+	decided := func(r *replica) { r.options.Runs = []int64{0} }
+	for name, tc := range map[string]struct {
+		change           func(r *replica)
+		writes           string // ranges of seconds
+		elsewhere, other int64
+		says             string
+	}{
+		"nothing": {func(*replica) {}, "", 0, 0, ""},
+		"a hole":  {func(r *replica) { r.lose(40, 45) }, "40-44", 0, 0, ""},
+		"a restart as another instance": {func(r *replica) {
+			r.rename("old", func(at int64) bool { return at < 215 })
+			r.lose(40, 45)
+			r.lose(195, 235)
+		}, "230-234", 190, 10, "instance=old has the seconds before"},
+		"a label that was changed": {func(r *replica) {
+			r.rename("old", func(at int64) bool { return at < 100 })
+			r.lose(40, 45)
+			r.lose(95, 105)
+			r.lose(150, 155)
+		}, "150-154", 90, 15, "instance=old has the seconds before"},
+		"one that will be changed": {func(r *replica) {
+			r.rename("new", func(at int64) bool { return at >= 100 })
+			r.lose(40, 45)
+			r.lose(95, 105)
+		}, "40-44, 95-104", 295, 0, "instance=new has these seconds"},
+		"one that goes and comes back": {func(r *replica) {
+			r.rename("b", func(at int64) bool { return at >= 100 && at < 150 })
+			r.lose(120, 125)
+			r.lose(160, 165)
+		}, "160-164", 45, 5, "instance=b has the seconds before"},
+		"the tail of a resumed cursor": {func(r *replica) {
+			r.rename("new", func(at int64) bool { return at >= 190 })
+			r.lose(100, 105)
+		}, "100-104", 210, 0, "instance=new has these seconds"},
+		"a torn file of runs": {func(r *replica) {
+			r.editRuns(func(list []runs.Run) []byte { return encoded(list)[:40] })
+			r.lose(40, 45)
+		}, "", 0, 5, "is not known"},
+		"a log that was copied without it": {func(r *replica) {
+			r.editRuns(func([]runs.Run) []byte { return nil })
+			r.lose(40, 45)
+		}, "", 0, 5, "is not known"},
+		"the same, decided by hand": {func(r *replica) {
+			r.editRuns(func([]runs.Run) []byte { return nil })
+			decided(r)
+			r.lose(40, 45)
+		}, "40-44", 0, 0, ""},
+		"a log that was copied to another host": {func(r *replica) {
+			r.options.Labels["instance"] = "copy"
+			r.series[seriesOf(pass, "steady", "instance", "copy")] = []point{{(r.begin + 2000) * 1000, 1}}
+			r.lose(40, 45)
+		}, "", 395, 5, "instance=i has the seconds before"},
+		"runs from the future": {func(r *replica) {
+			r.editRuns(func(list []runs.Run) []byte {
+				return encoded(append(list, runs.Run{ID: 77, First: time.Now().Unix() + 1000}))
+			})
+			r.lose(40, 45)
+			r.lose(425, 430)
+		}, "40-44, 425-429", 0, 0, ""},
+		"runs that overlap": {func(r *replica) {
+			r.editRuns(func(list []runs.Run) []byte {
+				list[0].Last = list[1].First + 50
+				return encoded(list)
+			})
+			r.rename("old", func(at int64) bool { return at < 215 })
+			r.lose(195, 235)
+		}, "230-234", 195, 5, "instance=old has the seconds before"},
+		"labels that two processes share": {func(r *replica) {
+			for labels, points := range r.series {
+				for i := range points {
+					if at := points[i].at/1000 - r.begin; at >= 60 && at < 80 {
+						if points[i].value += 3; strings.Contains(labels, runName) {
+							points[i].value = 99
+						}
+					}
+				}
+			}
+			r.lose(40, 45)
+			r.drop(func(labels string, at int64) bool {
+				return strings.Contains(labels, "steady") && at >= r.begin+70 && at < r.begin+80
+			})
+		}, "40-44", 0, 20, "these labels have another run"},
+		"a database that was restored from a snapshot": {func(r *replica) { r.lose(150, 1000) }, "150-199", 0, 200, "no labels have the run"},
+		"a log that was restored from one": {func(r *replica) {
+			r.gap.To = time.Unix(r.begin+300, 0)
+			r.editRuns(func(list []runs.Run) []byte {
+				list[0].Last = list[0].First + 150
+				return encoded(list[:1])
+			})
+		}, "", 0, 0, ""},
+		"samples at shifted times": {func(r *replica) {
+			for _, points := range r.series {
+				for i := range points {
+					points[i].at += 500
+				}
+			}
+		}, "0-199, 230-429", 0, 0, "at whole seconds"},
+		"labels that an agent adds": {func(r *replica) {
+			moved := map[string][]point{}
+			for labels, points := range r.series {
+				moved[strings.Replace(labels, "{", `{"cluster":"c",`, 1)] = points
+			}
+			r.series = moved
+			r.lose(40, 45)
+		}, "40-44", 0, 0, ""},
+		"sampled series": {func(r *replica) { r.series[seriesOf("my_gauge", "steady")] = []point{{(r.begin + 7) * 1000, 9}} }, "", 0, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReplica(t)
+			r.options.Labels = map[string]string{"job": "j", "instance": "i"}
+			tc.change(r)
+			c, err := newComparison(r.gap, r.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := newExpected(runName)
+			c.heal = sink
+			if err := c.find(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			report, err := c.run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := map[int64]bool{}
+			for _, s := range sink.series {
+				for _, x := range s.samples {
+					written[x.unix] = true
+				}
+			}
+			if got := ranges(written, r.begin); got != tc.writes {
+				t.Errorf("writes %s, want %s", got, tc.writes)
+			}
+			if n := total(report.Elsewhere); n != tc.elsewhere {
+				t.Errorf("%d seconds are of others, want %d: %+v", n, tc.elsewhere, report.Elsewhere)
+			}
+			if n := total(report.NotHealed); n != tc.other {
+				t.Errorf("%d seconds are not healed, want %d: %+v", n, tc.other, report.NotHealed)
+			}
+			if said := fmt.Sprint(report.Elsewhere, report.NotHealed, report.Notes); !strings.Contains(said, tc.says) {
+				t.Errorf("no %q in %s", tc.says, said)
+			}
+		})
+	}
+}
+
+// ranges are seconds since the beginning.
+func ranges(of map[int64]bool, begin int64) string {
+	var all []string
+	list := []int64{}
+	for at := range of {
+		list = append(list, at-begin)
+	}
+	slices.Sort(list)
+	for i := 0; i < len(list); {
+		first := i
+		for i++; i < len(list) && list[i] == list[i-1]+1; i++ {
+		}
+		all = append(all, fmt.Sprintf("%d-%d", list[first], list[i-1]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func total(list []NotHealed) (n int64) {
+	for _, x := range list {
+		n += x.Seconds
+	}
+	return n
+}
+
+// A service that was restarted as another instance has a window of which the earlier one counted a part: the check of the service
+// finds nothing missing, nor says so. Two checks of one URL have metrics and messages of their own.
+func TestCheckerAcrossARestart(t *testing.T) {
+	r := newReplica(t)
+	r.rename("old", func(at int64) bool { return at < 215 })
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	o := r.options
+	o.Delay, o.Window, o.Logger = time.Minute, time.Hour, slog.New(slog.NewTextHandler(&said, nil))
+	later, err := New(c, r.gap, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Labels = map[string]string{"job": "j", "instance": "old"}
+	earlier, err := New(c, r.gap, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows := func(want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		for _, m := range c.Metrics() {
+			m.Each(func(v float64, labels ...string) {
+				if m.Name == "database_missing_seconds" {
+					got[labels[1]] = fmt.Sprint(v)
+				}
+			})
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	later.check(t.Context())
+	earlier.check(t.Context())
+	shows(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "0"})
+	if said.Len() > 0 {
+		t.Errorf("an alarm: %s", &said)
+	}
+	r.lose(40, 45) // of the earlier one, with one before and after
+	later.check(t.Context())
+	earlier.check(t.Context())
+	shows(map[string]string{`{instance="i",job="j"}`: "0", `{instance="old",job="j"}`: "5"})
+	if text := said.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, `instance=\"old\"`) {
+		t.Errorf("%s", text)
+	}
+}
