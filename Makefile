@@ -23,7 +23,11 @@ CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
+<<<<<<< HEAD
 .PHONY: help run test check setup e2e paused killed healed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+=======
+.PHONY: help run test check setup e2e screens paused killed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+>>>>>>> h-screens
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +51,9 @@ e2e: release-check ## the real Prometheus, VictoriaMetrics and chromium, and a r
 	.ci/setup cc chromium npm apache2 haproxy
 	cd deploy && go test .
 	cd e2e && go mod tidy -diff && go vet -tags fleet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck -tags fleet ./... && go test -v -count=1 -timeout 40m ./...
+
+screens: ## ten minutes of a service in every trouble, beside every view of it, and what the alerts said
+	cd e2e && WINDOWSTAT_E2E_SCREENS=10m go test -v -count=1 -timeout 40m -run 'TestScreens$$' .
 
 paused: ## twenty minutes of servers that stand still now and then
 	cd e2e && WINDOWSTAT_E2E_PAUSED=20m go test -v -count=1 -timeout 40m -run TestPaused .

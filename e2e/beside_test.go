@@ -242,29 +242,33 @@ func (v view) live(t *testing.T, instance int, address string) {
 			Total, Resource [][]float64
 		}
 		fetch(t, "http://"+address+livePath+"seconds?resource="+url.QueryEscape(resource), &m)
-		for name, seconds := range map[string][][]float64{"": m.Total, resource: m.Resource} {
-			for _, s := range seconds {
-				of := func(column string, unit float64) float64 {
-					if n := s[1+slices.Index(m.Columns, column)]; n >= 0 {
-						return n / unit
-					}
-					return math.NaN()
-				}
-				v[besideKey{instance, name, int64(s[0])}] = seen{of("pass", 1), of("block", 1), of("exception", 1), of("rt_avg", 1000), of("rt_p99", 1000), of("in_flight_avg", 1e6)}
+		v.add(m.Columns, instance, "", m.Total)
+		v.add(m.Columns, instance, resource, m.Resource)
+	}
+}
+
+// add adds what the live page is sent of a resource.
+func (v view) add(columns []string, instance int, resource string, seconds [][]float64) {
+	for _, s := range seconds {
+		of := func(column string, unit float64) float64 {
+			if n := s[1+slices.Index(columns, column)]; n >= 0 {
+				return n / unit
 			}
+			return math.NaN()
 		}
+		v[besideKey{instance, resource, int64(s[0])}] = seen{of("pass", 1), of("block", 1), of("exception", 1), of("rt_avg", 1000), of("rt_p99", 1000), of("in_flight_avg", 1e6)}
 	}
 }
 
 // top reads what top writes of both instances.
 func (v view) top(t *testing.T, binary string, addresses []string) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(shell(t, `"$1" top --once "$2" "$3"`, binary, addresses[0], addresses[1])), "\n")
+	lines := strings.Split(strings.TrimSpace(shell(t, `"$1" top --once "${@:2}"`, append([]string{binary}, addresses...)...)), "\n")
 	columns := strings.Split(lines[0], "\t")
 	for _, line := range lines[1:] {
 		cells := strings.Split(line, "\t")
 		cell := func(name string) string {
-			if i := slices.Index(columns, name); i < len(cells) {
+			if i := slices.Index(columns, name); i >= 0 && i < len(cells) {
 				return cells[i]
 			}
 			return ""
@@ -278,7 +282,7 @@ func (v view) top(t *testing.T, binary string, addresses []string) {
 			}
 			return n
 		}
-		key := besideKey{slices.Index(addresses, cell("target")), cell("resource"), int64(number("second"))}
+		key := besideKey{max(0, slices.Index(addresses, cell("target"))), cell("resource"), int64(number("second"))}
 		v[key] = seen{number("pass"), number("block"), number("exception"), number("rt_mean_ms"), number("rt_p99_ms"), number("in_flight_avg")}
 	}
 }

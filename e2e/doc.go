@@ -44,6 +44,7 @@
 //   - TestSamplerTruth: such a service in every trouble, by every way; among 50,000 series; under a clock that is set.
 //   - TestProxyBesideNginx: what windowstat proxy and Debian's nginx make of the same requests and answers.
 //   - TestProxyAttacked: clients that hold what they can of windowstat proxy, while another one is served.
+//   - TestScreens: what a service knows of itself beside every view of it, the dashboards included.
 //   - TestLive: the live page in Debian's chromium, which must be installed. Pictures of it are kept in the directory
 //     pictures, or in $WINDOWSTAT_E2E_PICTURES.
 //
