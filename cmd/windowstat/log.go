@@ -21,13 +21,13 @@ func logCommand() *cli.Command {
 		{Flag: &cli.StringFlag{Name: "dir", Destination: &o.Source.Dir, Usage: "`DIRECTORY` of the log (required)"}},
 	}, sourceFlags(&o.Source)...)
 	set = append(set, flags.Set{
-		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "go on with new rows, of all processes, until interrupted"}, Not: []string{"to"}},
+		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "print rows as they are logged, from --from or now on, until interrupted"}, Not: []string{"to"}},
 		{Flag: &cli.StringFlag{Name: "format", Value: "table", Destination: &o.Output, Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")}},
 		{Flag: &cli.StringSliceFlag{Name: "where", Destination: &o.Where, Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"}},
 		{Not: follow, Flag: &cli.BoolFlag{Name: "summary", Destination: &o.Summary, Usage: "print sums over the range, for each resource, in the place of rows"}},
 		{Not: []string{"follow", "summary"}, Flag: &cli.DurationFlag{Name: "step", Destination: &o.Step, Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"}},
 		{Not: follow, Flag: &cli.IntFlag{Name: "top", Destination: &o.Top, Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"}},
-		{Flag: &cli.StringFlag{Name: "by", DefaultText: "pass", Destination: &o.By, Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
+		{Needs: []string{"top|step|summary"}, Flag: &cli.StringFlag{Name: "by", DefaultText: "pass", Destination: &o.By, Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
 		{Not: follow, Flag: &cli.IntFlag{Name: "n", Destination: &o.Tail, Usage: "print only the last `NUMBER` of rows, as tail -n does"}},
 	}...)
 	return &cli.Command{
@@ -77,11 +77,11 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 // sourceFlags are the flags of commands that read the log, but for its directory.
 func sourceFlags(o *logquery.Source) flags.Set {
 	return flags.Set{
-		{Flag: &cli.StringFlag{Name: "app", Destination: &o.App, Usage: "`NAME` of the application; all in the directory by default"}},
+		{Flag: &cli.StringFlag{Name: "app", Destination: &o.App, Usage: "`NAME` of the application, if the directory has several"}},
 		{Flag: &cli.IntSliceFlag{Name: "pid", Destination: &o.PIDs, Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"}},
-		{Flag: &cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`TIME` of the first second; by default 15 minutes before --to, and with --follow now"}},
+		{Flag: &cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`TIME` of the first second; by default 15 minutes before --to"}},
 		{Flag: &cli.StringFlag{Name: "to", Destination: &o.To, Usage: "`TIME` of the last second (default: now)"}},
 		{Flag: &cli.StringFlag{Name: "zone", Value: "local", Destination: &o.Zone, Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"}},
-		{Flag: &cli.StringSliceFlag{Name: "resource", Destination: &o.Resources, Usage: "`RESOURCE` that is wanted, see above; all by default; repeatable"}},
+		{Flag: &cli.StringSliceFlag{Name: "resource", Destination: &o.Resources, Usage: "`RESOURCE` that is wanted: " + logquery.PatternHelp + "; all by default; repeatable"}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,21 @@ import (
 	"testing"
 	"time"
 )
+
+// asCommand is set in the environment of a test that is the command.
+const asCommand = "WINDOWSTAT_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		fmt.Println("started")
+		main()
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // they mostly wait
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // process is the program, run within the test.
 type process struct {
@@ -199,26 +215,29 @@ func TestHTTP2OfThePages(t *testing.T) {
 	for text, want := range map[string]int{
 		"": 1, "http_server_config: {http2: false}\n": 1, "http_server_config: {headers: {X-Frame-Options: deny}}\n": 1, "http_server_config: {http2: true}\n": 2,
 	} {
-		config := filepath.Join(t.TempDir(), "web.yml")
-		text += fmt.Sprintf("tls_server_config: {cert_file: %s/cert.pem, key_file: %s/key.pem}\n", dir, dir)
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p := launch(t, "demo", anyPort, "--web.config.file", config, "--duration=2s", "--rate=100")
-		page := p.find(t, `metrics +(https\S+)`)
-		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-		resp, err := client.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != want || resp.StatusCode != http.StatusOK {
-			t.Errorf("%q: %s, %s, %v; want HTTP/%d", text, resp.Status, resp.Proto, err, want)
-		}
-		_ = resp.Body.Close()
-		client.CloseIdleConnections()
-		if status := p.wait(t); status != 0 {
-			t.Errorf("status %d:\n%s", status, p.output())
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			config := filepath.Join(t.TempDir(), "web.yml")
+			text += fmt.Sprintf("tls_server_config: {cert_file: %s/cert.pem, key_file: %s/key.pem}\n", dir, dir)
+			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := launch(t, "demo", anyPort, "--web.config.file", config, "--duration=2s", "--rate=100")
+			page := p.find(t, `metrics +(https\S+)`)
+			client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+			resp, err := client.Get(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != want || resp.StatusCode != http.StatusOK {
+				t.Errorf("%q: %s, %s, %v; want HTTP/%d", text, resp.Status, resp.Proto, err, want)
+			}
+			_ = resp.Body.Close()
+			client.CloseIdleConnections()
+			if status := p.wait(t); status != 0 {
+				t.Errorf("status %d:\n%s", status, p.output())
+			}
+		})
 	}
 }
 

@@ -25,7 +25,7 @@ func replayCommand() *cli.Command {
 		Description: `Prints a summary, and writes a metric log with --metric-log.dir, which "windowstat log" reads. Files may be packed with
 gzip or zstd, and be given in any order: those of one time are merged. What they look like is guessed, unless a
 format is given. Lines may be out of order by the tolerance. Those that are later, or from the future, or far ahead of those
-around them, are not counted but reported; a log of which one line in a thousand is late is an error that names it.
+around them, are not counted but reported; if one line in a thousand of a log is late, that is an error that names it.
 
 The resource of a line is the route that it matches, or its method and path, as in "windowstat proxy": until the service has
 answered a name with success, its calls count for the resource unmatched; --routes makes names exact from their first call.

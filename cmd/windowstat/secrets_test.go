@@ -12,6 +12,7 @@ import (
 
 // A URL with a token, a user or a password is in no message and on no page, whatever goes wrong.
 func TestSecretsOfURLs(t *testing.T) {
+	t.Parallel()
 	const hush = "hunter2"
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusTeapot)
@@ -69,6 +70,7 @@ func TestSecretsOfURLs(t *testing.T) {
 
 // Profiles are where they were asked for, and nowhere else; the telemetry of every command tells whether it is ready.
 func TestProfilesAndHealth(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		args []string
 		want int

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,17 +16,6 @@ import (
 	"testing"
 	"time"
 )
-
-// asCommand is set in the environment of a test that is the command.
-const asCommand = "WINDOWSTAT_TEST_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) == "" {
-		os.Exit(m.Run())
-	}
-	fmt.Println("started")
-	main()
-}
 
 // A process that is sent SIGTERM, whenever, ends soon: with status 0 if it serves until then, and otherwise as one that was
 // interrupted before it was done.

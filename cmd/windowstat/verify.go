@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ import (
 )
 
 func verifyCommand() *cli.Command {
+	var o verifyOptions
+	set := o.flags()
 	return &cli.Command{
 		Name:  "verify",
 		Usage: "compare a database with the metric log, and write what is missing",
@@ -31,7 +34,7 @@ VictoriaMetrics, Thanos and Mimir have, too, and compared with the metric log, v
 is neither. A time is one of
   ` + logquery.TimeHelp + `.
 
-The labels select the series of one instance, or of several, of which it is the one that has the last run of the log:
+The labels select the series of one instance; if they select several, it is the one with the last run of the log:
   windowstat verify --dir DIR --from -6h --url http://prometheus:9090 --label job=shop-seconds --label instance=shop:9719
 
 --heal writes the samples that are missing, and no others, by remote write, and compares again. The server must accept samples out
@@ -48,160 +51,109 @@ unless --all is given.
 
 Exit status 0 means that the database is right, also if other labels have some of it, 1 that something is missing, different or too
 much, or could not be read, 2 that the arguments are wrong.`,
-		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "dir", Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"},
-			&cli.StringFlag{Name: "app", Usage: "`NAME` of the application, if the directory has several"},
-			&cli.IntSliceFlag{Name: "pid", Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"},
-			&cli.StringFlag{Name: "from", Usage: "`TIME` of the first second; by default 15 minutes before --to"},
-			&cli.StringFlag{Name: "to", Usage: "`TIME` of the last second (default: now)"},
-			&cli.StringFlag{Name: "zone", Value: "local", Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"},
-			&cli.StringSliceFlag{Name: "resource", Usage: "`RESOURCE` to compare: " + logquery.PatternHelp + "; all by default; repeatable"},
-			&cli.StringSliceFlag{Name: "metric", Usage: "full `NAME` of a metric to compare; by default those that the database has of the instance; repeatable"},
-			&cli.BoolFlag{Name: "all", Usage: "compare resources that the database does not have of the instance, too"},
-			&cli.StringFlag{Name: "url", Usage: "`URL` of the query API, without /api/v1 (required)"},
-			&cli.StringMapFlag{Name: "label", Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"},
-			&cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Usage: "`PREFIX` of the metrics' names"},
-			&cli.StringFlag{Name: "config.file", Usage: "`FILE` with authorization, TLS and headers, in Prometheus's HTTP client configuration format"},
-			&cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Usage: "`DURATION` that a request may take"},
-			&cli.DurationFlag{Name: "delay", Value: verify.DefaultDelay, Usage: "`DURATION` within which a second may still arrive; younger ones are not compared"},
-			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the report: table or json"},
-			&cli.BoolFlag{Name: "heal", Usage: "write what is missing, and compare again"},
-			&cli.BoolFlag{Name: "new", Usage: "write all that the log has, with the labels given"},
-			&cli.StringSliceFlag{Name: "run", Usage: "`RUN` that --heal writes all the same, or unknown for seconds without one; repeatable"},
-			&cli.StringFlag{Name: "remote-write", Usage: "`URL` to write to (default: --url and /api/v1/write)"},
-			&cli.StringFlag{Name: "remote-write.config.file", Usage: "`FILE` for it, as --config.file, which is used without --remote-write"},
-			&cli.StringFlag{Name: "openmetrics", Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"},
-			&cli.IntFlag{Name: "rate", Value: verify.DefaultRate, Usage: "how many samples are sent in a second at most"},
-		},
+		Flags: set.Flags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
-			v, err := newVerification(c, time.Now())
-			if err != nil {
-				return flags.Usage(err)
+			if err := set.Check(c, o.check(time.Now(), c.Root().ErrWriter)); err != nil {
+				return err
 			}
-			return v.Run(ctx, c.Root().Writer)
+			return o.v.Run(ctx, c.Root().Writer)
 		},
 	}
 }
 
-func newVerification(c *cli.Command, now time.Time) (*verification.Verification, error) {
-	v := &verification.Verification{
-		Namespace: c.String("namespace"), Heal: c.Bool("heal"), New: c.Bool("new"), File: c.String("openmetrics"), JSON: c.String("format") == "json",
-	}
-	errs := []error{(flags.Set{}).Check(c)}
-	add := func(err error) { errs = append(errs, err) }
-	o, err := source(c)
-	add(err)
-	o.OneApp = true
-	dirs := c.StringSlice("dir")
-	if len(dirs) == 0 {
-		dirs = []string{""}
-	}
-	for _, o.Dir = range dirs {
-		s, err := logquery.Select(o, now)
-		add(err)
-		v.Logs = append(v.Logs, s)
-	}
-	if f := c.String("format"); f != "table" && f != "json" {
-		add(fmt.Errorf("--format: %q is not one of table, json", f))
-	}
-	v.From = verify.Options{
-		URL: c.String("url"), Metrics: c.StringSlice("metric"), All: c.Bool("all"), Timeout: c.Duration("timeout"), Delay: c.Duration("delay"),
-	}
-	v.From.Labels = c.StringMap("label")
-	v.From.Client, err = parseClient("config.file", c.String("config.file"))
-	add(err)
-	for _, run := range c.StringSlice("run") {
-		id, err := strconv.ParseInt(run, 10, 64)
-		if err != nil && run != "unknown" || err == nil && id <= 0 {
-			add(fmt.Errorf("--run: %q is not a run, nor unknown", run))
-		}
-		v.From.Runs = append(v.From.Runs, id)
-	}
-	if !v.New {
-		add(verifyFlags("", v.From.Check(v.Namespace)))
-	}
-	for _, flag := range []string{"timeout", "delay", "rate"} {
-		if fmt.Sprint(c.Value(flag)) == "0" || c.Value(flag) == time.Duration(0) {
-			add(fmt.Errorf("--%s: 0 is none; leave it out for the default", flag))
-		}
-	}
-	for _, flag := range []string{"remote-write", "remote-write.config.file", "rate", "openmetrics", "run"} {
-		if c.IsSet(flag) && !v.Heal && !(v.New && flag != "run") {
-			add(fmt.Errorf("--%s: needs --heal", flag))
-		}
-	}
-	if c.IsSet("remote-write.config.file") && !c.IsSet("remote-write") {
-		add(errors.New("--remote-write.config.file: needs --remote-write; without it --config.file is used"))
-	}
-	if v.New && (v.Heal || len(dirs) > 1) {
-		add(errors.New("--new: not with --heal, which compares, nor with several directories"))
-	}
-	if v.File != "" && len(dirs) > 1 {
-		add(errors.New("--openmetrics: not with several directories"))
-	}
-	if v.Heal || v.New {
-		add(parseTarget(c, v))
-	}
-	return v, errors.Join(errs...)
+// verifyOptions are what the flags fill in.
+type verifyOptions struct {
+	v      verification.Verification
+	dirs   []string
+	source logquery.Source
+	target push.Options // with another URL than that of the database
+	format string
 }
 
-func parseTarget(c *cli.Command, v *verification.Verification) (err error) {
-	v.To = verify.Target{Rate: c.Int("rate"), Push: push.Options{
-		URL: strings.TrimSuffix(v.From.URL, "/") + "/api/v1/write", Client: v.From.Client, Timeout: v.From.Timeout,
-		Logger: slog.New(slog.NewTextHandler(c.Root().ErrWriter, nil)),
-	}}
-	var errs []error
-	switch {
-	case v.File != "":
-		v.To.OpenMetrics = io.Discard // until it is made
-	case c.IsSet("remote-write"):
-		v.To.Push.URL = c.String("remote-write")
-		v.To.Push.Client, err = parseClient("remote-write.config.file", c.String("remote-write.config.file"))
-		errs = append(errs, err)
-	case !v.New && v.From.Check(v.Namespace) != nil:
-		return nil // it has been said
+func (o *verifyOptions) flags() flags.Set {
+	from := &o.v.From
+	writes := []string{"heal|new"}
+	oneOf := func(s string) (string, error) {
+		if s != "table" && s != "json" {
+			return s, fmt.Errorf("%q is not one of table, json", s)
+		}
+		return s, nil
 	}
-	errs = append(errs, verifyFlags("remote-write", v.To.Check()))
+	return slices.Concat(flags.Set{
+		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &o.dirs, Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"}},
+	}, sourceFlags(&o.source), flags.Set{
+		{Of: "Metrics", Flag: &cli.StringSliceFlag{Name: "metric", Destination: &from.Metrics, Usage: "full `NAME` of a metric to compare; by default those that the database has of the instance; repeatable"}},
+		{Flag: &cli.BoolFlag{Name: "all", Destination: &from.All, Usage: "compare resources that the database does not have of the instance, too"}},
+		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &from.URL, Usage: "`URL` of the query API, without /api/v1 (required)"}},
+		{Of: "Labels", Flag: &cli.StringMapFlag{Name: "label", Destination: &from.Labels, Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"}},
+		{Of: "Namespace", Flag: &cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Destination: &o.v.Namespace, Usage: "`PREFIX` of the metrics' names"}},
+		{Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+		{Of: "Timeout", Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &from.Timeout, Usage: "`DURATION` that a request may take"}},
+		{Of: "Delay", Flag: &cli.DurationFlag{Name: "delay", Value: verify.DefaultDelay, Destination: &from.Delay, Usage: "`DURATION` within which a second may arrive; younger ones are not compared"}},
+		{Flag: &cli.GenericFlag{Name: "format", Value: flags.Value(&o.format, "table", oneOf), Usage: "`FORMAT` of the report: table or json"}},
+		{Flag: &cli.BoolFlag{Name: "heal", Destination: &o.v.Heal, Usage: "write what is missing, and compare again"}},
+		{Not: []string{"heal"}, Flag: &cli.BoolFlag{Name: "new", Destination: &o.v.New, Usage: "write all that the log has, with the labels given"}},
+		{Needs: []string{"heal"}, Flag: &cli.GenericFlag{Name: "run", Value: flags.Values(&from.Runs, parseRun), Usage: "`RUN` that --heal writes all the same, or unknown for seconds without one; repeatable"}},
+		{Of: "Target", Needs: writes, Flag: &cli.StringFlag{Name: "remote-write", Destination: &o.target.URL, Usage: "`URL` to write to (default: --url and /api/v1/write)"}},
+		{Needs: []string{"heal|new", "remote-write"}, Flag: &cli.GenericFlag{Name: "remote-write.config.file", Value: flags.Value(&o.target.Client, "", flags.ParseClient), Usage: "`FILE` for it, as --config.file, which is used without --remote-write"}},
+		{Needs: writes, Flag: &cli.StringFlag{Name: "openmetrics", Destination: &o.v.File, Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"}},
+		{Of: "Rate", Needs: writes, Flag: &cli.IntFlag{Name: "rate", Value: verify.DefaultRate, Destination: &o.v.To.Rate, Usage: "how many samples are sent in a second at most"}},
+	})
+}
+
+func parseRun(s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if s == "unknown" {
+		return 0, nil
+	}
+	if err != nil || id <= 0 {
+		return 0, fmt.Errorf("%q is not a run, nor unknown", s)
+	}
+	return id, nil
+}
+
+// check returns what is wrong with the options, and fills in what follows from them.
+func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
+	v := &o.v
+	v.JSON, o.source.OneApp = o.format == "json", true
+	var errs []error
+	if len(o.dirs) == 0 {
+		o.dirs = []string{""}
+	}
+	for _, o.source.Dir = range o.dirs {
+		s, err := logquery.Select(o.source, now)
+		v.Logs, errs = append(v.Logs, s), append(errs, err)
+	}
+	if len(o.dirs) > 1 && (v.New || v.File != "") {
+		errs = append(errs, errors.New("--dir: several are not for --new or --openmetrics"))
+	}
+	var wrong error
+	if !v.New {
+		wrong = v.From.Check(v.Namespace)
+		errs = append(errs, wrong)
+	}
+	if !v.Heal && !v.New || wrong != nil && o.target.URL == "" {
+		return errors.Join(errs...)
+	}
+	v.To.Push = push.Options{
+		URL:    cmp.Or(o.target.URL, strings.TrimSuffix(v.From.URL, "/")+"/api/v1/write"),
+		Client: v.From.Client, Timeout: v.From.Timeout, Logger: slog.New(slog.NewTextHandler(stderr, nil)),
+	}
+	if o.target.URL != "" {
+		v.To.Push.Client = o.target.Client
+	}
+	if v.File != "" {
+		v.To.OpenMetrics = io.Discard // until it is made
+	}
+	for _, e := range collector.OptionErrors(v.To.Check()) {
+		if e.Field != "Rate" {
+			e = &collector.OptionError{Package: e.Package, Field: "Target", Err: e.Err}
+		}
+		errs = append(errs, e)
+	}
 	if v.New {
-		errs = append(errs, verifyFlags("label", push.CheckLabels(v.From.Labels)))
+		errs = append(errs, push.CheckLabels(v.From.Labels))
 		v.To.Push.Labels = v.From.Labels
 	}
 	return errors.Join(errs...)
-}
-
-// verifyFields are the fields of verify.Options that have a flag.
-var verifyFields = map[string]string{
-	"URL": "url", "Labels": "label", "Metrics": "metric", "Timeout": "timeout", "Delay": "delay", "Namespace": "namespace", "Rate": "rate",
-}
-
-// verifyFlags puts flags in the place of fields: flag for all but Rate, if it is not empty.
-func verifyFlags(flag string, err error) error {
-	var errs []error
-	for _, e := range collector.OptionErrors(err) {
-		name := verifyFields[e.Field]
-		if flag != "" && e.Field != "Rate" {
-			name = flag
-		}
-		errs = append(errs, fmt.Errorf("--%s: %w", name, e.Err))
-	}
-	return errors.Join(errs...)
-}
-
-// source reads the flags of the log.
-func source(c *cli.Command) (logquery.Source, error) {
-	return logquery.Source{
-		App: c.String("app"), PIDs: c.IntSlice("pid"), From: c.String("from"), To: c.String("to"), Zone: c.String("zone"), Resources: c.StringSlice("resource"),
-	}, nil
-}
-
-// parseClient makes a client from the file of a flag; nil is the default.
-func parseClient(flag, path string) (*http.Client, error) {
-	if path == "" {
-		return nil, nil
-	}
-	client, err := flags.ParseClient(path)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
-	}
-	return client, nil
 }

@@ -15,38 +15,39 @@ import (
 type Logger struct {
 	To *slog.Logger
 
-	mu   sync.Mutex
-	told map[string]told // by message
+	mu     sync.Mutex
+	logged map[string]logged // by message
 }
 
-type told struct {
+type logged struct {
 	at   time.Time
 	more int // times since then
 }
 
-const tellEvery = time.Minute
+// interval is how often a message is logged at most.
+const interval = time.Minute
 
 // Log logs a message, unless it was within the last minute.
 func (t *Logger) Log(level slog.Level, message string, args ...any) {
 	t.mu.Lock()
-	if t.told == nil {
-		t.told = map[string]told{}
+	if t.logged == nil {
+		t.logged = map[string]logged{}
 	}
-	last, now := t.told[message], time.Now()
-	next, tell := told{at: now}, now.Sub(last.at) >= tellEvery
-	if !tell {
-		next = told{last.at, last.more + 1}
+	last, now := t.logged[message], time.Now()
+	next, due := logged{at: now}, now.Sub(last.at) >= interval
+	if !due {
+		next = logged{last.at, last.more + 1}
 	} else if last.more > 0 {
 		args = append(args, "more_since", last.at.UTC().Format(time.RFC3339), "more", last.more)
 	}
-	t.told[message] = next
+	t.logged[message] = next
 	t.mu.Unlock()
-	if tell {
+	if due {
 		t.To.Log(context.Background(), level, message, args...)
 	}
 }
 
-// Server is the ErrorLog of a http.Server: for what that reports, which has no levels: what an operator must know is told, and what any
+// Server returns the ErrorLog of an http.Server, whose lines have no levels: what an operator must know is logged once, and what any
 // stranger can bring about is for debugging.
 func Server(logger *slog.Logger) *log.Logger {
 	return log.New(&serverLines{Logger{To: logger}}, "", 0)

@@ -10,7 +10,7 @@ import (
 // rest is how long a server reads what a handler has left of a body.
 const rest = 5 * time.Second
 
-// Bodies bounds how long the body of a request may stand still, whether next reads it or not: a read fails with
+// Bodies bounds how long the body of a request may make no progress, whether next reads it or not: a read fails with
 // [os.ErrDeadlineExceeded] when no byte has come for stall. What is left of the body when next has returned has five seconds to
 // come, or stall if that is shorter; then the connection is closed. It also ends a read that is still going on, such as that of
 // a transport whose server has answered early: net/http would wait for that without a deadline. Requests without a body are passed on

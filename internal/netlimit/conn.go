@@ -56,7 +56,7 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // SetReadDeadline implements net.Conn. One in the past interrupts a read. One that passes ends what is read from an accepted
-// connection: a server would wait again for a client that stands still, because it thinks that the body was read.
+// connection: a server would wait again for a client that sends nothing, because it thinks that the body was read.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.future.Store(time.Until(t) > 0)
 	return c.Conn.SetReadDeadline(t)

@@ -1,5 +1,5 @@
 // Package netlimit keeps the doors of a server from being held: how many connections are open, in all and of each host, and
-// how long bytes may stand still. An honest client meets none of it: what moves, however slowly, goes on.
+// how long a transfer may make no progress. An honest client meets none of it: what moves, however slowly, goes on.
 //
 //	l = netlimit.Listen(l, netlimit.Bounds{Conns: 1000, ConnsPerHost: 500, Stall: time.Minute})
 //	server := &http.Server{
@@ -31,7 +31,7 @@ type Bounds struct {
 	// Unix sockets. They are the last that give way.
 	Proxies []netip.Prefix
 
-	// OnEvict is called with the host of each connection that is closed to make room; nil is nobody. It must not block.
+	// OnEvict is called with the host of each connection that is closed in favour of a new one, unless it is nil. It must not block.
 	OnEvict func(host netip.Prefix)
 }
 
@@ -42,7 +42,7 @@ func (b *Bounds) has(host netip.Prefix) bool {
 
 // Listen returns a listener whose connections keep to the bounds. A new connection always gets in. One that is over
 // ConnsPerHost takes the place of the one of its host on which no byte has moved for the longest time, and one that is over
-// Conns takes such a place from the host that has most: so whoever floods a server pushes out nobody else.
+// Conns takes such a place from the host that has most: so a host that floods a server pushes out its own connections.
 //
 // A deadline for reads that passes, having been set for the future, ends them for good, even if another is set afterwards.
 // Closing the listener leaves connections open. A connection takes some hundred bytes; making room costs time in proportion

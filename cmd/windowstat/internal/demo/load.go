@@ -28,8 +28,8 @@ type load struct {
 	rate   float64 // requests a second over all routes
 	client *http.Client
 
-	wg   sync.WaitGroup
-	room chan struct{} // bounds the requests in flight
+	wg    sync.WaitGroup
+	slots chan struct{} // bounds the requests in flight
 
 	sent       *observer
 	unanswered atomic.Int64
@@ -45,7 +45,7 @@ func newLoad(base string, routes []route, rate float64, sent *observer) *load {
 	return &load{
 		base: base, routes: routes, rate: rate,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
-		room:   make(chan struct{}, maxInFlight),
+		slots:  make(chan struct{}, maxInFlight),
 		sent:   sent,
 	}
 }
@@ -72,11 +72,11 @@ func (l *load) run(ctx context.Context) {
 			due[i] += l.share(r, now.Sub(begin)) * passed.Seconds()
 			for ; due[i] >= 1; due[i]-- {
 				select {
-				case l.room <- struct{}{}:
+				case l.slots <- struct{}{}:
 				case <-ctx.Done():
 					return
 				}
-				l.wg.Go(func() { l.send(r); <-l.room })
+				l.wg.Go(func() { l.send(r); <-l.slots })
 			}
 		}
 		last = now

@@ -20,7 +20,8 @@ type Flag struct {
 	cli.Flag
 	// Of are the fields that the flag fills in, separated by spaces, as a [collector.OptionError] names them.
 	Of string
-	// Needs are flags without which it does nothing, Not are flags that contradict it.
+	// Needs are flags without which it does nothing, or several of which one is needed: "heal|new". Not are flags that contradict
+	// it.
 	Needs, Not []string
 	// Zero allows 0 and the empty string. For all other flags these would mean the default, which a user who gives them hardly
 	// wants.
@@ -90,8 +91,11 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 				add("%s is none; leave it out", text)
 			}
 		}
-		if i := slices.IndexFunc(f.Needs, func(other string) bool { return !isSet(other) }); i >= 0 {
-			add("needs %s", Name(f.Needs[i]))
+		for _, needed := range f.Needs {
+			if any := strings.Split(needed, "|"); !slices.ContainsFunc(any, isSet) {
+				add("needs %s", Name(strings.Join(any, " or --")))
+				break
+			}
 		}
 		if i := slices.IndexFunc(f.Not, isSet); i >= 0 {
 			add("not with %s", Name(f.Not[i]))

@@ -70,7 +70,7 @@ const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>
 
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
-// parseWhere makes one function of the conditions of --where, all of which a row must meet; nil if there are none. The error names all
+// parseWhere makes one function of the conditions of --where, which a row must all meet; nil if there are none. The error names all
 // that are wrong.
 func parseWhere(conditions []string) (func(*metriclog.Row) bool, error) {
 	var all []func(*metriclog.Row) bool

@@ -16,7 +16,7 @@ import (
 // PatternHelp is what a pattern of resources may look like.
 const PatternHelp = "NAME, in which * stands for any characters, / too, or ~ and a regular expression for the whole name"
 
-// parsePatterns makes one function of patterns, any of which a name may match; nil if there are none. The error names all that
+// parsePatterns makes one function of patterns: a name must match one of them; nil if there are none. The error names all that
 // are wrong.
 func parsePatterns(patterns []string) (func(name string) bool, error) {
 	var all []func(string) bool

@@ -97,7 +97,6 @@ func (o *Options) check() error {
 	out, ok := outputs[o.Output]
 	wrong(!ok, "--format", "%q is not one of %s", o.Output, strings.Join(Formats(), ", "))
 	wrong(ok && o.sums() && !out.sums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
-	wrong(o.By != "" && !o.sums(), "--by", "needs --top, --step or --summary")
 	return errors.Join(errs...)
 }
 

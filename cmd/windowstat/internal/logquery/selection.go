@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Source is which rows of which logs are wanted, as people say it.
+// Source says which rows of which logs are wanted, in the words of a user.
 type Source struct {
 	// Dir is the directory of the logs, App the application, all if empty, and PIDs are processes, all if empty.
 	Dir, App string
@@ -20,7 +20,7 @@ type Source struct {
 	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now. Zone is the time
 	// zone of times that are given and printed: local, UTC, or a name such as Europe/Berlin; local if empty.
 	From, To, Zone string
-	// Resources are patterns, see [PatternHelp], of which a name must match one; all match if there are none.
+	// Resources are patterns, see [PatternHelp]: a name must match one of them. All match if there are none.
 	Resources []string
 	// Follow goes on with rows as they are logged, from now on unless From is given. The logs need not exist yet.
 	Follow bool

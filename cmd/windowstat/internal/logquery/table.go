@@ -81,7 +81,7 @@ func (p *table) head() {
 	fmt.Fprintln(p, "  resource")
 }
 
-// width is that of a column of numbers, which has room for its title, and six digits at least.
+// width is that of a column of numbers, which holds its title, and six digits at least.
 func width(title string) int { return max(len(title), 6) }
 
 func (p *table) flush() error { return p.Flush() }

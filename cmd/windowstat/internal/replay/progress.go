@@ -27,7 +27,7 @@ func newProgress(w io.Writer) *progress {
 // refresh is how often the bar changes.
 const refresh = 100 * time.Millisecond
 
-// show is told how much was read.
+// show shows how much was read.
 func (p *progress) show(read, size, lines int64) {
 	now := time.Now()
 	if p.quiet || now.Sub(p.shown) < refresh {

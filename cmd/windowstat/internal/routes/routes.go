@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Routes are patterns, at most one of which a request has. It must be made with [New]. Reading them is safe for concurrent use.
+// Routes are patterns. A request has one of them at most. It must be made with [New]. Reading them is safe for concurrent use.
 type Routes struct {
 	// Patterns are those that were added.
 	Patterns []string

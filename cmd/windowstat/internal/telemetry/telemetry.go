@@ -159,7 +159,7 @@ func reloadOnHangup(x *exporter.Exporter) (stop func()) {
 	return cancel
 }
 
-// Finish ends the ways out, with the last second in them. The pages are still served.
+// Finish ends the ways out, with the last second in them. The pages go on until [Telemetry.Stop].
 func (t *Telemetry) Finish() error { return t.finish() }
 
 // Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
