@@ -127,7 +127,7 @@ func (s *Statistic) usedSince(index int64) bool {
 	if r == nil {
 		return false
 	}
-	return len(r.loans) > 0 || r.minute.last >= index || r.openUsed(s)
+	return len(r.loans) > 0 || r.history.last >= index || r.openUsed(s)
 }
 
 // LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
@@ -148,7 +148,7 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 		if len(r.loans) > 0 || r.openUsed(s) {
 			return s.index
 		}
-		last = max(last, r.minute.last)
+		last = max(last, r.history.last)
 	}
 	return last
 }

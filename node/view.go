@@ -223,10 +223,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		if len(leaves) == 1 { // there is nothing to add up
 			snap.Peak = s.peakOf(first, open.Index)
 		} else if s.rings != nil {
-			s.rings.minute.each(first, open.Index, func(i int64, b []byte) bool {
+			s.eachRecord(first, open.Index, func(i int64, b []byte) {
 				i = (i - first) * int64(perSec)
 				addSlides(b, slides[i:i+int64(perSec)])
-				return true
 			})
 		}
 		s.addTotal(&snap, &spent, h, by)
