@@ -72,9 +72,6 @@ func (r *bitReader) take(n uint) uint64 {
 	return v
 }
 
-// bytes is in how many bytes there was something to read.
-func (r *bitReader) bytes() int { return int(r.at+7) / 8 }
-
 // A number is written as the 1<<k-th part of it, and the k bits that this leaves. The part is as many ones as it is, if that
 // is less than four, and a zero: Rice's code. Of more there are four ones, and one for each time that it doubles, and as many
 // bits; so a number that is far from what was expected does not take long. After as many ones as there can be come 64 bits.

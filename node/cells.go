@@ -143,7 +143,7 @@ func (p *cells) each(f func(cell int, n int64)) {
 	}
 }
 
-// A histogram of one second is kept as the count of each cell from that of the shortest response time to that of the longest,
+// A histogram of one second is kept beside its record, as the count of each cell from that of the shortest response time to that of the longest,
 // each expected to be about as high as if all were the same. A count of 0 is followed by how many more there are.
 
 // takeCells packs the response times that the stripes hold, of the second of rec, and moves them from the stripes to those of

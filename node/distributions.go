@@ -148,14 +148,11 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 
 // eachHistogram calls f for the records of the seconds from from to before to that have a histogram.
 func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec sealed, cells []byte)) {
-	if s.rings == nil {
-		return
-	}
-	s.rings.minute.each(from, to, func(i int64, b []byte) bool {
+	s.eachRecord(max(from, s.oldestHistogram()), to, func(i int64, b []byte) {
 		var rec sealed
-		cells := rec.unpack(b, s.first.shape.perSec, nil)
+		rec.unpack(b, s.first.shape.perSec, nil)
+		_, cells := s.rings.histograms.before(i + 1) // of the second itself, if calls ended in it
 		f(i, rec, cells)
-		return true
 	})
 }
 
@@ -164,5 +161,5 @@ func (s *Statistic) oldestHistogram() int64 {
 	if s.rings == nil {
 		return math.MinInt64
 	}
-	return s.rings.minute.dropped + 1
+	return s.rings.histograms.dropped + 1
 }

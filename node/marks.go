@@ -94,71 +94,51 @@ func (st *stripe) updateCounters() {
 // second with the index since or later, and reports whether it did. A retired statistic records nothing; its records can
 // be read as before, and never change. The owner removes it from its views, which keep its totals: see [View.Remove].
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-	if s.retired || s.usedSince(since) {
+	s.lockAt(now)
+	defer s.unlockAll()
+	if s.retired || s.index < since || s.lastUsed() >= since {
 		return false
 	}
-	s.lockStripes()
-	defer s.unlockStripes()
 	for st := range s.stripes {
 		st.end.Store(closed)
 	}
-	for st := range s.stripes {
-		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
-			for st := range s.stripes {
-				st.end.Store(s.mark())
-			}
-			return false
+	if s.lastUsed() >= since { // a call has entered without a lock meanwhile
+		for st := range s.stripes {
+			st.end.Store(s.mark())
 		}
+		return false
 	}
 	s.retired, s.end = true, math.MaxInt64
 	return true
 }
 
-// usedSince reports whether anything was recorded in the second with this index or later, the open bucket aside. Holds
-// mu.
-func (s *Statistic) usedSince(index int64) bool {
-	if s.since >= index || s.index < index {
-		return true
-	}
-	r := s.rings
-	if r == nil {
-		return false
-	}
-	return len(r.loans) > 0 || r.minute.last >= index || r.openUsed(s)
-}
-
 // LastUsed is the index of the last second in which anything was recorded: the one that is open at the reading now if a call
 // is in flight or waits, and the one in which the statistic began if nothing ever was.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(now)
-	s.lockStripes()
-	defer s.unlockStripes()
+	s.lockAt(now)
+	defer s.unlockAll()
+	return s.lastUsed()
+}
+
+// lastUsed is LastUsed. Holds all locks.
+func (s *Statistic) lastUsed() int64 {
 	for st := range s.stripes {
 		if entered := st.entered.Load(); entered != st.base || st.inFlightAt(entered) != 0 || st.open != (tally{}) {
 			return s.index
 		}
 	}
-	last := s.since
-	if r := s.rings; r != nil {
-		if len(r.loans) > 0 || r.openUsed(s) {
-			return s.index
-		}
-		last = max(last, r.minute.last)
+	r := s.rings
+	if r == nil {
+		return s.since
 	}
-	return last
-}
-
-// openUsed reports whether a bucket of the open second that is over has counts. Only those with counts are opened.
-func (r *rings) openUsed(s *Statistic) bool {
+	if len(r.loans) > 0 {
+		return s.index
+	}
+	// Of the open second there are the buckets that are over. Only those with counts are opened.
 	for range r.window.Window(s.at, s.at-secondAt(s.index)+r.window.Length()) {
-		return true
+		return s.index
 	}
-	return false
+	return max(s.since, r.history.last)
 }
 
 // overtaken finishes a call that entered by st without its lock while the bucket turned, counters were set, or the statistic was

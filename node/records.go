@@ -152,7 +152,7 @@ type sealed struct {
 	late            time.Duration // at most so much of it was before the second
 }
 
-// append packs the slides but the last one, and the record. A histogram may follow, from the next byte on.
+// append packs the slides but the last one, and the record.
 //
 // What was said before tells much of what follows: numbers are packed as how far they are from what they mostly are, and
 // those that are mostly 0 only if they are not. The response times and what was spent take all their bits, which nothing
@@ -195,9 +195,8 @@ func (r *sealed) append(b []byte, slides []int64) []byte {
 	return w.end()
 }
 
-// unpack reads a record with the given number of slides, adds the slides to sums if that is not nil, and returns what
-// follows the record, the histogram.
-func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
+// unpack reads a record with the given number of slides, and adds the slides to sums if that is not nil.
+func (r *sealed) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
 	for i := range slides - 1 {
@@ -232,7 +231,6 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) []byte {
 	r.RTMax = r.RTMin + time.Duration(spans[1])
 	r.RTSum = time.Duration(r.least() + spans[2])
 	r.spent = r.RTSum + time.Duration(unfold(spans[3]))
-	return b[in.bytes():]
 }
 
 // About how many bits of some numbers are at random: of passes, of the difference of a slide, of others.

@@ -164,51 +164,30 @@ func (s *Statistic) record(index int64) (record []byte) {
 	return record
 }
 
-// eachRecord calls f for the records of the seconds from from to before to, ascending: of those in the history, which
-// have no histogram, and then of those that have one.
+// eachRecord calls f for the records of the seconds from from to before to, ascending.
 func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte)) {
-	r := s.rings
-	if r == nil {
+	if s.rings == nil || from >= to {
 		return
 	}
-	each := func(i int64, b []byte) bool {
+	s.rings.history.seek(from)
+	s.rings.history.each(from, to, func(i int64, b []byte) bool {
 		f(i, b)
 		return true
-	}
-	if aged := r.minute.dropped; from <= aged {
-		r.history.seek(from)
-		r.history.each(from, to, each)
-		from = aged + 1
-	}
-	if from < to {
-		r.minute.seek(from)
-		r.minute.each(from, to, each)
-	}
+	})
 }
 
 // inFlightAfter is what the first recorded second after a second began with.
 func (s *Statistic) inFlightAfter(index int64) int64 {
-	r := s.rings
-	if r == nil {
-		return s.began
+	inFlight := s.began
+	if s.rings != nil {
+		s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
+			var rec sealed
+			rec.unpack(b, s.first.shape.perSec, nil)
+			inFlight = rec.began
+			return false
+		})
 	}
-	var rec sealed
-	found := false
-	first := func(_ int64, b []byte) bool {
-		rec.unpack(b, s.first.shape.perSec, nil)
-		found = true
-		return false
-	}
-	if index < r.minute.dropped {
-		r.history.each(index+1, math.MaxInt64, first)
-	}
-	if !found {
-		r.minute.each(index+1, math.MaxInt64, first)
-	}
-	if !found {
-		return s.began
-	}
-	return rec.began
+	return inFlight
 }
 
 // LastActive returns the last second before the one with this index that was not idle, see [MetricNode.Idle]: a call began,
@@ -246,17 +225,14 @@ func (s *Statistic) lastActive(before int64) int64 {
 	}
 	before = min(before, s.index)
 	inFlight := s.began
-	if before <= r.minute.last {
+	if before <= r.history.last {
 		inFlight = s.inFlightAfter(before - 1)
 	}
 	if inFlight > 0 {
 		return before - 1
 	}
 	// Nothing was in flight since the last record.
-	index, record := r.minute.before(before)
-	if record == nil {
-		index, record = r.history.before(before)
-	}
+	index, record := r.history.before(before)
 	switch {
 	case record == nil:
 		return r.active

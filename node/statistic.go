@@ -97,10 +97,10 @@ type rings struct {
 	rt       cells  // of all seconds before the open one
 	loans    []loan // passes borrowed from buckets to come, ascending
 
-	peak    peak    // of the minute window
-	active  int64   // the last second in which something happened of those whose records were dropped
-	minute  records // with histograms, at least those of the minute window; the newest is always here
-	history records // older ones, without
+	peak       peak    // of the minute window
+	active     int64   // the last second in which something happened of those whose records were dropped
+	history    records // of sealed seconds
+	histograms records // of those of them that have completions, for a shorter time
 }
 
 // New makes a statistic that begins in the second of the reading now.

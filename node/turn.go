@@ -116,7 +116,7 @@ func (s *Statistic) fold() {
 // remember returns the rings, and makes them if need be. Holds all locks.
 func (s *Statistic) remember() *rings {
 	if s.rings == nil {
-		s.rings = &rings{window: s.first.shape.second, active: math.MinInt64, minute: noRecords(), history: noRecords()}
+		s.rings = &rings{window: s.first.shape.second, active: math.MinInt64, history: noRecords(), histograms: noRecords()}
 	}
 	return s.rings
 }
@@ -169,33 +169,19 @@ func (s *Statistic) seal(next int64) {
 // keep packs the record of the second that starts at start, with the response times that the stripes hold.
 func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
 	var room [256]byte
-	b := rec.append(room[:0], slides)
+	r, shape, index := s.rings, s.first.shape, secondOf(start)
+	r.histograms.drop(secondOf(start-shape.kept) + 1)
 	if rec.Complete > 0 {
-		b = s.takeCells(b, rec)
+		r.histograms.add(index, s.takeCells(room[:0], rec))
 	}
-	s.age(start)
-	s.rings.minute.add(secondOf(start), b)
-	slides[len(slides)-1] = rec.Pass // which may be too high for a slide
-	s.rings.peak.add(secondOf(start), slides)
-}
-
-// age moves the records whose histograms are kept no longer, when the second that starts at start is kept, without them to the
-// history. So every record is in the one or in the other, until the history drops it.
-func (s *Statistic) age(start time.Duration) {
-	r, shape := s.rings, s.first.shape
-	left := secondOf(start-shape.kept) + 1
-	r.minute.each(r.minute.first, left, func(i int64, b []byte) bool {
-		var rec sealed
-		histogram := rec.unpack(b, shape.perSec, nil)
-		r.history.add(i, b[:len(b)-len(histogram)])
-		return true
-	})
-	r.minute.drop(left)
 	if last := r.history.drop(secondOf(start - shape.history)); last != nil {
 		if r.active = r.history.dropped; onlySlides(last, shape.perSec) {
 			r.active--
 		}
 	}
+	r.history.add(index, rec.append(room[:0], slides))
+	slides[len(slides)-1] = rec.Pass // which may be too high for a slide
+	r.peak.add(index, slides)
 }
 
 // mostPasses is where the passes of a bucket stop to count for slides, so that no sum of them overflows.
@@ -245,17 +231,16 @@ func (s *Statistic) peakOf(from, to int64) int64 {
 	if r == nil {
 		return 0
 	}
-	kept := r.minute.last < to
+	kept := r.history.last < to
 	if kept && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
 	p := peak{from: from, second: math.MaxInt64} // if there are no records
 	var room [64]int64
-	r.minute.each(from, to, func(i int64, b []byte) bool {
+	s.eachRecord(from, to, func(i int64, b []byte) {
 		slides := zeros(room[:], int(s.first.shape.perSec))
 		addSlides(b, slides)
 		p.add(i, slides)
-		return true
 	})
 	if kept {
 		r.peak = p

@@ -43,6 +43,13 @@ type removedLeaves struct {
 	active int64
 }
 
+func (r *removedLeaves) clone() *removedLeaves {
+	c := *r
+	c.rt, c.codes = cells{}, slices.Clone(r.codes)
+	r.rt.each(c.rt.count)
+	return &c
+}
+
 // NewView makes a view without leaves that begins in the second of the reading now.
 func NewView(shape *Shape, now leap.Reading) *View {
 	second := shape.line.At(now)
@@ -65,8 +72,7 @@ func (v *View) Clone() *View {
 	c := &View{shape: v.shape, since: v.since, name: v.name, spent: v.spent}
 	c.set(slices.Clone(v.list()))
 	if v.removed != nil {
-		c.removed = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
-		v.removed.rt.each(c.removed.rt.count)
+		c.removed = v.removed.clone()
 	}
 	return c
 }
@@ -223,10 +229,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		if len(leaves) == 1 { // there is nothing to add up
 			snap.Peak = s.peakOf(first, open.Index)
 		} else if s.rings != nil {
-			s.rings.minute.each(first, open.Index, func(i int64, b []byte) bool {
+			s.eachRecord(first, open.Index, func(i int64, b []byte) {
 				i = (i - first) * int64(perSec)
 				addSlides(b, slides[i:i+int64(perSec)])
-				return true
 			})
 		}
 		s.addTotal(&snap, &spent, h, by)
@@ -259,10 +264,8 @@ func (v *View) neverFalling(spent callTime) callTime {
 func (v *View) all() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var g *removedLeaves
-	if v.removed != nil {
-		g = &removedLeaves{total: v.removed.total, spent: v.removed.spent, codes: slices.Clone(v.removed.codes), last: v.removed.last, active: v.removed.active}
-		v.removed.rt.each(g.rt.count)
+	if v.removed == nil {
+		return v.list(), nil
 	}
-	return v.list(), g
+	return v.list(), v.removed.clone()
 }

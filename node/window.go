@@ -108,13 +108,12 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 		for _, b := range s.rings.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
 			open.add(b)
 		}
-		s.rings.minute.each(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) bool {
+		s.eachRecord(s.index+1-int64(len(done)), s.index, func(i int64, b []byte) {
 			var rec sealed
 			rec.unpack(b, s.first.shape.perSec, nil)
 			w.add(&rec.Counts)
 			back := s.index - i
 			done[back] = saturate(done[back], rec.Complete)
-			return true
 		})
 	}
 	w.add(&open)
