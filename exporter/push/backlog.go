@@ -58,7 +58,7 @@ func (p *Pusher) fromLog(ctx context.Context, s *shard) bool {
 func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool {
 	p.countCut(s, from, to)
 	x := splitter{p: p}
-	rows := seconds.NewFiller(p.opts.Namespace, "", p.opts.Log.Runs(), from, math.MaxInt, &x)
+	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), from, math.MaxInt, &x)
 	rows.Select(p.selection(0, s.slots))
 	doubt := s.InDoubt()
 	var until int64 // the second before which a request ends

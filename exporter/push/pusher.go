@@ -66,7 +66,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	c.Seal()
 	p.shards = []*shard{{slots: seconds.AllSlots, Position: seconds.Position{Next: p.line.Open()}}}
 	selection := o.selection()
-	if o.Log != nil && seconds.NewFiller(o.Namespace, "", nil, 0, 1, nil).Select(&selection) {
+	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
 		if p.positions, err = newPositions(&o); err != nil {
 			return nil, err
 		}
