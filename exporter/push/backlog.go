@@ -57,7 +57,7 @@ func (p *Pusher) fromLog(ctx context.Context, s *shard) bool {
 // request. After one that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool {
 	p.countCut(s, from, to)
-	x := splitter{p: p}
+	x := splitter{sender: p.sender}
 	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), from, math.MaxInt, &x)
 	rows.Select(p.selection(0, s.slots))
 	doubt := s.InDoubt()
