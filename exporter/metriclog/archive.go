@@ -10,7 +10,8 @@ import (
 )
 
 // Archive writes seconds of the past to a log, such as those of a replayed access log: many in one write, and without
-// retention, because all of them are old. It must be made with [NewArchive], and is not safe for concurrent use.
+// retention, because all of them are old. Seconds are buffered until there are 256 KiB of rows or another day begins. A process that
+// ends without [Archive.Close] loses what is buffered, and leaves whole seconds. It must be made with [NewArchive], and is not safe for concurrent use.
 type Archive struct {
 	files *files
 	loc   *time.Location

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// retention limits the files that are kept; 0 is no limit.
+// retention limits the files that are kept; 0 is no limit. The oldest file goes first, with its index, whichever limit it is over.
+// Readers that have it open keep it.
 type retention struct {
 	files int
 	bytes int64         // with indexes

@@ -75,8 +75,10 @@ const (
 	noTo   = 1 << 62
 )
 
-// Rows iterates over the result of a search. Rows are read on demand; memory is bounded by the names, and one file is open for
-// each log that is being read. It is not safe for concurrent use.
+// Rows iterates over the result of a search. There is a stream for each log, which reads its files one after the other, and whichever
+// stream has the earliest second is next. Rows are read on demand: a file is opened when its first second may be next, so
+// memory is bounded by the names, of which 100,000 are remembered, and one file is open for each log that is being read. A row whose
+// resource does not match costs its name, and no numbers. It is not safe for concurrent use.
 type Rows struct {
 	streams   []*stream
 	line      []byte

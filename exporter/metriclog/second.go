@@ -7,7 +7,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// second is the lines of one second.
+// second is the lines of one second: a row for each resource with events or calls in flight, or with ZeroRows for each, and the total
+// of inbound calls as the last one. It has all its rows or none: one that lacks a record is lost as a whole.
 type second struct {
 	start time.Time // in the log's time zone
 	named bool      // or else the wall clock was set back; the timeline counts these seconds

@@ -13,6 +13,11 @@ import (
 )
 
 // segmentReader reads one file of a log, with its index.
+//
+// The data file tells what there is, and the index only where. A second is complete if its last line is the total of inbound
+// calls, which is written last; see completeEnd for files that other programs wrote. An index record counts only if the line at its
+// offset is of its second, so an index that is missing, of another file, cut off or behind makes reading slower and not wrong. Lines
+// of seconds that the date in the file's name does not allow are skipped, as are those that cannot be parsed.
 type segmentReader struct {
 	from, to  int64 // seconds that the date in its name allows
 	data, idx *os.File

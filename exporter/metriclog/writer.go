@@ -15,9 +15,16 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use. A
-// second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
-// deleted, truncated or locked by another process meanwhile, see files. Buffers are reused.
+// Writer writes the sealed seconds of a Collector to a log. It must be made with [New], and is safe for concurrent use.
+//
+// It has one position, the first second to write, and [Writer.Flush] moves it on: it reads the records of all resources of some
+// seconds, makes their rows, and writes them, each second whole or not at all. A second is passed over, and counted as lost, if the
+// history lacks the record of a resource, or the log has a later second already. An error leaves the position where it is, so the
+// next Flush, a second later with [Writer.Run], begins with the same second; what was written of it is cut off.
+//
+// A second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
+// deleted, truncated or locked by another process meanwhile. Rows of up to 64 seconds, or about 32,768, are in memory at a time, and
+// those of one second afterwards.
 type Writer struct {
 	stats     *collector.Collector
 	loc       *time.Location

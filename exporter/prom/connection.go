@@ -18,7 +18,11 @@ import (
 //
 // A server that has a hook already calls both. Set it before the server serves; several servers may have it, and other handlers
 // may be served there, too. A change of state costs a look-up in a map, and an open connection some hundred bytes.
-func (s *Seconds) ConnState(c net.Conn, state http.ConnState) { s.conns.change(c, state) }
+func (s *Seconds) ConnState(c net.Conn, state http.ConnState) {
+	if s.conns.change(c, state) {
+		s.save()
+	}
+}
 
 // connections are the open TCP connections of servers that have the hook. net/http gives a handler no net.Conn, only the local
 // address of its connection: [http.LocalAddrContextKey] is the pointer that LocalAddr returns in the hook, for TLS and for
@@ -37,20 +41,27 @@ type connection struct {
 	state    http.ConnState
 	since    time.Time     // when the state began
 	idle     time.Duration // of a closed connection: how long it was idle before; 0 if it was not
+	unsaved  bool          // the last response has moved a cursor
 }
 
-// change records the state of a connection.
-func (k *connections) change(c net.Conn, state http.ConnState) {
+// change records the state of a connection, and reports whether positions are to be saved.
+func (k *connections) change(c net.Conn, state http.ConnState) (unsaved bool) {
 	address, ok := c.LocalAddr().(*net.TCPAddr)
 	if !ok || c.LocalAddr() != net.Addr(address) { // a new one each time, of no handler's
-		return
+		return false
 	}
 	if state == http.StateNew {
 		k.open.LoadOrStore(address, &connection{Conn: c})
 	}
-	if x := k.find(address); x != nil && x.change(state, time.Now()) {
+	x := k.find(address)
+	if x == nil {
+		return false
+	}
+	unsaved, last := x.change(state, time.Now())
+	if last {
 		k.open.Delete(address)
 	}
+	return unsaved
 }
 
 // find returns the connection with an address, nil if the hook has not shown it.
@@ -60,8 +71,8 @@ func (k *connections) find(address *net.TCPAddr) *connection {
 	return x
 }
 
-// change records a state, and reports whether the last connection with this address has ended.
-func (x *connection) change(state http.ConnState, now time.Time) (ended bool) {
+// change records a state. Last is that of the last connection with this address.
+func (x *connection) change(state http.ConnState, now time.Time) (unsaved, last bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch state {
@@ -70,14 +81,24 @@ func (x *connection) change(state http.ConnState, now time.Time) (ended bool) {
 		x.shared = x.shared || x.users > 1
 	case http.StateActive:
 		x.requests++
-	case http.StateClosed, http.StateHijacked:
+	default: // a response has ended, if there was one
+		unsaved, x.unsaved = x.unsaved, false
+	}
+	if state == http.StateClosed && x.state == http.StateIdle {
+		x.idle = max(now.Sub(x.since), 1)
+	}
+	if state == http.StateClosed || state == http.StateHijacked {
 		x.users--
-		if x.state == http.StateIdle {
-			x.idle = max(now.Sub(x.since), 1)
-		}
 	}
 	x.state, x.since = state, now
-	return x.users == 0
+	return unsaved, x.users == 0
+}
+
+// saveWhenIdle has positions saved when the present response has ended.
+func (x *connection) saveWhenIdle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unsaved = true
 }
 
 // proxies are the networks of proxies that do not name themselves in a header.

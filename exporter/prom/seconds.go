@@ -222,8 +222,11 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	complete := err == nil && r.Context().Err() == nil
 	x.sent(a, from, to, samples, complete)
 	x.addLost(dropped)
-	if moved || complete && from < to {
-		s.save() // a client that knows the length of the response does not wait for it
+	switch moved = moved || complete && from < to; {
+	case moved && a != nil:
+		a.conn.saveWhenIdle() // the response would not end before the disk has it
+	case moved:
+		s.save()
 	}
 }
 

@@ -175,9 +175,6 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	for name, values := range c.header {
 		w.Header()[name] = values
 	}
-	if c.page == nil {
-		w.Header().Set("Content-Length", strconv.Itoa(c.rest.Len()))
-	}
 	var page int64
 	var err error
 	if c.page != nil {

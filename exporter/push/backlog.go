@@ -57,8 +57,8 @@ func (p *Pusher) fromLog(ctx context.Context, s *shard) bool {
 // request. After one that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
 func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool {
 	p.countCut(s, from, to)
-	x := splitter{p: p}
-	rows := seconds.NewFiller(p.opts.Namespace, "", p.opts.Log.Runs(), from, math.MaxInt, &x)
+	x := splitter{sender: p.sender}
+	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), from, math.MaxInt, &x)
 	rows.Select(p.selection(0, s.slots))
 	doubt := s.InDoubt()
 	var until int64 // the second before which a request ends

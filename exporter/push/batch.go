@@ -32,7 +32,7 @@ type batch struct {
 // encode makes the requests of a shard for the seconds in [from, to), or for fewer if a stream emits fewer. It reports false if one
 // emits none.
 func (p *Pusher) encode(s *shard, from, to int64) bool {
-	x := splitter{p: p, labels: newLabels(p.opts.Labels)}
+	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}
 	for {
 		x.begin(p.line.Count(from, to) > 1)
 		reached := to
@@ -54,9 +54,10 @@ func (p *Pusher) encode(s *shard, from, to int64) bool {
 
 // splitter is a Sink that splits series into requests and adds the common labels.
 type splitter struct {
-	p      *Pusher
+	*sender
 	labels labels
 	one    bool       // all in one request
+	full   func()     // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request // the last one is in the making
 }
 
@@ -69,7 +70,7 @@ func (s *splitter) begin(one bool) {
 
 // next starts another request.
 func (s *splitter) next() {
-	r := s.p.free.Get().(*request)
+	r := s.free.Get().(*request)
 	r.begin()
 	s.all = append(s.all, r)
 }
@@ -77,7 +78,7 @@ func (s *splitter) next() {
 // drop gives the requests back.
 func (s *splitter) drop() {
 	for _, r := range s.all {
-		s.p.free.Put(r)
+		s.free.Put(r)
 	}
 	s.all = s.all[:0]
 }
@@ -88,7 +89,7 @@ func (s *splitter) finish() (all []*request) {
 		if r.finish() {
 			all = append(all, r)
 		} else {
-			s.p.free.Put(r)
+			s.free.Put(r)
 		}
 	}
 	return all
@@ -114,7 +115,10 @@ func (s *splitter) enc() encoder { return s.all[len(s.all)-1].enc }
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	if !s.one && s.enc().Samples() >= s.p.opts.MaxSamples {
+	if !s.one && s.enc().Samples() >= s.opts.MaxSamples {
+		if s.full != nil {
+			s.full()
+		}
 		s.next()
 	}
 	s.labels.merge(names, values)

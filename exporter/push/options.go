@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -109,9 +110,9 @@ func (o Options) Check() error {
 	if err := gather.CheckNamespace(o.Namespace); err != nil {
 		wrong("Namespace", "%w", err)
 	} else {
-		known := seconds.Names(o.Namespace)
+		known := seconds.Names(o.Namespace, false)
 		for _, name := range o.Metrics {
-			if !known[name] {
+			if !slices.Contains(known, name) {
 				wrong("Metrics", "%.70q is no metric of single seconds", name)
 			}
 		}

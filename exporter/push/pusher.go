@@ -31,8 +31,7 @@ type Pusher struct {
 	streams   []seconds.Stream // the resources first
 	positions *positions       // nil without a log
 	*sender
-	unpublish func()    // removes the metrics
-	free      sync.Pool // of *request
+	unpublish func() // removes the metrics
 
 	// Guarded by the sender's mu.
 	shards []*shard // they have all slots
@@ -62,11 +61,10 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	if o.Sampler != nil {
 		p.streams = append(p.streams, o.Sampler.Stream())
 	}
-	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
 	c.Seal()
 	p.shards = []*shard{{slots: seconds.AllSlots, Position: seconds.Position{Next: p.line.Open()}}}
 	selection := o.selection()
-	if o.Log != nil && seconds.NewFiller(o.Namespace, "", nil, 0, 1, nil).Select(&selection) {
+	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
 		if p.positions, err = newPositions(&o); err != nil {
 			return nil, err
 		}

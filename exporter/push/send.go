@@ -25,7 +25,8 @@ type sender struct {
 	failFast     bool          // errors of URL and credentials are not retried
 	noHistograms atomic.Bool   // the server takes none
 
-	log logonce.Logger
+	log  logonce.Logger
+	free sync.Pool // of *request
 
 	mu    sync.Mutex // guards what follows
 	total totals
@@ -39,10 +40,12 @@ type totals struct {
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
-	return &sender{
+	p := &sender{
 		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
 		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
 	}
+	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
+	return p
 }
 
 // Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
@@ -73,11 +76,16 @@ func (p *Pusher) send(ctx context.Context, s *shard) bool {
 			s.batch.lost = s.batch.logged
 		}
 		s.batch.requests = s.batch.requests[1:]
-		if !r.kept {
-			p.free.Put(r)
-		}
+		p.reuse(r)
 	}
 	return true
+}
+
+// reuse takes back a request that is settled, unless the transport may still read its body.
+func (p *sender) reuse(r *request) {
+	if !r.kept {
+		p.free.Put(r)
+	}
 }
 
 // deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another

@@ -9,8 +9,6 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
-	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/node"
 )
 
 // WriteResult counts the samples of a write.
@@ -35,71 +33,52 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (Write
 		return WriteResult{}, err
 	}
 	o.defaults()
-	x := &batchWriter{sender: newSender(o, maxWait), ctx: ctx, request: request{enc: o.Format.encoder()}}
-	x.failFast = true
-	return x.write(emit)
+	w := &writing{sender: newSender(o, maxWait), ctx: ctx}
+	defer w.client.CloseIdleConnections()
+	w.failFast = true
+	x := &splitter{sender: w.sender, labels: newLabels(o.Labels)}
+	x.full = func() {
+		for _, r := range x.finish() {
+			w.send(r)
+		}
+		x.all = nil
+	}
+	x.begin(false)
+	err := emit(x)
+	x.full()
+	w.result.Written, w.result.Refused, w.result.Unconfirmed = w.total.samples, w.total.refused, w.total.unconfirmed
+	return w.result, errors.Join(w.failed, err)
 }
 
-// batchWriter is a Sink that sends what it gets.
-type batchWriter struct {
+// writing is a call of Write.
+type writing struct {
 	*sender
-	request
 	ctx    context.Context
 	result WriteResult
 	failed error // reason why sending stopped
 }
 
-func (x *batchWriter) write(emit func(seconds.Sink) error) (WriteResult, error) {
-	defer x.client.CloseIdleConnections()
-	err := emit(NewLabelled(x, x.opts.Labels))
-	x.flush()
-	x.result.Written, x.result.Refused, x.result.Unconfirmed = x.total.samples, x.total.refused, x.total.unconfirmed
-	return x.result, errors.Join(x.failed, err)
-}
-
-// Series implements seconds.Sink.
-func (x *batchWriter) Series(f *table.Family, names, values []string) {
-	if x.enc.Samples() >= x.opts.MaxSamples {
-		x.flush()
+// send sends a request, or counts it if sending has stopped.
+func (w *writing) send(r *request) {
+	defer w.reuse(r)
+	if w.failed == nil && w.ctx.Err() != nil {
+		w.failed = w.ctx.Err()
 	}
-	x.enc.Series(f, names, values)
-}
-
-// Value implements seconds.Sink.
-func (x *batchWriter) Value(unix int64, v float64) { x.enc.Value(unix, v) }
-
-// Histogram implements seconds.Sink.
-func (x *batchWriter) Histogram(unix int64, h *node.Histogram) { x.enc.Histogram(unix, h) }
-
-// flush sends the present request.
-func (x *batchWriter) flush() {
-	defer func() {
-		if x.kept {
-			x.enc = x.opts.Format.encoder()
-		}
-		x.begin()
-	}()
-	if !x.finish() {
+	if w.failed != nil {
+		w.result.Left += int64(r.samples)
 		return
 	}
-	if x.failed == nil && x.ctx.Err() != nil {
-		x.failed = x.ctx.Err()
-	}
-	if x.failed != nil {
-		x.result.Left += int64(x.samples)
-		return
-	}
-	ctx, cancel := context.WithTimeout(x.ctx, maxWriteTime)
+	ctx, cancel := context.WithTimeout(w.ctx, maxWriteTime)
 	defer cancel()
-	switch x.deliver(ctx, &x.request) {
+	switch w.deliver(ctx, r) {
 	case accepted, refused, unconfirmed:
 		return
 	}
-	x.failed = fmt.Errorf("%s: %w", redact.URL(x.opts.URL), errors.Join(x.ctx.Err(), redact.Error(x.lastErr)))
-	if !x.doubt {
-		x.result.Left += int64(x.samples)
+	w.failed = fmt.Errorf("%s: %w", redact.URL(w.opts.URL), errors.Join(w.ctx.Err(), redact.Error(r.lastErr)))
+	if !r.doubt {
+		w.result.Left += int64(r.samples)
 		return
 	}
-	x.total.unconfirmed += int64(x.samples)
-	x.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", x.failed, x.samples)
+	w.total.unconfirmed += int64(r.samples)
+	w.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", w.failed, r.samples)
 }

@@ -87,7 +87,7 @@ func TestOpenMetricsEqualsTheEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.live(t, 590) // enough to be written in several pieces
-	metrics := seconds.Logged(table.Namespace)
+	metrics := seconds.Names(table.Namespace, true)
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/metrics/seconds?window=600s&metric="+strings.Join(metrics, "&metric="), nil)
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")

@@ -103,7 +103,7 @@ func (o Options) Check(namespace string) error {
 		namespace = table.Namespace
 	}
 	for _, name := range o.Metrics {
-		if all := seconds.Logged(namespace); !slices.Contains(all, name) {
+		if all := seconds.Names(namespace, true); !slices.Contains(all, name) {
 			wrong("Metrics", "%.70q is not in the log, which has %s", name, strings.Join(all, ", "))
 		}
 	}

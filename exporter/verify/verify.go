@@ -51,7 +51,7 @@ func (c *comparison) names() []string {
 	if len(c.options.Metrics) > 0 {
 		return c.options.Metrics
 	}
-	return seconds.Logged(c.gap.namespace())
+	return seconds.Names(c.gap.namespace(), true)
 }
 
 // selector selects metrics, all if there are none, with labels, in PromQL.

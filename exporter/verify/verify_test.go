@@ -262,7 +262,7 @@ func TestHealWritesWhatIsMissing(t *testing.T) {
 	r := newReplica(t)
 	lost := map[string]bool{}
 	r.drop(func(s string, at int64) bool {
-		is := at >= r.begin+40 && at < r.begin+45 && slices.ContainsFunc(append(seconds.Logged("windowstat"), runName), func(name string) bool { return strings.Contains(s, `"`+name+`"`) })
+		is := at >= r.begin+40 && at < r.begin+45 && slices.ContainsFunc(append(seconds.Names("windowstat", true), runName), func(name string) bool { return strings.Contains(s, `"`+name+`"`) })
 		if is {
 			lost[fmt.Sprint(s, at)] = true
 		}

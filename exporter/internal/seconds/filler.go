@@ -29,27 +29,15 @@ type Filler struct {
 }
 
 // NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
-// the resources and are not emitted. It emits the metric with this full name, or all if that is empty; it panics if the log
-// does not have the metric.
-//
-// Beside them it emits the run of each second that of has one for.
+// the resources and are not emitted. Beside the metrics of the log it emits the run of each second that of has one for.
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
-func NewFiller(namespace, metric string, of *runs.File, from int64, most int, sink Sink) *Filler {
+func NewFiller(namespace string, of *runs.File, from int64, most int, sink Sink) *Filler {
 	f := &Filler{rows: newRows(Selection{}, from), run: table.Run(namespace), of: of, most: most}
 	f.sink, f.whole.sink = sink, sink
-	choose := func(metrics []table.Second) (list []*family) {
-		for _, m := range loggedFamilies(namespace, metrics) {
-			if metric == "" || metric == m.family.Name {
-				list = append(list, &m)
-			}
-		}
-		return list
-	}
-	f.metrics, f.whole.metrics = choose(table.Seconds()), choose(table.InboundSeconds())
-	if len(f.metrics)+len(f.whole.metrics) == 0 {
-		panic("seconds: not in the metric log: " + metric)
-	}
+	logged := families{metrics: newFamilies(namespace, table.Seconds(), isLogged)}
+	inbound := families{metrics: newFamilies(namespace, table.InboundSeconds(), isLogged)}
+	f.metrics, f.whole.metrics = logged.selected(&f.only), inbound.selected(&f.only)
 	return f
 }
 
@@ -65,23 +53,6 @@ func (f *Filler) Select(s *Selection) bool {
 // Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
 	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present)*(len(f.whole.metrics)+1), f.last()
-}
-
-// Logged returns the full names of the metrics in the metric log, in the order of [table.Seconds].
-func Logged(namespace string) (names []string) {
-	for _, m := range loggedFamilies(namespace, append(table.Seconds(), table.InboundSeconds()...)) {
-		names = append(names, m.family.Name)
-	}
-	return names
-}
-
-func loggedFamilies(namespace string, metrics []table.Second) (list []family) {
-	for _, m := range metrics {
-		if m.Logged {
-			list = append(list, newFamily(namespace, m))
-		}
-	}
-	return list
 }
 
 // Add adds a row. Rows must ascend; one out of order is skipped. The record is copied. The rows of all inbound traffic tell in

@@ -84,7 +84,8 @@ func TestFiller(t *testing.T) {
 	for metric, want := range map[string]map[string]string{"block": blocks, "pass": passes} {
 		for _, most := range []int{1, 2, 3, 5, 8, 13, 1000} { // seconds of resources at a time
 			var s recorder
-			b := seconds.NewFiller("x", "x_persecond_"+metric, nil, 5000, most, &s)
+			b := seconds.NewFiller("x", nil, 5000, most, &s)
+			b.Select(&seconds.Selection{Metrics: []string{"x_persecond_" + metric}})
 			rows(b)
 			s.end()
 			for resource, want := range want {
@@ -102,7 +103,7 @@ func TestFiller(t *testing.T) {
 		}
 	}
 	var s recorder
-	rows(seconds.NewFiller("x", "", nil, 5000, 1000, &s))
+	rows(seconds.NewFiller("x", nil, 5000, 1000, &s))
 	s.end()
 	var families []string
 	for _, part := range s.parts {
@@ -110,24 +111,21 @@ func TestFiller(t *testing.T) {
 			families = append(families, name)
 		}
 	}
-	if !slices.Equal(families, seconds.Logged("x")) || len(families) != 12 {
+	if !slices.Equal(families, seconds.Names("x", true)) || len(families) != 12 {
 		t.Errorf("families %v", families)
 	}
 }
 
 func TestFillerOfAMetricThatIsNotLogged(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	seconds.NewFiller("x", "x_persecond_pass_peak", nil, 0, 1, &recorder{})
+	if seconds.NewFiller("x", nil, 0, 1, &recorder{}).Select(&seconds.Selection{Metrics: []string{"x_persecond_pass_peak"}}) {
+		t.Error("it is in the log")
+	}
 }
 
 // What was idle for long before a gap is so at its beginning, and the total of requests as well, which has a row of every second.
 func TestFillerKnowsWhoWasIdleBefore(t *testing.T) {
 	var s recorder
-	b := seconds.NewFiller("x", "", nil, 161, 1000, &s)
+	b := seconds.NewFiller("x", nil, 161, 1000, &s)
 	for second := int64(100); second <= 162; second++ {
 		block := int64(0)
 		if second == 100 {

@@ -37,34 +37,34 @@ type family struct {
 	family table.Family
 }
 
-func newFamily(namespace string, m table.Second) family {
-	return family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}}
-}
-
-// Names returns the full names of all metrics of single seconds, but for the histograms.
-func Names(namespace string) map[string]bool {
-	names := map[string]bool{}
-	for _, m := range append(table.Seconds(), table.InboundSeconds()...) {
-		names[newFamily(namespace, m).family.Name] = true
-	}
-	return names
-}
-
-// newFamilies leaves out what a Collector does not know.
-func newFamilies(c *collector.Collector, namespace string, metrics []table.Second) (list []family) {
+// newFamilies makes those of some rows.
+func newFamilies(namespace string, metrics []table.Second, keep func(*table.Second) bool) (list []family) {
 	for _, m := range metrics {
-		if !c.DurationsUnknown() || !m.Timed {
-			list = append(list, newFamily(namespace, m))
+		if keep(&m) {
+			list = append(list, family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}})
 		}
 	}
 	return list
+}
+
+// isLogged reports whether the metric log has a metric.
+func isLogged(m *table.Second) bool { return m.Logged }
+
+// Names returns the full names of all metrics of single seconds, but for the histograms, or of those that the metric log has, in the
+// order of [table.Seconds].
+func Names(namespace string, logged bool) (names []string) {
+	for _, m := range newFamilies(namespace, append(table.Seconds(), table.InboundSeconds()...), func(m *table.Second) bool { return !logged || m.Logged }) {
+		names = append(names, m.family.Name)
+	}
+	return names
 }
 
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
 	r := &Resources{stats: c, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
-	r.resources.metrics, r.inbound.metrics = newFamilies(c, namespace, table.Seconds()), newFamilies(c, namespace, table.InboundSeconds())
+	known := func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed }
+	r.resources.metrics, r.inbound.metrics = newFamilies(namespace, table.Seconds(), known), newFamilies(namespace, table.InboundSeconds(), known)
 	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
 	var h node.Histogram
 	whole.Snapshot(c.Timeline().Now(), &h)

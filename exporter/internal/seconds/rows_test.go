@@ -42,7 +42,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 func TestFillerDropsIdleResources(t *testing.T) {
 	limit := int64(maxIdle / time.Second)
 	for late, want := range map[int64]int{limit: 2, limit + 1: 1} {
-		b := NewFiller("x", "x_persecond_block", nil, 1, 1000, nothing{})
+		b := NewFiller("x", nil, 1, 1000, nothing{})
 		b.Add("idle", &node.MetricNode{Start: time.Unix(100, 0)})
 		b.Add("busy", &node.MetricNode{Start: time.Unix(100+late, 0)})
 		b.Flush()
