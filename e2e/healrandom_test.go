@@ -102,7 +102,7 @@ type healRoundRun struct {
 	asked map[*server]map[labelled]map[int]bool // with these labels these processes were asked
 	began []int64                               // of the processes
 
-	heals, healed, lines int
+	heals, healed int
 	refused              map[string]int
 }
 
