@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +122,34 @@ func TestVerify(t *testing.T) {
 	if len(ends) != 2 || ends[0] != ends[1] {
 		t.Errorf("compared to %v: what is looked at after healing is what was healed", ends)
 	}
+	// A fleet is a line for each log, and one status.
+	lacks = true
+	both := verified(1, "--dir", dir)
+	if strings.Count(both, dir+": 5 seconds compared; missing: 2,") != 2 {
+		t.Errorf("no two lines in %s", both)
+	}
+	// Text for promtool, of what is missing, or of all.
+	file := filepath.Join(t.TempDir(), "gap.om")
+	for _, tc := range []struct {
+		flag    string
+		samples int
+	}{{"--heal", 4}, {"--new", 30 + 5}} {
+		verified(0, tc.flag, "--openmetrics", file)
+		b, err := os.ReadFile(file)
+		if n := strings.Count(string(b), "\nwindowstat_persecond_"); err != nil || n != tc.samples || !strings.HasSuffix(string(b), "# EOF\n") {
+			t.Errorf("%s: %d samples, want %d: %v\n%s", tc.flag, n, tc.samples, err, b)
+		}
+	}
+	// Seconds of a run that is not known are written by decision only.
+	if err := os.Remove(filepath.Join(dir, "shop-runs.json")); err != nil {
+		t.Fatal(err)
+	}
+	says(verified(1, "--heal"), "not written under these labels", "the run of these seconds is not known")
+	says(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples were written")
+	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
+	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
+	says(verified(2, "--new", "--heal"), "--new: not with --heal")
+	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--new: not with --heal, which compares, nor with several", "--openmetrics: not with several")
 	page = true
 	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -168,4 +169,29 @@ func TestChecker(t *testing.T) {
 		t.Error(err)
 	}
 	shows("", "", "")
+}
+
+// Whatever a server sends is samples within the seconds that were asked for, or an error.
+func FuzzSamples(f *testing.F) {
+	f.Add(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"a":"b"},"values":[[1,"9"],[0.5,"NaN"]]}]}}`)
+	f.Add(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":null,"values":[[1e300,"+Inf"],["x"],[]]}]}}`)
+	f.Add(`{"status":"error","error":"\u001b[2J"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		c, err := newClient(Options{URL: "http://s", Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.http.Transport = &answers{list: []func() (*http.Response, error){answer(200, body)}}
+		series, err := c.samples(t.Context(), "{}", 1, 2)
+		if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' }) {
+			t.Errorf("%q", err)
+		}
+		for _, s := range series {
+			for _, p := range s.Values {
+				if p.at <= 0 || p.at > 2000 || math.IsNaN(p.value) {
+					t.Errorf("%+v", p)
+				}
+			}
+		}
+	})
 }
