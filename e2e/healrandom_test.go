@@ -503,7 +503,7 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 						complain("%s was given second %d of a process that never had these labels", l, second)
 					}
 					for other, has := range held {
-						if l.job == j.name && other != l && has[resource][second] > 0 {
+						if l.job == j.name && other != l && has[resource][second] > 0 && !beside(held[l]["steady"], has["steady"], seconds, second) {
 							complain("%s was given second %d of %s, which %s has", l, second, resource, other)
 						}
 					}
@@ -511,4 +511,19 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 			}
 		}
 	}
+}
+
+// beside reports whether other labels have the seconds, too, that these have on both sides of one that they were given: then a server
+// read the process under both at once.
+func beside(own, other map[int64]int, given map[int64]bool, second int64) bool {
+	for _, step := range []int64{-1, 1} {
+		at := second
+		for n := 0; n < int(healBegins/time.Second) && (own[at] == 0 || given[at]); n++ {
+			at += step
+		}
+		if other[at] == 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -307,10 +307,10 @@ func TestHealOfAnotherInstance(t *testing.T) {
 			out, _ := verified(instance, from, to, "--heal")
 			first <- out
 		}()
-		out, err := verified(instance, from, to, "--heal")
+		out, _ := verified(instance, from, to, "--heal") // which may say that another heal is under way
 		both := <-first + out
-		if err == nil || strings.Count(both, "healed:") != 1 || !strings.Contains(both, "another heal of this log is under way") && strings.Count(both, "not written under") < 2 {
-			t.Errorf("%v:\n%s", err, both)
+		if strings.Count(both, "healed:") != 1 {
+			t.Errorf("not one of them has healed:\n%s", both)
 		}
 		if other := []string{"pod-1", "pod-2"}[i]; !strings.Contains(both, "instance="+other+" has these seconds") {
 			t.Errorf("no word of %s in\n%s", other, both)
@@ -322,6 +322,11 @@ func TestHealOfAnotherInstance(t *testing.T) {
 		}
 		if n, _, _ := seconds(instance, "windowstat_persecond_run"); n != int(p.end-p.begin+1) {
 			t.Errorf("%s has %d runs", instance, n)
+		}
+	}
+	for _, instance := range []string{"pod-1", "pod-2"} { // what the other has is no fault
+		if out, err := verified(instance, from, to); err != nil {
+			t.Errorf("%s: %v", out, err)
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 //     the other side is it, and neither if that is the same, too.
 //   - Labels that have a run at the same time for longer than the history and a minute are replicas, such as those of a pair of servers.
 //     Each is judged as if there were no others. The first history that a new cursor gets makes no replica.
+//   - A hole between two seconds that labels have is theirs if others have these two seconds as well, and had the run no later: they are
+//     scraped beside each other, for too short a time to be replicas.
 //   - If no labels have a run, its seconds are holes only of the labels under which the file of runs says that they were pushed.
 //
 // Every other second is not written, and the reason is reported. Limitations: only a day on both sides of the range is looked at; labels
@@ -105,7 +107,7 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	none := len(r.own) == 0
 	nearest := "" // other labels that are at least as near
 	for _, name := range slices.Sorted(maps.Keys(r.others)) {
-		if none = false; o.replicas[name] {
+		if none = false; o.replicas[name] || r.beside(r.others[name], unix) {
 			continue
 		}
 		first, last, has := neighbours(r.others[name], unix)
@@ -131,6 +133,18 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
 	}
 	return hole
+}
+
+// beside reports whether others have the run beside these labels: from the first second of these on, and also the seconds on both sides
+// of one that these lack. Labels that took over have no such seconds.
+func (r *run) beside(others []int64, unix int64) bool {
+	before, after, _ := neighbours(r.own, unix)
+	if len(others) == 0 || len(r.own) == 0 || others[0] > r.own[0] {
+		return false
+	}
+	_, has := slices.BinarySearch(others, before)
+	_, hasAfter := slices.BinarySearch(others, after)
+	return has && hasAfter
 }
 
 // pushed reports whether a run was pushed under these labels.
