@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	healRun     = 45 * time.Second // unless $WINDOWSTAT_E2E_HEALED says otherwise
-	healRound   = 45 * time.Second
+	healRun     = 30 * time.Second // unless $WINDOWSTAT_E2E_HEALED says otherwise
+	healRound   = 30 * time.Second
 	healBegins  = 50 * time.Minute // before now
 	healSpeed   = 40               // seconds of the services in one
 	healSettled = 280              // seconds after which no scraper brings a second any more: the history, and four scrapes

@@ -149,7 +149,7 @@ func TestVerify(t *testing.T) {
 	says(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
 	says(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
 	says(verified(2, "--new", "--heal"), "--new: not with --heal")
-	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--new: not with --heal, which compares, nor with several", "--openmetrics: not with several")
+	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--dir: several are not for --new or --openmetrics")
 	page = true
 	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
