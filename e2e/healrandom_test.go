@@ -103,7 +103,7 @@ type healRoundRun struct {
 	began []int64                               // of the processes
 
 	heals, healed int
-	refused              map[string]int
+	refused       map[string]int
 }
 
 // healScraper is a server and what it scrapes.
