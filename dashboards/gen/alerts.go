@@ -65,8 +65,8 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		OverrideByName("Severity", []dashboard.DynamicConfigValue{
 			{Id: "mappings", Value: []dashboard.ValueMap{mappings}},
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
-			{Id: "custom.width", Value: 80},
+			{Id: "custom.width", Value: 72},
 		}).
-		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 65}}).
+		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 58}}).
 		OverrideByName("Alert", links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true))
 }

@@ -36,16 +36,16 @@ func (b *board) overviewFigures(v view) {
 	passed, refused := mean("pass_total"), mean("block_total")
 	top := b.y
 	b.add(
-		6, 3,
+		4, 3,
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown."}, passed),
 		figure(head{2, "Peak", calls, "Calls admitted in the busiest second of the time shown, of all targets together. Far above the average, it is a burst that a rate does not show."},
 			peak(inSecond(v, "pass"), "$__range")).ColorScheme(fixed("blue")),
 		figure(head{6, "In flight", number, "Calls in flight, on average over the time shown, of all targets together."}, mean("in_flight_seconds_total")),
 	)
-	b.add(6, 6, alerts(24))
+	b.add(12, 6, alerts(24))       // whose names are long
 	b.x, b.y, b.line = 0, top+3, 0 // beside the alerts
 	b.add(
-		6, 3,
+		4, 3,
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block."},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of the calls that ended, that ended with an error."},

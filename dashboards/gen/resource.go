@@ -95,7 +95,7 @@ func (b *board) resourceTimes(v view) {
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
 	b.add(
 		12, 10,
-		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. From native histograms where the server keeps them."},
+		heat(head{14, "Response times", duration, "How many calls took how long. Of single seconds if the per-second endpoint is scraped with histogram=classic or native, otherwise from the histogram of /metrics. From native histograms where the server keeps them; in VictoriaMetrics from the classic buckets of /metrics, because no expression that Prometheus takes as well makes lines of vmrange."},
 			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 		colored(simple(seconds(head{15, "Response times of single seconds", duration, "The slowest and the fastest call, the mean, and the p99 of the second of each step where it was highest, of the target where it was. The p99 is known for seconds that were read within a minute."},
 			query{legend: "slowest", expr: v.slowest("$__interval")},

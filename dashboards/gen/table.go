@@ -17,16 +17,16 @@ func (b *board) overviewTable(v view) {
 		{"Peak second", calls, "blue", peak(v.inSecond("pass"), "$__range")},
 		{"Average", perSecondUnit, "", v.mean("pass_total")},
 		{"Of limit", share, "", v.ofLimit("pass_peak", "limit_qps")},
-		{"Refused", share, "", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
-		{"Failed", share, "", ratio(v.mean("exception_total"), v.mean("complete_total"))},
+		{"Refused", share, "orange", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
+		{"Failed", share, "red", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
-		{"p99 at most", duration, "", v.atMost(0.99, "$__range")},
+		{"At most", duration, "", v.atMost(0.99, "$__range")},
 		{"Slowest", duration, "", v.slowest("$__range")},
 		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%; at most, where the server has only classic histograms. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%. At most: the same, where the server has only classic histograms. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
@@ -57,7 +57,15 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 	// would not fit.
 	wide := 95
 	var bar []dashboard.DynamicConfigValue
-	if c.color != "" {
+	switch {
+	case c.unit == share && c.color != "": // what is wrong is seen first
+		bar = []dashboard.DynamicConfigValue{
+			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
+			{Id: "thresholds", Value: map[string]any{"mode": "absolute", "steps": []any{
+				map[string]any{"color": "text", "value": nil}, map[string]any{"color": c.color, "value": 0.01},
+			}}},
+		}
+	case c.color != "":
 		wide = 126
 		bar = []dashboard.DynamicConfigValue{
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
