@@ -210,7 +210,7 @@ type loan struct {
 	n      int64
 }
 
-// borrow finds a bucket in which all rules have room, and borrows from it; nil if there is none. Holds the limiters' locks.
+// borrow finds a bucket in which all rules admit the call, and borrows from it; nil if there is none. Holds the limiters' locks.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l, bucket := e.at.leaf, at
 	for last := bucket - 1; last != bucket; {

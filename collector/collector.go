@@ -210,7 +210,7 @@ type Health struct {
 	// Resources is how many resources there are, [Other] included once it is needed. Leaves is how many combinations of
 	// resource, origin and entrance there are, which is what takes memory; Entrances is how many of these.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other], whether for lack of room or because they
+	// Overflow counts the calls that were recorded for the resource [Other], whether because the table was full or because they
 	// asked for it.
 	Overflow int64
 	// Unearned counts the calls that were counted for another resource, because their name had not earned one, see

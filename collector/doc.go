@@ -31,5 +31,5 @@
 // An Entry that is never exited stays in flight for ever: a leak shows as in-flight calls that only grow. Statistics
 // live in memory; exporters take them out, and a restart begins at zero. Names should be few and known in advance:
 // beyond the limits of [Options] they are counted together. Idle resources are retired when the Collector is sealed, see
-// [Collector.Seal], or when there is no room for a new name. Names made of what strangers send should be [Earned].
+// [Collector.Seal], or when the table is full and a new name comes. Names made of what strangers send should be [Earned].
 package collector

@@ -123,7 +123,7 @@ func (c *Collector) entrance(name string) *TreeNode {
 	return nil
 }
 
-// hasEntrance reports whether there is an entrance with this name, or room for it.
+// hasEntrance reports whether there is an entrance with this name, or one may be added.
 func (c *Collector) hasEntrance(name string) bool {
 	if name == Other || c.entrance(name) != nil {
 		return true

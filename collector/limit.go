@@ -39,7 +39,7 @@ func (g Grade) String() string {
 // All limits that match a call must let it through. Each name has its own quota, also where a pattern matches many.
 // Calls that enter by [Resource.Enter] or are [Admitted] are not refused, but count. A limit on concurrency counts every call
 // in flight, also those that entered before it was set, and those that wait; it costs the same with one origin and with
-// thousands. A prioritized call that a limit on QPS refuses borrows from the next bucket that has room, within half a
+// thousands. A prioritized call that a limit on QPS refuses borrows from the next bucket with quota left, within half a
 // second, and waits for it; it passes in that bucket, as an occupied pass, or is blocked if its context ends before that.
 //
 // Names that are counted for [Other], because there are too many, or as [CountedAs] says, are kept apart, too: at most

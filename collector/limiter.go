@@ -41,7 +41,7 @@ func newLimiter(c *Collector, name string, shared bool) *limiter {
 	return m
 }
 
-// newQuota makes the passes of which nothing is known yet.
+// newQuota makes passes that have not been counted yet.
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
 // meter is what rules read: how many calls are in flight, and the passes of the last second.
@@ -162,7 +162,7 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// full refuses one more call of the origin if a limit on concurrency has no room for it; nil if all have.
+// full refuses one more call of the origin if a limit on concurrency is reached; nil if none is.
 // Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
 func (m *limiter) full(origin string) *BlockedError {
 	for i := range m.concurrency {
@@ -184,7 +184,7 @@ func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *Blocke
 	return nil
 }
 
-// lender is the first bucket, not before the bucket from, in which all limits have room to borrow from at the bucket at;
+// lender is the first bucket, not before the bucket from, from which all limits let borrow at the bucket at;
 // ok is false if there is none. Holds mu.
 func (m *limiter) lender(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from

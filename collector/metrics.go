@@ -38,7 +38,7 @@ func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	}
 	var all []series
 	func() {
-		defer func() { _ = recover() }() // whoever reads a page cannot help it
+		defer func() { _ = recover() }() // the reader of a page cannot help it
 		if m.Value != nil {
 			all = append(all, series{v: m.Value()})
 			return

@@ -30,7 +30,7 @@ func (r *Resource) origin(name string) *generation {
 	return nil
 }
 
-// hasOrigin reports whether the resource has this origin, or room for it. The empty one always has.
+// hasOrigin reports whether the resource has this origin, or may get it. The empty one always may.
 func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true

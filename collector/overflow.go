@@ -65,7 +65,7 @@ func (n *names) reserve(name string, l *leaf, own *limiter) (*reservation, error
 	return r, nil
 }
 
-// make makes a limiter, nil if there is no room. Holds mu.
+// make makes a limiter, nil if there are as many as allowed. Holds mu.
 func (n *names) make(name string, patterns []string) *limiter {
 	if len(n.byName) >= n.c.opts.MaxResources {
 		if n.sweep(); len(n.byName) >= n.c.opts.MaxResources {
@@ -112,7 +112,7 @@ func (n *names) sweep() {
 	})
 }
 
-// dropUnused drops the limiter of a name of which no call has passed: names that are refused take no room from others.
+// dropUnused drops the limiter of a name whose calls were all refused: it takes no place from others.
 func (n *names) dropUnused(m *limiter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -59,13 +59,13 @@ func (r *Resource) asked(given bool) *Resource {
 	return r
 }
 
-// full reports whether there is no room for a resource with this name.
+// full reports whether the table is full for a resource with this name.
 func (c *Collector) full(name string) bool {
 	return (c.registered.Load() >= int64(c.opts.MaxResources) || c.leafCount.Load() >= int64(c.opts.MaxLeaves)) &&
 		!c.limits.Load().names[name]
 }
 
-// register finds or makes a resource. It returns nil if there is no room, and makeRoom might help.
+// register finds or makes a resource. It returns nil if the table is full, and makeRoom might help.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -180,7 +180,7 @@ type idleResource struct {
 	last int64
 }
 
-// any reports whether a name might find room. It takes no lock.
+// any reports whether a resource might make room for a name. It takes no lock.
 func (x *idleResources) any(given bool) bool {
 	return x.earnedLeft.Load() > 0 || given && x.givenLeft.Load() > 0
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/verify"
 )
 
-// Exporter is a Collector with its ways out. It must be made with [New]. The fields are the parts, for whoever serves or
-// reads one himself; nil is a part that is not there. They are not to be changed. It is safe for concurrent use.
+// Exporter is a Collector with its ways out. It must be made with [New]. The fields are the parts, for programs that serve or
+// read one themselves; nil is a part that is not there. They are not to be changed. It is safe for concurrent use.
 type Exporter struct {
 	Collector *collector.Collector
 	Metrics   http.Handler       // the page /metrics

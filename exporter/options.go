@@ -42,7 +42,7 @@ type Options struct {
 	Namespace string
 	// MetricsPath is the path of the page /metrics; the per-second page is at /seconds below it.
 	MetricsPath string
-	// Logger is told what goes wrong in the background, once and not each second; slog.Default if nil.
+	// Logger receives what goes wrong in the background, once and not each second; slog.Default if nil.
 	Logger *slog.Logger
 
 	Collector collector.Options   // the windows, the limits of memory, what an exception is
@@ -63,7 +63,7 @@ type Options struct {
 	// Verify are databases that are compared with the log, which is needed.
 	Verify []verify.Options
 
-	// Drain is how long Run waits, once it is told to end, for calls that are in flight: [DefaultDrain] if zero, not at all if
+	// Drain is how long Run waits, once its context has ended, for calls that are in flight: [DefaultDrain] if zero, not at all if
 	// negative. So the server of the service may be told to end by the same context.
 	Drain time.Duration
 }

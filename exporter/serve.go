@@ -16,7 +16,7 @@ import (
 )
 
 // Handler serves GET /metrics, /metrics/seconds and /live/, and links to them at /. /-/healthy answers 200 as soon as it is
-// served; /-/ready does while Run lasts, and 503 before and from the moment that Run is told to end.
+// served; /-/ready does while Run lasts, and 503 before and from the moment that its context ends.
 //
 // The pages bound by themselves what a client can hold: places, memory, streams, the time of a response; they take no bodies. A
 // server of one's own has to bound what comes before and after a request, as [Exporter.Server] does: with ReadHeaderTimeout
@@ -91,8 +91,8 @@ const (
 	maxStreams = 8
 )
 
-// Server returns a server of the pages with deadlines for whatever a client can delay, as [Exporter.Serve] has it, for whoever
-// needs TLS or other listeners. It speaks HTTP/1.1 only, with TLS, too: on a connection of HTTP/2 nothing shows whether a response
+// Server returns a server of the pages with deadlines for whatever a client can delay, as [Exporter.Serve] has it, for services
+// that need TLS or other listeners. It speaks HTTP/1.1 only, with TLS, too: on a connection of HTTP/2 nothing shows whether a response
 // was read, and bounds on connections do not bound its requests. Handler may be replaced by one that serves other things, too,
 // which have its deadlines then.
 func (x *Exporter) Server() *http.Server {
@@ -127,7 +127,7 @@ func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		defer cancel() // whoever serves no more ends
+		defer cancel() // Run ends when the server does
 		served <- server.Serve(l)
 	}()
 	err := x.Run(ctx)

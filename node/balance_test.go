@@ -73,7 +73,7 @@ func TestGoroutinesThatShareAStripeAreSpreadAnewBeforeThereAreMore(t *testing.T)
 	seeds := map[uint64]bool{s.more.Load().seed: true}
 	for i, want := range []int{2, 2, 4, 4, 4, 4, 4} {
 		more := s.more.Load()
-		contend(more.room[0], minMeetings<<more.room[0].rare, 0)
+		contend(more.slots[0], minMeetings<<more.slots[0].rare, 0)
 		if got := len(s.picked()); got != want {
 			t.Fatalf("the %d. time there are %d stripes, want %d", i+1, got, want)
 		}

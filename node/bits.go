@@ -81,7 +81,7 @@ const (
 	mostBits = 16 // k
 )
 
-// code writes a number of which about k bits are at random, at most 16.
+// code writes a number whose lowest k bits, at most 16, are about random.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < fewOnes {
@@ -218,7 +218,7 @@ func (w bitWriter) putRest(v uint64, n int) bitWriter {
 	return w.put(v-1<<(n-1), uint(n-1))
 }
 
-// takeRest reads a number of n bits of which the highest is known.
+// takeRest reads a number of n bits whose highest is known.
 func (r *bitReader) takeRest(n int) uint64 {
 	if n < 2 {
 		return uint64(n)

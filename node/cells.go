@@ -151,8 +151,8 @@ func (p *cells) each(f func(cell int, n int64)) {
 func (s *Statistic) takeCells(b []byte, rec *sealed) []byte {
 	first, last, k := s.first.shape.layout.span(rec)
 	from, to := first/pageCells, last/pageCells+1
-	var room [8 * pageCells]int64
-	counts := zeros(room[:], (to-from)*pageCells)
+	var scratch [8 * pageCells]int64
+	counts := zeros(scratch[:], (to-from)*pageCells)
 	for no := from; no < to; no++ {
 		sum := (*[pageCells]int64)(counts[(no-from)*pageCells:])
 		if !s.sumPage(no, sum) {

@@ -172,7 +172,7 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	}
 }
 
-// fits reports whether every window that has the bucket in it has room for n more passes.
+// fits reports whether every window with the bucket in it admits n more passes.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
 	last := min(bucket+time.Duration(q.width+q.strict-1)*length, q.at+time.Duration(q.ahead)*length)

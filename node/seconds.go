@@ -21,8 +21,8 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 		return MetricNode{}, false
 	}
 	m := MetricNode{Start: name}
-	var room [64]int64
-	slides := zeros(room[:], int(v.shape.perSec))
+	var scratch [64]int64
+	slides := zeros(scratch[:], int(v.shape.perSec))
 	var t atOnce
 	for _, s := range leaves {
 		if !s.addSecond(index, open.Start, &m, &t, slides) {
@@ -98,8 +98,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	if n > len(ts) {
 		ts = make([]atOnce, n)
 	}
-	var room [128]int64
-	slides := zeros(room[:], n*int(perSec))
+	var scratch [128]int64
+	slides := zeros(scratch[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
 		known = max(known, leaf.addSeconds(from, open, ms, ts, slides))

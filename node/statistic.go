@@ -177,7 +177,7 @@ func (s *Statistic) enterLocked(now leap.Reading, n int64) Call {
 }
 
 // Bucket is the open bucket of a statistic, held by [Statistic.Hold] for a call that is decided about: it does not end before one
-// of Enter, Record and Release, of which one must be called, once. Until then the statistic must not be used.
+// of Enter, Record and Release: one of them must be called, once. Until then the statistic must not be used.
 type Bucket struct {
 	st  *stripe
 	now leap.Reading

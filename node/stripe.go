@@ -85,7 +85,7 @@ func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 	return sum, spent
 }
 
-// paddedStripe is a stripe with room around it: its writers share no cache line with another stripe's. It is as long as three
+// paddedStripe is a stripe with padding around it: its writers share no cache line with another stripe's. It is as long as three
 // lines, so that the allocator puts it at the start of one, and the two that matter begin where lines do.
 type paddedStripe struct {
 	_ [8]byte
@@ -173,7 +173,7 @@ type stripeSet struct {
 	mask  uint64 // how many stripes there are, less one; that is a power of two
 	seed  uint64 // odd; goroutines that meet under one seed are apart under most others
 	tries int    // how many other seeds these stripes had
-	room  [mostStripes]*stripe
+	slots [mostStripes]*stripe
 	_     [40]byte
 }
 
@@ -182,7 +182,7 @@ func (m *stripeSet) list() []*stripe {
 	if m == nil {
 		return nil
 	}
-	return m.room[:m.mask+1]
+	return m.slots[:m.mask+1]
 }
 
 // The stripes are rebalanced when, in one bucket, goroutines have met at one of them so often, and in one of so many calls.
@@ -212,7 +212,7 @@ func maxStripes() int {
 	return n
 }
 
-// pick chooses a stripe for the calling goroutine. Goroutines are told apart by their stacks, which are at least 2
+// pick chooses a stripe for the calling goroutine. Goroutines are distinguished by their stacks, which are at least 2
 // KiB from each other; which stripe an event lands in matters for the most in flight only. That is exact while all use one, and
 // so they do where a limit on concurrency, which makes calls enter one by one anyway, has counters.
 func (s *Statistic) pick() *stripe {
@@ -222,7 +222,7 @@ func (s *Statistic) pick() *stripe {
 	}
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * more.seed
-	return more.room[hash>>32&more.mask%mostStripes]
+	return more.slots[hash>>32&more.mask%mostStripes]
 }
 
 // meet notes that goroutines met here. Holds mu.
@@ -276,13 +276,13 @@ func (s *Statistic) grow(seen *stripeSet) {
 		return
 	}
 	more := &stripeSet{mask: uint64(n - 1), seed: firstSeed}
-	for i := copy(more.room[:], old); i < n; i++ {
+	for i := copy(more.slots[:], old); i < n; i++ {
 		st := new(paddedStripe)
 		st.init(s, s.first.shape)
 		st.end.Store(s.first.end.Load())
 		st.length.Store(s.first.length.Load())
 		st.mu.Lock() // unlocked with the others
-		more.room[i] = &st.stripe
+		more.slots[i] = &st.stripe
 	}
 	s.more.Store(more)
 }

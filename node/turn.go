@@ -152,14 +152,14 @@ func (s *Statistic) seal(next int64) {
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
 		rec.Counts.add(b)
 	}
-	var room [8]int64
-	slides := r.slides(room[:0], start, s.first.shape.perSec)
+	var scratch [8]int64
+	slides := r.slides(scratch[:0], start, s.first.shape.perSec)
 	if rec != (sealed{}) || slices.Max(slides) > 0 {
 		s.keep(start, &rec, slides)
 	}
 	// The second after it may have been idle, and yet windows that end in it hold passes from before its start.
 	if after := secondAt(s.index + 1); s.index+1 < next {
-		slides := r.slides(room[:0], after, s.first.shape.perSec)
+		slides := r.slides(scratch[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
 			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, spent: time.Duration(s.began) * time.Second}, slides)
 		}
@@ -168,18 +168,18 @@ func (s *Statistic) seal(next int64) {
 
 // keep packs the record of the second that starts at start, with the response times that the stripes hold.
 func (s *Statistic) keep(start time.Duration, rec *sealed, slides []int64) {
-	var room [256]byte
+	var scratch [256]byte
 	r, shape, index := s.rings, s.first.shape, secondOf(start)
 	r.histograms.drop(secondOf(start-shape.kept) + 1)
 	if rec.Complete > 0 {
-		r.histograms.add(index, s.takeCells(room[:0], rec))
+		r.histograms.add(index, s.takeCells(scratch[:0], rec))
 	}
 	if last := r.history.drop(secondOf(start - shape.history)); last != nil {
 		if r.active = r.history.dropped; onlySlides(last, shape.perSec) {
 			r.active--
 		}
 	}
-	r.history.add(index, rec.append(room[:0], slides))
+	r.history.add(index, rec.append(scratch[:0], slides))
 	slides[len(slides)-1] = rec.Pass // which may be too high for a slide
 	r.peak.add(index, slides)
 }
@@ -236,9 +236,9 @@ func (s *Statistic) peakOf(from, to int64) int64 {
 		return r.peak.passes
 	}
 	p := peak{from: from, second: math.MaxInt64} // if there are no records
-	var room [64]int64
+	var scratch [64]int64
 	s.eachRecord(from, to, func(i int64, b []byte) {
-		slides := zeros(room[:], int(s.first.shape.perSec))
+		slides := zeros(scratch[:], int(s.first.shape.perSec))
 		addSlides(b, slides)
 		p.add(i, slides)
 	})

@@ -219,9 +219,9 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 			by.list.addAll(removed.codes)
 		}
 	}
-	var room [128]int64
+	var scratch [128]int64
 	perSec := int(v.shape.perSec)
-	slides := zeros(room[:], int(v.shape.horizon/time.Second)*perSec)
+	slides := zeros(scratch[:], int(v.shape.horizon/time.Second)*perSec)
 	first := open.Index - int64(v.shape.horizon/time.Second)
 	for _, s := range leaves {
 		s.mu.Lock()

@@ -53,24 +53,24 @@ func (w Window) rate(n int64) float64 {
 }
 
 // window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
-// most in any of them is known only when everything is added up. They take room if it is enough.
-func (s *Shape) window(room []int64) (Window, []int64) {
+// most in any of them is known only when everything is added up. They take scratch if it is long enough.
+func (s *Shape) window(scratch []int64) (Window, []int64) {
 	w := Window{Span: s.span, Length: s.second.Length()}
-	return w, zeros(room, int(s.span/w.Length))
+	return w, zeros(scratch, int(s.span/w.Length))
 }
 
 // minuteWindow is window for the minute window.
-func (s *Shape) minuteWindow(room []int64) (Window, []int64) {
-	return Window{Span: s.horizon, Length: time.Second}, zeros(room, int(s.horizon/time.Second))
+func (s *Shape) minuteWindow(scratch []int64) (Window, []int64) {
+	return Window{Span: s.horizon, Length: time.Second}, zeros(scratch, int(s.horizon/time.Second))
 }
 
 // zeros returns n counters, all 0.
-func zeros(room []int64, n int) []int64 {
-	if n > len(room) {
+func zeros(scratch []int64, n int) []int64 {
+	if n > len(scratch) {
 		return make([]int64, n)
 	}
-	clear(room[:n])
-	return room[:n]
+	clear(scratch[:n])
+	return scratch[:n]
 }
 
 // windowPasses is the passes of the second window. Holds all stripes' locks.
@@ -207,10 +207,10 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 // Window returns the second window at the reading now: the bucket that is open and the ones before it, together
 // Options.Interval long.
 func (v *View) Window(now leap.Reading) (w Window) {
-	var room [64]int64
+	var scratch [64]int64
 	var done []int64
 	v.together(now,
-		func() { w, done = v.shape.window(room[:]) },
+		func() { w, done = v.shape.window(scratch[:]) },
 		func(s *Statistic) { s.addWindow(&w, done) })
 	w.MaxComplete = slices.Max(done)
 	return w
@@ -219,10 +219,10 @@ func (v *View) Window(now leap.Reading) (w Window) {
 // Minute returns the minute window at the reading now: the second that is open and the ones before it, together
 // Options.Minute long.
 func (v *View) Minute(now leap.Reading) (w Window) {
-	var room [64]int64
+	var scratch [64]int64
 	var done []int64
 	v.together(now,
-		func() { w, done = v.shape.minuteWindow(room[:]) },
+		func() { w, done = v.shape.minuteWindow(scratch[:]) },
 		func(s *Statistic) { s.addMinute(&w, done) })
 	w.MaxComplete = slices.Max(done)
 	return w

@@ -6,13 +6,13 @@
 //
 // The resource of a request is the route it matches, never its raw path: names must be few. It must be known before
 // the handler runs, because a call passes when it enters. There are three ways to know it: [Mux] looks it up in an
-// http.ServeMux; [Route] wraps one route's handler and is told; [Handler] takes a function. Requests that match no
+// http.ServeMux; [Route] wraps one route's handler and is given its name; [Handler] takes a function. Requests that match no
 // route share the name [Unmatched].
 //
 // A service whose routes are not known has names made from paths, by [PathName]. Anybody can make up paths, so these names
 // should be earned: see [Earn] and [Names].
 //
-// Who sends a request, its origin, is told by [Origin] or [OriginHeader]. Limits are asked before the handler runs, and
+// Who sends a request, its origin, is set by [Origin] or [OriginHeader]. Limits are asked before the handler runs, and
 // a request that they refuse is answered with 429. [Transport] counts the calls to other services.
 //
 //	client := &http.Client{Transport: httpstat.Transport(c, nil, nil)}

@@ -24,7 +24,7 @@ type NamesOptions struct {
 	// MaxNames is how many earned names may be in use at a time, [DefaultMaxNames] if zero: as many as the Collector has
 	// resources. A name is in use for History after its last call, ten minutes if zero. Ten times as many are remembered.
 	MaxNames int
-	// MaxValues is how many values of a path segment are told apart, [DefaultMaxValues] if zero.
+	// MaxValues is how many values of a path segment have names of their own, [DefaultMaxValues] if zero.
 	MaxValues int
 	History   time.Duration
 	// Host tells the address of the client that sends a request, RemoteAddr if nil. Behind a proxy that is trusted it reads what

@@ -74,7 +74,7 @@ func (p *places) name(plain string, visit func(at *place, before, value string) 
 	return string(b)
 }
 
-// below is the place after a value; nil if there is none. It makes one if there is room and it should.
+// below is the place after a value; nil if there is none. It makes one if it should and the tree is not full.
 func (p *places) below(at *place, value string, make bool) *place {
 	if v := at.values[value]; v != nil {
 		if v.below == nil && make {
@@ -94,7 +94,7 @@ func (p *places) below(at *place, value string, make bool) *place {
 	return x
 }
 
-// newPlace makes a place, nil if there is no room.
+// newPlace makes a place, nil if there are as many as allowed.
 func (p *places) newPlace() *place {
 	if p.count >= maxPlaces {
 		return nil
@@ -204,7 +204,7 @@ func (x *place) halve(prune bool) (empty bool) {
 	return len(x.values)+len(x.fixed) == 0
 }
 
-// restore counts calls of a name that was earned, at places that have room for it.
+// restore counts calls of a name that was earned, at places that can have it.
 func (p *places) restore(name string, calls uint32) {
 	p.name(name, func(at *place, _, value string) string {
 		switch {

@@ -66,7 +66,7 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	return p.limits, nil
 }
 
-// maxMistakes is how many mistakes are told.
+// maxMistakes is how many mistakes are reported.
 const maxMistakes = 20
 
 // parser collects limits and mistakes.

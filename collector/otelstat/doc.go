@@ -17,7 +17,7 @@
 // A span has its final name only when it ends: that of otelhttp gets the route's after the handler has run. So a call is counted
 // when its span ends, under the name that it has then, in the second in which End is called: it passes and completes, with the
 // span's duration, in one change. Its begin is in no second, and nothing is known of what was in flight: concurrency reads as 0,
-// no limit refuses such a call, and limits on concurrency do not know it. Whoever needs these uses a middleware. A span that
+// no limit refuses such a call, and limits on concurrency do not know it. Use a middleware for these. A span that
 // never ends is never counted, and nothing is kept for it; one that ends twice is one call. A timestamp that is given to End
 // changes the duration, not the second; where it is before the begin, the duration is 0.
 //

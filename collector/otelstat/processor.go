@@ -69,8 +69,8 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	if x := span.SpanContext(); x.IsSampled() {
 		call.TraceID = x.TraceID().String()
 	}
-	var room [3]collector.Option
-	with := room[:0]
+	var scratch [3]collector.Option
+	with := scratch[:0]
 	switch span.SpanKind() {
 	case trace.SpanKindServer, trace.SpanKindConsumer:
 		with = append(with, collector.Inbound(), collector.Entrance(Entrance))

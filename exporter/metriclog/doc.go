@@ -28,8 +28,8 @@
 //
 // Sealed seconds are appended with one write and then added to the index. So every row is final, seconds ascend, and a
 // second in the index is complete in the file. If a write fails, both files are truncated to their previous size, and the
-// seconds are retried while they are in the Collector's history, ten minutes by default. A second of which the history has lost
-// a resource is not written at all, and counted as lost. A deleted file, index or directory is
+// seconds are retried while they are in the Collector's history, ten minutes by default. A second is not
+// written at all, and counted as lost, when the history has lost one of its resources. A deleted file, index or directory is
 // made again. A second that a crash or power cut left incomplete is not found by searches, and the next process removes it;
 // a complete second stays, even if the index lacks it.
 //

@@ -148,9 +148,9 @@ func firstSecond(dir string, s segment) (int64, bool) {
 	defer file.Close() //nolint:errcheck // it was only read
 	from, to := s.span()
 	for _, size := range []int{maxStamp, maxLine} { // mostly the first line is valid
-		room := make([]byte, size)
-		n, _ := file.ReadAt(room, 0)
-		for b := room[:n]; len(b) > 0; {
+		scratch := make([]byte, size)
+		n, _ := file.ReadAt(scratch, 0)
+		for b := scratch[:n]; len(b) > 0; {
 			if second, ok := secondOf(b); ok && second >= from && second < to {
 				return second, true
 			}

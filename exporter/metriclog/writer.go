@@ -48,7 +48,7 @@ type Writer struct {
 }
 
 // New makes a Writer for all seconds from the present one on, and its directory. It locks the log, removes what a crash left
-// incomplete, and appends to the newest file if that is of today and has room. The Collector should begin after the last second
+// incomplete, and appends to the newest file if that is of today and not full. The Collector should begin after the last second
 // of the log, see [Last].
 //
 // The error names every invalid option, and a directory that is not writable. It is also an error that another Writer, in this

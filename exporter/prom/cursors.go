@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
-// cursors are the cursors of all scrapers, at most max. A new one always gets in. When there is no room, it takes the place of
+// cursors are the cursors of all scrapers, at most max. A new one always gets in. When there are max already, it takes the place of
 // the cursor that was asked for often and at a steady pace for the shortest time. For made-up names that is no time at all: then
 // one of the host with the most goes, and there the one that was unused for the longest. So a scraper that has come for an hour
 // outlives all that have come for less, whether strangers come from one address or from a thousand. A host that has a quarter

@@ -19,7 +19,7 @@ import (
 // Pusher sends the sealed seconds of a Collector to a server. It must be made with [New]. It is safe for concurrent use, but Run or
 // Start must be called once. Recording never waits for it.
 //
-// A pusher sends one request at a time as long as a second has room in one. When a second has more than MaxSamples, the series are
+// A pusher sends one request at a time as long as a second fits into one. When a second has more than MaxSamples, the series are
 // divided by a hash of their names among shards, up to sixteen, each of which sends its requests one after the other: so the
 // samples of a series arrive in order, and a slow server or a request that is sent again holds up its own series only. Seconds wait
 // in the Collector's history until they are sent, so the queue takes no extra memory, and in the metric log when they have left

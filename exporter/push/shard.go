@@ -84,7 +84,7 @@ func part(all seconds.Slots, i, n int) (slots seconds.Slots) {
 	return slots
 }
 
-// push sends the seconds of a shard before open that were not sent: as many as have room in a request. It reports false if ctx ended
+// push sends the seconds of a shard before open that were not sent: as many as fit into a request. It reports false if ctx ended
 // before, or there is nothing to send.
 func (p *Pusher) push(ctx context.Context, s *shard, open int64) bool {
 	defer p.rest(s)

@@ -54,7 +54,7 @@ type Options struct {
 
 	// Every and Window are for a [Checker]: how often it checks, and how many seconds. [DefaultEvery] and [DefaultWindow] if zero.
 	Every, Window time.Duration
-	// Logger of a [Checker] is told when something is wrong, and when all is well again; slog.Default if nil.
+	// Logger of a [Checker] receives when something is wrong, and when all is well again; slog.Default if nil.
 	Logger *slog.Logger
 }
 

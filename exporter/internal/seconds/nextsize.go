@@ -23,7 +23,7 @@ func (n *nextSize) row(resource string, x *series, m *node.MetricNode) {
 	n.told[x.latest] = n.told[x.latest].Add(whole).less(always)
 }
 
-// at returns the size of a second, of which all rows and no later ones were noticed.
+// at returns the size of a second after all its rows, and no later ones, were noticed.
 func (n *nextSize) at(unix int64) Size {
 	sum := n.always
 	for active, size := range n.told {

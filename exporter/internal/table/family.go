@@ -4,7 +4,7 @@ package table
 
 import "strings"
 
-// Namespace is the prefix of all names unless a way out is told otherwise.
+// Namespace is the default prefix of all names.
 const Namespace = "windowstat"
 
 // Type is the type of a metric, in Prometheus's words.
