@@ -36,3 +36,19 @@ func RulesOfName(c *Collector, name string) []Limit {
 	}
 	return m.limits()
 }
+
+// FoundBeforeItWasDropped reports whether a call of a name that another resource counts looks again if the limiter that it found is
+// dropped before it has locked it.
+func FoundBeforeItWasDropped(c *Collector, name string) bool {
+	other := c.other.Load()
+	list, _, err := other.limiter.Load().reserve(&options{name: name}, other.treeNodes()[0].listLeaves()[0])
+	if err != nil {
+		return false
+	}
+	c.names.swept = 0
+	c.names.refresh()
+	if err = lock(list); err == nil {
+		unlock(list)
+	}
+	return err == errMoved
+}

@@ -511,3 +511,16 @@ func TestANameKeepsItsQuotaWhileItIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// A call found the quota of its name, which made room for another one before the call was counted in it.
+func TestACallDoesNotCountInADroppedQuota(t *testing.T) {
+	c, _ := crowded(t, 2)
+	limit(t, c, qps("*", 3))
+	exit(pass(c, "x", 1))
+	if !collector.FoundBeforeItWasDropped(c, "y") {
+		t.Error("the call counts where nobody looks any more")
+	}
+	if n := len(pass(c, "y", 9)); n != 3 {
+		t.Errorf("%d passed, want 3", n)
+	}
+}

@@ -148,7 +148,7 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 
 // eachHistogram calls f for the records of the seconds from from to before to that have a histogram.
 func (s *Statistic) eachHistogram(from, to int64, f func(index int64, rec sealed, cells []byte)) {
-	s.eachRecord(max(from, s.oldestHistogram()), to, func(i int64, b []byte) {
+	s.eachRecord(from, to, func(i int64, b []byte) {
 		var rec sealed
 		rec.unpack(b, s.first.shape.perSec, nil)
 		_, cells := s.rings.histograms.before(i + 1) // of the second itself, if calls ended in it
