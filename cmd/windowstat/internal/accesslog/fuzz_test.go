@@ -56,8 +56,8 @@ func FuzzTime(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	own := time.FixedZone("", -5400)
 	f.Fuzz(func(t *testing.T, ns, minutes int64, before string) {
+		own := []*time.Location{time.UTC, time.FixedZone("", -5400)}[uint64(minutes)%2]
 		at := time.Unix(0, ns).In(time.FixedZone("", int(minutes%(14*60))*60))
 		if at.Year() < 1900 {
 			return
@@ -81,6 +81,10 @@ func FuzzTime(f *testing.F) {
 					if !c.read(l, []byte(text)) || !c.at.Equal(in) {
 						t.Fatalf("%q: %v, want %v", text, c.at, in)
 					}
+				}
+				later := in.Add(time.Duration(minutes) % (24 * 60) * time.Minute)
+				if !c.read(l, []byte(later.Format(spelled))) || !c.at.Equal(later) {
+					t.Fatalf("%q, and then %q: %v, want %v", text, later.Format(spelled), c.at, later)
 				}
 			}
 		}

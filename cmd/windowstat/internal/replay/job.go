@@ -128,11 +128,14 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	progress := newProgress(stderr)
 	j.Replay.Progress = progress.show
 	sum := logquery.NewSummary(j.Replay.Zone)
+	var row metriclog.Row
 	report, err := Run(ctx, j.Replay, func(s *Second) error {
 		for i := range s.Rows {
-			sum.Add(logRow(s.Rows[i].Resource, &s.Rows[i].MetricNode))
+			row = logRow(s.Rows[i].Resource, &s.Rows[i].MetricNode)
+			sum.Add(&row)
 		}
-		sum.Add(logRow(collector.InboundTotal, &s.Total))
+		row = logRow(collector.InboundTotal, &s.Total)
+		sum.Add(&row)
 		if archive == nil {
 			return nil
 		}
@@ -156,8 +159,8 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 }
 
 // logRow is a record as the log has it, with all of its response time.
-func logRow(resource string, m *node.MetricNode) *metriclog.Row {
-	return &metriclog.Row{
+func logRow(resource string, m *node.MetricNode) metriclog.Row {
+	return metriclog.Row{
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
 		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
 	}

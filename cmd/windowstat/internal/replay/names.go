@@ -24,6 +24,7 @@ type names struct {
 	seen    [1 << 12][]byte       // those that came once
 	seed    maphash.Seed
 	once    knownName        // that is not remembered
+	client  string           // of the last line
 	ids     map[string]int32 // by name
 	list    []string         // by id
 	most    int              // beyond it, all other names are one
@@ -65,7 +66,10 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
 			n.latest = at
 		}
-		name, standing = n.earned.Count(&k.Known, string(rec.Client), rec.Status)
+		if string(rec.Client) != n.client { // those of one client often follow one another
+			n.client = string(rec.Client)
+		}
+		name, standing = n.earned.Count(&k.Known, n.client, rec.Status)
 	}
 	if standing == httpstat.Unearned {
 		name = httpstat.Unmatched

@@ -18,7 +18,7 @@ type counter interface {
 	block(c *call)
 	// begin returns what ends the call, if the counter needs that.
 	begin(c *call) *collector.Entry
-	end(x *completion)
+	end(x completion)
 	// over is called at the end of each second in which there was a call.
 	over(second int64) error
 }
@@ -45,7 +45,7 @@ func (p *player) second(second int64, calls []call) error {
 		x := completion{call: *c, entry: p.begin(c)}
 		if c.duration == unknown {
 			x.at = c.at
-			p.end(&x)
+			p.end(x)
 			continue
 		}
 		x.at = c.at - c.clipped + c.duration
@@ -80,8 +80,7 @@ func (p *player) finish() error {
 // complete ends the calls that end before a time.
 func (p *player) complete(before int64) {
 	for len(p.pending) > 0 && p.pending[0].at < before {
-		x := heap.Pop(&p.pending).(completion)
-		p.end(&x)
+		p.end(heap.Pop(&p.pending).(completion))
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *rows) begin(c *call) *collector.Entry {
 	return nil
 }
 
-func (r *rows) end(c *completion) {
+func (r *rows) end(c completion) {
 	x, d, n := r.of(c.name), max(time.Duration(c.duration), 0), int64(c.n)
 	ended := node.Counts{Complete: n, RTSum: d * time.Duration(n), RTMin: d, RTMax: d}
 	if c.outcome == failed {

@@ -47,7 +47,7 @@ func (s *served) begin(c *call) *collector.Entry {
 	return e
 }
 
-func (s *served) end(x *completion) {
+func (s *served) end(x completion) {
 	s.clock.set(x.at)
 	var err error
 	if x.outcome == failed {
