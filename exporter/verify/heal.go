@@ -46,8 +46,8 @@ type Healing struct {
 //   - A second that no labels have belongs to those with the last second of its run before it or, if there is none, with the first one
 //     after it. So a hole between labels that change belongs to the earlier ones.
 //   - A second that other labels have is theirs, unless they are those of a replica: labels that have a run at the same time for longer
-//     than the history and a minute. Each replica has all seconds. A hole is also theirs who have the seconds on both sides of it, if the
-//     others have these two as well, and had the run no later.
+//     than the history and a minute. Each replica has all seconds. A hole is also theirs who have seconds on both sides of it, if the
+//     others have the run from the same second on, and some of the same seconds within a minute on both sides.
 //   - If no labels have a run, its seconds are written only if the file of runs says that they were pushed under these labels.
 //
 // Others are in [Report].Elsewhere and [Report].NotHealed, unless [Options].Runs has their run. It is an error if the database has no

@@ -21,8 +21,8 @@ import (
 //     the other side is it, and neither if that is the same, too.
 //   - Labels that have a run at the same time for longer than the history and a minute are replicas, such as those of a pair of servers.
 //     Each is judged as if there were no others. The first history that a new cursor gets makes no replica.
-//   - A hole between two seconds that labels have is theirs if others have these two seconds as well, and had the run no later: they are
-//     scraped beside each other, for too short a time to be replicas.
+//   - A hole between two seconds that labels have is theirs if others have the run from the same second on, and share seconds with them
+//     within a minute on both sides of the hole: they are scraped beside each other, for too short a time to be replicas.
 //   - If no labels have a run, its seconds are holes only of the labels under which the file of runs says that they were pushed.
 //
 // Every other second is not written, and the reason is reported. Limitations: only a day on both sides of the range is looked at; labels
@@ -135,16 +135,24 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	return hole
 }
 
-// beside reports whether others have the run beside these labels: from the first second of these on, and also the seconds on both sides
-// of one that these lack. Labels that took over have no such seconds.
+// beginTogether is how many seconds later than these labels others may begin that have a run from its start: a push begins with the
+// second in which it is made, a scrape with the first one that has ended.
+const beginTogether = 2
+
+// beside reports whether others have the run beside these labels: from the first seconds of these on, and some of the same seconds
+// within a minute on both sides of one that these lack. Labels that took over have no such seconds.
 func (r *run) beside(others []int64, unix int64) bool {
-	before, after, _ := neighbours(r.own, unix)
-	if len(others) == 0 || len(r.own) == 0 || others[0] > r.own[0] {
+	if len(others) == 0 || len(r.own) == 0 || others[0] > r.own[0]+beginTogether {
 		return false
 	}
-	_, has := slices.BinarySearch(others, before)
-	_, hasAfter := slices.BinarySearch(others, after)
-	return has && hasAfter
+	i, _ := slices.BinarySearch(r.own, unix)
+	shared := func(own []int64) bool {
+		return slices.ContainsFunc(own, func(second int64) bool {
+			_, has := slices.BinarySearch(others, second)
+			return has
+		})
+	}
+	return shared(r.own[max(0, i-replicaFor):i]) && shared(r.own[i:min(len(r.own), i+replicaFor)])
 }
 
 // pushed reports whether a run was pushed under these labels.

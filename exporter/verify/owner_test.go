@@ -106,6 +106,7 @@ func TestOwners(t *testing.T) {
 		"and have a hole":                  {one, []span{{"", 11, 1, 5}, {"b", 11, 6, 7}, {"b", 11, 10, 10}, {"", 11, 11, 20}}, 1, 20, ".....oollo..........", "b has the seconds before"},
 		"which is one of those between":    {one, []span{{"a", 11, 1, 5}, {"", 11, 6, 7}, {"", 11, 10, 10}, {"a", 11, 11, 20}}, 1, 20, "ooooo..hh.oooooooooo", ""},
 		"both lack the same":               {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 5}, {"b", 11, 9, 20}}, 1, 20, ".....hhh............", ""},
+		"a young pair, holes in turn":      {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 8}, {"b", 11, 11, 20}}, 1, 20, ".....hhh............", ""},
 		"a young pair":                     {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 19}}, 1, 20, ".....hhh............", ""},
 		"and back, by new cursors":         {one, []span{{"", 11, 1, 5}, {"b", 11, 4, 15}, {"", 11, 14, 20}}, 1, 20, ".....oooooooo.......", "b has these seconds"},
 		"both begin at once":               {one, []span{{"", 11, 5, 20}, {"b", 11, 5, 20}}, 1, 5, "llll.", "b has the seconds after"},
