@@ -19,6 +19,7 @@
 //   - TestBackfill: holes that outages left, filled from the metric log.
 //   - TestExpressions: what to ask a server, so that the answer is right when a target has vanished, too.
 //   - TestQuantiles: the response times of each second, and what to ask for a quantile of one.
+//   - TestTruncatedImport: requests to VictoriaMetrics that break off within a line.
 //   - TestSIGTERM: the service of docs/programs.md is told to end in the middle of a load.
 //   - TestContainer: the binary alone in a root of its own, as in an image and in a pod of deploy/kubernetes.
 //   - TestShortJob: a job of three seconds pushes everything that it did.

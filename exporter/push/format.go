@@ -10,8 +10,8 @@ import (
 type Format interface {
 	// name is the value of the label way in the self-metrics, and part of the name of the file of positions.
 	name() string
-	// header is sent with every request.
-	header() http.Header
+	// prepare sets the headers and parameters of a request.
+	prepare(*http.Request)
 	// encoder makes an encoder of requests, which is used by one goroutine at a time.
 	encoder() encoder
 	// judge says what a response means for the request. The body is its beginning. doubt says that an attempt before this one

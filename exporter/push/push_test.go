@@ -26,9 +26,9 @@ import (
 // lineFormat is a Format whose bodies can be read.
 type lineFormat struct{}
 
-func (lineFormat) name() string        { return "test" }
-func (lineFormat) header() http.Header { return nil }
-func (lineFormat) encoder() encoder    { return newLines() }
+func (lineFormat) name() string          { return "test" }
+func (lineFormat) prepare(*http.Request) {}
+func (lineFormat) encoder() encoder      { return newLines() }
 func (lineFormat) judge(status int, h http.Header, body []byte, doubt bool) verdict {
 	return judge(status, h, body, doubt)
 }

@@ -20,12 +20,10 @@ type remoteWrite struct{}
 
 func (remoteWrite) name() string { return "remote_write" }
 
-func (remoteWrite) header() http.Header {
-	return http.Header{
-		"Content-Type":                      {"application/x-protobuf"},
-		"Content-Encoding":                  {"snappy"},
-		"X-Prometheus-Remote-Write-Version": {"0.1.0"},
-	}
+func (remoteWrite) prepare(r *http.Request) {
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	r.Header.Set("Content-Encoding", "snappy")
+	r.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0")
 }
 
 func (remoteWrite) encoder() encoder { return new(remoteWriteEncoder) }

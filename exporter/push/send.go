@@ -144,9 +144,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	req.ContentLength = int64(len(r.body))
 	defer func() { r.kept = r.kept || !content.closed.Load() }()
 	req.Header.Set("User-Agent", httpclient.UserAgent())
-	for name, values := range p.opts.Format.header() {
-		req.Header[name] = values
-	}
+	p.opts.Format.prepare(req)
 	resp, err := p.client.Do(req)
 	if err != nil {
 		r.doubt = r.doubt || content.used.Load()

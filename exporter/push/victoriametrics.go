@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/windowstat/windowstat/exporter/internal/text"
@@ -17,8 +18,15 @@ type victoriaMetrics struct{}
 
 func (victoriaMetrics) name() string { return "vm" }
 
-func (victoriaMetrics) header() http.Header {
-	return http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}}
+// prepare also says which time a line without a timestamp has: 1970, which is dropped. VictoriaMetrics takes the rest of a line for
+// a line when a request breaks off, as when the process is killed, and by default gives it the present. A timestamp that has lost its
+// end is of 1975 or before, so the rest is stored only where samples are kept for half a century.
+func (victoriaMetrics) prepare(r *http.Request) {
+	r.Header.Set("Content-Type", "text/plain")
+	r.Header.Set("Content-Encoding", "gzip")
+	if query := r.URL.Query(); !query.Has("timestamp") {
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&timestamp=1", "&")
+	}
 }
 
 func (victoriaMetrics) encoder() encoder {
