@@ -15,7 +15,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
-// A series takes little more than eight bytes for each second, all that belongs to it included; what has vanished leaves the room of maps.
+// A series takes little more than eight bytes for each second, all that belongs to it included; what has vanished takes nothing.
 func TestMemory(t *testing.T) {
 	const each, history = 10, 600
 	families := 500
@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 	}
 	gathered = none
 	sample(history + 2)
-	if left := heap() - before; left > 2_000_000 {
+	if left := heap() - before; left > 100_000 {
 		t.Errorf("%.0f bytes are left of series that have vanished", left)
 	}
 	runtime.KeepAlive(s)

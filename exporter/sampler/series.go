@@ -3,6 +3,7 @@ package sampler
 import (
 	"cmp"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -287,6 +288,19 @@ func (s *Sampler) expire() {
 		}
 		return true
 	})
+	if cap(s.order) > 4*len(s.order)+100 { // neither slices nor maps shrink by themselves
+		s.order, s.series, s.families = slices.Clone(s.order), shrunk(s.series), shrunk(s.families)
+		for _, src := range s.sources {
+			src.families = shrunk(src.families)
+		}
+	}
+}
+
+// shrunk is a copy without the memory of what was deleted, which maps.Clone keeps.
+func shrunk[T any](m map[string]T) map[string]T {
+	small := make(map[string]T, len(m))
+	maps.Copy(small, m)
+	return small
 }
 
 // forget forgets the families that are not in the gathering of a second any more, and of which no series is remembered.
