@@ -18,12 +18,12 @@ test lint: export CGO_ENABLED = $(if $(RACE),1,0)
 PROMTOOL ?=
 
 # The packages that several goroutines run through.
-CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd/windowstat/internal/replay
+CONCURRENT = ./leap ./node ./collector/... ./exporter/... ./cmd/windowstat ./cmd/windowstat/internal/replay ./cmd/windowstat/internal/webconfig
 
 FUZZTIME ?= 1m
 HAMMER ?= 2m
 
-.PHONY: help run test check setup e2e screens paused killed healed replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
+.PHONY: help run test check setup e2e screens paused killed healed proxied replay-memory attack consumers fleet race 386 api release release-check dist dashboards deploy rules lint fmt bench quick hammer storm kill full fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,13 +60,17 @@ killed: ## a service that pushes is killed twenty times: some five minutes
 healed: ## an hour of processes, labels, holes, kills and heals at random over one log, in fast motion
 	cd e2e && WINDOWSTAT_E2E_HEALED=1h go test -v -count=1 -timeout 90m -run TestHealAtRandom .
 
+proxied: ## ten minutes of random requests and answers through the proxy and nginx
+	cd e2e && WINDOWSTAT_E2E_PROXIED=10m go test -v -count=1 -timeout 40m -run TestProxyFuzzedBesideNginx .
+
 replay-memory: ## what a replay of 10 GB of 100,000 paths holds at most, at each GB; some ten minutes, and a gigabyte of room in TMPDIR
 	cd e2e && WINDOWSTAT_E2E_REPLAY_GB=10 go test -v -count=1 -timeout 60m -run TestReplayMemory .
 
-attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can: some fifteen minutes
+attack: ## slow readers, floods, made-up names, and five thousand clients that hold what they can, and the table of docs/security.md: some fifteen minutes
 	go test -v -count=1 -timeout 20m -run 'SlowReadersBlindNobody|MadeUpCursors' ./exporter/prom -attack
 	go test -v -count=1 -run 'NobodyHoldsTheDoor|PollsInALoop|SlowViewers|StreamsAreShared' ./exporter ./exporter/live
-	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run TestProxyAttacked .
+	go test -v -count=1 -run ManyHostsKeepNobodyOut ./internal/netlimit -attack
+	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run 'TestProxyAttacked|TestHeadersTakeLittleMemory' . -update
 
 consumers: ## the OpenTelemetry Collector and Thanos, which are built first: some five minutes each the first time, then three for both
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive' .

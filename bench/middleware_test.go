@@ -104,9 +104,9 @@ func BenchmarkMiddlewareBeside(b *testing.B) {
 	c := counting(b)
 	w, r := &nowhere{header: http.Header{}}, httptest.NewRequest(http.MethodGet, "/users/7", nil)
 	h := httpstat.Route(c, route, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	enter := func() (context.Context, *collector.Entry) {
-		ctx, e, _ := c.Enter(r.Context(), route, collector.Inbound(), collector.Entrance(httpstat.DefaultEntrance))
-		return ctx, e
+	enter := func() (ctx context.Context, e collector.Entry) {
+		ctx, e, _ = c.Enter(r.Context(), route, collector.Inbound(), collector.Entrance(httpstat.DefaultEntrance))
+		return
 	}
 	var copied *http.Request
 	for name, other := range map[string]func(){

@@ -36,7 +36,7 @@ type Service struct {
 
 	traffic Traffic
 	names   []string
-	origins []collector.Option
+	origins []collector.CallOption
 	rts     []time.Duration
 	second  int          // that the traffic has reached
 	at      atomic.Int64 // Unix nanoseconds
@@ -85,7 +85,7 @@ func (s *Service) Go(seconds int) error {
 
 // call makes the calls number k of the second: one of each leaf.
 func (s *Service) call(at time.Time, k int) error {
-	var options [2]collector.Option
+	var options [2]collector.CallOption
 	for i, name := range s.names {
 		for origin := range max(len(s.origins), 1) {
 			rt := i + origin // which is its own

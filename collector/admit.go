@@ -22,7 +22,7 @@ import (
 type reservation struct {
 	place
 	list  []*limiter  // the first is the resource's, whose leaf counts the call in flight
-	room  [2]*limiter // for the list
+	array [2]*limiter // of the list
 	taken bool        // the others count the call in flight
 }
 

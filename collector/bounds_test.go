@@ -43,7 +43,7 @@ func TestAMillionNames(t *testing.T) {
 			case 3:
 				ctx := context.Background()
 				for d := range 5 {
-					var e *collector.Entry
+					var e collector.Entry
 					ctx, e, _ = c.Enter(ctx, fmt.Sprint(name, " ", d))
 					defer e.Exit(nil)
 					e.Exit(nil)
@@ -158,7 +158,7 @@ func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 // second that can be read does not change.
 func TestIdleIsRetired(t *testing.T) {
 	c, f := retiring(t)
-	call := func(name string, opts ...collector.Option) {
+	call := func(name string, opts ...collector.CallOption) {
 		_, e, _ := c.Enter(t.Context(), name, opts...)
 		f.add(ms)
 		e.Exit(nil)

@@ -69,18 +69,6 @@ func CodeName(n node.Code) string {
 	return OtherCode
 }
 
-// ExitCode is [Entry.Exit] for a call that was answered with a code: its completion is counted under the code, in the same
-// change. Without a code it is Exit. It costs a few nanoseconds more.
-func (e *Entry) ExitCode(err error, code Code) {
-	switch {
-	case e == nil:
-	case err == nil:
-		e.end(false, code)
-	default:
-		e.exitWith(err, code)
-	}
-}
-
 // Codes iterates over the calls that ended by their codes, statuses first, as of one moment. The first is always no code, with
 // the calls that ended without one: together they are the Total.Complete of a [View.Snapshot] at that moment. It yields nothing
 // for a view that is idle because there is nothing of its name.

@@ -76,7 +76,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}
 	for i := range 1000 {
 		name := []string{"a", "b", "c", "d"}[i%4]
-		opts := []collector.Option{collector.Origin(fmt.Sprint("o", i%3)), collector.Entrance(fmt.Sprint("e", i%5)), collector.Batch(int64(i%7 + 1))}
+		opts := []collector.CallOption{collector.Origin(fmt.Sprint("o", i%3)), collector.Entrance(fmt.Sprint("e", i%5)), collector.Batch(int64(i%7 + 1))}
 		if i%2 == 0 {
 			opts = append(opts, collector.Inbound())
 		}
@@ -134,9 +134,6 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 
 // What is no call has no code.
 func TestCodesOfNoCall(t *testing.T) {
-	var none *collector.Entry
-	none.ExitCode(nil, collector.HTTPStatus(200))
-	none.ExitCode(errors.New("x"), collector.HTTPStatus(200))
 	(&collector.Entry{}).ExitCode(nil, collector.HTTPStatus(200))
 	(&collector.Entry{}).ExitCode(errors.New("x"), collector.HTTPStatus(200))
 	var c *collector.Collector

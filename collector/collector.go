@@ -2,7 +2,6 @@ package collector
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,6 +51,7 @@ type Collector struct {
 	leaves    []*leaf
 	gone      struct{ resources, leaves int } // retired, and still in these lists
 	retired   int64                           // resources
+	tidying   sync.Mutex                      // held while retired ones are taken out of these lists; taken before mu
 
 	publishing sync.Mutex // guards published, which is replaced or appended to
 	published  []*publication
@@ -193,7 +193,7 @@ func (c *Collector) seal(now leap.Reading) Moment {
 	for _, l := range leaves {
 		l.Seal(now)
 	}
-	c.sweep(math.MaxInt)
+	c.sweep(sealShare)
 	return Moment{Open: open.Index, Now: now, Resources: resources}
 }
 
@@ -221,7 +221,7 @@ type Health struct {
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show, because they are nested too deep or the tree is full.
 	TreeOverflow int64
-	// Retired counts the resources that were retired because they were idle, those that made room included.
+	// Retired counts the resources that were retired because they were idle, evicted ones included.
 	Retired int64
 	// Limits is how many limits there are.
 	Limits int

@@ -9,13 +9,16 @@
 //
 // or, where the call is not one function,
 //
-//	e := checkout.Enter()
-//	…
-//	e.Exit(err)
+//	func handle() (err error) {
+//		e := checkout.Enter()
+//		defer e.End(&err)
+//		…
+//	}
 //
 // or, for calls that belong to a request, with who sent it and what it calls in turn,
 //
 //	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
+//	ctx, e, err := load.EnterContext(ctx) // below it, by a kept handle
 //
 // A [Collector] holds a [Resource] for each name, up to a limit, and everything that exporters read. An [Entry] is one
 // call in flight. A call is recorded once, by resource, origin and entrance; [Resource.View], [Resource.Origins],

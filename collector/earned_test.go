@@ -16,7 +16,7 @@ const unmatched = "unmatched"
 // Nobody escapes a limit by being new, and nobody uses up another's: what holds for names that are counted for Other, for lack
 // of room, holds for names that have not earned a resource.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
-	unearned = []collector.Option{collector.CountedAs(unmatched)}
+	unearned = []collector.CallOption{collector.CountedAs(unmatched)}
 	defer func() { unearned = nil }()
 	for name, test := range map[string]func(*testing.T){
 		"lock nobody out":       TestStrangersNamesLockNobodyOut,
@@ -47,7 +47,7 @@ func testLimitOfUnmatched(t *testing.T) {
 func TestANameThatIsEarnedKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
-	enter := func(n int, opts ...collector.Option) (list []*collector.Entry) {
+	enter := func(n int, opts ...collector.CallOption) (list []*collector.Entry) {
 		return pass(c, "POST /checkout", n, opts...)
 	}
 	before := enter(7, collector.CountedAs(unmatched))

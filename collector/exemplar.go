@@ -18,26 +18,6 @@ type Exemplar struct {
 // maxTraceID is how long the id of a trace may be, in bytes; that of W3C has 32.
 const maxTraceID = 64
 
-// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. The id is kept as an exemplar: the latest one of each
-// classic bucket of the resource's histogram. An id that is empty, longer than 64 bytes or no UTF-8 is left out. It
-// costs an allocation and another clock reading more than Exit; so leave it for calls whose trace is recorded.
-func (e *Entry) ExitTrace(err error, code Code, id string) {
-	if e == nil || e.at == nil {
-		return
-	}
-	r := e.at.leaf.resource
-	rt := max(r.c.line.Now().Sub(e.call.Entered()), 0)
-	var n int64
-	if err == nil {
-		n = e.end(false, code)
-	} else {
-		n = e.exitWith(err, code)
-	}
-	if n > 0 {
-		r.keepExemplar(id, rt)
-	}
-}
-
 // keepExemplar keeps the call that has just ended as the latest of its bucket, if it has the id of a trace.
 func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || len(id) > maxTraceID || !utf8.ValidString(id) {

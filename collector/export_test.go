@@ -52,3 +52,12 @@ func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	}
 	return err == errMoved
 }
+
+// IsFree reports whether nobody holds the collector's lock.
+func IsFree(c *Collector) bool {
+	free := c.mu.TryLock()
+	if free {
+		c.mu.Unlock()
+	}
+	return free
+}

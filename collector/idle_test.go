@@ -18,7 +18,6 @@ func TestRegressionReadingWhatIsOffPanicked(t *testing.T) {
 		(*collector.Collector)(nil),
 		(*collector.Resource)(nil),
 		(*collector.TreeNode)(nil),
-		(*collector.Entry)(nil),
 		collector.View{},
 	} {
 		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
@@ -38,8 +37,9 @@ type idleWalk struct{ t *testing.T }
 
 // says is the methods whose results are not zero though nothing is there, and why.
 var says = map[string]string{
-	"*collector.Collector.Enter": "the context",
-	"collector.View.Histogram":   "true: all of no seconds",
+	"*collector.Collector.Enter":       "the context",
+	"*collector.Resource.EnterContext": "the context",
+	"collector.View.Histogram":         "true: all of no seconds",
 }
 
 // all calls every exported method of x.

@@ -126,7 +126,7 @@ func (m *flyingModel) enter() {
 		call.end = e.Exit
 	} else {
 		ctx := context.Background()
-		opts := []collector.Option{collector.Origin(origin)}
+		opts := []collector.CallOption{collector.Origin(origin)}
 		switch how {
 		case 1:
 			opts = append(opts, collector.Batch(3))
@@ -139,7 +139,7 @@ func (m *flyingModel) enter() {
 			cancel()
 			ctx, opts = cancelled, append(opts, collector.Prioritized())
 		}
-		var e *collector.Entry
+		var e collector.Entry
 		_, e, err = m.c.Enter(ctx, name, opts...)
 		call.end = e.Exit
 	}

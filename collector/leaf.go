@@ -12,7 +12,7 @@ import (
 type leaf struct {
 	node.Statistic
 	leafKey
-	retired  bool // guarded by the collector's mu
+	retired  atomic.Bool // changes under the collector's mu
 	resource *Resource
 	treeNode *TreeNode
 	own      place // of calls without a reservation

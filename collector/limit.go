@@ -44,11 +44,11 @@ func (g Grade) String() string {
 //
 // Names that are counted for [Other], because there are too many, or as [CountedAs] says, are kept apart, too: at most
 // Options.MaxResources of them.
-// When there are as many, those make room that had no call in flight or in the last four seconds. If all are that busy, further names share one quota for each pattern that they match, until there is room. A name that gets a
-// resource later takes what it used along.
+// Beyond that, a new name evicts those without a call in flight or in the last four seconds. If all are busier, further names share one
+// quota for each pattern that they match. A name that gets a resource later takes what it used along.
 //
-// Limitations. The name of a call is known by [Collector.Enter] only; calls of handles that were asked for after there was
-// no room left are all of the name Other. What names that are counted for Other did before the first pattern was for them is
+// Limitations. Only [Collector.Enter] knows the name of a call that is counted for Other; calls by handles that were made when the table
+// was full are all of the name Other. What names that are counted for Other did before the first pattern was for them is
 // not known. A name that had calls in flight in a shared quota, and gets a resource or a quota of its own, begins without them.
 type Limit struct {
 	// Resource is the name of the resource, or a pattern in which each * stands for any run of characters, none and /

@@ -181,7 +181,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 3))
 					wg.Go(func() {
 						for time.Since(begin) < 10*time.Second {
-							opts := []collector.Option{collector.Origin(fmt.Sprint(g % 3))}
+							opts := []collector.CallOption{collector.Origin(fmt.Sprint(g % 3))}
 							if g%2 == 0 {
 								opts = append(opts, collector.Prioritized())
 							}

@@ -219,7 +219,7 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.LeafOverflow) })
 	metric("tree_overflow_events_total", "", "Calls whose place in the call tree is not shown, because it is too deep or the tree is full.",
 		func(h Health) float64 { return float64(h.TreeOverflow) })
-	metric("retired_resources_total", "", "Resources that were retired because they were idle, those that made room for others included.",
+	metric("retired_resources_total", "", "Resources retired because they were idle, including those evicted by new names.",
 		func(h Health) float64 { return float64(h.Retired) })
 	metric("limits", "", "Limits in force.",
 		func(h Health) float64 { return float64(h.Limits) })

@@ -27,11 +27,10 @@ const (
 type Options struct {
 	// Given are the names of resources that exist from the start, and are never retired. They are beside MaxResources.
 	Given []string
-	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. When there are as many, the one that
-	// has been idle longest makes room for a new name, once that is longer than Windows.History, so that every way out has
-	// had its last seconds; who is looked for every ten seconds. A name that is [Earned] pushes out none that is not.
-	// While nobody makes room, calls of any further name are counted for the resource [Other]. As many of these names
-	// are kept apart in limits with patterns, see [Limit].
+	// MaxResources is how many resources are kept apart, [DefaultMaxResources] if zero. Beyond that a new name evicts the longest-idle
+	// resource that has been idle for longer than Windows.History, so that every way out has had its last seconds; idle resources are
+	// looked for every ten seconds. An [Earned] name evicts only earned ones. While none is idle, calls of any further name are counted
+	// for the resource [Other]. As many of these names are kept apart in limits with patterns, see [Limit].
 	MaxResources int
 	// MaxOrigins is how many origins are kept apart for each resource, [DefaultMaxOrigins] if zero; calls of any further
 	// one are counted for its origin [Other]. MaxEntrances is the same for the entrances of the process.
@@ -45,9 +44,9 @@ type Options struct {
 	// MaxDepth is how deep the call tree is, [DefaultMaxDepth] if zero. Entries below that are counted as all are; where they
 	// were called from is not shown.
 	MaxDepth int
-	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired: its series end, and there is
-	// room for another. Its counts stay in every total that they are part of. [DefaultRetireAfter] if zero, only to make
-	// room if negative, and otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
+	// RetireAfter is how long a leaf must be idle, nothing in flight, until it is retired and its series end. Its counts stay in every
+	// total that they are part of. [DefaultRetireAfter] if zero; if negative, leaves are retired only when a new name evicts their
+	// resource; otherwise longer than Windows.History, so that every way out has had its last seconds. A resource is
 	// retired with its last leaf; a call by a kept handle registers it again.
 	RetireAfter time.Duration
 	// Windows shape the windows and the histogram of every resource.

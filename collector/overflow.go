@@ -8,7 +8,7 @@ import (
 )
 
 // names are the names that another resource counts, [Other] or one of [CountedAs], and that a pattern limits, each with a
-// limiter of its own. They are at most Options.MaxResources. When there are as many, those make room that are idle: nothing is in
+// limiter of its own. They are at most Options.MaxResources; a further one evicts those that are idle: nothing is in
 // flight and nothing passed for some seconds, longer than any quota remembers. If none is, further names share a
 // limiter for each pattern that they match; a name that leaves it begins with all that passed there in the last second, because
 // some of that may be its own.
@@ -52,7 +52,7 @@ func (n *names) reserve(name string, l *leaf, own *limiter) (*reservation, error
 	}
 	r := new(reservation)
 	r.place = place{leaf: l, reserved: r}
-	if r.list = append(r.room[:0], own); m != nil {
+	if r.list = append(r.array[:0], own); m != nil {
 		r.list = append(r.list, m)
 		return r, nil
 	}

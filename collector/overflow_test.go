@@ -36,14 +36,14 @@ func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 }
 
 // unearned are options of all calls of pass, in tests that run again with names that have not earned a resource.
-var unearned []collector.Option
+var unearned []collector.CallOption
 
 // pass tries n calls of a name, and returns the entries of those that passed.
-func pass(c *collector.Collector, name string, n int, opts ...collector.Option) (list []*collector.Entry) {
+func pass(c *collector.Collector, name string, n int, opts ...collector.CallOption) (list []*collector.Entry) {
 	opts = append(opts, unearned...)
 	for range n {
 		if _, e, err := c.Enter(context.Background(), name, opts...); err == nil {
-			list = append(list, e)
+			list = append(list, &e)
 		}
 	}
 	return list
@@ -230,7 +230,7 @@ func TestCallsInOtherThatWait(t *testing.T) {
 		done := make(chan error, 3)
 		for _, ctx := range []context.Context{ctx, t.Context(), ctx} {
 			go func() {
-				_, e, err := c.Enter(ctx, "x", append([]collector.Option{collector.Prioritized(), collector.Origin("o")}, unearned...)...)
+				_, e, err := c.Enter(ctx, "x", append([]collector.CallOption{collector.Prioritized(), collector.Origin("o")}, unearned...)...)
 				done <- err
 				if err == nil {
 					time.Sleep(time.Minute)
@@ -431,7 +431,7 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 					e.Exit(nil)
 				default:
 					ctx, cancel := context.WithCancel(context.Background())
-					opts := []collector.Option{collector.Origin(origin)}
+					opts := []collector.CallOption{collector.Origin(origin)}
 					if i%9 == 0 {
 						cancel()
 						opts = append(opts, collector.Prioritized(), collector.Batch(2))

@@ -26,7 +26,7 @@ func TestPassed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries = append(entries, e)
+		entries = append(entries, &e)
 	}
 	if n := c.Resource("a").InFlight(); n != 3 {
 		t.Errorf("%d in flight, want 3", n)
@@ -62,7 +62,7 @@ func TestPassedCallsUseUpConcurrency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries = append(entries, e)
+		entries = append(entries, &e)
 	}
 	for i, e := range entries {
 		refused := new(collector.BlockedError)

@@ -21,12 +21,12 @@ type Ended struct {
 	Nested bool
 }
 
-// Record counts a call that is over, for whoever hears of calls when they end: it passes and completes in the present second,
+// Record counts a call that is over, for callers that learn of calls when they end: it passes and completes in the present second,
 // in one change. Nothing is known of when it was in flight, so it is no part of concurrency, and stands at the top of the tree.
 // No limit refuses it; those on QPS count it. The options are those of [Collector.Enter]; of these [StartedAt], [Passed],
 // [Admitted] and [Prioritized] change nothing. It costs what Enter and Exit do, less a reading of the clock, and allocates
 // nothing for a name that is known. A nil Collector records nothing.
-func (c *Collector) Record(name string, e Ended, opts ...Option) {
+func (c *Collector) Record(name string, e Ended, opts ...CallOption) {
 	if c == nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // a name costs about as much as recording a call.
 //
 // Any name is allowed. One that cannot be shown as it is (empty, longer than [MaxNameLength], not UTF-8) is changed as
-// [CleanName] says. Once there are MaxResources resources, and none of them is idle for long enough to make room, a new
+// [CleanName] says. Once there are MaxResources resources, and none has been idle for long enough to be evicted, a new
 // name gets the resource [Other], unless a limit names it.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
@@ -41,13 +41,13 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 		return r.(*Resource).asked(given)
 	}
 	if c.full(clean) {
-		c.sweep(sweepShare)
+		c.sweep(newShare)
 	}
 	for {
 		if r := c.register(clean, given); r != nil {
 			return r.asked(given)
 		}
-		c.makeRoom(given)
+		c.evict(given)
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *Collector) full(name string) bool {
 		!c.limits.Load().names[name]
 }
 
-// register finds or makes a resource. It returns nil if the table is full, and makeRoom might help.
+// register finds or makes a resource. It returns nil if the table is full, and evict might help.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 func (c *Collector) find(up *frame, name string, o *options) *leaf {
 	var at *TreeNode
 	if up != nil {
-		at = up.entry.at.leaf.treeNode
+		at = up.leaf.treeNode
 	} else {
 		at = c.entrance(o.entrance)
 	}
@@ -139,8 +139,8 @@ func (c *Collector) find(up *frame, name string, o *options) *leaf {
 				continue // r was retired in this moment
 			}
 		}
-		if up != nil && up.entry.at.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
-			up.entry.at.leaf.treeNode.cutOff()
+		if up != nil && up.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
+			up.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)
 		}
 		if s.over != nil {
@@ -156,7 +156,7 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
 		return false // made with the leaf
 	}
-	at := up.entry.at.leaf.treeNode
+	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&
 		c.edges.Load() < int64(c.opts.MaxLeaves) && up.depth(c.opts.MaxDepth)+1 < c.opts.MaxDepth
 }
@@ -180,9 +180,9 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
-		up.entry.at.leaf.treeNode.adopt(s.leaf.treeNode)
+		up.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
-	case s.leaf.treeNode.entrance != up.entry.at.leaf.treeNode.entrance || up.entry.at.leaf.treeNode.dead.Load():
+	case s.leaf.treeNode.entrance != up.leaf.treeNode.entrance || up.leaf.treeNode.dead.Load():
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // it has no caller there
 	}
 	return s.leaf

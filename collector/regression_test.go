@@ -31,7 +31,7 @@ func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	done := make(chan *collector.Entry)
 	go func() {
 		_, e, _ := c.Enter(t.Context(), "a", collector.Prioritized())
-		done <- e
+		done <- &e
 	}()
 	waitForLoans(t, c, "a")
 	f.set(time.Second)
@@ -147,7 +147,7 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 		e.Exit(nil)
 	}
 	for range 300 {
-		for _, opts := range [][]collector.Option{nil, {collector.Origin("b")}} {
+		for _, opts := range [][]collector.CallOption{nil, {collector.Origin("b")}} {
 			_, e, _ := c.Enter(ctx, "db", opts...)
 			e.Exit(nil)
 		}

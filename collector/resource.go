@@ -73,6 +73,38 @@ func (r *Resource) begin(e *Entry) bool {
 	return !e.call.IsZero()
 }
 
+// EnterContext is [Collector.Enter] for the name of the resource, which it need not look up: the call is below the one that ctx
+// belongs to, and has its origin. It costs about half as much again as Enter, and one allocation, of the context.
+func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner context.Context, e Entry, err error) {
+	inner = ctx
+	if r == nil {
+		return
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	o := options{name: r.name}
+	up := r.c.below(ctx, &o, opts)
+	inner, err = r.c.enter(ctx, up, r.known(up, &o), &o, &e)
+	return
+}
+
+// known is the leaf of a call that no limit is for, nil if the leaf or its place in the tree are to be made.
+func (r *Resource) known(up *frame, o *options) *leaf {
+	if r.limiter.Load() != nil || r.dead.Load() {
+		return nil
+	}
+	if up == nil {
+		return r.leaf(o.entrance, o.key(up))
+	}
+	for _, t := range r.treeNodes() {
+		if t.entrance == up.leaf.treeNode.entrance && t.below(up.leaf.treeNode) {
+			return t.leaf(o.key(up))
+		}
+	}
+	return nil
+}
+
 // TryEnter is Enter for a call that limits may refuse. Then the error is [ErrBlocked], the call is counted as a block,
 // and the Entry is no call.
 func (r *Resource) TryEnter() (e Entry, err error) {

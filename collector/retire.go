@@ -15,10 +15,11 @@ import (
 const (
 	// sweepEvery is how many seconds lie between two sweeps for idle leaves.
 	sweepEvery = 10
-	// sweepShare is how many resources a new name sweeps that finds no room.
-	sweepShare = 64
+	// sealShare is at how many leaves a Seal looks, and newShare at how many a new name that finds the table full. The next one goes on.
+	sealShare = 1000
+	newShare  = 64
 	// portion is at how many leaves retire looks with mu held.
-	portion = 256
+	portion = 64
 )
 
 // sweeper is the sweep that goes on.
@@ -32,8 +33,8 @@ type sweeper struct {
 // is near enough.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep retires the leaves that have been idle for long enough, and finds the resources that may make room, if a sweep is
-// due. It looks at n resources at most; the next one who sweeps goes on. If somebody else sweeps, it does nothing.
+// sweep retires the leaves that have been idle for long enough, and finds the resources that may be evicted, if a sweep is
+// due. It ends after some n leaves, and the next sweep goes on. While another goroutine sweeps, it does nothing.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -48,32 +49,39 @@ func (c *Collector) sweep(n int) {
 	if s.left == nil {
 		s.left, _ = c.all()
 	}
-	n = min(n, len(s.left))
-	for _, r := range s.left[:n] {
+	for ; n > 0 && len(s.left) > 0; s.left = s.left[1:] {
+		r := s.left[0]
+		n--
+		for _, t := range r.treeNodes() {
+			n -= len(t.listLeaves())
+		}
 		if c.opts.RetireAfter >= 0 {
 			c.retire(r, now, open-int64(c.opts.RetireAfter/time.Second))
 		}
-		if c.full("") && r.mayMakeRoom(true) {
+		if c.full("") && r.evictable(true) {
 			s.idle = append(s.idle, idleResource{r, r.lastUsed(now)})
 		}
 	}
-	if s.left = s.left[n:]; len(s.left) > 0 {
+	if len(s.left) > 0 {
 		return
 	}
 	c.idle.set(s.idle, c.idleSince(open))
 	s.left, s.idle = nil, nil
-	c.all()
+	c.tidy()
 	c.swept.Store(open)
 }
 
 // retire retires the leaves of a resource in which nothing was recorded in the second since or later, and what is empty then. It
-// takes mu for a portion of the leaves at a time: who waits for it waits for no more than that.
+// takes mu for a portion of the leaves at a time, and not while it adds up what they counted.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
 			c.mu.Lock()
-			t.retire(some, now, since)
+			views := t.retire(some, now, since)
 			c.mu.Unlock()
+			for v := range views {
+				v.Remove(since)
+			}
 			c.mu.yield()
 		}
 	}
@@ -83,34 +91,32 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	c.mu.Unlock()
 	c.mu.yield()
 	if many {
-		c.all()
+		c.tidy()
 	}
 }
 
-// retire retires those of some leaves of the node that are idle. Holds the collector's mu.
-func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) {
+// retire retires those of some leaves of the node that are idle, and returns the views of the resource that have them. Holds the
+// collector's mu.
+func (t *TreeNode) retire(some []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int
 	for _, l := range some {
-		if !l.Retire(now, since) {
+		if l.retired.Load() || !l.Retire(now, since) {
 			continue
 		}
-		l.retired = true
+		l.retired.Store(true)
 		gone++
 		l.resource.current.CompareAndSwap(l, nil)
 		for _, v := range l.ownViews() {
 			views[v] = true
 		}
 	}
-	if gone == 0 {
-		return
+	if gone > 0 {
+		t.setLeaves(filter(t.listLeaves(), func(l *leaf) bool { return !l.retired.Load() }))
+		t.c.leafCount.Add(int64(-gone))
+		t.c.gone.leaves += gone
 	}
-	t.setLeaves(filter(t.listLeaves(), func(l *leaf) bool { return !l.retired }))
-	for v := range views {
-		v.Remove(since)
-	}
-	t.c.leafCount.Add(int64(-gone))
-	t.c.gone.leaves += gone
+	return views
 }
 
 // retire retires what of the resource has no leaves, and in the end itself. Holds the collector's mu.
@@ -134,21 +140,42 @@ func (r *Resource) retire(since int64) {
 	c.gone.resources++
 }
 
-// all is all resources and leaves. What was retired is dropped from these lists, and from the views of all, here and not at
-// once, because that costs in proportion to them.
+// all is all resources, and all leaves with those that were retired since they were tidied up. Nobody may change the slices.
 func (c *Collector) all() ([]*Resource, []*leaf) {
 	c.mu.Lock()
-	gone := c.gone
-	c.gone.resources, c.gone.leaves = 0, 0
-	if gone.resources > 0 {
-		c.resources = filter(c.resources, func(r *Resource) bool { return !r.dead.Load() })
-	}
-	if gone.leaves > 0 {
-		c.leaves = filter(c.leaves, func(l *leaf) bool { return !l.retired })
-	}
-	resources, leaves := c.resources[:len(c.resources):len(c.resources)], c.leaves[:len(c.leaves):len(c.leaves)]
+	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources > 0
 	c.mu.Unlock()
-	if gone.leaves > 0 {
+	if gone {
+		resources = filter(resources, (*Resource).alive)
+	}
+	return resources, leaves
+}
+
+// alive reports whether the resource is not retired.
+func (r *Resource) alive() bool { return !r.dead.Load() }
+
+// tidy takes what was retired out of the lists of all, and out of the views of all, which costs in proportion to these. Nobody waits for
+// that: what is kept is found first, and then replaces the lists, with what has come meanwhile.
+func (c *Collector) tidy() {
+	if !c.tidying.TryLock() {
+		return
+	}
+	defer c.tidying.Unlock()
+	c.mu.Lock()
+	resources, leaves, gone := slices.Clip(c.resources), slices.Clip(c.leaves), c.gone.resources+c.gone.leaves > 0
+	c.mu.Unlock()
+	if !gone {
+		return
+	}
+	keptResources := filter(resources, (*Resource).alive)
+	keptLeaves := filter(leaves, func(l *leaf) bool { return !l.retired.Load() })
+	c.mu.Lock()
+	c.gone.resources -= len(resources) - len(keptResources)
+	c.gone.leaves -= len(leaves) - len(keptLeaves)
+	c.resources = append(keptResources, c.resources[len(resources):]...)
+	c.leaves = append(keptLeaves, c.leaves[len(leaves):]...)
+	c.mu.Unlock()
+	if len(keptLeaves) < len(leaves) {
 		// Whatever they were retired for, they were idle since then.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
@@ -157,7 +184,6 @@ func (c *Collector) all() ([]*Resource, []*leaf) {
 		c.root.view.Remove(since)
 		c.inbound.view.Remove(since)
 	}
-	return resources, leaves
 }
 
 // filter is a new slice of the elements to keep.
@@ -165,9 +191,8 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources are those that had been idle for longer than the history at the last sweep: while there is no room, a new
-// name takes the place of the one that has been idle longest. An earned name takes that of another earned one, a given name
-// that of a given one only where no earned one is idle.
+// idleResources are those that had been idle for longer than the history at the last sweep. While the table is full, a new
+// name evicts the longest-idle one: an earned name another earned one, a given name a given one only where no earned one is idle.
 type idleResources struct {
 	mu                    sync.Mutex
 	earned, given         []idleResource // the longest idle last
@@ -180,12 +205,12 @@ type idleResource struct {
 	last int64
 }
 
-// any reports whether a resource might make room for a name. It takes no lock.
+// any reports whether a name might evict a resource. It takes no lock.
 func (x *idleResources) any(given bool) bool {
 	return x.earnedLeft.Load() > 0 || given && x.givenLeft.Load() > 0
 }
 
-// next takes the next one that may make room, nil if there is none.
+// next takes the next one that may be evicted, nil if there is none.
 func (x *idleResources) next(given bool) *Resource {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -215,24 +240,23 @@ func (x *idleResources) set(list []idleResource, since int64) {
 	x.givenLeft.Store(int64(len(given)))
 }
 
-// idleSince is the second before which what makes room was used last: every reader can have had all of it.
+// idleSince is the second before which an evicted resource was last used: every reader can have had all of it.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.opts.Windows.History+2*time.Second)/time.Second)
 }
 
-// makeRoom retires the resource that has been idle longest, if it still may make room: it may have been used, asked for, or named
-// by a limit since the sweep.
-func (c *Collector) makeRoom(given bool) {
+// evict retires the longest-idle resource, unless it has been used, looked up, or named by a limit since the sweep.
+func (c *Collector) evict(given bool) {
 	r := c.idle.next(given)
 	now := c.line.Now()
 	since := c.idleSince(c.line.At(now).Index)
-	if r != nil && r.mayMakeRoom(given) && r.lastUsed(now) < since {
+	if r != nil && r.evictable(given) && r.lastUsed(now) < since {
 		c.retire(r, now, since)
 	}
 }
 
-// mayMakeRoom reports whether the resource can be retired for the sake of a new name, if it is idle.
-func (r *Resource) mayMakeRoom(given bool) bool {
+// evictable reports whether a new name may evict the resource, if it is idle.
+func (r *Resource) evictable(given bool) bool {
 	return !r.dead.Load() && !r.stays && !r.shared.Load() && (given || !r.given.Load()) && !r.c.limits.Load().names[r.name]
 }
 

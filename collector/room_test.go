@@ -10,7 +10,7 @@ import (
 )
 
 // busy is what keeps a resource: one call.
-func busy(t *testing.T, c *collector.Collector, name string, opts ...collector.Option) {
+func busy(t *testing.T, c *collector.Collector, name string, opts ...collector.CallOption) {
 	t.Helper()
 	_, e, err := c.Enter(t.Context(), name, opts...)
 	if err != nil {

@@ -20,13 +20,13 @@ type stage struct {
 	clock *fakeClock
 }
 
-func (s stage) enter(name string, opts ...collector.Option) *collector.Entry {
+func (s stage) enter(name string, opts ...collector.CallOption) *collector.Entry {
 	s.Helper()
 	_, e, err := s.Enter(context.Background(), name, opts...)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return e
+	return &e
 }
 
 func (s stage) equal(what string, got, want any) {
@@ -105,11 +105,16 @@ func TestAsSentinelDoes(t *testing.T) {
 			s.equal("nodes", fmt.Sprint(got), "map[from o1:2 from o2:1 in x:2 in y:1]")
 			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
 		}},
-		{"only inbound calls count for the total of inbound traffic, nested ones too", func(s stage) {
+		{"only inbound calls count for the total of inbound traffic, and each request once, whatever is marked below it", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
 			s.Enter(ctx, "b", collector.Inbound())
-			s.Enter(ctx, "c", collector.Outbound())
+			inner, _, _ := s.Enter(ctx, "b")
+			s.Enter(inner, "b", collector.Inbound())
+			out, _, _ := s.Enter(ctx, "c", collector.Outbound())
+			s.equal("inbound", s.Inbound().Window().Pass, int64(1))
+			s.Enter(out, "b", collector.Inbound()) // it left the process, and came in again
 			s.equal("inbound", s.Inbound().Window().Pass, int64(2))
+			s.equal("calls of b", s.Resource("b").Window().Pass, int64(4))
 		}},
 		{"an entrance adds up what was called from it, not what that called", func(s stage) {
 			ctx, _, _ := s.Enter(context.Background(), "a", collector.Entrance("x"))

@@ -27,10 +27,11 @@ type TreeNode struct {
 	name       string
 	entrance   *TreeNode // nil for the root; its own for an entrance
 
-	children sync.Map                // name: *TreeNode
-	first    atomic.Pointer[leaf]    // one of the leaves, often the only one
-	leaves   atomic.Pointer[leafSet] // all of them; replaced, not changed
-	cut      atomic.Bool             // there are calls below it that are not in the tree
+	children sync.Map                 // name: *TreeNode
+	first    atomic.Pointer[leaf]     // one of the leaves, often the only one
+	leaves   atomic.Pointer[leafSet]  // all of them; replaced, not changed
+	cut      atomic.Bool              // there are calls below it that are not in the tree
+	caller   atomic.Pointer[TreeNode] // one of the parents, often the only one; as they were when it was set
 
 	// Guarded by the collector's mu:
 	parents []*TreeNode
@@ -87,6 +88,18 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
+// below reports whether the node is called from another one.
+func (t *TreeNode) below(caller *TreeNode) bool {
+	if t.caller.Load() == caller {
+		return true
+	}
+	if caller.child(t.name) != t {
+		return false
+	}
+	t.caller.CompareAndSwap(nil, caller)
+	return true
+}
+
 // adopt makes a node the child of this one. Holds the collector's mu.
 func (t *TreeNode) adopt(child *TreeNode) {
 	if _, there := t.children.LoadOrStore(child.name, child); !there {
@@ -104,7 +117,6 @@ func (t *TreeNode) cutOff() {
 // dropEntrance removes an entrance in whose context there is nothing any more. Holds mu.
 func (c *Collector) dropEntrance(e *TreeNode) {
 	e.unlink()
-	e.view.Remove(c.idleSince(c.line.At(0).Index))
 	all := filter(*c.entrances.Load(), func(x *TreeNode) bool { return x != e })
 	c.entrances.Store(&all)
 }

@@ -21,6 +21,7 @@ type happened struct {
 	resource, origin, entrance string
 	parent                     string // empty at the top
 	inbound                    bool
+	within                     bool // a call that is inbound
 	pass, block, done, failed  int64
 	rt                         time.Duration
 	balance                    int64
@@ -49,12 +50,14 @@ func (f *forest) grow(ctx context.Context, c *collector.Collector, wg *sync.Wait
 		inbound: random.IntN(2) == 0,
 	}
 	n := int64(1)
-	var opts []collector.Option
+	var opts []collector.CallOption
+	h.within = h.inbound || up.within
 	if h.inbound {
 		opts = append(opts, collector.Inbound())
+		h.inbound = !up.within
 	} else if random.IntN(3) == 0 {
 		opts = append(opts, collector.Outbound())
-		h.origin = ""
+		h.origin, h.within = "", false
 	}
 	if random.IntN(4) == 0 || depth == 0 {
 		h.origin = []string{"", "web", "mobile"}[random.IntN(3)]
@@ -312,7 +315,7 @@ func TestDepthIsBounded(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxDepth: 2})
 	ctx := t.Context()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		var e *collector.Entry
+		var e collector.Entry
 		ctx, e, _ = c.Enter(ctx, name, collector.Entrance("x"))
 		defer e.Exit(nil)
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed *.json runbook.md README.md kustomization.yaml rules provisioning compose
+//go:embed *.json *.libsonnet runbook.md README.md kustomization.yaml rules provisioning compose
 var files embed.FS
 
 // FS returns all files.

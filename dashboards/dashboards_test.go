@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -160,6 +161,77 @@ func TestAlertsAreExplainedAndTested(t *testing.T) {
 	}
 	if alerts < 10 {
 		t.Errorf("%d alerts", alerts)
+	}
+}
+
+// The panels and dashboards that the runbook and the README name, in italics, are there.
+func TestNamedPanelsAreThere(t *testing.T) {
+	titles := map[string]bool{}
+	boards, err := fs.Glob(FS(), "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range boards {
+		text, err := fs.ReadFile(FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"(?:title|label)": "([^"]*)"`).FindAllSubmatch(text, -1) {
+			titles[string(m[1])] = true
+		}
+	}
+	// What Grafana has, words that are only stressed, and "windowstat / Overview" for short.
+	other := map[string]bool{"Dashboards, New, Import": true, "All": true, "Overview": true, "Scrape interval": true, "at least": true, "at most": true}
+	n := 0
+	for _, name := range []string{"runbook.md", "README.md"} {
+		text, err := fs.ReadFile(FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := strings.ReplaceAll(regexp.MustCompile("(?s)`[^`]*`").ReplaceAllString(string(text), ""), "**", "")
+		for _, m := range regexp.MustCompile(`\*([^*]+)\*`).FindAllStringSubmatch(prose, -1) {
+			title := strings.Join(strings.Fields(m[1]), " ")
+			if n++; !titles[title] && !other[title] {
+				t.Errorf("%s: no panel is called %q", name, title)
+			}
+		}
+	}
+	if n < 25 {
+		t.Errorf("there are only %d names", n)
+	}
+}
+
+// Rules on single seconds look back by half a minute, as the runbook says, but the one about seconds that do not arrive.
+func TestRulesLookBack(t *testing.T) {
+	raw := regexp.MustCompile(`(^|[^:\w])windowstat_persecond_`)
+	n := 0
+	for _, name := range []string{"rules/recording.yaml", "rules/alerts.yaml"} {
+		text, err := fs.ReadFile(FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules struct {
+			Groups []struct {
+				Rules []struct{ Alert, Record, Expr string }
+			}
+		}
+		if err := yaml.Unmarshal(text, &rules); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range rules.Groups {
+			for _, r := range g.Rules {
+				if !raw.MatchString(r.Expr) {
+					continue
+				}
+				n++
+				if back := strings.Contains(r.Expr, "offset 30s"); back == (r.Alert == "WindowstatSecondsStopped") {
+					t.Errorf("%s%s: offset 30s is there: %t", r.Record, r.Alert, back)
+				}
+			}
+		}
+	}
+	if text, err := fs.ReadFile(FS(), "runbook.md"); err != nil || n < 8 || !strings.Contains(string(text), "Rules on single seconds have `offset 30s`") {
+		t.Errorf("%d rules: %v", n, err)
 	}
 }
 

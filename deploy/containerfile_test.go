@@ -61,10 +61,9 @@ func TestImageHasNothingBesides(t *testing.T) {
 	if err != nil || id == 0 {
 		t.Errorf("the image runs as %q, which Kubernetes cannot tell from root", user)
 	}
-	for _, c := range of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template.Spec.Containers {
-		if c.Name == "windowstat" && (c.SecurityContext == nil || c.SecurityContext.RunAsUser == nil || *c.SecurityContext.RunAsUser != id) {
-			t.Errorf("the pod does not run windowstat as %d", id)
-		}
+	c := of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template.Spec.InitContainers[0]
+	if c.Name != "windowstat" || c.SecurityContext == nil || c.SecurityContext.RunAsUser == nil || *c.SecurityContext.RunAsUser != id {
+		t.Errorf("the pod does not run windowstat as %d", id)
 	}
 }
 

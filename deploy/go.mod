@@ -5,6 +5,7 @@ go 1.25.0
 replace github.com/windowstat/windowstat => ..
 
 require (
+	github.com/google/go-jsonnet v0.22.0
 	github.com/moby/buildkit v0.26.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.88.0
 	github.com/windowstat/windowstat v0.0.0-00010101000000-000000000000
@@ -44,6 +45,7 @@ require (
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect

@@ -127,10 +127,10 @@ func TestKustomization(t *testing.T) {
 func TestMonitorsFindThePods(t *testing.T) {
 	service := read(t, "deployment.yaml")
 	pods := of[*appsv1.Deployment](service)[0].Spec.Template
-	var ports []string
-	for _, c := range pods.Spec.Containers {
+	var ports, numbers []string
+	for _, c := range append(pods.Spec.Containers, pods.Spec.InitContainers...) {
 		for _, p := range c.Ports {
-			ports = append(ports, p.Name)
+			ports, numbers = append(ports, p.Name), append(numbers, fmt.Sprint(p.ContainerPort))
 		}
 	}
 	selects := func(selector, labels map[string]string) error {
@@ -151,8 +151,8 @@ func TestMonitorsFindThePods(t *testing.T) {
 	var named []string
 	for _, p := range s.Spec.Ports {
 		named = append(named, p.Name)
-		if !slices.Contains(ports, p.TargetPort.String()) {
-			t.Errorf("the Service has port %s of pods, which have %q", p.TargetPort.String(), ports)
+		if !slices.Contains(numbers, p.TargetPort.String()) {
+			t.Errorf("the Service has port %s of pods, which have %q", p.TargetPort.String(), numbers)
 		}
 	}
 	paths := map[string][]string{}
@@ -179,6 +179,27 @@ func TestMonitorsFindThePods(t *testing.T) {
 		if !slices.Equal(got, []string{"/metrics", "/metrics/seconds"}) {
 			t.Errorf("%s monitors scrape %q", kind, got)
 		}
+	}
+}
+
+// When a pod is to end, the service and the proxy serve on while it leaves the Service; then the service ends, and the proxy after it.
+// All of it fits into the time that there is.
+func TestTheProxyEndsAfterTheService(t *testing.T) {
+	pod := of[*appsv1.Deployment](read(t, "deployment.yaml"))[0].Spec.Template.Spec
+	if len(pod.Containers) != 1 || len(pod.InitContainers) != 1 {
+		t.Fatalf("%d containers and %d init containers", len(pod.Containers), len(pod.InitContainers))
+	}
+	shop, proxy := pod.Containers[0], pod.InitContainers[0]
+	if shop.Lifecycle == nil || shop.Lifecycle.PreStop == nil || shop.Lifecycle.PreStop.Sleep == nil || shop.Lifecycle.PreStop.Sleep.Seconds < 5 {
+		t.Error("the service does not wait until the pod has left the Service")
+	} else if rest := *pod.TerminationGracePeriodSeconds - shop.Lifecycle.PreStop.Sleep.Seconds; rest < 20 {
+		t.Errorf("%d seconds are left for the service and the proxy", rest)
+	}
+	if proxy.RestartPolicy == nil || *proxy.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		t.Error("the proxy is no sidecar")
+	}
+	if slices.ContainsFunc(proxy.Args, func(arg string) bool { return strings.HasPrefix(arg, "--shutdown.delay") }) {
+		t.Error("the proxy delays an end that comes when nobody asks any more")
 	}
 }
 

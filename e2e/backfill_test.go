@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,6 +113,78 @@ func TestBackfill(t *testing.T) {
 			t.Errorf("%s: %v", said, err)
 		}
 	}
+}
+
+// TestBlocksOfSeveralParts heals a day-old gap of more samples than a part of a file of OpenMetrics has: promtool makes blocks of all
+// parts, and then the database is what the log is.
+func TestBlocksOfSeveralParts(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "windowstat")
+	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
+		t.Fatal(err)
+	}
+	const resources, length = 400, 600 // more than a million samples
+	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
+	now := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	begin := now.Unix()
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := metriclog.New(c, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for second := range length {
+		for i := range resources {
+			for range 1 + (second+i)%3 {
+				e := c.Resource(fmt.Sprint("r", i)).Enter()
+				e.Exit(nil)
+			}
+		}
+		now = now.Add(time.Second)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s := newServer(t, "prometheus-3", prometheus3.path(t), false)
+	s.configure(t, s.config(nil))
+	verified := func(from, to int64, more ...string) {
+		t.Helper()
+		if said, err := output(t.Context(), ".", append([]string{
+			command, "verify", "--dir", log.Dir, "--from", strconv.FormatInt(from, 10), "--to", strconv.FormatInt(to, 10),
+			"--label", "job=parts", "--label", "instance=shop",
+		}, more...)...); err != nil {
+			t.Fatalf("%s: %v", said, err)
+		}
+	}
+	blocks := func(file string) {
+		t.Helper()
+		if err := run(t.Context(), ".", promtool.path(t), "tsdb", "create-blocks-from", "openmetrics", file, filepath.Join(s.dir, "data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, gap := filepath.Join(t.TempDir(), "first.om"), filepath.Join(t.TempDir(), "gap.om")
+	verified(begin, begin+9, "--new", "--openmetrics", first) // the database knows the instance
+	blocks(first)
+	s.start(t)
+	verified(begin, begin+length-1, "--heal", "--url", "http://"+s.addr, "--openmetrics", gap)
+	text, err := os.ReadFile(gap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("# TYPE windowstat_persecond_pass ")); n < 2 || !bytes.HasSuffix(text, []byte("\n# EOF\n")) {
+		t.Errorf("%d parts", n)
+	}
+	s.end(syscall.SIGTERM)
+	<-s.ended
+	blocks(gap)
+	s.start(t)
+	verified(begin, begin+length-1, "--url", "http://"+s.addr)
 }
 
 // loggedPaced are paced statistics with a metric log.

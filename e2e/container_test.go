@@ -113,7 +113,7 @@ func readPod(t *testing.T) (p pod) {
 		Spec struct {
 			Template struct {
 				Spec struct {
-					Containers []struct {
+					InitContainers []struct {
 						Name         string
 						Args         []string
 						Readiness    probe `yaml:"readinessProbe"`
@@ -121,7 +121,7 @@ func readPod(t *testing.T) (p pod) {
 						VolumeMounts []struct {
 							MountPath string `yaml:"mountPath"`
 						} `yaml:"volumeMounts"`
-					}
+					} `yaml:"initContainers"`
 				}
 			}
 		}
@@ -129,7 +129,7 @@ func readPod(t *testing.T) (p pod) {
 	if err := yaml.Unmarshal(text, &deployment); err != nil { // the first document
 		t.Fatal(err)
 	}
-	for _, c := range deployment.Spec.Template.Spec.Containers {
+	for _, c := range deployment.Spec.Template.Spec.InitContainers {
 		if c.Name == "windowstat" && len(c.VolumeMounts) == 1 {
 			p = pod{slices.Clone(c.Args), []string{c.Readiness.HTTPGet.Path, c.Liveness.HTTPGet.Path}, c.VolumeMounts[0].MountPath}
 		}

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/proxy.md")
+var update = flag.Bool("update", false, "write the tables of docs/proxy.md and docs/security.md")
 
 // A passage is a request that goes through windowstat proxy and through nginx, and the answer of the upstream behind both.
 type passage struct {
@@ -65,6 +65,30 @@ var passages = []passage{
 	{"cookies, links and headers more than once in an answer", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 302 Found\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nLocation: //b/../c?d=%\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n"},
 	{"a status without a body", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nETag: \"x\"\r\n\r\n"},
 	{"a status and a reason of its own", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 299 Fine\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 0\r\n\r\n"},
+	{"a status without a body, and the length of what it stands for", "GET /a HTTP/1.1\r\nHost: shop\r\nIf-None-Match: \"x\"\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nContent-Length: 1234\r\nContent-Type: text/plain\r\n\r\n"},
+	{"bytes right after the request of an upgrade", "GET /a HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"},
+	{"`CONNECT`", "CONNECT shop:443 HTTP/1.1\r\nHost: shop:443\r\n\r\n", ""},
+	{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
+	{"`*` with another method than `OPTIONS`", "GET * HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"HTTP/1.0 without `Host`", "GET /a HTTP/1.0\r\n\r\n", ""},
+	{"another host in the address than in `Host`", "GET http://shop/a HTTP/1.1\r\nHost: other\r\n\r\n", ""},
+	{"`Proxy-Authorization`", "GET /a HTTP/1.1\r\nHost: shop\r\nProxy-Authorization: Basic eDp5\r\n\r\n", ""},
+	{"`Proxy-Authenticate`", "GET /a HTTP/1.1\r\nHost: shop\r\n\r\n", "HTTP/1.1 407 Proxy Authentication Required\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: origin\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"},
+	{"names of headers with `_`", "GET /a HTTP/1.1\r\nHost: shop\r\nX_Other: 1\r\n\r\n", ""},
+	{"what a stranger says of who was before, as `X_Forwarded_For`", "GET /a HTTP/1.1\r\nHost: shop\r\nX_Forwarded_For: 192.0.2.7\r\n\r\n", ""},
+	{"the same in a trailer", "POST /a HTTP/1.1\r\nHost: shop\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n", ""},
+	{"the same as `X-Real-IP`", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Real-IP: 192.0.2.7\r\n\r\n", ""},
+	{"characters that should be encoded behind `//`", "GET //{a}|b\"<é> HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"`..` above the root", "GET /a/../../b HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"a header without a colon", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Bare\r\n\r\n", ""},
+	{"a header in two lines", "GET /a HTTP/1.1\r\nHost: shop\r\nX-A: 1\r\n 2\r\n\r\n", ""},
+	{"the same length twice", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", ""},
+	{"a length and chunks", "POST /a HTTP/1.1\r\nHost: shop\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
+	{"chunks with HTTP/1.0, which has none", "POST /a HTTP/1.0\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ""},
+	{"`%00` in a path", "GET /a%00 HTTP/1.1\r\nHost: shop\r\n\r\n", ""},
+	{"`Expect` with something else", "GET /a HTTP/1.1\r\nHost: shop\r\nExpect: x\r\n\r\n", ""},
+	{"a control character in a header", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Ctl: \x01\r\n\r\n", ""},
+	{"a name of a header that is no token", "GET /a HTTP/1.1\r\nHost: shop\r\nX(Y): 1\r\n\r\n", ""},
 	{"what a stranger says of who was before", "GET /a HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n", ""},
 }
 
@@ -109,11 +133,23 @@ func TestProxyBesideNginx(t *testing.T) {
 		if p.answer == "" {
 			p.answer = plain
 		}
-		seen := map[string][]string{}
+		seen, refused := map[string][]string{}, map[string]bool{}
 		for name, front := range fronts {
 			up.answer = p.answer
 			got := roundTrip(t, front, p.request)
-			seen[name] = append(facts(up.request(), "service: "), facts(got, "client: ")...)
+			request := up.request()
+			if refused[name] = request == noRequest; refused[name] { // the words of who refuses are its own
+				got, _, _ = strings.Cut(got, "\r\n")
+			}
+			seen[name] = append(facts(request, "service: "), facts(got, "client: ")...)
+			for i, fact := range seen[name] {
+				seen[name][i] = strings.ReplaceAll(fact, up.addr, "upstream")
+			}
+		}
+		for name := range fronts {
+			if refused["proxy"] != refused["nginx"] && !refused[name] {
+				seen[name] = []string{"passes"}
+			}
 		}
 		mine, others := without(seen["proxy"], seen["nginx"]), without(seen["nginx"], seen["proxy"])
 		if len(mine)+len(others) == 0 {
@@ -237,21 +273,32 @@ func newRecorder(t *testing.T) *recorder {
 
 func (r *recorder) serve(c net.Conn) {
 	defer c.Close()
-	request, err := readMessage(bufio.NewReader(c), func() { io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n") })
+	b := bufio.NewReader(c)
+	request, err := readMessage(b, func() { io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n") })
 	if err != nil {
+		return
+	}
+	if strings.HasPrefix(r.answer, "HTTP/1.1 101 ") { // what comes then belongs to the request
+		_, _ = io.WriteString(c, r.answer)
+		_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		more, _ := io.ReadAll(b)
+		r.requests <- request + string(more)
 		return
 	}
 	r.requests <- request
 	_, _ = io.WriteString(c, r.answer)
 }
 
+// noRequest is the request that did not come.
+const noRequest = "nothing"
+
 // request is the one that came last, empty if none came.
 func (r *recorder) request() string {
 	select {
 	case got := <-r.requests:
 		return got
-	case <-time.After(2 * time.Second):
-		return "nothing"
+	case <-time.After(300 * time.Millisecond):
+		return noRequest
 	}
 }
 
@@ -283,14 +330,27 @@ func readMessage(r *bufio.Reader, expected func()) (string, error) {
 		_, err := io.CopyN(&b, r, n)
 		return b.String(), err
 	}
-	if chunked.MatchString(b.String()) {
-		for line() != "0\r\n" {
-			line()
+	if !chunked.MatchString(b.String()) {
+		return b.String(), nil
+	}
+	for n := int64(1); n > 0; {
+		if _, err := fmt.Sscanf(line(), "%x", &n); err != nil {
+			return b.String(), err
 		}
-		for line() != "\r\n" {
+		if n > 0 {
+			if _, err := io.CopyN(&b, r, n+int64(len("\r\n"))); err != nil {
+				return b.String(), err
+			}
 		}
 	}
-	return b.String(), nil
+	for {
+		switch line() {
+		case "\r\n":
+			return b.String(), nil
+		case "":
+			return b.String(), io.ErrUnexpectedEOF
+		}
+	}
 }
 
 // roundTrip sends a request and returns all that comes until the other side is done, or silent.

@@ -71,7 +71,7 @@ func (s *story) each(name string, inbound bool, f func(name string, d *did)) {
 }
 
 // enter begins a call, nil if it is refused.
-func (s *story) enter(ctx context.Context, name string, o ...collector.Option) (context.Context, *told) {
+func (s *story) enter(ctx context.Context, name string, o ...collector.CallOption) (context.Context, *told) {
 	inbound := len(o) > 1 // with its origin
 	ctx, e, err := s.stats.Enter(ctx, name, o...)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *story) enter(ctx context.Context, name string, o ...collector.Option) (
 		return ctx, nil
 	}
 	s.each(name, inbound, func(name string, d *did) { d.pass, d.inFlight, s.in[name] = d.pass+1, d.inFlight+1, s.in[name]+1 })
-	return ctx, &told{e, name, inbound, s.clock.now()}
+	return ctx, &told{&e, name, inbound, s.clock.now()}
 }
 
 // exit ends a call.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,6 +74,34 @@ func TestImportsPointOneWay(t *testing.T) {
 			if !ok && floor(p.ImportPath) <= 2 && strings.Contains(first, ".") {
 				t.Errorf("%s imports %s, which is not of the standard library", p.ImportPath, path)
 			}
+		}
+	}
+}
+
+// Every package that others import has an example, those of the modules beside it, too.
+func TestPackagesHaveExamples(t *testing.T) {
+	dirs, err := filepath.Glob("../collector/*/go.mod")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("%d modules: %v", len(dirs), err)
+	}
+	for i, path := range dirs {
+		dirs[i] = filepath.Dir(path)
+	}
+	for _, p := range packages(t) {
+		if !strings.Contains(p.ImportPath, "internal/") && !strings.HasPrefix(p.ImportPath, "cmd/") {
+			dirs = append(dirs, filepath.Join("..", p.ImportPath))
+		}
+	}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err == nil && strings.Contains(string(text), "\nfunc Example")
+		}) {
+			t.Errorf("%s has no Example", dir)
 		}
 	}
 }

@@ -127,9 +127,14 @@ func TestNobodyHoldsTheDoor(t *testing.T) {
 				}
 				if name != "own" { // whose headers are its own affair
 					c := l.dial(t, "GET /metrics HTTP/1.1\r\n")
-					go func() { _, _ = io.WriteString(c, "X-Large: "+strings.Repeat("x", 200<<10)+"\r\n\r\n") }()
+					go func() { _, _ = io.WriteString(c, "X-Large: "+strings.Repeat("x", 17<<10)+"\r\n\r\n") }()
 					if _, read := ended(t, c); !strings.HasPrefix(read, "HTTP/1.1 431 ") {
 						t.Errorf("a large header: %.100q", read)
+					}
+					c = l.dial(t, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n")
+					go func() { _, _ = io.WriteString(c, "X-Large: "+strings.Repeat("x", 15<<10)+"\r\n\r\n") }()
+					if _, read := ended(t, c); !strings.HasPrefix(read, "HTTP/1.1 200 ") {
+						t.Errorf("a header of 15 KiB: %.100q", read)
 					}
 				}
 

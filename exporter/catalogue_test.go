@@ -64,6 +64,9 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		data := "[]"
 		if r.URL.Path == "/api/v1/query" {
 			data = `{"resultType":"matrix","result":[]}`
+			if strings.HasPrefix(r.FormValue("query"), "last_over_time(") {
+				data = `{"resultType":"vector","result":[]}`
+			}
 		}
 		_, _ = io.WriteString(w, `{"status":"success","data":`+data+`}`)
 	}))

@@ -64,7 +64,7 @@ type Options struct {
 	Verify []verify.Options
 
 	// Drain is how long Run waits, once its context has ended, for calls that are in flight: [DefaultDrain] if zero, not at all if
-	// negative. So the server of the service may be told to end by the same context.
+	// negative. So the same context may end the server of the service.
 	Drain time.Duration
 }
 

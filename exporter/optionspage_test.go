@@ -13,7 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/push"
+	"github.com/windowstat/windowstat/exporter/sampler"
 )
 
 const optionsPage = "../docs/options.md"
@@ -23,7 +28,8 @@ func TestPageOfOptions(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Options\n\nThe tree of `exporter.Options`, written from the code's comments by `go test ./exporter -update`. " +
 		"The zero value of each\nfield is its default. `Options.Check` returns everything that is wrong with the values, all at once; " +
-		"the flags of the\ncommands set the same fields.\n")
+		"the flags of the\ncommands set the same fields, " +
+		"and each can be [a variable of the environment](../deploy/README.md#flags-from-the-environment).\n")
 	writeOptions(t, &b, "Options", reflect.TypeFor[exporter.Options](), map[reflect.Type]bool{})
 	if *update {
 		if err := os.WriteFile(optionsPage, []byte(b.String()), 0o644); err != nil {
@@ -32,6 +38,55 @@ func TestPageOfOptions(t *testing.T) {
 	}
 	if got, err := os.ReadFile(optionsPage); err != nil || string(got) != b.String() {
 		t.Errorf("%s is not as the code; run go test ./exporter -update (%v)", optionsPage, err)
+	}
+}
+
+// paths finds the paths of options in a page: of exporter.Options, or of the options of a package.
+var paths = regexp.MustCompile("`(([a-z]+\\.)?[A-Za-z]*Options)((?:\\.[A-Z]\\w+)*)")
+
+// An option that a page names is there, in the struct that the page says. What has no package is of exporter.Options.
+func TestOptionsOfDocumentation(t *testing.T) {
+	n := 0
+	for _, page := range append(documents(t), "../dashboards/README.md", "../dashboards/runbook.md", "../deploy/README.md") {
+		if page == optionsPage {
+			continue // is written from the structs
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range paths.FindAllStringSubmatch(string(text), -1) {
+			n++
+			s := map[string]reflect.Type{
+				"Options": reflect.TypeFor[exporter.Options](), "exporter.Options": reflect.TypeFor[exporter.Options](),
+				"collector.Options": reflect.TypeFor[collector.Options](), "httpstat.NamesOptions": reflect.TypeFor[httpstat.NamesOptions](),
+				"prom.Options": reflect.TypeFor[prom.Options](), "prom.ServeOptions": reflect.TypeFor[prom.ServeOptions](),
+				"push.Options": reflect.TypeFor[push.Options](), "sampler.Options": reflect.TypeFor[sampler.Options](),
+			}[m[1]]
+			if s == nil {
+				t.Errorf("%s: %s: which struct is that?", page, m[0])
+				continue
+			}
+			for name := range strings.SplitSeq(strings.TrimPrefix(m[3], "."), ".") {
+				if name == "" {
+					break // only the struct
+				}
+				if _, is := s.MethodByName(name); is {
+					break
+				}
+				f, is := s.FieldByName(name)
+				if !is {
+					t.Errorf("%s: %s: there is no %s", page, m[0], name)
+					break
+				}
+				if s = optionsOf(f.Type); s == nil {
+					break
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("there are only %d options", n)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 //
 // The pages bound by themselves what a client can hold: places, memory, streams, the time of a response; they take no bodies. A
 // server of one's own has to bound what comes before and after a request, as [Exporter.Server] does: with ReadHeaderTimeout
-// and IdleTimeout, and with MaxHeaderBytes. How many connections there are is up to the listener: that of [Exporter.Serve] has
+// and IdleTimeout, with MaxHeaderBytes, and since Go 1.27 with MaxHeaderValueCount. How many connections there are is up to the listener: that of [Exporter.Serve] has
 // 256, and a new one takes the place of the longest idle one of the host that has most.
 func (x *Exporter) Handler() http.Handler { return x.handler }
 
@@ -85,8 +85,8 @@ const (
 	idleTimeout  = 2 * time.Minute
 	// maxConnections are at most open: more than scrapers and viewers have, and fewer than the files of a process.
 	maxConnections = 256
-	// maxHeader is enough for a hundred names of resources in a URL.
-	maxHeader = 128 << 10
+	// maxHeader is what a request's headers and its URL may have, less the 4 KiB that net/http reads beyond it: 16 KiB in all.
+	maxHeader = 12 << 10
 	// maxStreams is for a server that is made to speak HTTP/2.
 	maxStreams = 8
 )
@@ -109,6 +109,7 @@ func (x *Exporter) Server() *http.Server {
 		ErrorLog:          logonce.Server(x.options.Logger),
 	}
 	server.Protocols.SetHTTP1(true)
+	limitHeaders(server)
 	return server
 }
 

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"iter"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -13,67 +12,75 @@ const pageCells = 32
 
 // ended is what the calls that ended left in a stripe, beside its tally.
 type ended struct {
-	cells       // of the open second
-	codes codes // of all time
+	cells[uint16]       // of the open second
+	codes         codes // of all time
 }
 
-// cells counts response times by cell of the layout. Those of one resource lie close together, so some pages of 128 bytes,
-// one after the other, are all that is needed. The zero value is empty.
-type cells struct {
-	first int // number of the first page
-	page  []page
-	spill *spill // a list
+// cells counts response times by cell of the layout, on pages of small counts. Those of one resource lie close together, so few pages are
+// all that is needed. The zero value is empty.
+type cells[N uint16 | uint32] struct {
+	have  uint64    // a bit for each page that there is; a layout has less than 64
+	pages []page[N] // these, ascending
+	spill *spill    // a list
 }
 
-type page [pageCells]uint32
+type page[N uint16 | uint32] [pageCells]N
 
-// spill is what did not fit into a page's count, for its cell: after four billion response times, or for batches of
-// as many.
+// spill is what a cell has beside its page's count, which begins anew each time that it is full.
 type spill struct {
 	cell int
 	n    int64
 	next *spill
 }
 
-func (p *cells) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
+func (p *cells[N]) count(cell int, n int64) { p.countIn(p.open(cell/pageCells), cell, n) }
 
 // countIn is count where the cell's page is known.
-func (p *cells) countIn(q *page, cell int, n int64) {
+func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
-	if sum := int64(*at) + n; sum >= 0 && sum <= math.MaxUint32 {
-		*at = uint32(sum)
+	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
+		*at = N(sum)
 		return
 	}
-	for s := p.spill; s != nil; s = s.next {
-		if s.cell == cell {
-			s.n = saturate(s.n, n)
-			return
-		}
-	}
-	p.spill = &spill{cell, n, p.spill}
+	p.overflow(at, cell, n)
 }
 
-// open returns a page, and makes it if need be, and those between it and others. It is valid until another one is made.
-func (p *cells) open(no int) *page {
-	if len(p.page) == 0 {
-		p.first = no
+// overflow moves the count of a cell, and n more, to its spill.
+func (p *cells[N]) overflow(at *N, cell int, n int64) {
+	s := p.spill
+	for s != nil && s.cell != cell {
+		s = s.next
 	}
-	if i := no - p.first; i < 0 || i >= len(p.page) {
-		first, end := min(no, p.first), max(no+1, p.first+len(p.page))
-		more := make([]page, end-first)
-		copy(more[p.first-first:], p.page)
-		p.first, p.page = first, more
+	if s == nil {
+		s = &spill{cell: cell, next: p.spill}
+		p.spill = s
 	}
-	return &p.page[no-p.first]
+	s.n = saturate(saturate(s.n, int64(*at)), n)
+	*at = 0
+}
+
+// open returns a page, and makes it if need be. It is valid until another one is made.
+func (p *cells[N]) open(no int) *page[N] {
+	i := p.index(no)
+	if p.have>>no&1 == 0 {
+		more := make([]page[N], len(p.pages)+1)
+		copy(more, p.pages[:i])
+		copy(more[i+1:], p.pages[i:])
+		p.have, p.pages = p.have|1<<no, more
+	}
+	return &p.pages[i]
 }
 
 // at is a page, nil if there is none.
-func (p *cells) at(no int) *page {
-	if i := no - p.first; i >= 0 && i < len(p.page) {
-		return &p.page[i]
+func (p *cells[N]) at(no int) *page[N] {
+	if p.have>>no&1 == 0 {
+		return nil
 	}
-	return nil
+	return &p.pages[p.index(no)]
 }
+
+// index is how many pages there are before one.
+func (p *cells[N]) index(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
 
 // count counts n response times of one cell in the open second. Holds the stripe's lock.
 func (st *stripe) count(cell int, n int64) {
@@ -103,7 +110,7 @@ func (s *Statistic) sumPage(no int, sum *[pageCells]int64) (found bool) {
 }
 
 // addPage adds the counts of a page.
-func (p *cells) addPage(no int, sum *[pageCells]int64) {
+func (p *cells[N]) addPage(no int, sum *[pageCells]int64) {
 	q := p.at(no)
 	if q == nil {
 		return
@@ -119,22 +126,23 @@ func (p *cells) addPage(no int, sum *[pageCells]int64) {
 }
 
 // reset empties the cells and keeps their memory.
-func (p *cells) reset() {
-	clear(p.page)
+func (p *cells[N]) reset() {
+	clear(p.pages)
 	p.spill = nil
 }
 
 // addTo adds all counts to counts by cell.
-func (p *cells) addTo(counts []int64) {
+func (p *cells[N]) addTo(counts []int64) {
 	p.each(func(cell int, n int64) { counts[cell] = saturate(counts[cell], n) })
 }
 
 // each calls f for every cell that is not empty; for one that spilled, twice.
-func (p *cells) each(f func(cell int, n int64)) {
-	for i := range p.page {
-		for c, n := range &p.page[i] {
+func (p *cells[N]) each(f func(cell int, n int64)) {
+	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
+		no := bits.TrailingZeros64(rest)
+		for c, n := range &p.pages[i] {
 			if n != 0 { // cells beyond the layout's last are never counted
-				f((p.first+i)*pageCells+c, int64(n))
+				f(no*pageCells+c, int64(n))
 			}
 		}
 	}

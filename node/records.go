@@ -41,7 +41,7 @@ func (h *records) add(index int64, record []byte) {
 	}
 	h.last = index
 	if need := len(b) + len(record) + spare; len(h.buf)+need > cap(h.buf) {
-		// Dropped records make room, if it is a little more than is needed: the more there is, the less often the others are
+		// The space of dropped records is used again, if it is a little more than is needed: the more there is, the less often the others are
 		// moved.
 		kept := h.buf[h.from:]
 		size := len(kept) + need

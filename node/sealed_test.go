@@ -10,7 +10,7 @@ import (
 )
 
 // roundTrip packs a record and a histogram, and fails if they do not come back as they were.
-func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells) {
+func roundTrip(t *testing.T, l *layout, rec sealed, slides []int64, h *cells[uint16]) {
 	t.Helper()
 	s := &Statistic{rings: &rings{}}
 	s.first.shape = &Shape{layout: l}
@@ -82,7 +82,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		slides[len(slides)-1] = rec.Pass
 		var open tally
-		var h cells
+		var h cells[uint16]
 		for len(b) > 0 {
 			rt, n := time.Duration(number()), max(number(), 1)
 			open.complete(rt, n, false)

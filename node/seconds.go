@@ -63,7 +63,7 @@ func (v *View) known() ([]*Statistic, int64) {
 	defer v.mu.Unlock()
 	last := v.since - 1
 	if v.removed != nil {
-		last = v.removed.last
+		last = max(last, v.removed.last)
 	}
 	return v.list(), last
 }

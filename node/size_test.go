@@ -17,7 +17,7 @@ func TestHotFieldsBeginWhereCacheLinesDo(t *testing.T) {
 		"Statistic's open":    unsafe.Offsetof(s.first) + unsafe.Offsetof(s.first.open) - 64,
 		"paddedStripe's size": unsafe.Sizeof(a) - 192,
 		"paddedStripe's open": unsafe.Offsetof(a.open) - 64,
-		"the page's size":     unsafe.Sizeof(page{}) - 128,
+		"the page's size":     unsafe.Sizeof(page[uint16]{}) - 64,
 		"the stripe's mu":     unsafe.Offsetof(s.first) - 8,
 		"Counts, in a line":   unsafe.Sizeof(Counts{}) - 64,
 	} {

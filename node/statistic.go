@@ -56,8 +56,8 @@ import (
 // Counters. A statistic can keep counters of the calls in flight up to date, so that nobody has to read many statistics, see
 // [Statistic.SetCounters]. That costs nothing where there are none.
 //
-// Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: whoever
-// reads both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
+// Codes. How calls were answered is counted under the lock of the stripe that they leave by, with their completion: a
+// reader of both under all stripes' locks sees each completion under its code. Stripes keep what they counted, also when the
 // statistic is retired, so nothing is moved when a bucket turns. A call without a code pays a comparison.
 //
 // Limitation: the goroutine that turns a bucket does it for all, twice a second by default; if the machine takes its
@@ -92,10 +92,10 @@ type rings struct {
 	total    Counts   // of all buckets before the open one
 	spent    callTime // of all seconds before the open one
 	window   leap.Array[Counts]
-	passes   int64  // in the second window, before the open bucket
-	occupied int64  // OccupiedPass of the open bucket
-	rt       cells  // of all seconds before the open one
-	loans    []loan // passes borrowed from buckets to come, ascending
+	passes   int64         // in the second window, before the open bucket
+	occupied int64         // OccupiedPass of the open bucket
+	rt       cells[uint32] // of all seconds before the open one
+	loans    []loan        // passes borrowed from buckets to come, ascending
 
 	peak       peak    // of the minute window
 	active     int64   // the last second in which something happened of those whose records were dropped
@@ -285,8 +285,8 @@ func (c *Call) Backdate(to leap.Reading) {
 	c.entered = to
 }
 
-// Exit counts the end of the call at the reading now: completion, response time, exception if failed, its code, of which 0 is
-// none, and one less in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit
+// Exit counts the end of the call at the reading now: completion, response time, exception if failed, its code (0 is
+// none), and one less in flight, as one change. Only the first Exit of a Call counts, and it may come from any goroutine; Exit
 // returns how many completions it counted. An end before the beginning is a response time of 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st

@@ -25,7 +25,7 @@ type stripe struct {
 	mu       sync.Mutex
 	end      atomic.Int64 // when the open bucket ends, see mark; the same in all stripes; changes under mu
 	shape    *Shape
-	recent   *page         // the page of rt that was counted into last
+	recent   *page[uint16] // the page of rt that was counted into last
 	entered  atomic.Uint64 // calls that entered, and when: see entry
 	exited   uint32        // calls that left again; wraps
 	most     int32         // most calls in flight in the open second, seen so far

@@ -32,22 +32,39 @@ type View struct {
 	spent   callTime       // the most that a snapshot said
 }
 
-// removedLeaves is the totals of the leaves that were removed.
+// removedLeaves is the totals of the leaves that were removed. It is replaced, not changed.
 type removedLeaves struct {
 	total Counts
 	spent callTime
-	rt    cells
+	rt    cells[uint32]
 	codes codes
-	last  int64 // the last second in which any of them may have counted
+	last  int64 // the last second in which any of them may have counted; the least number if none ever did
 	// active is the last second in which any of them did, see Statistic.lastActive.
 	active int64
 }
 
-func (r *removedLeaves) clone() *removedLeaves {
-	c := *r
-	c.rt, c.codes = cells{}, slices.Clone(r.codes)
-	r.rt.each(c.rt.count)
-	return &c
+// and is the totals of r, which may be nil, and of further leaves, which are retired and so do not change.
+func (r *removedLeaves) and(gone []*Statistic, since int64) *removedLeaves {
+	sum := &removedLeaves{last: math.MinInt64, active: math.MinInt64}
+	if r != nil {
+		*sum = *r
+		sum.rt, sum.codes = cells[uint32]{}, slices.Clone(r.codes)
+		r.rt.each(sum.rt.count)
+	}
+	for _, s := range gone {
+		if s.rings == nil {
+			continue
+		}
+		sum.last = max(sum.last, since-1)
+		sum.total.add(&s.rings.total)
+		sum.spent.add(s.spentNow())
+		s.rings.rt.each(sum.rt.count)
+		s.addCodes(&sum.codes)
+		s.mu.Lock() // a search notes where it ended
+		sum.active = max(sum.active, s.lastActive(since))
+		s.mu.Unlock()
+	}
+	return sum
 }
 
 // NewView makes a view without leaves that begins in the second of the reading now.
@@ -69,41 +86,42 @@ func (v *View) Add(s *Statistic) {
 func (v *View) Clone() *View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &View{shape: v.shape, since: v.since, name: v.name, spent: v.spent}
+	c := &View{shape: v.shape, since: v.since, name: v.name, spent: v.spent, removed: v.removed}
 	c.set(slices.Clone(v.list()))
-	if v.removed != nil {
-		c.removed = v.removed.clone()
-	}
 	return c
 }
 
 // Remove removes the leaves that were retired, see [Statistic.Retire], and keeps their totals. Nothing may have been
-// recorded for them in the second since or later. Seconds before it cannot be read any more.
+// recorded for them in the second since or later. Seconds before it cannot be read any more. Its cost is in proportion to all leaves;
+// readers, and leaves that are added, wait for none of it.
 func (v *View) Remove(since int64) {
+	for !v.remove(since) {
+	}
+}
+
+// remove is Remove, or reports false because another goroutine removed leaves at the same time.
+func (v *View) remove(since int64) bool {
+	leaves, removed := v.all()
+	var left, gone []*Statistic
+	for _, s := range leaves {
+		if s.gone() {
+			gone = append(gone, s)
+		} else {
+			left = append(left, s)
+		}
+	}
+	if len(gone) == 0 {
+		return true
+	}
+	sum := removed.and(gone, since)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var left []*Statistic
-	for _, s := range v.list() {
-		if !s.gone() {
-			left = append(left, s)
-			continue
-		}
-		if s.rings == nil {
-			continue
-		}
-		if v.removed == nil {
-			v.removed = &removedLeaves{last: since - 1, active: math.MinInt64}
-		}
-		v.removed.last = max(v.removed.last, since-1)
-		v.removed.total.add(&s.rings.total) // a retired statistic does not change
-		v.removed.spent.add(s.spentNow())
-		s.rings.rt.each(v.removed.rt.count)
-		s.addCodes(&v.removed.codes) // as is this: it needs no lock
-		s.mu.Lock()                  // a search notes where it ended
-		v.removed.active = max(v.removed.active, s.lastActive(since))
-		s.mu.Unlock()
+	if v.removed != removed {
+		return false
 	}
-	v.set(left)
+	v.removed = sum
+	v.set(append(left, v.list()[len(leaves):]...))
+	return true
 }
 
 // Used reports whether the view has a leaf, or had one that counted something. A nil View has not.
@@ -113,7 +131,7 @@ func (v *View) Used() bool {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.removed != nil || !v.Empty()
+	return v.removed != nil && v.removed.last > math.MinInt64 || !v.Empty()
 }
 
 // Empty reports whether the view has no leaves.
@@ -264,8 +282,5 @@ func (v *View) neverFalling(spent callTime) callTime {
 func (v *View) all() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.removed == nil {
-		return v.list(), nil
-	}
-	return v.list(), v.removed.clone()
+	return v.list(), v.removed
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -26,6 +27,8 @@ func main() {
 		signal.Stop(signals) // a second signal ends the program at once
 		cancel()
 	}()
+	// Only net/http writes there: what a server sent without being asked, which may be a secret that was sent to it.
+	log.SetOutput(io.Discard)
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
@@ -37,14 +40,15 @@ func commands() []*cli.Command {
 // run is main with everything given. It returns the exit status: 0, 1 if the command failed, 2 if its arguments are wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app := &cli.Command{
-		Name:                            "windowstat",
-		Usage:                           "exact, second-by-second statistics of what a service does",
+		Name:  "windowstat",
+		Usage: "exact, second-by-second statistics of what a service does",
+		Description: "A flag that is not given is taken from the environment: WINDOWSTAT_ and its name in capitals, with _ for . and -, such as\n" +
+			"WINDOWSTAT_METRIC_LOG_DIR for --metric-log.dir. A repeatable flag has a value in each line of its variable.",
 		Commands:                        commands(),
 		Writer:                          stdout,
 		ErrWriter:                       stderr,
 		Version:                         version(),
 		EnableShellCompletion:           true,
-		DisableSliceFlagSeparator:       true,                                          // a comma may be part of a value
 		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // the status is decided below
 		ConfigureShellCompletionCommand: func(c *cli.Command) { c.Hidden = false },
 		Action: func(_ context.Context, c *cli.Command) error {
@@ -56,16 +60,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	for _, c := range append(app.Commands, app) {
 		c.HideHelpCommand = c != app // a file or a host may have the name help
+		c.SliceFlagSeparator = flags.Separator
 		c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return flags.Unknown(err, c.Flags) }
 	}
-	err := app.Run(ctx, args)
+	err := flags.Unparsable(app.Run(ctx, args))
 	if err == nil {
 		return 0
 	}
 	// A command that was interrupted before it was done says so. Those that serve until then return no error.
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(stderr, "windowstat: %s\n", strings.TrimSuffix(line, "\n"))
+		fmt.Fprintf(stderr, "windowstat: %s\n", flags.WithVariables(strings.TrimSuffix(line, "\n")))
 	}
 	if errors.As(err, new(flags.UsageError)) {
 		return 2

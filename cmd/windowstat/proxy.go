@@ -53,6 +53,7 @@ func proxyFlags(o *proxy.Options) flags.Set {
 		{Of: "Timeout", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.upstream-timeout", Value: 30 * time.Second, Destination: &o.Timeout, Usage: "how long the upstream may take to begin its response"}},
 		{Flag: &cli.GenericFlag{Name: "exception-status", Value: flags.Value(&o.Exceptions, "500-999", replay.ParseStatuses), Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503"}},
 		{Flag: &cli.GenericFlag{Name: "skip", Value: flags.Values((*[]*http.ServeMux)(&o.Skip), routes.ParsePattern), Usage: "`PATTERN` of requests that are neither counted nor limited, as in Go's http.ServeMux: /healthz, /static/, OPTIONS /; repeatable"}},
+		{Of: "ShutdownDelay", Zero: true, Flag: &cli.DurationFlag{Name: "shutdown.delay", Destination: &o.ShutdownDelay, Usage: "how long clients are still served after the signal to end, while /-/ready says 503; then their requests have ten seconds"}},
 		{Of: "OriginHeader", Flag: &cli.StringFlag{Name: "proxy.origin-header", Destination: &o.OriginHeader, Usage: "`HEADER` of a request that says who sends it, its origin"}},
 		{Of: "Collector.MaxOrigins", Needs: []string{"proxy.origin-header"}, Flag: &cli.IntFlag{Name: "max-origins", Value: collector.DefaultMaxOrigins, Destination: &counted.MaxOrigins, Usage: "how many origins of a resource are counted apart"}},
 		{Of: "Collector.RetireAfter", Flag: &cli.DurationFlag{Name: "retire-after", Value: collector.DefaultRetireAfter, Destination: &counted.RetireAfter, Usage: "how long a resource or an origin must be idle until its series are dropped, at least 10m2s; if negative, only when a new one needs the place"}},
@@ -64,6 +65,7 @@ func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
 		{Flag: &cli.GenericFlag{Name: "proxy.trusted-proxies", Value: flags.Values(&b.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8: their X-Forwarded headers are kept; repeatable"}},
 		{Of: "Header", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.header-timeout", Value: server.DefaultHeader, Destination: &b.Header, Usage: "how long a client may take to send the headers of a request"}},
+		{Of: "HeaderBytes", Zero: true, Flag: &cli.IntFlag{Name: "proxy.max-header-bytes", Value: server.DefaultHeaderBytes, Destination: &b.HeaderBytes, Usage: "how many bytes the headers of a request may have, its first line included"}},
 		{Of: "Stall", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.stall-timeout", Value: server.DefaultStall, Destination: &b.Stall, Usage: "how long a body may make no progress while its sender or receiver does nothing"}},
 		{Of: "Idle", Zero: true, Flag: &cli.DurationFlag{Name: "proxy.idle-timeout", Value: server.DefaultIdle, Destination: &b.Idle, Usage: "how long a client's connection may wait for its next request"}},
 		{Of: "Conns", Zero: true, Flag: &cli.IntFlag{Name: "proxy.max-connections", Destination: &b.Conns, Usage: fmt.Sprintf("how many clients are connected; 0 is as many as open files allow, at most %d", server.DefaultConns)}},

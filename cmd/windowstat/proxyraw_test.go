@@ -109,6 +109,11 @@ func TestProxyPassesTheTargetAsItCame(t *testing.T) {
 			}
 		}
 	}
+	// At the beginning // would be a host, unless what does not belong into a path is encoded.
+	send(t, address, "GET //[a]%2f!$&'()*+,;=:@~^`{|}é\"#?\" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if got := <-requests; !strings.HasPrefix(got, "GET //[a]%2f!$&'()*+,;=:@~%5E%60%7B%7C%7D%C3%A9%22%23?\" HTTP/1.1\r\n") {
+		t.Errorf("%q", got)
+	}
 	send(t, address, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if got := <-requests; !strings.HasPrefix(got, "OPTIONS * HTTP/1.1\r\n") {
 		t.Errorf("%q", got)
@@ -270,6 +275,25 @@ func TestProxyTellsNothingOfClients(t *testing.T) {
 	p.end(t)
 }
 
+// Headers of 16 KiB pass to the byte, and the flag allows more.
+func TestProxyBoundsHeaders(t *testing.T) {
+	t.Parallel()
+	upstream, _ := rawUpstream(t, okAnswer)
+	ofBytes := func(n int) string {
+		const head, end = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: ", "\r\n\r\n"
+		return head + strings.Repeat("x", n-len(head)-len(end)) + end
+	}
+	for most, args := range map[int][]string{16 << 10: nil, 40_000: {"--proxy.max-header-bytes=40000"}} {
+		p, address := startProxy(t, upstream, args...)
+		for n, want := range map[int]string{most: "200", most + 1: "431"} {
+			if got := send(t, address, ofBytes(n)); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+				t.Errorf("%d of %d bytes: %.100q", n, most, got)
+			}
+		}
+		p.end(t)
+	}
+}
+
 // What follows a body that cannot be read is no request, whether the answer begins before that or after.
 func TestProxyTakesNoRequestOutOfABrokenBody(t *testing.T) {
 	t.Parallel()
@@ -381,7 +405,7 @@ func TestProxyBoundsAreDocumented(t *testing.T) {
 			t.Errorf("docs/proxy.md says nothing of --%s", name)
 		}
 	}
-	for _, n := range []int{server.DefaultConns, 64, 256, 128} {
+	for _, n := range []int{server.DefaultConns, 64, 256, server.DefaultHeaderBytes >> 10} {
 		if !strings.Contains(string(page), fmt.Sprint(n)) {
 			t.Errorf("docs/proxy.md says nothing of %d", n)
 		}

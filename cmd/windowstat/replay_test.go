@@ -87,6 +87,24 @@ func logRows(t *testing.T, dir string) (all []metriclog.Row) {
 	return all
 }
 
+// A replay names the requests of a loose service as the proxy does, with routes and without.
+func TestReplayOfLoosePaths(t *testing.T) {
+	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	path := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(path, []byte(accessLine(at, "/Users/jane/", 200)+accessLine(at, "/users/joe;x=1", 200)+accessLine(at, "/A%20", 200)+accessLine(at, "/a/", 200)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "replay", "--loose-paths", "--route=GET /Users/{id}", path)
+	if status := p.wait(t); status != 0 {
+		t.Fatalf("status %d:\n%s", status, p.output())
+	}
+	for _, want := range []string{`(?m)^ +2 .* GET /Users/\{id\}$`, `(?m)^ +1 .* GET /a$`} {
+		if !regexp.MustCompile(want).MatchString(p.output()) {
+			t.Errorf("no %s in\n%s", want, p.output())
+		}
+	}
+}
+
 func TestReplayMistakes(t *testing.T) {
 	path := accessLog(t, 200)
 	link := path + ".link"

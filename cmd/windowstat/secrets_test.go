@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,9 +34,9 @@ func TestSecretsOfURLs(t *testing.T) {
 		{"top", "--once", "http://" + hush + "@127.0.0.1:1"},
 		{"top", "--once", nobody + "/?token=" + hush},
 		{"top", "--once", "ftp://" + hush + ":" + hush + "@127.0.0.1:1/#" + hush},
-		{"log", "--dir=" + dir, "--from=-1h", "--label=job=a", "--label=instance=b", "--remote-write=" + refuses.URL + "/redirect?token=" + hush},
-		{"log", "--dir=" + dir, "--from=-1h", "--label=job=a", "--label=instance=b", "--remote-write=ftp://" + hush + "@x/?token=" + hush},
-		{"log", "--dir=" + dir, "--from=-1h", "--label=job=a", "--label=instance=b", "--remote-write=http://x:y/?token=" + hush},
+		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=" + refuses.URL + "/redirect?token=" + hush},
+		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=ftp://" + hush + "@x/?token=" + hush},
+		{"verify", "--new", "--dir=" + dir, "--app=demo", "--from=-1h", "--label=job=a", "--label=instance=b", "--url=" + nobody, "--remote-write=http://x:y/?token=" + hush},
 		{"demo", "--duration=2s", anyPort, "--remote-write.url=" + nobody + "/?token=" + hush, "--vm.push-url=" + refuses.URL + "/?token=" + hush},
 		{"demo", anyPort, "--remote-write.url=http://a:" + hush + "@x/"},
 		{"demo", anyPort, "--vm.push-url=http:///?token=" + hush},
@@ -50,7 +55,7 @@ func TestSecretsOfURLs(t *testing.T) {
 				}
 			}
 		}
-		if status := p.wait(t); status == 0 && args[0] != "log" && args[0] != "demo" {
+		if status := p.wait(t); status == 0 && args[0] != "demo" {
 			t.Errorf("%q: status %d:\n%s", args, status, p.output())
 		}
 		if out := p.output(); strings.Contains(out, hush) || out == "" {
@@ -66,6 +71,114 @@ func TestSecretsOfURLs(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// A receiver that repeats a request, in its response's body or in the words of its status, or that does not speak HTTP, puts
+// nothing of it into a message: no token, no header, no password, and nothing of the query.
+func TestSecretsThatAReceiverRepeats(t *testing.T) {
+	t.Parallel()
+	const hush = "hunter2"
+	log := aLog(t)
+	var config []string
+	for _, text := range []string{
+		"authorization: {credentials: " + hush + "}\n",
+		"basic_auth: {username: reader-" + hush + ", password: " + hush + "}\nhttp_headers: {X-Key: {secrets: [" + hush + "]}}\n",
+	} {
+		file := filepath.Join(t.TempDir(), "client.yml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config = append(config, file)
+	}
+	for name, answer := range map[string]string{
+		"the body":                   "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
+		"the body of a teapot":       "HTTP/1.1 418 I am\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
+		"a body that is no response": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
+		"the status":                 "HTTP/1.1 400 %[2]q\r\nContent-Length: 0\r\n\r\n",
+		"a header":                   "HTTP/1.1 400 Bad Request\r\n%[2]q\r\n\r\n",
+		"no HTTP":                    "%[2]q\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := echo(t, answer)
+			var asking []*process
+			for _, file := range config {
+				for _, args := range [][]string{
+					{"verify", "--dir=" + log, "--app=shop", "--from=2026-01-02", "--to=2026-01-02", "--label=job=a", "--label=instance=b", "--url=" + at + "/?token=" + hush, "--config.file=" + file},
+					{"top", "--once", "--http.config.file=" + file, at},
+					{"demo", "--rate=1", anyPort, "--log.level=debug", "--remote-write.url=" + at + "/?token=" + hush, "--remote-write.config.file=" + file},
+					{"demo", "--rate=1", anyPort, "--log.level=debug", "--vm.push-url=" + at + "/?token=" + hush, "--vm.push-config.file=" + file},
+				} {
+					asking = append(asking, launch(t, args...))
+				}
+			}
+			for i, p := range asking {
+				if i%4 >= 2 && name != "a body that is no response" { // a push says so once, and goes on
+					p.find(t, "(err=)")
+					p.cancel()
+				}
+			}
+			time.Sleep(2 * time.Second)
+			for _, p := range asking {
+				p.cancel()
+			}
+			for _, p := range asking {
+				p.wait(t)
+				if out := p.output(); strings.Contains(out, hush) {
+					t.Error(out)
+				}
+			}
+		})
+	}
+}
+
+// What a server sends beyond its response is not written anywhere: net/http would.
+func TestSecretsThatAReceiverSendsUnasked(t *testing.T) {
+	t.Parallel()
+	const hush = "hunter2"
+	file := filepath.Join(t.TempDir(), "client.yml")
+	if err := os.WriteFile(file, []byte("authorization: {credentials: "+hush+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := echo(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n%[2]q\r\n")
+	c := exec.Command(os.Args[0], "demo", "--duration=2s", anyPort, "--rate=1", "--remote-write.url="+at, "--remote-write.config.file="+file)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), hush) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// echo is a server that answers a request with the request, by a format that has the length and the text. It returns its URL.
+func echo(t *testing.T, format string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r, err := http.ReadRequest(bufio.NewReader(c))
+				if err != nil {
+					return
+				}
+				text := fmt.Sprint(r.Header.Get("Authorization"), r.Header, r.URL)
+				user, password, _ := r.BasicAuth()
+				text += user + password
+				_, _ = io.Copy(io.Discard, r.Body)
+				answer := fmt.Sprintf(format, len(text), text)
+				answer, _, _ = strings.Cut(answer, "%!(EXTRA")
+				_, _ = io.WriteString(c, answer)
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String()
 }
 
 // Profiles are where they were asked for, and nowhere else; the telemetry of every command tells whether it is ready.

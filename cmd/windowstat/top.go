@@ -43,12 +43,12 @@ func topCommand() *cli.Command {
 		Usage:     "watch the resources of an endpoint in the terminal, second by second",
 		ArgsUsage: "[ADDRESS...]",
 		Description: "ADDRESS is where the pages of a service are, " + topEndpoint + " by default: host:port, or http:// or https:// before it,\n" +
-			"with the path of its per-second page if that is not /metrics/seconds. Several services are added up; t shows them apart.\n" +
-			"Pages are read without a cursor, so nothing is taken from the servers that scrape them. The first line is the total of the\n" +
-			"service, its inbound calls; where nothing is inbound there is none. ? explains keys and columns. With --once the last second\n" +
-			"is written as text, columns between tabs; column kind is inbound for the total, which has no resource, and resource for the\n" +
-			"others; several services are not added up, and have a column target. The exit status is 1 if one cannot be read. NO_COLOR in\n" +
-			"the environment leaves out colours.",
+			"with the path of its metrics page if that is not /metrics, or of its per-second page, which is /seconds below it. Several\n" +
+			"services are added up; t shows them apart. Pages are read without a cursor, so nothing is taken from the servers that scrape\n" +
+			"them. The first line is the total of the service, its inbound calls; where nothing is inbound there is none. ? explains keys\n" +
+			"and columns. With --once the last second is written as text, columns between tabs; column kind is inbound for the total, which\n" +
+			"has no resource, and resource for the others; several services are not added up, and have a column target. The exit status is\n" +
+			"1 if one cannot be read. NO_COLOR in the environment leaves out colours.",
 		Flags: set.Flags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			endpoints, err := parseEndpoints(c.Args().Slice(), client)

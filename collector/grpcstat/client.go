@@ -27,15 +27,18 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 		if o.skips(ctx, method) {
 			return invoker(ctx, method, req, reply, cc, opts...)
 		}
-		ctx, entry, err := c.Enter(ctx, method, collector.Outbound())
+		ctx, entry, err := c.Enter(ctx, clientName(method), collector.Outbound())
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { o.exit(entry, err) }()
+		defer func() { o.exit(&entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 }
+
+// clientName is the resource of a client's calls: a process may serve the same method, as a gateway does.
+func clientName(method string) string { return "client " + method }
 
 // StreamClient counts the streams that a client opens: each is one call. It lasts until the stream has reported how it
 // ended, which is an error from RecvMsg, io.EOF included, or the one message of a stream that has but one for an answer;
@@ -51,11 +54,11 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 		if o.skips(ctx, method) {
 			return streamer(ctx, desc, cc, method, opts...)
 		}
-		ctx, entry, err := c.Enter(ctx, method, collector.Outbound())
+		ctx, entry, err := c.Enter(ctx, clientName(method), collector.Outbound())
 		if err != nil {
 			return nil, refusal{err}
 		}
-		s := &clientStream{options: o, entry: entry, forget: func() bool { return false }}
+		s := &clientStream{options: o, entry: &entry, forget: func() bool { return false }}
 		defer func() {
 			switch {
 			case err != nil:

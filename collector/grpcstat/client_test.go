@@ -142,7 +142,7 @@ func TestAFailedSendWaitsForTheStatus(t *testing.T) {
 	if err != io.EOF {
 		t.Errorf("Send: %v", err)
 	}
-	if n := c.Resource(duplex).InFlight(); n != 1 {
+	if n := counted(c, duplex).InFlight(); n != 1 {
 		t.Errorf("%d in flight before the status was read", n)
 	}
 	if _, err := stream.Recv(); status.Code(err) != codes.FailedPrecondition {
@@ -162,13 +162,13 @@ func TestAnAnswerOfOneMessageIsTheEnd(t *testing.T) {
 	if err := stream.Send(new(pb.StreamingInputCallRequest)); err != nil {
 		t.Fatal(err)
 	}
-	if n := c.Resource(input).InFlight(); n != 1 {
+	if n := counted(c, input).InFlight(); n != 1 {
 		t.Errorf("%d in flight while sending", n)
 	}
 	if _, err := stream.CloseAndRecv(); err != nil {
 		t.Fatal(err)
 	}
-	if n := c.Resource(input).InFlight(); n != 0 {
+	if n := counted(c, input).InFlight(); n != 0 {
 		t.Errorf("%d in flight after the answer", n)
 	}
 	want(t, c, map[string]counts{input: {pass: 1}})
@@ -237,11 +237,29 @@ func TestManyStreamsThatEndAnyhow(t *testing.T) {
 	for _, c := range []*collector.Collector{client, server} {
 		flying(t, c, duplex, 0)
 	}
-	s := client.Resource(duplex).Snapshot(nil)
+	s := counted(client, duplex).Snapshot(nil)
 	if s.Total.Pass != workers*each || s.Total.Complete != s.Total.Pass {
 		t.Errorf("%d of %d passed, %d completed", s.Total.Pass, workers*each, s.Total.Complete)
 	}
-	if s := server.Resource(duplex).Snapshot(nil); s.Total.Complete != s.Total.Pass || s.Total.Pass == 0 {
+	if s := counted(server, duplex).Snapshot(nil); s.Total.Complete != s.Total.Pass || s.Total.Pass == 0 {
 		t.Errorf("%d passed in the server, %d completed", s.Total.Pass, s.Total.Complete)
+	}
+}
+
+// A gateway takes calls and makes the same ones; both were one resource, with twice the calls.
+func TestAGatewayHasTwoResources(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	behind := dial(t, serve(t, nil), inClient(c)...)
+	conn := dial(t, serve(t, func(ctx context.Context, method string) error { return call(ctx, behind, method) }, inServer(c)...))
+	if err := call(t.Context(), conn, unary); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{unary, "client " + unary} {
+		if n := c.Resource(name).Snapshot(nil).Total.Complete; n != 1 {
+			t.Errorf("%d calls of %q, want 1", n, name)
+		}
+	}
+	if n := c.Inbound().Snapshot(nil).Total.Complete; n != 1 {
+		t.Errorf("%d inbound calls, want 1", n)
 	}
 }

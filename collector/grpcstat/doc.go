@@ -10,7 +10,8 @@
 //		grpc.WithChainStreamInterceptor(grpcstat.StreamClient(c)),
 //	)
 //
-// The resource of a call is its full method, such as "/pkg.Service/Method". Calls that a server takes are inbound and
+// The resource of a call that a server takes is its full method, such as "/pkg.Service/Method"; that of a call that a client makes is
+// "client /pkg.Service/Method", so that a gateway, which does both, has two resources. Calls that a server takes are inbound and
 // enter by [Entrance]; calls that a client makes are outbound. Each is an entry of its own, and its context is passed on:
 // what a handler calls stands below the handler in the call tree, if it is called with the handler's context.
 //
@@ -77,7 +78,4 @@
 //
 // Interceptors that retry make several calls of one. Put these interceptors inside of them to count each attempt, or
 // outside to count them as one. The retries that gRPC makes by itself are always one.
-//
-// A process that passes calls on by the method they came by, a proxy, has one resource for both sides, and so limits
-// that count both.
 package grpcstat

@@ -81,7 +81,7 @@ func TestInterceptorsFurtherIn(t *testing.T) {
 		if err := stream.CloseSend(); err != nil {
 			t.Error(err)
 		}
-		if n := c.Resource(duplex).InFlight(); n != 1 {
+		if n := counted(c, duplex).InFlight(); n != 1 {
 			t.Errorf("%d in flight before the last attempt was read", n)
 		}
 		if err := drain(stream); err != nil || tries.Load() != 3 {

@@ -71,7 +71,7 @@ func TestALimitRefusesBeforeTheCallIsSent(t *testing.T) {
 		if !errors.Is(err, collector.ErrBlocked) || status.Code(err) != codes.ResourceExhausted || !errors.As(err, &blocked) {
 			t.Fatalf("%s: %v", method, err)
 		}
-		if blocked.Resource != method || err.Error() != blocked.Error() {
+		if blocked.Resource != "client "+method || err.Error() != blocked.Error() {
 			t.Errorf("%s: %v", method, err)
 		}
 	}

@@ -71,7 +71,7 @@ func TestTheOriginIsWhatAnInterceptorKnows(t *testing.T) {
 	}
 	want(t, c, map[string]counts{"outer": {pass: 3}, unary: {pass: 3}})
 	for origin, n := range map[string]int64{"front": 2, "ann": 1} {
-		if got := c.Resource(unary).Origin(origin).Snapshot(nil).Total.Pass; got != n {
+		if got := counted(c, unary).Origin(origin).Snapshot(nil).Total.Pass; got != n {
 			t.Errorf("%d calls by %s, want %d", got, origin, n)
 		}
 	}

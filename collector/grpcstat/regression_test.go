@@ -73,13 +73,13 @@ func TestRegressionErrorsThatPanicUsedALimitUp(t *testing.T) {
 			},
 		} {
 			t.Run(side+" "+way, func(t *testing.T) {
-				c := newCollector(t, collector.Options{}, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 2})
+				c := newCollector(t, collector.Options{}, collector.Limit{Resource: "*a", Grade: collector.Concurrency, Count: 2})
 				for range 3 {
 					if got := alone(func() { _ = call(c, brokenError{end}) }); way == "panic" && got != "boom" {
 						t.Errorf("the panic that came out is %v", got)
 					}
 				}
-				if n := c.Resource("a").InFlight(); n != 0 {
+				if n := counted(c, "a").InFlight(); n != 0 {
 					t.Fatalf("%d in flight", n)
 				}
 				want(t, c, map[string]counts{"a": {pass: 3, exception: 3}})
@@ -135,7 +135,7 @@ func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 				if way == "panic" && got != "boom" {
 					t.Errorf("the panic that came out is %v", got)
 				}
-				if n := c.Resource("a").InFlight(); n != 0 {
+				if n := counted(c, "a").InFlight(); n != 0 {
 					t.Fatalf("%d in flight", n)
 				}
 				want(t, c, map[string]counts{"a": {pass: 1, exception: 1}})
@@ -151,7 +151,7 @@ func TestRegressionAStreamThatIsNil(t *testing.T) {
 	if stream, err := openWith(context.Background(), c, nil, nil); stream != nil || err != nil {
 		t.Errorf("%v, %v", stream, err)
 	}
-	if n := c.Resource("a").InFlight(); n != 0 {
+	if n := counted(c, "a").InFlight(); n != 0 {
 		t.Fatalf("%d in flight", n)
 	}
 	want(t, c, map[string]counts{"a": {pass: 1, exception: 1}})
@@ -170,7 +170,7 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 	for way, end := range ways {
 		c := newCollector(t, collector.Options{})
 		alone(func() { _, _ = openWith(noDone{context.Background(), end}, c, &fakeClient{}, nil) })
-		if n := c.Resource("a").InFlight(); n != 0 {
+		if n := counted(c, "a").InFlight(); n != 0 {
 			t.Errorf("%s: %d in flight", way, n)
 		}
 	}

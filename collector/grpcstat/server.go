@@ -33,7 +33,7 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 		if err != nil {
 			return nil, refusal{err}
 		}
-		defer func() { o.exit(entry, err) }()
+		defer func() { o.exit(&entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(ctx, req)
 	}
@@ -55,15 +55,15 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 		if err != nil {
 			return refusal{err}
 		}
-		defer func() { o.exit(entry, err) }()
+		defer func() { o.exit(&entry, err) }()
 		err = collector.ErrPanicked // unless it returns
 		return handler(srv, &serverStream{stream, ctx})
 	}
 }
 
 // enter lets a call enter that came in.
-func (o *options) enter(ctx context.Context, method string) (context.Context, *collector.Entry, error) {
-	with := []collector.Option{collector.Inbound(), collector.Entrance(Entrance)}
+func (o *options) enter(ctx context.Context, method string) (context.Context, collector.Entry, error) {
+	with := []collector.CallOption{collector.Inbound(), collector.Entrance(Entrance)}
 	if o.origin != nil {
 		if name := o.origin(ctx); name != "" {
 			with = append(with, collector.Origin(name))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,6 +197,16 @@ func one(n counts) map[string]counts {
 	return all
 }
 
+// counted is the resource of a method, as a server or as a client has it.
+func counted(c *collector.Collector, method string) *collector.Resource {
+	for _, r := range c.Resources() {
+		if r.Name() == "client "+method {
+			return r
+		}
+	}
+	return c.Resource(method)
+}
+
 // want waits until nothing is in flight, because what ends a stream may end the call a moment later, and compares what was
 // counted for each resource. What passed must have completed.
 func want(t *testing.T, c *collector.Collector, want map[string]counts) {
@@ -203,10 +214,13 @@ func want(t *testing.T, c *collector.Collector, want map[string]counts) {
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
 		s := r.Snapshot(nil)
+		if _, served := want[r.Name()]; served && counted(c, r.Name()) != r {
+			continue // it was only asked for
+		}
 		for deadline := time.Now().Add(10 * time.Second); s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {
 			time.Sleep(time.Millisecond)
 		}
-		got[r.Name()] = fmt.Sprintf("%d pass, %d block, %d complete, %d exception, %d in flight",
+		got[strings.TrimPrefix(r.Name(), "client ")] = fmt.Sprintf("%d pass, %d block, %d complete, %d exception, %d in flight",
 			s.Total.Pass, s.Total.Block, s.Total.Complete, s.Total.Exception, s.InFlight)
 	}
 	for name, w := range want {
@@ -222,8 +236,8 @@ func want(t *testing.T, c *collector.Collector, want map[string]counts) {
 // flying waits until so many calls of a method are in flight.
 func flying(t *testing.T, c *collector.Collector, method string, n int64) {
 	t.Helper()
-	r := c.Resource(method)
-	for deadline := time.Now().Add(10 * time.Second); r.InFlight() != n && time.Now().Before(deadline); {
+	r := counted(c, method)
+	for deadline := time.Now().Add(10 * time.Second); r.InFlight() != n && time.Now().Before(deadline); r = counted(c, method) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := r.InFlight(); got != n {

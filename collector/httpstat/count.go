@@ -1,11 +1,6 @@
 package httpstat
 
-import (
-	"strings"
-	"unicode/utf8"
-
-	"github.com/windowstat/windowstat/collector"
-)
+import "github.com/windowstat/windowstat/collector"
 
 // Known is a plain name that is counted again and again, for [Names.Count]. It remembers what it was last, for as long as that
 // cannot have changed. Its zero value with a Plain is ready; it belongs to one Names.
@@ -49,44 +44,14 @@ func (n *Names) Count(k *Known, client string, status int) (name string, s Stand
 func (n *Names) find(k *Known) {
 	p := n.places
 	k.found, k.kept, k.changes, k.values = true, true, p.changes, k.values[:0]
-	head, path, more := strings.Cut(k.Plain, "/")
-	if path == "" {
-		k.name, k.kept = collector.CleanName(k.Plain), false
-		return
-	}
-	b := append(n.buf[:0], head...)
-	for at := p.root; more; {
-		var value string
-		value, path, more = strings.Cut(path, "/")
-		v := (*pathValue)(nil)
-		if at != nil {
-			v = at.values[value]
-		}
-		switch {
-		case v != nil:
+	k.name = collector.CleanName(p.name(k.Plain, func(at place, before []byte, value string) string {
+		if v := at[value]; v != nil {
 			k.values = append(k.values, v)
-			at = v.below
-		case fixedValue(value):
-		case at != nil && len(at.values) >= p.most:
-			value, k.kept = "*", false
-		default:
+		} else {
 			k.kept = false
-			if at == nil && p.count >= maxPlaces {
-				value = "*"
-			}
 		}
-		if v == nil && at != nil {
-			at = at.fixed[value]
-		}
-		b = append(append(b, '/'), value...)
-	}
-	if n.buf = b; len(b) <= collector.MaxNameLength && utf8.Valid(b) {
-		if x := n.earned.byName[string(b)]; x != nil {
-			k.name = x.Value.(*earnedName).name
-			return
-		}
-	}
-	k.name = collector.CleanName(string(b))
+		return p.show(at, before, value)
+	}))
 	k.kept = k.kept && k.name == k.Plain
 }
 
@@ -97,9 +62,7 @@ func (p *places) again(values []*pathValue) bool {
 	}
 	p.seen++
 	for _, v := range values {
-		if v.calls < maxCount {
-			v.calls++
-		}
+		v.add(1)
 	}
 	return true
 }

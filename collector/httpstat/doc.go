@@ -48,7 +48,8 @@
 //
 // # Caveats
 //
-// A request that passes two of these handlers is counted twice, one below the other.
+// A request that passes two of these handlers is one inbound call. It counts for both resources, the inner one below the outer one,
+// so it is twice in a sum over resources.
 //
 // The status is the one that the handler wrote. Middleware outside that answers in its place, as http.TimeoutHandler does, is
 // not seen; it goes inside.

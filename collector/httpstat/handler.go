@@ -20,7 +20,8 @@ type StatusError int
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
 // Mux counts the requests to mux for the pattern that they match, such as "GET /users/{id}". A ServeMux below it has its own
-// patterns counted, in full if it is behind [StripPrefix]. A nil Collector counts nothing. It routes each request twice,
+// patterns counted, in full if it is behind [StripPrefix]. One that has a Mux of its own is counted by both: the inner resource stands
+// below the outer one in the call tree, and the request is one of the inbound calls. A nil Collector counts nothing. It routes each request twice,
 // because the pattern must be known before the handler runs.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
@@ -55,13 +56,13 @@ func Handler(c *collector.Collector, name func(*http.Request) string, next http.
 type Middleware struct {
 	*settings
 	c      *collector.Collector
-	always []collector.Option // of every request
+	always []collector.CallOption // of every request
 }
 
 // New makes a Middleware. With a nil Collector it counts nothing.
 func New(c *collector.Collector, opts ...Option) *Middleware {
 	s := apply(opts)
-	return &Middleware{settings: s, c: c, always: []collector.Option{collector.Inbound(), collector.Entrance(s.entrance)}}
+	return &Middleware{settings: s, c: c, always: []collector.CallOption{collector.Inbound(), collector.Entrance(s.entrance)}}
 }
 
 // Serve counts a request for a resource, [Unmatched] if empty, and has next handle it, once; or it answers it, and reports
@@ -87,7 +88,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 	}
 	opts := m.always
 	if m.origin != nil || m.names != nil {
-		opts = append(make([]collector.Option, 0, 4), opts...)
+		opts = append(make([]collector.CallOption, 0, 4), opts...)
 	}
 	if m.origin != nil {
 		opts = append(opts, collector.Origin(m.origin(r)))
@@ -107,7 +108,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 		return false
 	}
 	seen, wrapped := watch(ctx, w, r)
-	m.handle(e, trace, next, seen, wrapped)
+	m.handle(&e, trace, next, seen, wrapped)
 	if learn != nil {
 		learn(seen.status)
 	}

@@ -71,7 +71,6 @@ type Names struct {
 	places *places
 	earned *earnedNames
 
-	buf    []byte     // of Count
 	saving sync.Mutex // one at a time writes aside
 }
 
@@ -117,7 +116,7 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 }
 
 func (n *Names) name(plain, client string, now int64) (name string, s Standing) {
-	name = collector.CleanName(n.places.name(plain, nil))
+	name = collector.CleanName(n.places.name(plain, n.places.show))
 	if n.earned.use(name, client, now) != nil {
 		return name, Earned
 	}
@@ -140,7 +139,7 @@ func (n *Names) learn(plain, client string, now int64) {
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
 // plain name that "*" would hide, the call is limited by that.
-func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.Option) (string, []collector.Option, func(int)) {
+func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption) (string, []collector.CallOption, func(int)) {
 	client := r.RemoteAddr
 	if n.opts.Host != nil {
 		client = n.opts.Host(r)
@@ -161,12 +160,12 @@ func Success(status int) bool {
 }
 
 // options are those of a call with such a name.
-func (s Standing) options() []collector.Option {
+func (s Standing) options() []collector.CallOption {
 	switch s {
 	case Unearned:
-		return []collector.Option{collector.CountedAs(Unmatched)}
+		return []collector.CallOption{collector.CountedAs(Unmatched)}
 	case Earned:
-		return []collector.Option{collector.Earned()}
+		return []collector.CallOption{collector.Earned()}
 	default:
 		return nil
 	}

@@ -33,7 +33,7 @@ func (n *Names) Save(path string) error {
 	n.mu.Lock()
 	var list []savedName
 	for _, name := range slices.Sorted(maps.Keys(n.earned.byName)) {
-		x := n.earned.byName[name].Value.(*earnedName)
+		x := n.earned.byName[name]
 		list = append(list, savedName{x.name, x.calls, x.last})
 	}
 	n.mu.Unlock()
@@ -61,10 +61,10 @@ func (n *Names) Load(path string) error {
 			continue
 		}
 		calls := min(x.Calls, maxCount)
-		n.earned.byName[name] = n.earned.idle.PushBack(&earnedName{name: name, calls: calls, last: min(x.Last, now), idle: true})
+		n.earned.byName[name] = &earnedName{name: name, calls: calls, last: min(x.Last, now)}
+		n.earned.rest(n.earned.byName[name])
 		n.places.restore(name, calls)
 	}
-	n.earned.sortIdle()
 	return nil
 }
 

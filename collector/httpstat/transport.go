@@ -95,7 +95,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	over = false
 	counted := *resp // next may keep its own, and return it again
-	counted.Body = &body{ReadCloser: resp.Body, entry: e, code: code, err: failed}
+	counted.Body = &body{ReadCloser: resp.Body, entry: &e, code: code, err: failed}
 	return &counted, nil
 }
 

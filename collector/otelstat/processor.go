@@ -69,7 +69,7 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	if x := span.SpanContext(); x.IsSampled() {
 		call.TraceID = x.TraceID().String()
 	}
-	var scratch [3]collector.Option
+	var scratch [3]collector.CallOption
 	with := scratch[:0]
 	switch span.SpanKind() {
 	case trace.SpanKindServer, trace.SpanKindConsumer:

@@ -64,12 +64,12 @@ func (s *Slot) OnCompleted(ctx *base.EntryContext) {
 
 // enter records that Sentinel let a call pass.
 func (s *Slot) enter(ctx *base.EntryContext) *collector.Entry {
-	opts := []collector.Option{collector.Admitted(), batch(ctx), traffic(ctx)}
+	opts := []collector.CallOption{collector.Admitted(), batch(ctx), traffic(ctx)}
 	if d := since(ctx); d > time.Millisecond { // one may be none that crossed a boundary
 		opts = append(opts, collector.StartedAt(time.Now().Add(-d)))
 	}
 	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...) // Admitted calls are not refused
-	return entry
+	return &entry
 }
 
 // since is how long ago Sentinel was asked, in whole milliseconds of its clock, which may go back.
@@ -77,11 +77,11 @@ func since(ctx *base.EntryContext) time.Duration {
 	return time.Duration(util.CurrentTimeMillis()-ctx.StartTime()) * time.Millisecond
 }
 
-func batch(ctx *base.EntryContext) collector.Option {
+func batch(ctx *base.EntryContext) collector.CallOption {
 	return collector.Batch(int64(ctx.Input.BatchCount))
 }
 
-func traffic(ctx *base.EntryContext) collector.Option {
+func traffic(ctx *base.EntryContext) collector.CallOption {
 	if ctx.Resource.FlowType() == base.Inbound {
 		return collector.Inbound()
 	}

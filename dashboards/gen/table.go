@@ -20,13 +20,13 @@ func (b *board) overviewTable(v view) {
 		{"Refused", share, "orange", ratio(v.mean("block_total"), v.mean("pass_total")+" + "+v.mean("block_total"))},
 		{"Failed", share, "red", ratio(v.mean("exception_total"), v.mean("complete_total"))},
 		{"p99", duration, "", v.quantile(0.99, "$__range")},
-		{"At most", duration, "", v.atMost(0.99, "$__range")},
 		{"Slowest", duration, "", v.slowest("$__range")},
 		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
+		{"p99 at most", duration, "", v.atMost(0.99, "$__range")}, // empty where p99 is known, so it is the last
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%. At most: the same, where the server has only classic histograms. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%. p99 at most: where the server has only classic histograms. A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
@@ -55,7 +55,7 @@ func (b *board) overviewTable(v view) {
 func (c column) properties() []dashboard.DynamicConfigValue {
 	// Numbers have a width, and names get what is left: of a least width Grafana takes nothing from others, and the last column
 	// would not fit.
-	wide := 95
+	wide := max(95, 10*len(c.title))
 	var bar []dashboard.DynamicConfigValue
 	switch {
 	case c.unit == share && c.color != "": // what is wrong is seen first

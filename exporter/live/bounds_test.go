@@ -94,11 +94,11 @@ func TestStalledViewer(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(writeTimeout / 2)
-		if _, viewers := p.viewers.Held(); viewers != 1 {
+		if viewers := p.viewers.Held(); viewers != 1 {
 			t.Error("there is no viewer")
 		}
 		time.Sleep(writeTimeout)
-		if _, viewers := p.viewers.Held(); viewers != 0 {
+		if viewers := p.viewers.Held(); viewers != 0 {
 			t.Error("the viewer keeps its place")
 		}
 		p.Close()

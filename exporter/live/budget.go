@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // budget bounds the time that is spent on the questions of each host, because a viewer may ask again at once: with a poll, or
 // with the first message of a stream. A host that asks in a loop waits for itself, others do not, and who asks each second does
-// not notice. The zero value is ready.
+// not notice. Time that was used cannot be given back, so a host never gives way to another one, and others only matter for which
+// of them are remembered. The zero value is ready.
 type budget struct {
 	mu    sync.Mutex // guards hosts
-	hosts map[string]*rate.Limiter
+	hosts fairshare.Table[string, *rate.Limiter]
 }
 
 const (
@@ -22,7 +25,6 @@ const (
 	saved     = 1_000_000
 	least     = 1000             // that a question costs
 	maxWait   = 10 * time.Second // after which it is refused
-	swept     = 1000             // hosts: of more, those that have saved all they can are forgotten
 )
 
 // wait waits until a host may ask, and returns the function that says how long the answer took.
@@ -36,24 +38,19 @@ func (b *budget) wait(ctx context.Context, host string) (spent func(time.Duratio
 	return func(d time.Duration) { x.ReserveN(time.Now(), min(max(0, int(d.Microseconds())-least), saved)) }, nil
 }
 
+// of returns what a host may ask. Hosts that have saved all they can are forgotten, those first that have not asked for the
+// longest time.
 func (b *budget) of(host string) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	x := b.hosts[host]
-	if x != nil {
-		return x
+	for x := b.hosts.First(); x != nil && x.Value.Tokens() >= saved; x = b.hosts.First() {
+		b.hosts.Remove(x)
 	}
-	if len(b.hosts) >= swept {
-		for name, other := range b.hosts {
-			if other.Tokens() >= saved {
-				delete(b.hosts, name)
-			}
-		}
+	limiter := rate.NewLimiter(perSecond, saved)
+	if x := b.hosts.FirstOf(host); x != nil {
+		limiter = x.Value
+		b.hosts.Remove(x)
 	}
-	if b.hosts == nil {
-		b.hosts = map[string]*rate.Limiter{}
-	}
-	x = rate.NewLimiter(perSecond, saved)
-	b.hosts[host] = x
-	return x
+	b.hosts.Add(host, 1, limiter)
+	return limiter
 }

@@ -33,9 +33,9 @@ const maxRows = 250
 type Options struct {
 	// Title is the page's title, "windowstat" if empty.
 	Title string
-	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. Further ones are told so in an event named full, and end,
-	// but one of a host that has fewer than another one takes the place of that one's newest, which is told so; two are left to
-	// every host. A host is an address, of IPv6 a network of 64 bits.
+	// MaxViewers is the most concurrent streams, [DefaultMaxViewers] if zero. A further one ends with an event named full. If its host
+	// has fewer than another one, the newest of that other host ends so in its place, but two are left to every host. A host is an
+	// address, of IPv6 a network of 64 bits.
 	MaxViewers int
 	// MaxRows is how many resources are on a page of the table, [DefaultMaxRows] if zero, and at most 250. A viewer is sent
 	// those only, so it bounds what a second of a viewer costs.
@@ -50,8 +50,8 @@ type Page struct {
 	opts    Options
 	feed    *feed
 	zipped  http.Handler // what the page answers, compressed if the client accepts that
-	viewers limiter.Shares
-	polls   limiter.Shares
+	viewers *limiter.Shares
+	polls   *limiter.Shares
 	budget  budget
 	servers sync.Map // *http.Server to chan struct{}, closed when it shuts down
 	closed  context.Context
@@ -94,7 +94,7 @@ func New(c *collector.Collector, o Options) (*Page, error) {
 	o.defaults()
 	p := &Page{
 		stats: c, opts: o, feed: newFeed(c, o.MaxRows),
-		viewers: limiter.Shares{Max: o.MaxViewers}, polls: limiter.Shares{Max: o.MaxViewers, Quick: true},
+		viewers: limiter.NewSeats(o.MaxViewers), polls: limiter.NewShares(o.MaxViewers),
 	}
 	p.closed, p.close = context.WithCancel(context.Background())
 	zip, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.StatelessCompression), gzhttp.EnableZstd(false)) // a stream keeps no window

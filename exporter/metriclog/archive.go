@@ -27,6 +27,7 @@ func NewArchive(o Options) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All seconds are older than any limit.
 	files.keep = retention{}
 	return &Archive{files: files, loc: o.Location}, nil
 }
@@ -42,13 +43,7 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 	for resource, m := range rows {
 		a.rows = appendLine(a.rows, a.head, resource, m)
 	}
-	added, err := a.files.add(start, a.rows)
-	if err == nil && !added {
-		if err = a.files.flush(); err == nil {
-			_, err = a.files.add(start, a.rows)
-		}
-	}
-	switch {
+	switch err := a.files.append(start, a.rows); {
 	case errors.Is(err, errLate):
 		return fmt.Errorf("metriclog: the log %s in %s has seconds up to %s already, and cannot take %s",
 			a.files.log, a.files.dir, time.Unix(a.files.end(), 0).In(a.loc).Format(time.DateTime), start.Format(time.DateTime))

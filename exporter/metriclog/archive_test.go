@@ -214,3 +214,23 @@ func TestArchiveOptions(t *testing.T) {
 		}
 	}
 }
+
+// A time zone that is changed, and changed back, comes to a date of which there are files: the next one has another number, and all
+// seconds stay in order.
+func TestArchiveInAnotherTimeZone(t *testing.T) {
+	o := metriclog.Options{Dir: t.TempDir(), App: "web"}
+	at := time.Date(2020, 1, 1, 20, 0, 0, 0, time.UTC)
+	var want []string
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("east", 14*3600), time.UTC, time.UTC} {
+		o.Location = zone
+		a := newArchived(t, o)
+		a.want = want
+		a.add(at, 1)
+		a.check(o.Dir)
+		want, at = a.want, at.Add(time.Minute)
+	}
+	got := strings.Join(slices.DeleteFunc(archiveFiles(t, o.Dir), func(name string) bool { return strings.HasSuffix(name, ".idx") }), " ")
+	if got != "web-metrics.log.2020-01-01 web-metrics.log.2020-01-01.1 web-metrics.log.2020-01-02" {
+		t.Errorf("files: %s", got)
+	}
+}

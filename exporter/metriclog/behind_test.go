@@ -30,7 +30,7 @@ func (r *rig) weather(t *testing.T, seconds int, each func()) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for i := range seconds {
 		for range random.IntN(12) {
-			o := []collector.Option{collector.Origin(fmt.Sprint(random.IntN(3)))}
+			o := []collector.CallOption{collector.Origin(fmt.Sprint(random.IntN(3)))}
 			if random.IntN(2) == 0 {
 				o = append(o, collector.Inbound())
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // busy is a Writer for the seconds of a Collector, each with some calls of each resource.
-func busy(b *testing.B, resources, seconds, calls int, options ...collector.Option) *Writer {
+func busy(b *testing.B, resources, seconds, calls int, options ...collector.CallOption) *Writer {
 	b.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
@@ -83,8 +83,8 @@ func catchUp(b *testing.B, w *Writer, rows int64, unit string) {
 func BenchmarkCatchUp(b *testing.B) {
 	for _, c := range []struct {
 		resources, behind int
-		inbound           []collector.Option
-	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.Option{collector.Inbound()}}, {1000, 900, nil}, {2000, 60, nil}} {
+		inbound           []collector.CallOption
+	}{{100, 60, nil}, {100, 900, nil}, {100, 3500, nil}, {100, 3500, []collector.CallOption{collector.Inbound()}}, {1000, 900, nil}, {2000, 60, nil}} {
 		name := fmt.Sprintf("resources=%d/behind=%ds", c.resources, c.behind)
 		if c.inbound != nil {
 			name += "/inbound"

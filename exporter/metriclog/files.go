@@ -23,6 +23,7 @@ type files struct {
 
 	lock          *os.File // nil while closed
 	last          int64    // Unix time of the last second in the log; 0 if there is none
+	written       int64    // Unix time of the last second that this process wrote
 	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
@@ -37,6 +38,7 @@ type files struct {
 // mark is the offset at which the rows of a second begin.
 type mark struct{ second, offset int64 }
 
+// path is where a file of the log is.
 func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
 
 // own reports whether a file is one of this log.
@@ -59,29 +61,34 @@ func (f *files) end() int64 {
 	return f.last
 }
 
-// add adds the rows of a second to those that flush writes. It reports false if these must be written first, because they are of
-// another date or enough. Seconds must ascend, or the error is errLate.
-func (f *files) add(start time.Time, rows []byte) (added bool, err error) {
-	if len(f.marks) == 0 {
-		if err := f.ready(); err != nil {
-			return false, err
+// append adds the rows of a second to those that flush writes. Before that it writes those if the second is of another date, or if they
+// are enough. Seconds must ascend, or the error is errLate.
+func (f *files) append(start time.Time, rows []byte) error {
+	second := start.Unix()
+	if len(f.marks) > 0 && (second >= f.dayEnds || len(f.rows) >= flushSize || f.full()) {
+		if err := f.flush(); err != nil {
+			return err
 		}
 	}
-	switch n, second := len(f.marks), start.Unix(); {
-	case second <= f.end():
-		return false, errLate
-	case n == 0:
+	// Before the first second of a write it is seen to that the files are those that were left.
+	if len(f.marks) == 0 {
+		if err := f.ready(); err != nil {
+			return err
+		}
+	}
+	if second <= f.end() {
+		return errLate
+	}
+	if len(f.marks) == 0 {
 		if err := f.roll(start); err != nil {
-			return false, err
+			return err
 		}
 		year, month, day := start.Date()
 		f.dayEnds = time.Date(year, month, day+1, 0, 0, 0, 0, start.Location()).Unix()
-	case second >= f.dayEnds || len(f.rows) >= flushSize || f.full():
-		return false, nil
 	}
-	f.marks = append(f.marks, mark{start.Unix(), int64(len(f.rows))})
+	f.marks = append(f.marks, mark{second, int64(len(f.rows))})
 	f.rows = append(f.rows, rows...)
-	return true, nil
+	return nil
 }
 
 // flush writes what was added. After an error it is gone, and may be added again.
@@ -108,7 +115,7 @@ func (f *files) flush() (err error) {
 	if err != nil {
 		return errors.Join(err, f.truncate(), f.closeSegment())
 	}
-	f.size, f.idxSize, f.last = f.size+written, f.idxSize+int64(len(f.records)), last
+	f.size, f.idxSize, f.last, f.written = f.size+written, f.idxSize+int64(len(f.records)), last, last
 	return nil
 }
 
@@ -139,16 +146,16 @@ func (f *files) roll(start time.Time) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
-	all, err := segmentsByName(f.dir, f.own)
-	if err != nil {
-		return err
+	next := segment{log: f.log, date: date, first: second}
+	// The number of the next file is that of the current one and one more, or the first that is free: a directory of years is not listed
+	// for it.
+	if f.current.date == date {
+		next.n = f.current.n + 1
 	}
-	f.current = segment{log: f.log, date: date, first: second}
-	for _, s := range all {
-		if s.date == date {
-			f.current.n = max(f.current.n, s.n+1)
-		}
+	for at, err := os.Stat(f.path(next)); err == nil && at.Mode().IsRegular(); at, err = os.Stat(f.path(next)) {
+		next.n++ // the time zone was changed on this day
 	}
+	f.current = next
 	f.retain(second, true)
 	return f.open()
 }

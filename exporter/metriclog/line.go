@@ -46,18 +46,14 @@ func appendLine(b, head []byte, resource string, m *node.MetricNode) []byte {
 
 // appendNode appends what is behind the name.
 func appendNode(b []byte, m *node.MetricNode) []byte {
-	return appendCounts(b, m.Pass, m.Block, m.Complete, m.Exception, m.AvgRT().Milliseconds(), m.OccupiedPass, m.InFlightMax)
-}
-
-// appendCounts appends the fields behind the name, and the end of the line.
-func appendCounts(b []byte, counts ...int64) []byte {
-	for _, v := range counts {
+	for _, v := range [...]int64{m.Pass, m.Block, m.Complete, m.Exception, m.AvgRT().Milliseconds(), m.OccupiedPass, m.InFlightMax} {
 		b = append(b, '|')
 		b = strconv.AppendInt(b, v, 10)
 	}
 	return append(b, "|0\n"...)
 }
 
+// hex are the digits of escapes.
 const hex = "0123456789abcdef"
 
 // escaped reports whether a byte of a name is escaped: it would end a field or a line, or control a terminal.
@@ -114,12 +110,6 @@ type Row struct {
 	PID int
 }
 
-// AppendLine appends the row as a line of the log, with the date in a time zone. The format is in the package comment.
-func (r *Row) AppendLine(b []byte, loc *time.Location) []byte {
-	return appendCounts(appendName(appendHead(b, r.Start.In(loc)), r.Resource),
-		r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.OccupiedPass, r.Concurrency)
-}
-
 // Parse reads a line, with or without its newline. Like Sentinel it accepts lines of older versions, which lack some of the last
 // three fields. The error names the invalid field.
 func Parse(line string) (Row, error) {
@@ -151,6 +141,7 @@ type parser struct {
 	head []byte
 }
 
+// fieldCount is in the place of the number of a field if there are too few or too many.
 const fieldCount = -1
 
 // stamp parses the first two fields of a line into the row, and returns the rest. wrong is 0, the number of the invalid field,
@@ -164,22 +155,30 @@ func (p *parser) stamp(line []byte) (rest []byte, wrong int) {
 	return line[len(p.head):], 0
 }
 
-// counts parses the fields behind the name into the row.
+// counts parses the fields behind the name into the row. Nearly all have too few digits to overflow, and no sign: they take one pass.
 func (p *parser) counts(rest []byte) (wrong int) {
+	const maxDigits = 18
 	var v [8]int64
-	n, ok := parseShort(rest, &v)
-	if !ok {
-		v, n = [8]int64{}, 0
-		for more := true; more; n++ {
-			if n == len(v) {
-				return fieldCount
-			}
-			var field []byte
+	n := 0
+	for more := true; more; n++ {
+		if n == len(v) {
+			return fieldCount
+		}
+		number, i := int64(0), 0
+		for ; i < len(rest) && i < maxDigits && rest[i]-'0' <= 9; i++ {
+			number = number*10 + int64(rest[i]-'0')
+		}
+		if i == 0 || i < len(rest) && rest[i] != '|' {
+			field, _, _ := bytes.Cut(rest, []byte("|"))
 			var err error
-			field, rest, more = bytes.Cut(rest, []byte("|"))
-			if v[n], err = strconv.ParseInt(string(field), 10, 64); err != nil {
+			if number, err = strconv.ParseInt(string(field), 10, 64); err != nil {
 				return 4 + n
 			}
+			i = len(field)
+		}
+		v[n] = number
+		if more = i < len(rest); more {
+			rest = rest[i+1:]
 		}
 	}
 	const least = 5 // the last of pass, block, success, exception and rt
@@ -195,31 +194,6 @@ func (p *parser) counts(rest []byte) (wrong int) {
 	r.RT = time.Duration(v[4]) * time.Millisecond
 	r.OccupiedPass, r.Concurrency = v[5], v[6]
 	return 0
-}
-
-// maxDigits is the most digits that cannot overflow an int64.
-const maxDigits = 18
-
-// parseShort parses fields of at most maxDigits digits, which nearly all are, in one pass. It reports false for anything else.
-func parseShort(b []byte, v *[8]int64) (n int, ok bool) {
-	number, began := int64(0), 0
-	for i, c := range b {
-		if d := c - '0'; d <= 9 {
-			number = number*10 + int64(d)
-			continue
-		}
-		if digits := i - began; c != '|' || digits == 0 || digits > maxDigits || n == len(v)-1 {
-			return 0, false
-		}
-		v[n] = number
-		n++
-		number, began = 0, i+1
-	}
-	if digits := len(b) - began; digits == 0 || digits > maxDigits {
-		return 0, false
-	}
-	v[n] = number
-	return n + 1, true
 }
 
 // second parses the first two fields.

@@ -30,6 +30,7 @@ func (w *Writer) StateFile(name string) (string, error) {
 // prom.Log and remote.Log. A record has the fields that the log has exactly: Start, Pass, Block, Complete, Exception,
 // OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
+	// Only what is complete is found, and no file stays open.
 	own := Searcher{Dir: w.files.dir, App: w.app}
 	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {

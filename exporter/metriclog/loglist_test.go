@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
@@ -32,24 +30,5 @@ func TestLogs(t *testing.T) {
 	}
 	if _, err := (metriclog.Searcher{Dir: dir + "/no"}).Logs(); err == nil {
 		t.Error("a directory that is not there")
-	}
-}
-
-// A row that was read is written as it was.
-func TestAppendLine(t *testing.T) {
-	for _, line := range []string{
-		"1767323045000|2026-01-02 03:04:05|checkout|100|7|99|10|5|3|1|0\n",
-		`1767323045000|2026-01-02 03:04:05|a\x7cb\\x\x1b|0|0|0|0|9223372036854|0|-1|0` + "\n",
-	} {
-		row, err := metriclog.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(row.AppendLine([]byte("x"), time.UTC)); got != "x"+line {
-			t.Errorf("got %swant %s", got, line)
-		}
-		if got := string(row.AppendLine(nil, time.FixedZone("", 3600))); !strings.Contains(got, "|2026-01-02 04:04:05|") {
-			t.Errorf("in another zone: %s", got)
-		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *process) second(second int64, names ...string) error {
 		}}
 		rows = appendLine(rows, head, name, &m)
 	}
-	_, err := p.add(start, rows)
+	err := p.append(start, rows)
 	return errors.Join(err, p.flush())
 }
 

@@ -43,6 +43,7 @@ func (f *files) resume() error {
 	return nil
 }
 
+// lockPath is where the lock file is.
 func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
 
 // errLocked is the error for a log that another process writes.
@@ -125,6 +126,7 @@ func (f *files) open() (err error) {
 	return nil
 }
 
+// openEnd opens a file, made if needed, and returns its size.
 func openEnd(path string) (*os.File, int64, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -138,7 +140,7 @@ func openEnd(path string) (*os.File, int64, error) {
 // second behind it, and after a power cut the disk may have one file without the other, and any part of it. Index records that are
 // not of this file go, and those that it lacks are made, so that no second disappears that was readable.
 func (f *files) repair() error {
-	o := &segmentReader{data: f.data, idx: f.idx, index: index{f.idx, int(f.idxSize / idxRecord)}, size: f.size}
+	o := &segmentReader{data: f.data, idx: f.idx, n: int(f.idxSize / idxRecord), size: f.size}
 	o.from, o.to = f.current.span()
 	end, err := o.completeEnd(true)
 	if err != nil {

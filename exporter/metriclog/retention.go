@@ -37,6 +37,7 @@ func (f *files) retain(now int64, newFile bool) {
 		if s.name() == f.current.name() {
 			continue
 		}
+		// Any limit is enough: they are all promises.
 		tooMany := f.keep.files > 0 && count > f.keep.files
 		tooMuch := f.keep.bytes > 0 && total > f.keep.bytes
 		if !tooMany && !tooMuch && !f.tooOld(s, now) {

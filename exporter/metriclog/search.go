@@ -71,6 +71,7 @@ func (s Searcher) wanted(pids []int) func(log string) bool {
 }
 
 const (
+	// A range without an end has one beyond all seconds.
 	noFrom = -1 << 62
 	noTo   = 1 << 62
 )

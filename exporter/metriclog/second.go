@@ -73,6 +73,7 @@ func (w *Writer) add(seconds []second, name string, r *collector.Resource, v *no
 		}
 		m := &records[0]
 		records = records[1:]
+		// The total marks a second with rows as complete, and is a row only of those.
 		if s.lost || m.Idle() && !w.zeroRows && (r != nil || s.rows == 0) {
 			continue
 		}

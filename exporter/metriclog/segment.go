@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ const (
 	lockSuffix = ".lck"
 )
 
+// name is the name of the file.
 func (s segment) name() string {
 	if s.n == 0 {
 		return s.log + "." + s.date
@@ -58,17 +60,17 @@ func parseLogName(name string) (app string, pid int) {
 	return app, pid
 }
 
+// segmentName is the name of a data file: that of the log, the date, and a number if it is not the first of the day.
+var segmentName = regexp.MustCompile(`^(.*)\.(\d{4}-\d\d-\d\d)(?:\.([1-9]\d{0,8}))?$`)
+
 // parseSegment is the inverse of name. It reports false for other names.
 func parseSegment(name string) (s segment, ok bool) {
-	rest := name
-	if i := strings.LastIndexByte(rest, '.'); i >= 0 && number(rest[i+1:]) > 0 {
-		rest, s.n = rest[:i], number(rest[i+1:])
-	}
-	i := strings.LastIndexByte(rest, '.')
-	if i < 0 {
+	m := segmentName.FindStringSubmatch(name)
+	if m == nil {
 		return segment{}, false
 	}
-	s.log, s.date = rest[:i], rest[i+1:]
+	s.log, s.date = m[1], m[2]
+	s.n, _ = strconv.Atoi(m[3]) // 0 if there is none
 	_, err := time.Parse(time.DateOnly, s.date)
 	app, _ := parseLogName(s.log)
 	return s, err == nil && app != ""
@@ -80,14 +82,6 @@ func (s segment) span() (from, to int64) {
 	day, _ := time.Parse(time.DateOnly, s.date)
 	const hour = 3600
 	return day.Unix() - 16*hour, day.Unix() + 40*hour
-}
-
-// number parses a number as Itoa writes it; 0 for anything else.
-func number(s string) int {
-	if n, err := strconv.Atoi(s); err == nil && strconv.Itoa(n) == s {
-		return n
-	}
-	return 0
 }
 
 // segments lists the files of the logs that wanted accepts, by their first seconds. Dates in names may be in another order, if

@@ -21,8 +21,8 @@ import (
 type segmentReader struct {
 	from, to  int64 // seconds that the date in its name allows
 	data, idx *os.File
-	index     // without records if there is no index
-	size      int64
+	n         int   // index records; 0 if there is no index
+	size      int64 // of the data file
 }
 
 // openSegment opens a file with its present size: what is appended later is not read.
@@ -65,7 +65,6 @@ func (o *segmentReader) openIndex(path string) error {
 	}
 	o.idx = idx
 	info, err := idx.Stat()
-	o.index = index{idx, 0}
 	if err == nil {
 		o.n = int(info.Size() / idxRecord)
 	}
@@ -88,7 +87,7 @@ func (o *segmentReader) closeIndex() (err error) {
 	if o.idx != nil {
 		err = o.idx.Close()
 	}
-	o.idx, o.index = nil, index{}
+	o.idx, o.n = nil, 0
 	return err
 }
 
@@ -166,6 +165,7 @@ func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 		return end, nil
 	}
 	began := end
+	// The second begins behind the last index record that is not later.
 	low, high := o.bisect(second)
 	for lines := newLineReader(o.data, low, high, end); ; {
 		line, err := lines.next()
@@ -263,29 +263,24 @@ func appendRecord(b []byte, second, offset int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(offset))
 }
 
+// parseRecord is the inverse of appendRecord.
 func parseRecord(b []byte) (second, offset int64) {
 	return int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
 }
 
-// index is an open index of n records.
-type index struct {
-	io.ReaderAt
-	n int
-}
-
-// record reads a record. One that cannot be read is 0, -1, which no line matches.
-func (x index) record(i int) (second, offset int64) {
+// record reads a record of the index. One that cannot be read is 0, -1, which no line matches.
+func (o *segmentReader) record(i int) (second, offset int64) {
 	var b [idxRecord]byte
-	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
+	if _, err := o.idx.ReadAt(b[:], int64(i)*idxRecord); err != nil {
 		return 0, -1
 	}
 	return parseRecord(b[:])
 }
 
-// search returns the number of the first record of this second or a later one, n if there is none.
-func (x index) search(second int64) int {
-	return sort.Search(x.n, func(i int) bool {
-		s, _ := x.record(i)
+// search returns the number of the first index record of this second or a later one, n if there is none.
+func (o *segmentReader) search(second int64) int {
+	return sort.Search(o.n, func(i int) bool {
+		s, _ := o.record(i)
 		return s >= second
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// stream reads the rows of one log, file by file.
+// stream reads the rows of one log, file by file, and holds the next one: so rows of several logs can be put in order by their seconds. It
+// opens a file when all rows of the one before are read, and closes the index as soon as it knows where to begin.
 type stream struct {
 	dir, log string
 	files    []segment // not opened yet
@@ -63,6 +64,7 @@ func (s *stream) advance(r *Rows) {
 		if second < s.from || second > s.to {
 			continue
 		}
+		// The numbers of a resource that nobody asked for are not parsed.
 		n, counts := r.name(rest, s.last)
 		if n == nil || n.wanted && s.counts(counts) != 0 {
 			r.malformed++
@@ -121,6 +123,7 @@ func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
 	return nil
 }
 
+// close closes the open file, if there is one.
 func (s *stream) close() error {
 	if s.open == nil {
 		return nil

@@ -100,50 +100,54 @@ func (w *Writer) Flush() error {
 	defer w.forget()
 	m := w.stats.Seal()
 	for w.next < m.Open {
-		for seconds := w.read(m); len(seconds) > 0; {
-			n, err := w.write(seconds)
-			w.stat.last.Store(w.files.last)
-			if err != nil {
-				w.stat.errors.Add(1)
-				if !w.failing {
-					w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
-				}
-				w.failing = true
-				return fmt.Errorf("metriclog: %w", err)
+		seconds := w.read(m)
+		n, err := w.write(seconds)
+		w.stat.last.Store(w.files.last)
+		for _, s := range seconds[:n] {
+			w.count(s)
+		}
+		w.next += int64(n)
+		if err != nil {
+			w.stat.errors.Add(1)
+			if !w.failing {
+				w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
 			}
-			for _, s := range seconds[:n] {
-				w.count(s)
-			}
-			w.next += int64(n)
-			seconds = seconds[n:]
-			if w.failing {
-				w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
-				w.failing = false
-			}
+			w.failing = true
+			return fmt.Errorf("metriclog: %w", err)
+		}
+		if w.failing {
+			w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
+			w.failing = false
 		}
 	}
 	return nil
 }
 
-// write writes the first seconds, as many as one file takes in one write, and returns how many. A second that is not after the
-// log's last one is lost.
+// write writes seconds, and returns how many are dealt with: all, or, if there is an error, those before the first that is not in the
+// log. A second that is not after the log's last one is lost.
 func (w *Writer) write(seconds []second) (n int, err error) {
-	for ; n < len(seconds); n++ {
-		s := &seconds[n]
+	for i := range seconds {
+		s := &seconds[i]
 		if s.rows == 0 {
 			continue
 		}
-		added, err := w.files.add(s.start, s.lines)
-		switch {
-		case errors.Is(err, errLate):
+		if err = w.files.append(s.start, s.lines); errors.Is(err, errLate) {
 			s.lose()
-		case err != nil:
-			return 0, err
-		case !added:
-			return n, w.files.flush()
+		} else if err != nil {
+			break
 		}
 	}
-	return n, w.files.flush()
+	// The last one was late, which is no reason not to write the others.
+	if err == nil || errors.Is(err, errLate) {
+		err = w.files.flush()
+	}
+	if err == nil {
+		return len(seconds), nil
+	}
+	for n < len(seconds) && (seconds[n].rows == 0 || seconds[n].start.Unix() <= w.files.written) {
+		n++
+	}
+	return n, err
 }
 
 // count counts a second that the Writer has dealt with.

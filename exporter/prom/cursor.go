@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // scraper identifies the owner of a cursor: the name in the request, the client's host, and a hash of what it asks for. The
@@ -24,7 +25,7 @@ type cursor struct {
 	line *seconds.Line
 
 	// Guarded by the mutex of cursors.
-	host   string        // whose share it is of
+	holder *fairshare.Holder[string, *cursor]
 	used   time.Time     // the last request
 	gap    time.Duration // between the last two requests
 	steady time.Duration // for how long requests have come often, and at a steady pace

@@ -30,7 +30,7 @@ func (s *Seconds) metrics() []collector.Metric {
 	}
 	all = append(all, collector.Metric{
 		Name:  "cursor_evictions_total",
-		Help:  "Cursors that were removed to make room for new ones; such a scraper begins again with the whole history.",
+		Help:  "Cursors that were evicted by new ones; such a scraper begins again with the whole history.",
 		Value: func() float64 { return float64(s.cursors.evictions()) },
 	})
 	if s.positions != "" {

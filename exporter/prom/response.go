@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
@@ -93,11 +94,7 @@ func (a *response) decide(ctx context.Context) (delivery, error) {
 	if d != idle {
 		return d, nil
 	}
-	timer := time.NewTimer(stays)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if !background.Sleep(ctx, stays) {
 		return d, ctx.Err()
 	}
 	if d = a.delivery(); d == idle {

@@ -77,7 +77,7 @@ type Seconds struct {
 	oldestLogged int64        // the first second in the log, within the history; the first of this process if there is none
 	max          seconds.Size // of a response
 	vmMaxBytes   int          // of a response to VictoriaMetrics
-	cursors      cursors
+	cursors      *cursors
 	conns        connections
 	proxies      proxies
 	logger       *slog.Logger
@@ -109,7 +109,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		max: seconds.Size{Samples: o.MaxSamples, Bytes: o.MaxBytes}, vmMaxBytes: vmMaxBytes,
 		streams: streams,
 		line:    line,
-		cursors: cursors{max: o.MaxCursors, line: line, all: map[scraper]*cursor{}},
+		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
 		proxies: o.Proxies,
 		logger:  o.Logger,
 	}

@@ -319,7 +319,7 @@ func TestBadParameters(t *testing.T) {
 			}
 		}
 	}
-	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+	if _, err := prom.NewSeconds(nil, prom.SecondsOptions{Namespace: "1", MaxSamples: -1, MaxCursors: -1, CursorExpiry: time.Minute}); err == nil || strings.Count(err.Error(), "\n") != 4 {
 		t.Error(err)
 	}
 }

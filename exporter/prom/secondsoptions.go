@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/sampler"
+	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -20,6 +22,8 @@ const (
 	DefaultMaxSamples = 500_000
 	DefaultMaxBytes   = 64 << 20
 	DefaultMaxCursors = 100
+
+	DefaultCursorExpiry = 24 * time.Hour
 )
 
 // SecondsOptions configure [Seconds]. The zero value is sensible.
@@ -35,11 +39,14 @@ type SecondsOptions struct {
 	// it is set, VictoriaMetrics gets at most 15 MiB, because it silently discards responses over 16 MiB. It must
 	// be well below a body_size_limit of the server, too.
 	MaxBytes int
-	// MaxCursors is the most scrapers at a time, [DefaultMaxCursors] if zero. When there are more, the one makes room that was
-	// asked for often and at a steady pace for the shortest time; of those that never were, one of the host that has the most,
-	// and the one that was unused for the longest. It begins again with the whole history when it comes back. A host that has
-	// a quarter of them makes room itself. A host is an address, of IPv6 a network of 64 bits.
+	// MaxCursors is the most cursors at a time, [DefaultMaxCursors] if zero. A new one beyond that evicts the cursor that was asked
+	// for often and at a steady pace for the shortest time. Of those that never were, it is one of the host that has the most, and
+	// there the one that was unused for the longest. A host that has a quarter of all evicts one of its own. A scraper whose cursor
+	// was evicted begins again with the whole history. A host is an address, of IPv6 a network of 64 bits.
 	MaxCursors int
+	// CursorExpiry is how long a cursor is kept that nobody asks for, [DefaultCursorExpiry] if zero, and at least an hour. Then its
+	// metrics end, its lag among them, and it goes from the state file.
+	CursorExpiry time.Duration
 	// Log is the metric log of the process, such as a metriclog.Writer; none if nil. With it the positions of scrapers survive
 	// a restart, in a state file of the log, and seconds of earlier processes are served from the log. A log serves one
 	// endpoint.
@@ -58,7 +65,7 @@ type SecondsOptions struct {
 func (o *SecondsOptions) defaults() {
 	o.Namespace, o.Logger = cmp.Or(o.Namespace, table.Namespace), cmp.Or(o.Logger, slog.Default())
 	o.MaxSamples, o.MaxBytes = cmp.Or(o.MaxSamples, DefaultMaxSamples), cmp.Or(o.MaxBytes, DefaultMaxBytes)
-	o.MaxCursors = cmp.Or(o.MaxCursors, DefaultMaxCursors)
+	o.MaxCursors, o.CursorExpiry = cmp.Or(o.MaxCursors, DefaultMaxCursors), cmp.Or(o.CursorExpiry, DefaultCursorExpiry)
 }
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s.
@@ -78,6 +85,9 @@ func (o SecondsOptions) Check() error {
 		if limit.n < 1 {
 			wrong(limit.field, "%d; at least 1 is needed", limit.n)
 		}
+	}
+	if o.CursorExpiry < leap.MaxSpan {
+		wrong("CursorExpiry", "%v is less than %v, the longest history", o.CursorExpiry, leap.MaxSpan)
 	}
 	for _, p := range o.Proxies {
 		if !p.IsValid() {

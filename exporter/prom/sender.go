@@ -24,7 +24,7 @@ import (
 // page; for more the slowest reader is disconnected, see [limiter.Shares].
 type sender struct {
 	places  *limiter.Places
-	unread  limiter.Shares
+	unread  *limiter.Shares
 	proxies []netip.Prefix
 	zip     gzipped.Writers
 	pages   text.Pages
@@ -43,7 +43,7 @@ const (
 // init makes the sender of a page: metrics or seconds.
 func (s *sender) init(page string, proxies []netip.Prefix) {
 	s.places = limiter.NewPlaces(maxResponses)
-	s.unread = limiter.Shares{Max: maxUnread, Quick: true}
+	s.unread = limiter.NewShares(maxUnread)
 	s.proxies, s.last.page = proxies, page
 }
 

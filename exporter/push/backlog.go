@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/node"
 )
@@ -75,10 +76,9 @@ func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool 
 	begin()
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
-		x.begin(n > 1)
+		x.one = n > 1
 		rows.Flush()
 		s.batch = batch{to: before, requests: x.finish(), logged: true}
-		x.all = nil
 		if !known {
 			p.loseUnknown(from, before, s)
 		}
@@ -92,7 +92,7 @@ func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool 
 		if samples > 0 && !p.sendPaced(ctx, s, samples) {
 			return false
 		}
-		p.settle(s)
+		p.passed(s)
 		begin()
 		return from >= to || time.Since(began) < stale
 	}
@@ -136,7 +136,7 @@ func (p *Pusher) sendPaced(ctx context.Context, s *shard, samples int) bool {
 		return false
 	}
 	pace := time.Duration(samples) * time.Second / rate
-	sleep(ctx, min(max(time.Since(began), pace), time.Second))
+	background.Sleep(ctx, min(max(time.Since(began), pace), time.Second))
 	return true
 }
 

@@ -29,27 +29,14 @@ type batch struct {
 	lost     bool // the server refused some of them: they are counted as lost, not as sent
 }
 
-// encode makes the requests of a shard for the seconds in [from, to), or for fewer if a stream emits fewer. It reports false if one
-// emits none.
-func (p *Pusher) encode(s *shard, from, to int64) bool {
-	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}
-	for {
-		x.begin(p.line.Count(from, to) > 1)
-		reached := to
-		for i, stream := range p.streams {
-			reached = stream.Emit(p.selection(i, s.slots), from, reached, seconds.Limit{Seconds: p.line.Count(from, to)}, &x)
-		}
-		if reached <= from {
-			x.drop()
-			return false
-		}
-		if reached >= to {
-			break
-		}
-		to = reached // again with fewer seconds, so that all streams have the same
+// encode makes the requests of a shard for the seconds in [from, to).
+func (p *Pusher) encode(s *shard, from, to int64) {
+	x, n := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}, p.line.Count(from, to)
+	x.one = n > 1
+	for i, stream := range p.streams {
+		stream.Emit(p.selection(i, s.slots), from, to, seconds.Limit{Seconds: n}, &x)
 	}
 	s.batch = batch{to: to, requests: x.finish()}
-	return true
 }
 
 // splitter is a Sink that splits series into requests and adds the common labels.
@@ -61,28 +48,6 @@ type splitter struct {
 	all    []*request // the last one is in the making
 }
 
-// begin starts the first request, and drops what there is.
-func (s *splitter) begin(one bool) {
-	s.drop()
-	s.one = one
-	s.next()
-}
-
-// next starts another request.
-func (s *splitter) next() {
-	r := s.free.Get().(*request)
-	r.begin()
-	s.all = append(s.all, r)
-}
-
-// drop gives the requests back.
-func (s *splitter) drop() {
-	for _, r := range s.all {
-		s.free.Put(r)
-	}
-	s.all = s.all[:0]
-}
-
 // finish completes the requests; one that is empty is dropped.
 func (s *splitter) finish() (all []*request) {
 	for _, r := range s.all {
@@ -92,13 +57,8 @@ func (s *splitter) finish() (all []*request) {
 			s.free.Put(r)
 		}
 	}
+	s.all = nil
 	return all
-}
-
-// begin resets the request.
-func (r *request) begin() {
-	r.enc.Reset()
-	*r = request{enc: r.enc}
 }
 
 // finish makes the body. It reports false if the request is empty.
@@ -115,11 +75,14 @@ func (s *splitter) enc() encoder { return s.all[len(s.all)-1].enc }
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	if !s.one && s.enc().Samples() >= s.opts.MaxSamples {
+	if len(s.all) == 0 || !s.one && s.enc().Samples() >= s.opts.MaxSamples {
 		if s.full != nil {
 			s.full()
 		}
-		s.next()
+		r := s.free.Get().(*request)
+		r.enc.Reset()
+		*r = request{enc: r.enc}
+		s.all = append(s.all, r)
 	}
 	s.labels.merge(names, values)
 	s.enc().Series(f, s.labels.names, s.labels.values)

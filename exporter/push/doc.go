@@ -47,7 +47,7 @@
 // windowstat_push_samples_total. Likewise for a request that got 500 thirty-one times, and for the last one of a process if it
 // got no response.
 //
-// VictoriaMetrics stores a request twice that is sent twice, unless it has -dedup.minScrapeInterval=1ms;
+// VictoriaMetrics has two copies of what is sent again, unless it deduplicates, see docs/seconds.md;
 // windowstat_push_resent_samples_total counts these samples.
 //
 // Without a log the last seconds of a killed process are not sent. With one, what it was about to send is sent again by the next

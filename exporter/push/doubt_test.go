@@ -10,9 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
 // A server was busy for one attempt, and then refused the samples: they were counted as pushed, and it had none of them.
@@ -108,34 +106,6 @@ func TestEndOfAJobWithAnUnknownRequest(t *testing.T) {
 		}
 		if got := s["push_samples_total"] + s["push_unconfirmed_samples_total"]; int(got) != len(j.stored) {
 			t.Errorf("%v samples are accepted or unconfirmed, and the server has %d", got, len(j.stored))
-		}
-	})
-}
-
-// still is a stream that has no seconds after the first five.
-type still struct {
-	seconds.Stream
-	first int64
-}
-
-func (s still) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
-	return s.Stream.Emit(sel, from, max(from, min(to, s.first+5)), limit, sink)
-}
-
-// A stream that has no more seconds held a processor for ever.
-func TestPushOfAStreamThatStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		other, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := newJob(t, Options{})
-		j.streams = append(j.streams, still{seconds.NewResources(other, "other", nil), seconds.NewLine(other).First()})
-		if err := j.run(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), "16 seconds could not be sent") {
-			t.Error(err)
-		}
-		if s := j.counts(); s["push_seconds_total"] != 5 || s["push_lost_seconds_total"] != 16 {
-			t.Errorf("%v", s)
 		}
 	})
 }

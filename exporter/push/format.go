@@ -14,9 +14,6 @@ type Format interface {
 	prepare(*http.Request)
 	// encoder makes an encoder of requests, which is used by one goroutine at a time.
 	encoder() encoder
-	// judge says what a response means for the request. The body is its beginning. doubt says that an attempt before this one
-	// may have arrived. Most formats return [judge] of it.
-	judge(status int, h http.Header, body []byte, doubt bool) verdict
 }
 
 // encoder encodes the bodies of requests. A Sink gets the values of seconds and their histograms: what is cumulative a format
@@ -31,7 +28,7 @@ type encoder interface {
 	Reset()
 }
 
-// verdict is what an attempt says about a request.
+// verdict is what an attempt says about a request. From accepted on it is settled.
 type verdict int
 
 const (

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -22,9 +23,8 @@ type positions struct {
 	path, id string
 	lock     *os.File // nil until the file is ours
 
-	mu    sync.Mutex // guards what follows, and the file
-	list  []slotPosition
-	saved bool // the file has them
+	mu    sync.Mutex     // guards what follows, and the file
+	saved []slotPosition // what the file has; nil if that is not known
 }
 
 // slotPosition is the position of some slots, in the file.
@@ -70,7 +70,7 @@ func (p *Pusher) resume(ctx context.Context) bool {
 			return true
 		}
 		p.log.Log(slog.LevelWarn, "another process has the positions of pushes; nothing is sent until it ends", "err", err)
-		if !sleep(ctx, lockAttempts) {
+		if !background.Sleep(ctx, lockAttempts) {
 			return false
 		}
 	}
@@ -87,11 +87,9 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		list = nil
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(list) == 0 {
-		list = []slotPosition{{seconds.AllSlots, seconds.Position{Next: p.shards[0].Next}}}
+	if len(list) > 0 {
+		p.shards = nil
 	}
-	p.shards = nil
 	for _, at := range list {
 		s := &shard{slots: at.Slots, Position: at.Position, sent: max(at.Next, at.Doubt)}
 		s.Doubt = min(s.Doubt, first)
@@ -101,10 +99,8 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		}
 		p.shards = append(p.shards, s)
 	}
-	x.list = list
-	if err := p.write(); err != nil {
-		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
-	}
+	p.mu.Unlock()
+	p.write()
 	return true
 }
 
@@ -136,29 +132,32 @@ func (p *Pusher) save(s *shard, to int64) {
 	if x == nil {
 		return
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	p.mu.Lock()
 	if s.Doubt = max(s.Doubt, to); !s.InDoubt() {
 		s.Doubt = 0
 	}
-	at := slotPosition{s.slots, s.Position}
 	p.mu.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if slices.Contains(x.list, at) && x.saved {
-		return
-	}
-	for i := range x.list { // those that the shard was made of
-		x.list[i].Slots &^= at.Slots
-	}
-	x.list = append(slices.DeleteFunc(x.list, func(o slotPosition) bool { return o.Slots == 0 }), at)
-	if err := p.write(); err != nil {
-		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
-	}
+	p.write()
 }
 
-// write replaces the file. Holds the positions' mu, or nothing is sent yet.
-func (p *Pusher) write() error {
-	err := atomicfile.Swap(p.positions.path, p.positions.list)
-	p.positions.saved = err == nil
-	return err
+// write replaces the file, unless it has the positions. Holds the positions' mu, or nothing is sent yet.
+func (p *Pusher) write() {
+	var list []slotPosition
+	p.mu.Lock()
+	for _, s := range p.shards {
+		list = append(list, slotPosition{s.slots, s.Position})
+	}
+	p.mu.Unlock()
+	x := p.positions
+	if slices.Equal(list, x.saved) {
+		return
+	}
+	x.saved = nil
+	if err := atomicfile.Swap(x.path, list); err != nil {
+		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
+		return
+	}
+	x.saved = list
 }

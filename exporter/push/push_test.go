@@ -18,7 +18,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/node"
 )
@@ -29,9 +28,6 @@ type lineFormat struct{}
 func (lineFormat) name() string          { return "test" }
 func (lineFormat) prepare(*http.Request) {}
 func (lineFormat) encoder() encoder      { return newLines() }
-func (lineFormat) judge(status int, h http.Header, body []byte, doubt bool) verdict {
-	return judge(status, h, body, doubt)
-}
 
 // lines is an encoder whose bodies can be read.
 type lines struct{ *text.Page }
@@ -490,32 +486,6 @@ func TestPushGivesUpAPoisonedRequest(t *testing.T) {
 			t.Error(err)
 		}
 		if s := j.counts(); s["push_unconfirmed_samples_total"] == 0 || s["push_refused_samples_total"] != 0 || s["push_lag_seconds"] > 1 {
-			t.Errorf("%v", s)
-		}
-	})
-}
-
-// slow is a stream that emits fewer seconds than requested.
-type slow struct{ seconds.Stream }
-
-func (s slow) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit, sink seconds.Sink) int64 {
-	return s.Stream.Emit(sel, from, min(to, from+1), limit, sink)
-}
-
-// A stream that emits fewer seconds than those before it limits all of them; nothing is sent twice.
-func TestPushOfASlowStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		other, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := newJob(t, Options{Interval: 5 * time.Second})
-		j.streams = append(j.streams, slow{seconds.NewResources(other, "other", nil)})
-		if err := j.run(t, 20*time.Second); err != nil {
-			t.Error(err)
-		}
-		j.check(t, 0)
-		if s := j.counts(); s["push_refused_samples_total"] != 0 {
 			t.Errorf("%v", s)
 		}
 	})

@@ -110,7 +110,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		// At the end of a multiple of the interval.
 		every := int64(p.opts.Interval / time.Second)
 		wait := open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
-		if !sleep(ctx, wait) {
+		if !background.Sleep(ctx, wait) {
 			break
 		}
 		p.pushAll(ctx, p.line.Sealed(p.streams), &sending)
@@ -134,7 +134,7 @@ func (p *Pusher) drain(stop stopTime) error {
 	defer cancel()
 	end := p.line.Unix(stop.second.Index + 1)
 	for p.line.Sealed(p.streams) < end { // streams may need a moment longer
-		if !sleep(ctx, max(stop.second.End.Sub(line.Now()), 10*time.Millisecond)) {
+		if !background.Sleep(ctx, max(stop.second.End.Sub(line.Now()), 10*time.Millisecond)) {
 			break
 		}
 	}
@@ -182,15 +182,4 @@ func (p *Pusher) abandon(end int64) (err error) {
 		err = errors.Join(err, fmt.Errorf("push: %d seconds could not be sent to %s in %v", lost, redact.URL(p.opts.URL), p.opts.Drain))
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

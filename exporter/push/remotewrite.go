@@ -28,10 +28,6 @@ func (remoteWrite) prepare(r *http.Request) {
 
 func (remoteWrite) encoder() encoder { return new(remoteWriteEncoder) }
 
-func (remoteWrite) judge(status int, h http.Header, body []byte, doubt bool) verdict {
-	return judge(status, h, body, doubt)
-}
-
 // The fields of the messages of remote write 1.0 (prompb/remote.proto and types.proto).
 const (
 	requestSeries    = 1

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
-	"time"
 )
 
-// judge is what HTTP says about a request, and the words of Prometheus and those that speak like it.
+// judge says what a response means for a request: what HTTP says, and the words of Prometheus and those that speak like it. The body is
+// its beginning. doubt says that an attempt before this one may have arrived.
 //
 // A status 4xx means that the server will never take these samples; but those about the URL or the credentials may be corrected by
 // an operator, so the request is sent again. A request that is rejected as a duplicate, after an attempt without a clear result, may
@@ -73,25 +72,3 @@ func isDuplicate(status int, h http.Header, body []byte) bool {
 
 // isPage reports whether a response is a web page, which no receiver of samples sends.
 func isPage(h http.Header) bool { return strings.HasPrefix(h.Get("Content-Type"), "text/html") }
-
-// oneLine returns the beginning of a response body on one line.
-func oneLine(b []byte) string {
-	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
-	const most = 200
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
-}
-
-// retryAfter returns the wait that the server asks for, at most a minute; 0 for none.
-func retryAfter(h http.Header) time.Duration {
-	header := h.Get("Retry-After")
-	d := time.Duration(0)
-	if seconds, err := strconv.Atoi(header); err == nil {
-		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	} else if at, err := http.ParseTime(header); err == nil {
-		d = time.Until(at)
-	}
-	return min(max(d, 0), time.Minute)
-}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
 	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/redact"
@@ -92,25 +93,13 @@ func (p *sender) reuse(r *request) {
 // verdict means that it gave up before.
 func (p *sender) deliver(ctx context.Context, r *request) verdict {
 	if r.err != nil {
-		p.refuse(r, r.err)
+		p.settle(r, refused, r.err)
 		return refused
 	}
 	for wait := minWait; ; wait = min(2*wait, p.maxBackoff) {
 		v, after, err := p.attempt(ctx, r)
-		switch v {
-		case accepted:
-			p.succeed(r)
-			return v
-		case refused:
-			p.refuse(r, err)
-			return v
-		case unconfirmed:
-			p.unconfirm(r, err)
-			return v
-		case noHistogram:
-			if !p.noHistograms.Swap(true) {
-				p.error("the server takes no native histograms; the other samples are sent without them", "err", redact.Error(err))
-			}
+		if v >= accepted {
+			p.settle(r, v, err)
 			return v
 		}
 		r.lastErr = err
@@ -125,7 +114,7 @@ func (p *sender) deliver(ctx context.Context, r *request) verdict {
 		if end, ok := ctx.Deadline(); ok { // leave time for some attempts
 			pause = min(pause, max(time.Until(end)/4, minWait))
 		}
-		if !sleep(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			return v
 		}
 		p.retry()
@@ -139,7 +128,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	content := &body{rest: bytes.NewReader(r.body)}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.opts.URL, content)
 	if err != nil {
-		return refused, 0, err
+		return refused, 0, redact.Error(err)
 	}
 	req.ContentLength = int64(len(r.body))
 	defer func() { r.kept = r.kept || !content.closed.Load() }()
@@ -148,7 +137,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	resp, err := p.client.Do(req)
 	if err != nil {
 		r.doubt = r.doubt || content.used.Load()
-		return retry, 0, err
+		return retry, 0, redact.Error(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	const maxBody = 4 << 10
@@ -156,8 +145,8 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // to reuse the connection
 	}
-	err = fmt.Errorf("%s: %s", resp.Status, oneLine(text))
-	v = p.opts.Format.judge(resp.StatusCode, resp.Header, text, r.doubt)
+	err = fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(string(text), resp, p.opts.URL))
+	v = judge(resp.StatusCode, resp.Header, text, r.doubt)
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
 	}
@@ -173,7 +162,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 		r.doubt = true
 	}
 	if v == retry || v == doubtful {
-		after = retryAfter(resp.Header)
+		after = httpclient.RetryAfter(resp.Header)
 	}
 	return v, after, err
 }

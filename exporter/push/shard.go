@@ -3,7 +3,6 @@ package push
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/bits"
 	"slices"
 	"sync"
@@ -97,16 +96,13 @@ func (p *Pusher) push(ctx context.Context, s *shard, open int64) bool {
 			p.save(s, 0)
 			return false
 		}
-		if !p.encode(s, from, min(open, p.fit(s, from))) {
-			p.fail(errStuck) // until the next interval
-			return false
-		}
+		p.encode(s, from, min(open, p.fit(s, from)))
 		p.save(s, s.batch.to)
 	}
 	if !p.send(ctx, s) {
 		return false
 	}
-	p.settle(s)
+	p.passed(s)
 	p.save(s, 0)
 	return true
 }
@@ -122,9 +118,6 @@ func (p *Pusher) pushAll(ctx context.Context, open int64, sending *sync.WaitGrou
 	}
 }
 
-// errStuck is a mistake in a stream.
-var errStuck = errors.New("a stream has no more seconds")
-
 // rest lets a shard wait.
 func (p *Pusher) rest(s *shard) {
 	p.mu.Lock()
@@ -132,8 +125,8 @@ func (p *Pusher) rest(s *shard) {
 	s.busy = false
 }
 
-// settle counts the batch of a shard: everything in it was settled.
-func (p *Pusher) settle(s *shard) {
+// passed counts the batch of a shard: everything in it was settled.
+func (p *Pusher) passed(s *shard) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.batch.lost {

@@ -2,11 +2,11 @@ package push
 
 import (
 	"bytes"
-	"compress/gzip"
+	"errors"
 	"net/http"
 	"strings"
-	"sync"
 
+	"github.com/windowstat/windowstat/exporter/internal/gzipped"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
@@ -35,10 +35,6 @@ func (victoriaMetrics) encoder() encoder {
 	return e
 }
 
-func (victoriaMetrics) judge(status int, h http.Header, body []byte, doubt bool) verdict {
-	return judge(status, h, body, doubt)
-}
-
 // textEncoder encodes a request as text, with gzip.
 type textEncoder struct {
 	*text.Page
@@ -47,10 +43,7 @@ type textEncoder struct {
 }
 
 // zips has idle compressors, which take almost a megabyte each.
-var zips = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
-	return z
-}}
+var zips gzipped.Writers
 
 // Reset implements encoder.
 func (e *textEncoder) Reset() {
@@ -60,15 +53,9 @@ func (e *textEncoder) Reset() {
 
 // Body implements encoder.
 func (e *textEncoder) Body() ([]byte, error) {
-	z := zips.Get().(*gzip.Writer)
-	defer zips.Put(z)
 	e.out.Reset()
-	z.Reset(&e.out)
-	if _, err := e.WriteTo(z); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return e.out.Bytes(), nil
+	z, end := zips.Start(&e.out)
+	_, err := e.WriteTo(z)
+	err = errors.Join(err, end())
+	return e.out.Bytes(), err
 }

@@ -28,57 +28,43 @@ const maxWriteTime = 2 * time.Minute
 // Write sends what emit gives to the Sink, in requests of MaxSamples. Series may be repeated. If a request cannot be sent for
 // two minutes, or the server rejects the URL or the credentials, or ctx ends, the remaining samples are counted and not sent.
 // The error is the reason, or that of emit.
-func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (WriteResult, error) {
+func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (result WriteResult, err error) {
 	if err := o.Check(); err != nil {
-		return WriteResult{}, err
+		return result, err
 	}
 	o.defaults()
-	w := &writing{sender: newSender(o, maxWait), ctx: ctx}
-	defer w.client.CloseIdleConnections()
-	w.failFast = true
-	x := &splitter{sender: w.sender, labels: newLabels(o.Labels)}
+	s := newSender(o, maxWait)
+	defer s.client.CloseIdleConnections()
+	s.failFast = true
+	var failed error // why sending stopped
+	var all int64    // samples
+	x := &splitter{sender: s, labels: newLabels(o.Labels)}
 	x.full = func() {
 		for _, r := range x.finish() {
-			w.send(r)
+			if all += int64(r.samples); failed == nil {
+				failed = s.write(ctx, r)
+			}
+			s.reuse(r)
 		}
-		x.all = nil
 	}
-	x.begin(false)
-	err := emit(x)
+	err = emit(x)
 	x.full()
-	w.result.Written, w.result.Refused, w.result.Unconfirmed = w.total.samples, w.total.refused, w.total.unconfirmed
-	return w.result, errors.Join(w.failed, err)
+	result = WriteResult{Written: s.total.samples, Refused: s.total.refused, Unconfirmed: s.total.unconfirmed}
+	result.Left = all - result.Written - result.Refused - result.Unconfirmed
+	return result, errors.Join(failed, err)
 }
 
-// writing is a call of Write.
-type writing struct {
-	*sender
-	ctx    context.Context
-	result WriteResult
-	failed error // reason why sending stopped
-}
-
-// send sends a request, or counts it if sending has stopped.
-func (w *writing) send(r *request) {
-	defer w.reuse(r)
-	if w.failed == nil && w.ctx.Err() != nil {
-		w.failed = w.ctx.Err()
-	}
-	if w.failed != nil {
-		w.result.Left += int64(r.samples)
-		return
-	}
-	ctx, cancel := context.WithTimeout(w.ctx, maxWriteTime)
+// write sends a request of [Write]. An error says why it, and what follows, is not sent.
+func (p *sender) write(ctx context.Context, r *request) error {
+	sending, cancel := context.WithTimeout(ctx, maxWriteTime)
 	defer cancel()
-	switch w.deliver(ctx, r) {
-	case accepted, refused, unconfirmed:
-		return
+	if sending.Err() == nil && p.deliver(sending, r) >= accepted {
+		return nil
 	}
-	w.failed = fmt.Errorf("%s: %w", redact.URL(w.opts.URL), errors.Join(w.ctx.Err(), redact.Error(r.lastErr)))
-	if !r.doubt {
-		w.result.Left += int64(r.samples)
-		return
+	err := fmt.Errorf("%s: %w", redact.URL(p.opts.URL), errors.Join(ctx.Err(), r.lastErr))
+	if r.doubt {
+		p.total.unconfirmed += int64(r.samples)
+		err = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", err, r.samples)
 	}
-	w.total.unconfirmed += int64(r.samples)
-	w.failed = fmt.Errorf("%w (whether the last %d samples arrived is unknown)", w.failed, r.samples)
+	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/internal/logonce"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 const (
@@ -40,7 +41,7 @@ type Options struct {
 	Prefix string
 	// MaxSeries is the most series that are sampled, [DefaultMaxSeries] if zero; others are left out, counted, and logged once.
 	// A series takes eight bytes for each second of the Collector's history, and some two hundred for its labels. A series that
-	// is not gathered any more makes room when its last second has left the history.
+	// is not gathered any more counts until its last second has left the history.
 	MaxSeries int
 	// MaxDelay is how long after the end of a second its gathering may end, [DefaultMaxDelay] if zero, half a second at most. A
 	// gathering that takes longer is left out: it is unknown how much of it was counted in the next second. A larger one is for
@@ -253,7 +254,7 @@ func (s *Sampler) report(all []gathering) {
 		if failing := err != nil; failing != src.failing {
 			src.failing = failing
 			if failing {
-				s.log.Log(slog.LevelError, "cannot gather metrics; retrying every second", "gatherer", i, "err", err)
+				s.log.Log(slog.LevelError, "cannot gather metrics; retrying every second", "gatherer", i, "err", redact.Line(err.Error()))
 			} else {
 				s.log.Log(slog.LevelInfo, "gathering metrics works again", "gatherer", i)
 			}

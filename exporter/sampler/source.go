@@ -62,21 +62,13 @@ type gathering struct {
 // gather calls all sources at once, and waits for those that are in time for the second before the open one.
 func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 	end := open.Start.Add(s.opts.MaxDelay)
-	all := make([]gathering, len(s.sources))
-	late := func(i int) {
-		all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
+	all, started := make([]gathering, len(s.sources)), make([]bool, len(s.sources))
+	for i, src := range s.sources {
+		started[i] = src.start(line)
 	}
 	for i, src := range s.sources {
-		if !src.start(line) {
-			late(i)
-		}
-	}
-	for i, src := range s.sources {
-		if all[i].late {
-			continue
-		}
-		if !src.wait(line, end, &all[i]) || all[i].ended.Sub(end) > 0 {
-			late(i)
+		if !started[i] || !src.wait(line, end, &all[i]) || all[i].ended.Sub(end) > 0 {
+			all[i] = gathering{err: fmt.Errorf("it takes longer than %v, see MaxDelay of the sampler's options", s.opts.MaxDelay), late: true}
 		}
 	}
 	return all
@@ -84,23 +76,19 @@ func (s *Sampler) gather(line *leap.Timeline, open leap.Second) []gathering {
 
 // wait waits for the result of a call of Gather until the line has come to the end, and reports whether there is one.
 func (s *source) wait(line *leap.Timeline, end leap.Reading, to *gathering) bool {
-	for left := end.Sub(line.Now()); left > 0; left = end.Sub(line.Now()) {
-		timer := time.NewTimer(left)
+	timer := time.NewTimer(end.Sub(line.Now()))
+	defer timer.Stop()
+	select {
+	case *to = <-s.running:
+	case <-timer.C:
 		select {
-		case *to = <-s.running:
-			timer.Stop()
-			s.running = nil
-			return true
-		case <-timer.C:
+		case *to = <-s.running: // it was in time, if this goroutine was not
+		default:
+			return false
 		}
 	}
-	select {
-	case *to = <-s.running: // it was in time, if this goroutine was not
-		s.running = nil
-		return true
-	default:
-		return false
-	}
+	s.running = nil
+	return true
 }
 
 // start calls Gather in a goroutine of its own, unless the call before has not returned yet.

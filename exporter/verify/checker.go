@@ -54,18 +54,10 @@ func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 // Run checks until ctx ends, the first time after a part of Every: not all processes ask at the same time. It returns nil.
 func (k *Checker) Run(ctx context.Context) error {
 	defer k.unpublish()
-	wait := rand.N(k.options.Every)
-	for {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
-		wait = k.options.Every
+	for wait := rand.N(k.options.Every); background.Sleep(ctx, wait); wait = k.options.Every {
 		k.check(ctx)
 	}
+	return nil
 }
 
 // Start runs Run in a new goroutine. The returned stop cancels its context, waits for it, and returns its error; it may be
@@ -95,7 +87,7 @@ func (k *Checker) check(ctx context.Context) {
 	if err != nil {
 		k.errors++
 		if k.lastErr == "" {
-			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", redact.Error(err))...)
+			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", err)...)
 		}
 		k.lastErr = err.Error()
 		return

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/httpclient"
 	"github.com/windowstat/windowstat/internal/redact"
 )
@@ -26,12 +27,10 @@ type client struct {
 	warned  map[string]bool // by the server
 }
 
-func newClient(o Options) (*client, error) {
-	base, err := url.Parse(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	return &client{base, httpclient.New(o.Client, 1), o.Timeout, map[string]bool{}}, nil
+// newClient makes one of options that were checked.
+func newClient(o Options) *client {
+	base, _ := url.Parse(o.URL)
+	return &client{base, httpclient.New(o.Client, 1), o.Timeout, map[string]bool{}}
 }
 
 // errTooMuch is the error for a response that may come if less is asked for.
@@ -66,24 +65,16 @@ func (c *client) get(ctx context.Context, path string, parameters url.Values, da
 	}
 	u.RawQuery = query.Encode()
 	for attempt, wait := 1, minWait; ; attempt, wait = attempt+1, 2*wait {
-		var after time.Duration
-		again := false
-		if after, again, err = c.attempt(ctx, u, data); err == nil || !again {
+		after, again, failed := c.attempt(ctx, u, data)
+		if err = failed; err == nil || !again || attempt == maxAttempts {
 			break
 		}
-		if attempt == maxAttempts {
-			break
-		}
-		timer := time.NewTimer(max(wait, after))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !background.Sleep(ctx, max(wait, after)) {
 			return errors.Join(ctx.Err(), err)
-		case <-timer.C:
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", redact.URL(u.String()), redact.Error(err))
+		err = fmt.Errorf("%s: %w", redact.URL(u.String()), err)
 	}
 	return err
 }
@@ -107,7 +98,7 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 	case err != nil && attempt.Err() != nil && ctx.Err() == nil:
 		return 0, false, fmt.Errorf("no response in %v; perhaps %w", c.timeout, errTooMuch)
 	case err != nil:
-		return 0, ctx.Err() == nil, err
+		return 0, ctx.Err() == nil, redact.Error(err)
 	}
 	if len(body) > maxBody {
 		return 0, false, fmt.Errorf("%w: the response has more than %d bytes", errTooMuch, maxBody)
@@ -119,54 +110,52 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 		IsPartial                bool // VictoriaMetrics
 	}
 	decoded := json.Unmarshal(body, &answer)
+	excerpt := func(text string) string { return redact.Excerpt(text, resp, c.base.String()) }
+	if answer.Error == "" {
+		answer.Error = string(body[:min(len(body), 4<<10)])
+	}
 	code := resp.StatusCode
 	if code/100 != 2 {
-		err = fmt.Errorf("%s: %s", resp.Status, oneLine(answer.Error, body))
+		err = fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error))
 		switch {
 		case code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge, answer.ErrorType == "timeout":
 			return 0, false, fmt.Errorf("%w: %w", errTooMuch, err)
 		case code == http.StatusTooManyRequests, code/100 == 5:
-			seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // 0 for none
-			return min(time.Duration(max(seconds, 0))*time.Second, time.Minute), true, err
+			return httpclient.RetryAfter(resp.Header), true, err
 		case code/100 == 3:
 			err = fmt.Errorf("%w; redirects are not followed: give the URL that they lead to", err)
 		}
 		return 0, false, err
 	}
 	if decoded != nil || answer.Status != "success" {
-		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %s", oneLine(answer.Error, body))
+		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %s", excerpt(answer.Error))
 	}
 	if answer.IsPartial {
 		answer.Warnings = append(answer.Warnings, "the response is partial")
 	}
 	for _, warning := range answer.Warnings {
 		if len(c.warned) < maxWarnings {
-			c.warned[oneLine(warning, nil)] = true
+			c.warned[excerpt(warning)] = true
 		}
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
-		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", err)
+		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", redact.Error(err))
 	}
 	return 0, false, nil
 }
 
-// oneLine is the beginning of a text of the server, or of its body if that is empty.
-func oneLine(text string, body []byte) string {
-	const most = 300
-	if text == "" {
-		text = string(body[:min(len(body), 2*most)])
-	}
-	line := strconv.Quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
-	if line = line[1 : len(line)-1]; len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
-}
-
 // stored is a series of the database.
 type stored struct {
-	Metric map[string]string
-	Values []point
+	key
+	labels map[string]string // beside those of the key: of the instance
+	points []point
+}
+
+func newStored(labels map[string]string, points []point) stored {
+	s := stored{key{labels["resource"], labels["__name__"]}, labels, points}
+	delete(labels, "resource")
+	delete(labels, "__name__")
+	return s
 }
 
 // point is a sample with its time in milliseconds.
@@ -190,33 +179,33 @@ func (p *point) UnmarshalJSON(b []byte) error {
 // samples returns the samples of the seconds from and to, Unix times, and of those between, without NaN and stale markers. The
 // range of a query is closed in Prometheus 2 and open to the left later; this one begins a millisecond after the second before.
 func (c *client) samples(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
-	var data struct {
-		ResultType string
-		Result     []stored
-	}
-	err = c.get(ctx, "query", url.Values{
-		"query": {fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999)}, "time": {strconv.FormatInt(to, 10)}, "timeout": {c.timeout.String()},
-	}, &data)
-	if err == nil && data.ResultType != "matrix" {
-		err = fmt.Errorf("%s: the response has type %.20q in the place of samples", redact.URL(c.base.String()), data.ResultType)
-	}
-	for i := range data.Result { // nothing else, whatever it says
-		s := &data.Result[i]
-		s.Values = slices.DeleteFunc(s.Values, func(p point) bool { return p.at <= (from-1)*1000 || p.at > to*1000 || math.IsNaN(p.value) })
-	}
-	return data.Result, err
+	return c.query(ctx, fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999), to, "matrix", func(p point) bool {
+		return p.at <= (from-1)*1000 || p.at > to*1000 || math.IsNaN(p.value) // whatever the database says
+	})
 }
 
 // vector asks for an expression as of a Unix time, and returns the labels of what it has.
-func (c *client) vector(ctx context.Context, expression string, at int64) (list []map[string]string, err error) {
+func (c *client) vector(ctx context.Context, expression string, at int64) (series []stored, err error) {
+	return c.query(ctx, expression, at, "vector", func(point) bool { return true })
+}
+
+// query asks for an expression as of a Unix time, whose result must be of a type, and drops points.
+func (c *client) query(ctx context.Context, expression string, at int64, resultType string, drop func(point) bool) (series []stored, err error) {
 	var data struct {
-		Result []struct{ Metric map[string]string }
+		ResultType string
+		Result     []struct {
+			Metric map[string]string
+			Values []point
+		}
 	}
 	err = c.get(ctx, "query", url.Values{"query": {expression}, "time": {strconv.FormatInt(at, 10)}, "timeout": {c.timeout.String()}}, &data)
-	for _, x := range data.Result {
-		list = append(list, x.Metric)
+	if err == nil && data.ResultType != resultType {
+		err = fmt.Errorf("%s: the response is not a %s", redact.URL(c.base.String()), resultType)
 	}
-	return list, err
+	for _, x := range data.Result {
+		series = append(series, newStored(x.Metric, slices.DeleteFunc(x.Values, drop)))
+	}
+	return series, err
 }
 
 // values returns the values of a label that the database may have in the seconds between.
@@ -225,9 +214,13 @@ func (c *client) values(ctx context.Context, label, selector string, from, to in
 	return values, err
 }
 
-// series returns the labels of the series that the database may have in the seconds between.
-func (c *client) series(ctx context.Context, selector string, from, to int64) (series []map[string]string, err error) {
-	err = c.get(ctx, "series", between(selector, from, to), &series)
+// series returns the series that the database may have in the seconds between, without points.
+func (c *client) series(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
+	var all []map[string]string
+	err = c.get(ctx, "series", between(selector, from, to), &all)
+	for _, labels := range all {
+		series = append(series, newStored(labels, nil))
+	}
 	return series, err
 }
 

@@ -72,7 +72,7 @@ func TestClient(t *testing.T) {
 		"not for us":         {list: []func() (*http.Response, error){answer(401, "no\x1b[2J\n")}, n: 1, says: `401 Unauthorized: no\x1b[2J`},
 		"a redirect":         {list: []func() (*http.Response, error){answer(302, "", "Location", "http://elsewhere/")}, n: 1, says: "redirects are not followed"},
 		"a web page":         {list: []func() (*http.Response, error){answer(200, "<html>")}, n: 1, says: "check the URL"},
-		"another kind":       {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)}, n: 1, says: `type "vector"`},
+		"another kind":       {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)}, n: 1, says: "not a matrix"},
 		"strange samples":    {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"matrix","result":[{"values":[["x"]]}]}}`)}, n: 1, says: "no sample"},
 		"a warning":          {list: []func() (*http.Response, error){answer(200, `{"status":"success","data":{"resultType":"matrix"},"warnings":["a store is away"]}`)}, n: 1, warns: "a store is away"},
 		"a part":             {list: []func() (*http.Response, error){answer(200, `{"status":"success","isPartial":true,"data":{"resultType":"matrix"}}`)}, n: 1, warns: "the response is partial"},
@@ -80,10 +80,7 @@ func TestClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, err := newClient(Options{URL: "http://s/x/?token=hush", Timeout: time.Minute})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := newClient(Options{URL: "http://s/x/?token=hush", Timeout: time.Minute})
 				server := &answers{list: tc.list}
 				c.http.Transport = server
 				begin := time.Now()
@@ -97,7 +94,7 @@ func TestClient(t *testing.T) {
 				if tc.warns != "" && !c.warned[tc.warns] {
 					t.Errorf("warnings %v", c.warned)
 				}
-				if tc.n > 1 && tc.says == "" && (len(series) != 1 || !slices.Equal(series[0].Values, []point{{500, 1}, {2000, 2}})) {
+				if tc.n > 1 && tc.says == "" && (len(series) != 1 || !slices.Equal(series[0].points, []point{{500, 1}, {2000, 2}})) {
 					t.Errorf("%+v", series)
 				}
 			})
@@ -177,17 +174,14 @@ func FuzzSamples(f *testing.F) {
 	f.Add(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":null,"values":[[1e300,"+Inf"],["x"],[]]}]}}`)
 	f.Add(`{"status":"error","error":"\u001b[2J"}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		c, err := newClient(Options{URL: "http://s", Timeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := newClient(Options{URL: "http://s", Timeout: time.Minute})
 		c.http.Transport = &answers{list: []func() (*http.Response, error){answer(200, body)}}
 		series, err := c.samples(t.Context(), "{}", 1, 2)
 		if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' }) {
 			t.Errorf("%q", err)
 		}
 		for _, s := range series {
-			for _, p := range s.Values {
+			for _, p := range s.points {
 				if p.at <= 0 || p.at > 2000 || math.IsNaN(p.value) {
 					t.Errorf("%+v", p)
 				}

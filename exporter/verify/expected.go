@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -21,6 +24,14 @@ type logged struct {
 	family        *table.Family
 	names, values []string // of its own labels
 	samples       []sample
+}
+
+// between returns the samples of the seconds from and to, and of those between.
+func (s *logged) between(from, to int64) []sample {
+	at := func(x sample, unix int64) int { return cmp.Compare(x.unix, unix) }
+	first, _ := slices.BinarySearchFunc(s.samples, from, at)
+	end, _ := slices.BinarySearchFunc(s.samples, to+1, at)
+	return s.samples[first:end]
 }
 
 // expected is a Sink that keeps a part of the samples of the log. An idle second is one in which all metrics are zero.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/push"
@@ -57,10 +58,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	if err := errors.Join(o.Check(gap.Namespace), to.Check()); err != nil {
 		return h, err
 	}
-	c, err := newComparison(gap, o)
-	if err != nil {
-		return h, fmt.Errorf("verify: %w", err)
-	}
+	c := newComparison(gap, o)
 	defer c.http.CloseIdleConnections()
 	unlock, err := gap.lock()
 	if err != nil {
@@ -93,10 +91,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 		if h.After, err = Check(ctx, c.gap, o); err != nil || h.After.holes == 0 {
 			break
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		background.Sleep(ctx, time.Second)
 	}
 	return h, err
 }

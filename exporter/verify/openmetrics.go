@@ -11,9 +11,11 @@ import (
 )
 
 // writeOpenMetrics writes what emit gives to the Sink in OpenMetrics format, for promtool tsdb create-blocks-from openmetrics, and
-// returns how many samples. In what is long families and series come in several parts, each in order of time, so that memory is bounded.
+// returns how many samples. What is long is several pages, in which families and series come again with later seconds, so that memory is
+// bounded; promtool takes them for one.
 func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.Sink) error) (samples int64, err error) {
-	x := &pages{Page: new(text.Pages).Get(text.OpenMetrics), w: w}
+	x := &pages{w: w}
+	x.Page = x.pool.Get(text.OpenMetrics)
 	err = emit(push.NewLabelled(x, labels))
 	if x.write(); err == nil && x.err == nil {
 		_, err = io.WriteString(w, text.End)
@@ -24,6 +26,7 @@ func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.S
 // pages is a Sink that writes a page whenever it is long enough.
 type pages struct {
 	*text.Page
+	pool    text.Pages
 	w       io.Writer
 	samples int64
 	err     error
@@ -43,5 +46,6 @@ func (x *pages) write() {
 	if x.err == nil {
 		_, x.err = x.WriteTo(x.w)
 	}
-	x.Forget()
+	x.pool.Put(x.Page)
+	x.Page = x.pool.Get(text.OpenMetrics)
 }

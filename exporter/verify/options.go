@@ -59,16 +59,9 @@ type Options struct {
 }
 
 func (o *Options) defaults(delay time.Duration) {
-	for d, otherwise := range map[*time.Duration]time.Duration{
-		&o.Timeout: DefaultTimeout, &o.Delay: delay, &o.Every: DefaultEvery, &o.Window: DefaultWindow,
-	} {
-		if *d == 0 {
-			*d = otherwise
-		}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Timeout, o.Delay = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Delay, delay)
+	o.Every, o.Window = cmp.Or(o.Every, DefaultEvery), cmp.Or(o.Window, DefaultWindow)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/windowstat/windowstat/exporter/internal/runs"
 )
@@ -39,8 +38,7 @@ type owners struct {
 // run is a run of the log in the database.
 type run struct {
 	runs.Run
-	own    []int64            // seconds that the labels have, ascending
-	others map[string][]int64 // and that others have, by the label that tells them apart
+	held map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
 }
 
 // verdict is what a second of the log is that the labels lack.
@@ -60,8 +58,8 @@ const replicaFor = 60
 func (o *owners) findReplicas(history int64) {
 	o.replicas = map[string]bool{}
 	for _, r := range o.has {
-		for name, theirs := range r.others {
-			if together(r.own, theirs) > replicaFor+cmp.Or(r.History, history) {
+		for name, theirs := range r.held {
+			if name != "" && together(r.held[""], theirs) > replicaFor+cmp.Or(r.History, history) {
 				o.replicas[name] = true
 			}
 		}
@@ -100,17 +98,17 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	case r == nil:
 		return verdict{missing: true, reason: "the run of these seconds is not known"}
 	}
-	before, after, has := neighbours(r.own, unix)
+	own := r.held[""]
+	before, after, has := neighbours(own, unix)
 	if has {
 		return hole
 	}
-	none := len(r.own) == 0
 	nearest := "" // other labels that are at least as near
-	for _, name := range slices.Sorted(maps.Keys(r.others)) {
-		if none = false; o.replicas[name] || r.beside(r.others[name], unix) {
+	for _, name := range slices.Sorted(maps.Keys(r.held)) {
+		if name == "" || o.replicas[name] || r.beside(r.held[name], unix) {
 			continue
 		}
-		first, last, has := neighbours(r.others[name], unix)
+		first, last, has := neighbours(r.held[name], unix)
 		if has {
 			return verdict{held: true, reason: name + " has these seconds"}
 		}
@@ -123,11 +121,11 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		return verdict{reason: nearest + " has the seconds before"}
 	case nearest != "":
 		return verdict{reason: nearest + " has the seconds after"}
-	case none && o.pushed(r):
+	case len(r.held) == 0 && o.pushed(r):
 		return hole
-	case none:
+	case len(r.held) == 0:
 		return verdict{missing: true, reason: fmt.Sprintf("no labels have the run of these seconds, which is %d", id)}
-	case len(r.own) == 0: // and replicas have some
+	case len(own) == 0: // and replicas have some
 		return verdict{missing: true, reason: fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", id)}
 	case before == math.MinInt64 && r.First < o.since:
 		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
@@ -135,24 +133,25 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	return hole
 }
 
-// beginTogether is how many seconds later than these labels others may begin that have a run from its start: a push begins with the
+// beginTogether is how many seconds lie at most between the first ones of two that have a run from its start: a push begins with the
 // second in which it is made, a scrape with the first one that has ended.
 const beginTogether = 2
 
 // beside reports whether others have the run beside these labels: from the first seconds of these on, and some of the same seconds
 // within a minute on both sides of one that these lack. Labels that took over have no such seconds.
 func (r *run) beside(others []int64, unix int64) bool {
-	if len(others) == 0 || len(r.own) == 0 || others[0] > r.own[0]+beginTogether {
-		return false
+	all := r.held[""]
+	if len(others) == 0 || len(all) == 0 || max(others[0]-all[0], all[0]-others[0]) > beginTogether {
+		return false // one took over from the other, perhaps by a new cursor, which begins with the history
 	}
-	i, _ := slices.BinarySearch(r.own, unix)
+	i, _ := slices.BinarySearch(all, unix)
 	shared := func(own []int64) bool {
 		return slices.ContainsFunc(own, func(second int64) bool {
 			_, has := slices.BinarySearch(others, second)
 			return has
 		})
 	}
-	return shared(r.own[max(0, i-replicaFor):i]) && shared(r.own[i:min(len(r.own), i+replicaFor)])
+	return shared(all[max(0, i-replicaFor):i]) && shared(all[i:min(len(all), i+replicaFor)])
 }
 
 // pushed reports whether a run was pushed under these labels.
@@ -176,13 +175,4 @@ func neighbours(all []int64, unix int64) (before, after int64, has bool) {
 		after = all[i]
 	}
 	return before, after, has
-}
-
-// difference tells labels from those of the instance: their values of the labels that differ.
-func difference(own, other map[string]string) string {
-	var all []string
-	for _, name := range differing(own, other) {
-		all = append(all, name+"="+other[name])
-	}
-	return oneLine(strings.Join(all, ","), nil)
 }

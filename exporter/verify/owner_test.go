@@ -44,17 +44,16 @@ func newWorld(t *testing.T, list []runs.Run, spans ...span) *world {
 	w := &world{runs: file, own: map[int64]int64{}}
 	w.owners = owners{by: map[int64]bool{}, labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
 	for _, r := range list {
-		w.has[r.ID] = &run{Run: r, others: map[string][]int64{}}
+		w.has[r.ID] = &run{Run: r, held: map[string][]int64{}}
 	}
 	for _, s := range spans {
 		for at := s.from; at <= s.to; at++ {
 			r := w.has[s.run]
-			if s.labels != "" {
-				r.others[s.labels] = append(r.others[s.labels], at)
-				continue
+			if s.labels == "" {
+				w.own[at] = s.run
 			}
-			if w.own[at] = s.run; r != nil {
-				r.own = append(r.own, at)
+			if r != nil {
+				r.held[s.labels] = append(r.held[s.labels], at)
 			}
 		}
 	}
@@ -109,6 +108,7 @@ func TestOwners(t *testing.T) {
 		"a young pair, holes in turn":      {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 8}, {"b", 11, 11, 20}}, 1, 20, ".....hhh............", ""},
 		"a young pair":                     {one, []span{{"", 11, 1, 5}, {"", 11, 9, 20}, {"b", 11, 1, 19}}, 1, 20, ".....hhh............", ""},
 		"and back, by new cursors":         {one, []span{{"", 11, 1, 5}, {"b", 11, 4, 15}, {"", 11, 14, 20}}, 1, 20, ".....oooooooo.......", "b has these seconds"},
+		"and forth, by new cursors":        {one, []span{{"b", 11, 1, 5}, {"", 11, 4, 9}, {"b", 11, 8, 15}, {"", 11, 14, 20}}, 1, 20, "ooo......oooo.......", "b has these seconds"},
 		"both begin at once":               {one, []span{{"", 11, 5, 20}, {"b", 11, 5, 20}}, 1, 5, "llll.", "b has the seconds after"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,10 +237,7 @@ func TestHealOfTheOtherInstance(t *testing.T) {
 		return at >= r.begin+40 && at < r.begin+45 || at >= r.begin+195 && at < r.begin+235
 	})
 	sink := newExpected("")
-	c, err := newComparison(r.gap, r.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newComparison(r.gap, r.options)
 	c.heal = sink
 	if err := c.find(t.Context()); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 	for at := from; at <= to; {
 		r, until := c.runs.At(at)
 		if c.runs.ID(at) != 0 {
-			o.has[r.ID] = &run{Run: r, others: map[string][]int64{}}
+			o.has[r.ID] = &run{Run: r, held: map[string][]int64{}}
 			begin, end = min(begin, r.First), max(end, cmp.Or(r.Last, time.Now().Unix()))
 		}
 		at = until
@@ -41,8 +41,7 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 		}
 	}
 	for _, r := range o.has {
-		slices.Sort(r.own)
-		for _, list := range r.others {
+		for _, list := range r.held {
 			slices.Sort(list)
 		}
 	}
@@ -60,67 +59,22 @@ func (c *comparison) findRuns(ctx context.Context, o *owners, from, to int64) er
 	if err != nil {
 		return err
 	}
-	var found []stored
-	for _, labels := range candidates {
-		labels = instanceLabels(labels)
-		series, err := c.samples(ctx, selector([]string{metric}, labels), from, to)
+	for _, candidate := range candidates {
+		series, err := c.samples(ctx, selector([]string{metric}, candidate.labels), from, to)
 		if err != nil {
 			return err
 		}
+		name := difference(o.labels, candidate.labels)
 		for _, s := range series {
-			if maps.Equal(instanceLabels(s.Metric), labels) {
-				found = append(found, s)
+			if !maps.Equal(s.labels, candidate.labels) {
+				continue
 			}
-		}
-	}
-	for _, s := range found {
-		name := difference(o.labels, s.Metric) // empty for those of the instance
-		for _, p := range s.Values {
-			switch r := o.has[int64(p.value)]; {
-			case r == nil:
-			case name == "":
-				r.own = append(r.own, p.at/1000)
-			default:
-				r.others[name] = append(r.others[name], p.at/1000)
+			for _, p := range s.points {
+				if r := o.has[int64(p.value)]; r != nil {
+					r.held[name] = append(r.held[name], p.at/1000)
+				}
 			}
 		}
 	}
 	return nil
-}
-
-// instance returns the labels of the instance. If there are several, it is the one that has the last run of the log.
-func (c *comparison) instance(ctx context.Context, series []map[string]string) (map[string]string, error) {
-	one := instanceLabels(series[0])
-	i := slices.IndexFunc(series, func(x map[string]string) bool { return len(differing(one, x)) > 0 })
-	if i < 0 {
-		return one, nil
-	}
-	several := severalError(differing(one, series[i]), one, series[i])
-	from, to := c.gap.From.Unix(), c.gap.To.Unix()
-	last := c.runs.ID(to)
-	if last == 0 {
-		return one, several
-	}
-	run := selector([]string{table.Run(c.gap.namespace()).Name}, c.report.Labels)
-	have, err := c.vector(ctx, fmt.Sprintf("last_over_time(%s[%dms]) == %d", run, (to-from)*1000+999, last), to)
-	if err != nil || len(have) != 1 {
-		return one, cmp.Or(err, several)
-	}
-	one = instanceLabels(have[0])
-	for _, x := range series { // which a selector cannot tell from it
-		if matches(one, x) && len(differing(one, x)) > 0 {
-			return one, several
-		}
-	}
-	return one, nil
-}
-
-// matches reports whether labels have all that are wanted.
-func matches(want, labels map[string]string) bool {
-	for name, value := range want {
-		if labels[name] != value {
-			return false
-		}
-	}
-	return true
 }

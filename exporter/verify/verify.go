@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // partSize is how many seconds of resources are compared at a time.
@@ -23,10 +23,7 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	if err := o.Check(gap.Namespace); err != nil {
 		return Report{}, err
 	}
-	c, err := newComparison(gap, o)
-	if err != nil {
-		return Report{}, fmt.Errorf("verify: %w", err)
-	}
+	c := newComparison(gap, o)
 	defer c.http.CloseIdleConnections()
 	if err := c.find(ctx); err != nil {
 		return c.done(0), fmt.Errorf("verify: %w", err)
@@ -34,16 +31,12 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	return c.run(ctx)
 }
 
-func newComparison(gap Gap, o Options) (*comparison, error) {
+func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
-	client, err := newClient(o)
-	if err != nil {
-		return nil, err
-	}
 	return &comparison{
-		client: client, gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
+		client: newClient(o), gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
 		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
-	}, nil
+	}
 }
 
 // names are the metrics that may be compared.
@@ -52,18 +45,6 @@ func (c *comparison) names() []string {
 		return c.options.Metrics
 	}
 	return seconds.Names(c.gap.namespace(), true)
-}
-
-// selector selects metrics, all if there are none, with labels, in PromQL.
-func selector(metrics []string, labels map[string]string) string {
-	var all []string
-	if len(metrics) > 0 {
-		all = append(all, fmt.Sprintf("__name__=~%q", strings.Join(metrics, "|")))
-	}
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, name+"="+strconv.Quote(labels[name]))
-	}
-	return "{" + strings.Join(all, ",") + "}"
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
@@ -99,7 +80,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 		return nil
 	}
 	if c.runs, err = c.gap.runs(); err != nil {
-		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+oneLine(err.Error(), nil))
+		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+redact.Line(err.Error()))
 	}
 	names, from, to := c.names(), c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(names, c.report.Labels), from, to)
@@ -112,24 +93,18 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Those that were asked for are compared, or those of the instance that the database knows.
-	instance, known := selector(names, c.report.Labels), c.options.Metrics
-	if len(known) == 0 {
-		if known, err = c.values(ctx, "__name__", instance, from, to); err != nil {
-			return err
-		}
-		if len(known) == 0 {
-			c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
-			known = names
-		}
+	// Those that were asked for are compared, or those that the database has of the instance.
+	if !c.found {
+		c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
 	}
 	for _, name := range names {
-		if slices.Contains(known, name) {
+		has := func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) }
+		if !c.found || len(c.options.Metrics) > 0 || slices.ContainsFunc(all, has) {
 			c.metrics[name] = true
 		}
 	}
 	if c.found && !c.options.All {
-		list, err := c.values(ctx, "resource", instance, from-around, to+around)
+		list, err := c.values(ctx, "resource", selector(names, c.report.Labels), from-around, to+around)
 		if err != nil {
 			return err
 		}
@@ -157,7 +132,7 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 			c.report.Notes = append(c.report.Notes, "the log was cut while it was read: "+time.Unix(from, 0).UTC().Format(time.RFC3339)+" and what follows is not compared")
 			from = cut
 		}
-		err = c.part(ctx, log, from, before.Unix()-1)
+		err = c.compare(ctx, log, from, before.Unix()-1)
 		log, from = log.reset(), max(from, before.Unix())
 		return err
 	})

@@ -178,10 +178,7 @@ func TestWhoseSecond(t *testing.T) {
 			r := newReplica(t)
 			r.options.Labels = map[string]string{"job": "j", "instance": "i"}
 			tc.change(r)
-			c, err := newComparison(r.gap, r.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := newComparison(r.gap, r.options)
 			sink := newExpected(runName)
 			c.heal = sink
 			if err := c.find(t.Context()); err != nil {

@@ -4,7 +4,7 @@
 //	w, err := vm.New(c, vm.Options{})
 //	metrics.RegisterMetricsWriter(w.WriteMetrics) // or set.RegisterMetricsWriter
 //
-// Package vmpush pushes every second.
+// Package push pushes every second to VictoriaMetrics.
 //
 // # Caveats
 //

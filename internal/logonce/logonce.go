@@ -3,11 +3,14 @@ package logonce
 
 import (
 	"context"
+	"errors"
 	"log"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // Logger logs each message at once, and then at most once a minute, with how often it was not logged. Messages are constants, so
@@ -64,9 +67,9 @@ func (s *serverLines) Write(line []byte) (int, error) {
 	case strings.HasPrefix(text, "http: panic serving"):
 		s.Log(slog.LevelError, "a handler panicked", "err", text)
 	case strings.HasPrefix(text, "http: TLS handshake error"), strings.HasPrefix(text, "http2: "):
-		s.To.Debug(text)
+		s.To.Debug(redact.Error(errors.New(text)).Error())
 	default:
-		s.Log(slog.LevelWarn, "the HTTP server complains", "err", text)
+		s.Log(slog.LevelWarn, "the HTTP server complains", "err", redact.Error(errors.New(text)))
 	}
 	return len(line), nil
 }

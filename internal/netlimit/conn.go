@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // Conn returns a connection on which a write fails with [os.ErrDeadlineExceeded] when the peer takes no byte for stall, and at
@@ -19,12 +21,12 @@ func Conn(c net.Conn, stall time.Duration) net.Conn { return newConn(c, stall) }
 // conn is a connection that keeps to its bounds.
 type conn struct {
 	net.Conn
-	stall  time.Duration
-	places *places // nil if it has none to give back
-	host   netip.Prefix
-	moved  atomic.Int64 // when a byte moved last, in nanoseconds since the process's first connection
-	future atomic.Bool  // the deadline for reads was in the future when it was set
-	over   atomic.Bool  // such a deadline has passed
+	stall    time.Duration
+	listener *listener // that has accepted it; nil if none has
+	holder   *fairshare.Holder[netip.Prefix, *conn]
+	moved    atomic.Int64 // when a byte moved last, in nanoseconds since the process's first connection
+	future   atomic.Bool  // the deadline for reads was in the future when it was set
+	over     atomic.Bool  // such a deadline has passed
 
 	mu       sync.Mutex // guards what follows, and the deadline for writes of the wrapped connection
 	deadline time.Time  // for writes, as it was set
@@ -49,7 +51,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.move()
-	} else if c.places != nil && c.future.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+	} else if c.listener != nil && c.future.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.over.Store(true)
 	}
 	return n, err
@@ -127,8 +129,8 @@ func (c *conn) SetDeadline(t time.Time) error {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	if c.places != nil {
-		c.places.leave(c)
+	if c.listener != nil {
+		c.listener.leave(c)
 	}
 	return c.Conn.Close()
 }

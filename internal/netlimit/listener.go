@@ -18,7 +18,11 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // Bounds are what a listener allows. A field that is zero bounds nothing.
@@ -45,15 +49,20 @@ func (b *Bounds) has(host netip.Prefix) bool {
 // Conns takes such a place from the host that has most: so a host that floods a server pushes out its own connections.
 //
 // A deadline for reads that passes, having been set for the future, ends them for good, even if another is set afterwards.
-// Closing the listener leaves connections open. A connection takes some hundred bytes; making room costs time in proportion
-// to how many are open.
+// Closing the listener leaves connections open. A connection takes some hundred bytes, and making room a few microseconds
+// however many are open.
 func Listen(l net.Listener, b Bounds) net.Listener {
-	return &listener{Listener: l, places: places{bounds: b, hosts: map[netip.Prefix]*host{}}}
+	n := &listener{Listener: l, bounds: b}
+	n.open.Used = func(c *conn) int64 { return c.moved.Load() }
+	return n
 }
 
 type listener struct {
 	net.Listener
-	places places
+	bounds Bounds
+
+	mu   sync.Mutex // guards open, and the holder of each connection
+	open fairshare.Table[netip.Prefix, *conn]
 }
 
 // Accept implements net.Listener.
@@ -62,13 +71,50 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(inner, l.places.bounds.Stall)
-	c.places, c.host = &l.places, hostOf(inner.RemoteAddr())
-	if out := l.places.take(c); out != nil {
-		_ = out.abort()
-		if f := l.places.bounds.OnEvict; f != nil {
-			f(out.host)
+	c := newConn(inner, l.bounds.Stall)
+	c.listener = l
+	host := hostOf(inner.RemoteAddr())
+	if out := l.admit(c, host); out != nil {
+		_ = out.Value.abort()
+		if f := l.bounds.OnEvict; f != nil {
+			f(out.Host)
 		}
 	}
 	return c, nil
+}
+
+// hostOf is the host of an address; what is no IP address has the zero Prefix.
+func hostOf(a net.Addr) netip.Prefix {
+	if from, ok := a.(interface{ AddrPort() netip.AddrPort }); ok { // a TCPAddr
+		return clientip.Network(from.AddrPort().Addr())
+	}
+	return netip.Prefix{}
+}
+
+// admit lets a connection of a host in, and returns the one that makes room for it, nil if none has to.
+func (l *listener) admit(c *conn, host netip.Prefix) (out *fairshare.Holder[netip.Prefix, *conn]) {
+	many := l.bounds.has(host)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch b := l.bounds; {
+	case b.ConnsPerHost > 0 && l.open.Amount(host) >= b.ConnsPerHost && !many:
+		out = l.open.FirstOf(host)
+	case b.Conns > 0 && l.open.Len() >= b.Conns:
+		out = l.open.First()
+	}
+	if out != nil {
+		l.open.Remove(out)
+	}
+	c.holder = l.open.Add(host, 1, c)
+	if many {
+		l.open.Rank(c.holder, 1)
+	}
+	return out
+}
+
+// leave ends what a connection counts for.
+func (l *listener) leave(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open.Remove(c.holder)
 }

@@ -1,4 +1,5 @@
-// Package redact removes from URLs and from errors what may be secret: user information, query and fragment of a URL.
+// Package redact removes from messages what may be secret: user information, query and fragment of a URL, and what a server
+// repeats of the request that it refuses.
 package redact
 
 import (
@@ -6,8 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"strconv"
-	"strings"
 )
 
 // secret matches what may be secret in a URL.
@@ -30,26 +29,3 @@ func ParseURL(s string) (*url.URL, error) {
 	}
 	return u, nil
 }
-
-// Error returns an error whose text has no secrets: net/http puts whole URLs into its errors. It wraps err.
-func Error(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	for u, rest := (*url.Error)(nil), err; errors.As(rest, &u); rest = u.Err {
-		text = strings.ReplaceAll(text, strconv.Quote(u.URL), strconv.Quote(URL(u.URL)))
-	}
-	if text == err.Error() {
-		return err
-	}
-	return &stripped{text, err}
-}
-
-type stripped struct {
-	text string
-	err  error
-}
-
-func (b *stripped) Error() string { return b.text }
-func (b *stripped) Unwrap() error { return b.err }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"testing"
 )
 
@@ -23,14 +22,29 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}
+}
+
+// Errors keep their cause and whom was asked, and nothing of what a server has sent.
+func TestErrors(t *testing.T) {
 	inner := errors.New("connection refused")
 	token := &url.Error{Op: "Post", URL: "http://auth/token?secret=hush", Err: inner}
-	err := Error(fmt.Errorf("again: %w", &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: fmt.Errorf("oauth2: %w", token)}))
-	if s := err.Error(); strings.Contains(s, "hush") || s != `again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused` {
-		t.Error(s)
+	asked := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://a/write?token=hush&x=\"y\"", Err: err}
 	}
-	if !errors.Is(err, inner) {
-		t.Error("the cause is lost")
+	for want, err := range map[string]error{
+		`again: Post "http://a/write": oauth2: Post "http://auth/token": connection refused`: fmt.Errorf("again: %w", asked(fmt.Errorf("oauth2: %w", token))),
+		`Post "http://a/write": malformed HTTP response "…"`:                                 asked(fmt.Errorf("malformed HTTP response %q", `Bearer hush "hush`)),
+		`Post "http://a/write": net/http: HTTP/1.x transport connection broken: "…"`:         asked(errors.New(`net/http: HTTP/1.x transport connection broken: "hush`)),
+		`Post "http://a/write": oauth2: cannot fetch token: 400 Bad Request`:                 asked(errors.New("oauth2: cannot fetch token: 400 Bad Request\nResponse: hush")),
+		`Post "http://a/write": certificate of \x1b[2J`:                                      asked(errors.New("certificate of \x1b[2J")),
+	} {
+		got := Error(err)
+		if got.Error() != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if errors.Is(err, inner) != errors.Is(got, inner) {
+			t.Errorf("%s: the cause is lost", want)
+		}
 	}
 	if plain := Error(inner); plain != inner || Error(nil) != nil { //nolint:errorlint // the very same
 		t.Error(plain)

@@ -1,4 +1,4 @@
-// Package background runs functions in goroutines until they are stopped.
+// Package background runs functions in goroutines until they are stopped, and waits until then.
 package background
 
 import (
@@ -39,5 +39,17 @@ func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error
 			time.Sleep(left())
 			return f()
 		}
+	}
+}
+
+// Sleep waits, and reports false if ctx ended before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -1,4 +1,4 @@
-// Package httpclient makes the HTTP clients of pushes and of verify.
+// Package httpclient has what pushes and verify have in common: their HTTP clients, and what they read of a response.
 package httpclient
 
 import (

@@ -3,25 +3,21 @@ package limiter
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
+
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // Places bounds how many pages are computed at a time. The next place goes to the host that has the fewest, and there to who
 // came first; so a host that asks much waits for itself. It must be made with [NewPlaces], and is safe for concurrent use.
 type Places struct {
-	queue Shares // bounds the waiting ones
+	queue *Shares // bounds the waiting ones
 
-	mu      sync.Mutex // guards what follows
-	free    int
-	held    map[string]int // by host
-	waiting []*waiter      // who came first is first
-}
-
-// waiter waits for a place.
-type waiter struct {
-	host  string
-	ready chan struct{} // closed when it has a place
+	mu   sync.Mutex // guards what follows
+	free int
+	// waiting are those who wait, with the channel that is closed when one has a place. A host weighs less the more places it
+	// has: so who would give way first is the next.
+	waiting fairshare.Table[string, chan struct{}]
 }
 
 // ErrBusy is the error for who cannot wait any longer.
@@ -31,9 +27,7 @@ var ErrBusy = errors.New("too many requests are being served")
 const maxWaiting = 1000
 
 // NewPlaces returns n free places.
-func NewPlaces(n int) *Places {
-	return &Places{free: n, held: map[string]int{}, queue: Shares{Max: maxWaiting}}
-}
+func NewPlaces(n int) *Places { return &Places{free: n, queue: NewSeats(maxWaiting)} }
 
 // Take waits for a place until ctx ends, and returns the function that leaves it; calling it again does nothing. The error is
 // [ErrBusy], or the end of ctx if that was canceled.
@@ -46,36 +40,34 @@ func (p *Places) Take(ctx context.Context, host string) (leave func(), err error
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	x := &waiter{host, make(chan struct{})}
 	give, ok := p.queue.Take(host, 1, func() error { end(ErrBusy); return nil }) // because others have waited less
 	if !ok {
 		p.mu.Unlock()
 		return nil, ErrBusy
 	}
-	p.waiting = append(p.waiting, x)
-	p.mu.Unlock()
 	defer give()
+	x := p.waiting.Add(host, 0, make(chan struct{}))
+	p.mu.Unlock()
 	select {
-	case <-x.ready:
+	case <-x.Value:
 		return p.leaving(host), nil
 	case <-ctx.Done():
-		if err = context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) {
-			err = ErrBusy
-		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, x); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-		return nil, err
+	if !p.waiting.Remove(x) {
+		return p.leaving(host), nil // it got one meanwhile
 	}
-	return p.leaving(host), nil // it got one meanwhile
+	if err = context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) {
+		err = ErrBusy
+	}
+	return nil, err
 }
 
 // enter takes a free place. Holds mu.
 func (p *Places) enter(host string) {
 	p.free--
-	p.held[host]++
+	p.waiting.Weigh(host, -1)
 }
 
 // leaving returns the function that leaves a place.
@@ -84,21 +76,11 @@ func (p *Places) leaving(host string) func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.free++
-		if p.held[host]--; p.held[host] == 0 {
-			delete(p.held, host)
+		p.waiting.Weigh(host, 1)
+		if x := p.waiting.First(); x != nil {
+			p.waiting.Remove(x)
+			p.enter(x.Host)
+			close(x.Value)
 		}
-		if len(p.waiting) == 0 {
-			return
-		}
-		next := 0
-		for i, x := range p.waiting {
-			if p.held[x.host] < p.held[p.waiting[next].host] {
-				next = i
-			}
-		}
-		x := p.waiting[next]
-		p.waiting = slices.Delete(p.waiting, next, next+1)
-		p.enter(x.host)
-		close(x.ready)
 	})
 }

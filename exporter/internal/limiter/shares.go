@@ -1,39 +1,45 @@
 package limiter
 
 import (
-	"slices"
 	"sync"
+
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Shares bounds something that clients hold for as long as they like. While there is room everybody gets some. When there is
-// none, the host that has the most gives way, but keeps two. It is safe for concurrent use.
+// Shares bounds something that clients hold for as long as they like. While there is room everybody gets some: until Max is
+// reached, so one page of any size finds some. When there is none, the host that has the most gives way, but keeps two. It must
+// be made with [NewShares] or [NewSeats], and is safe for concurrent use.
 type Shares struct {
-	// Max is how much there is.
-	Max int
-	// Quick is for what honest clients hold for moments, such as a page that is being written. There is room until Max is
-	// exceeded, so one page of any size finds some, and then the oldest, which is the slowest, makes room for the new one:
-	// of the host that has the most, or where no host has more than two, of all. Otherwise the newest goes, of another host
-	// that has more, and if there is none, Take refuses.
-	Quick bool
+	max   int
+	seats bool
 
 	mu    sync.Mutex // guards what follows
 	held  int
-	all   []*share // the oldest first
-	hosts map[string]held
+	table fairshare.Table[string, *share]
 }
 
 // share is what one client holds.
 type share struct {
-	host string
-	n    int
-	stop func() error // nil if it cannot be stopped
+	n     int
+	stop  func() error
+	given bool // back
 }
 
-// held is what a host holds.
-type held struct{ n, count int }
+// NewShares returns Shares of what honest clients hold for moments, such as a page that is being written. The oldest, which is the
+// slowest, makes room for a new one: of the host that has the most, or where no host has more than two, of all.
+func NewShares(most int) *Shares {
+	s := &Shares{max: most}
+	s.table.Kept = fairshare.Kept
+	return s
+}
 
-// kept is how many shares are left to a host.
-const kept = 2
+// NewSeats returns Shares of what is worth the more the longer it is held, such as a place in a queue. The newest makes room,
+// and only for a host that has less than its own.
+func NewSeats(most int) *Shares {
+	s := NewShares(most)
+	s.seats, s.table.Newest = true, true
+	return s
+}
 
 // Take takes n for a host, and returns the function that gives it back. It reports false if there is no room, and none can be
 // made. stop is called when it has to be given back; it must not wait, and is not called after give has returned. An error of
@@ -41,81 +47,37 @@ const kept = 2
 func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.room(n) {
-		x := s.victim(host)
-		if x == nil {
+	for s.held >= s.max {
+		x := s.table.First()
+		if x == nil || s.seats && s.table.Amount(x.Host) <= max(fairshare.Kept, 1+s.table.Amount(host)) {
 			return nil, false
 		}
-		if x.stop() != nil {
-			x.stop = nil
-			continue
+		s.table.Remove(x)
+		if x.Value.stop() == nil {
+			s.give(x.Value)
 		}
-		s.remove(x)
-	}
-	x := &share{host, n, stop}
-	s.all = append(s.all, x)
-	if s.hosts == nil {
-		s.hosts = map[string]held{}
 	}
 	s.held += n
-	h := s.hosts[host]
-	s.hosts[host] = held{h.n + n, h.count + 1}
+	x := s.table.Add(host, n, &share{n: n, stop: stop})
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.remove(x)
+		s.table.Remove(x)
+		s.give(x.Value)
 	}, true
 }
 
-// Held returns how much is held, by how many clients.
-func (s *Shares) Held() (n, clients int) {
+// give gives a share back, once. Holds mu.
+func (s *Shares) give(x *share) {
+	if !x.given {
+		x.given = true
+		s.held -= x.n
+	}
+}
+
+// Held returns how much is held.
+func (s *Shares) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held, len(s.all)
-}
-
-func (s *Shares) room(n int) bool {
-	if s.Quick {
-		return s.held <= s.Max
-	}
-	return s.held+n <= s.Max
-}
-
-// victim returns what gives way to one more of a host, nil if nothing does. Holds mu.
-func (s *Shares) victim(newcomer string) *share {
-	most := 0 // who gives way has more
-	if !s.Quick {
-		most = 1 + s.hosts[newcomer].n
-	}
-	var oldest, x *share
-	for _, each := range s.all {
-		h := s.hosts[each.host]
-		switch {
-		case each.stop == nil:
-			continue
-		case h.count > kept && (h.n > most || h.n == most && x != nil && !s.Quick):
-			x, most = each, h.n
-		}
-		if oldest == nil {
-			oldest = each
-		}
-	}
-	if x == nil && s.Quick {
-		return oldest
-	}
-	return x
-}
-
-// remove gives a share back, once. Holds mu.
-func (s *Shares) remove(x *share) {
-	i := slices.Index(s.all, x)
-	if i < 0 {
-		return
-	}
-	s.all = slices.Delete(s.all, i, i+1)
-	s.held -= x.n
-	h := s.hosts[x.host]
-	if s.hosts[x.host] = (held{h.n - x.n, h.count - 1}); h.count == 1 {
-		delete(s.hosts, x.host)
-	}
+	return s.held
 }

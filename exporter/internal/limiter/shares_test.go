@@ -4,34 +4,32 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Who gives way when there is no room, in the words of the hosts that came, the oldest first. A host that is refused is "".
+// Who gives way when there is no room, in the words of the hosts that came, the oldest first. A host that is refused is "x".
 func TestWhoGivesWay(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		quick     bool
+		new       func(int) *Shares
 		has, came string // a letter is a host
 		gone      string // the index in has of what gives way; - for nothing, x for a refusal
 	}{
-		{"there is room", false, "aaa", "a", "-"},
-		{"a flood waits for itself", false, "aaaa", "a", "x"},
-		{"another host", false, "aaaa", "b", "3"},
-		{"a host that has few", false, "aaab", "b", "2"},
-		{"both have two", false, "aabb", "b", "x"},
-		{"everybody has two", false, "aabb", "c", "x"},
-		{"all have one", false, "abcd", "e", "x"},
-		{"there is room, for moments", true, "aaa", "a", "-"},
-		{"the slowest of the flood, for itself", true, "aaaa", "a", "0"},
-		{"the slowest of the flood, for another", true, "aaaa", "b", "0"},
-		{"not a host that has two", true, "baaa", "b", "1"},
-		{"everybody has two: the slowest", true, "baab", "c", "0"},
+		{"there is room", NewSeats, "aaa", "a", "-"},
+		{"a flood waits for itself", NewSeats, "aaaa", "a", "x"},
+		{"another host", NewSeats, "aaaa", "b", "3"},
+		{"a host that has few", NewSeats, "aaab", "b", "2"},
+		{"both have two", NewSeats, "aabb", "b", "x"},
+		{"everybody has two", NewSeats, "aabb", "c", "x"},
+		{"all have one", NewSeats, "abcd", "e", "x"},
+		{"there is room, for moments", NewShares, "aaa", "a", "-"},
+		{"the slowest of the flood, for itself", NewShares, "aaaa", "a", "0"},
+		{"the slowest of the flood, for another", NewShares, "aaaa", "b", "0"},
+		{"not a host that has two", NewShares, "baaa", "b", "1"},
+		{"everybody has two: the slowest", NewShares, "baab", "c", "0"},
 	} {
-		max := 4
-		if tc.quick {
-			max = 3 // and one more
-		}
-		s := Shares{Max: max, Quick: tc.quick}
+		s := tc.new(4)
 		gone := "-"
 		for i, host := range tc.has {
 			if _, ok := s.Take(string(host), 1, func() error { gone = string(rune('0' + i)); return nil }); !ok {
@@ -49,18 +47,20 @@ func TestWhoGivesWay(t *testing.T) {
 
 // What cannot be stopped stays, and what is large gets in where nothing is held.
 func TestUnstoppable(t *testing.T) {
-	s := Shares{Max: 10, Quick: true}
+	s := NewShares(10)
 	give, ok := s.Take("a", 100, func() error { return errors.ErrUnsupported })
 	if !ok {
 		t.Fatal("no room for one that is larger than all")
 	}
-	if _, ok := s.Take("b", 1, nil); ok {
-		t.Error("there is room beside one that cannot be stopped")
+	for range 2 {
+		if _, ok := s.Take("b", 1, nil); ok {
+			t.Error("there is room beside one that cannot be stopped")
+		}
 	}
 	give()
 	give()
-	if n, clients := s.Held(); n != 0 || clients != 0 {
-		t.Errorf("%d held by %d", n, clients)
+	if n := s.Held(); n != 0 {
+		t.Errorf("%d are held", n)
 	}
 }
 
@@ -69,7 +69,10 @@ func TestUnstoppable(t *testing.T) {
 func TestSharesAtRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
-		s := Shares{Max: 20, Quick: seed%2 == 0}
+		s, largest := NewSeats(20), 1
+		if seed%2 == 0 {
+			s, largest = NewShares(20), 9
+		}
 		type holder struct {
 			host string
 			n    int
@@ -86,17 +89,14 @@ func TestSharesAtRandom(t *testing.T) {
 				}
 				continue
 			}
-			x := &holder{host: string(rune('a' + random.IntN(1+random.IntN(6)))), n: 1}
-			if s.Quick {
-				x.n = 1 + random.IntN(9)
-			}
+			x := &holder{host: string(rune('a' + random.IntN(1+random.IntN(6)))), n: 1 + random.IntN(largest)}
 			byHost := map[string]int{}
 			for _, y := range holding {
 				byHost[y.host]++
 			}
 			rich := false
 			for host, n := range byHost {
-				rich = rich || host != x.host && n > kept
+				rich = rich || host != x.host && n > fairshare.Kept
 			}
 			give, ok := s.Take(x.host, x.n, func() error {
 				if holding[i] != x {
@@ -106,7 +106,7 @@ func TestSharesAtRandom(t *testing.T) {
 				return nil
 			})
 			if !ok {
-				if s.Quick || byHost[x.host] == 0 && rich {
+				if !s.seats || byHost[x.host] == 0 && rich {
 					t.Errorf("%s is refused, and there are %v", x.host, byHost)
 				}
 				continue
@@ -117,12 +117,8 @@ func TestSharesAtRandom(t *testing.T) {
 			for _, y := range holding {
 				sum += y.n
 			}
-			bound := s.Max
-			if s.Quick {
-				bound += 9
-			}
-			if n, clients := s.Held(); n != sum || clients != len(holding) || n > bound {
-				t.Fatalf("%d held by %d, want %d by %d, at most %d", n, clients, sum, len(holding), bound)
+			if n := s.Held(); n != sum || n >= 20+largest {
+				t.Fatalf("%d are held, want %d, fewer than %d", n, sum, 20+largest)
 			}
 		}
 	}

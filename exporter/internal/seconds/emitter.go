@@ -16,16 +16,15 @@ type emitter struct {
 	timed      bool          // rts is needed
 	times      bool          // rts was read
 
-	seconds []node.MetricNode // that were read
-	told    []node.MetricNode // those that are not still
-	kept    []node.MetricNode // memory for them
-	before  still             // as of before the seconds; not known if it makes no difference
-	rts     distributions
-	name    [1]string // of a resource
+	seen   records           // that were read
+	kept   []node.MetricNode // memory for those that are not still
+	before still             // as of before the seconds; not known if it makes no difference
+	rts    distributions
+	name   [1]string // of a resource
 }
 
-// logs are seconds from the log, and those of them that are not still.
-type logs struct{ seconds, told []node.MetricNode }
+// records are seconds, and those of them that are not still.
+type records struct{ seconds, told []node.MetricNode }
 
 var resourceLabel = []string{"resource"}
 
@@ -41,44 +40,40 @@ func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
 
 // read reads the seconds of a view in [from, to).
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
-	e.seconds = v.AppendSeconds(e.seconds[:0], from, to)
+	all := v.AppendSeconds(e.seen.seconds[:0], from, to)
 	e.before = unknown
-	if len(e.seconds) > 0 && (e.seconds[0].Idle() || e.cumulative) {
-		first, _ := r.stats.Timeline().Index(e.seconds[0].Start)
+	if len(all) > 0 && (all[0].Idle() || e.cumulative) {
+		first, _ := r.stats.Timeline().Index(all[0].Start)
 		e.before = stillBefore(r.stats, v, first)
 	}
 	s := e.before
-	if e.told = s.told(e.kept[:0], e.seconds); len(e.told) < len(e.seconds) {
-		e.kept = e.told
+	told := s.told(e.kept[:0], all)
+	if len(told) < len(all) {
+		e.kept = told
 	}
-	if e.times = e.timed && len(e.told) > 0; e.times {
+	e.seen = records{all, told}
+	if e.times = e.timed && len(told) > 0; e.times {
 		e.rts.read(r, v, from, to, e.cumulative)
 	}
 }
 
-// forget forgets what was read.
-func (e *emitter) forget() { e.seconds, e.told, e.times = nil, nil, false }
-
-// resource emits the logged seconds of a resource and then those that were read.
-func (e *emitter) resource(name string, logged logs) {
+// resource emits records of a resource.
+func (e *emitter) resource(name string, all records) {
 	e.name[0] = name
-	e.emit(resourceLabel, e.name[:], logged)
+	e.emit(resourceLabel, e.name[:], all)
 }
 
-// emit emits the logged seconds and then those that were read, with these labels.
-func (e *emitter) emit(labels, values []string, logged logs) {
+// emit emits records with these labels, and the response times that were read with them.
+func (e *emitter) emit(labels, values []string, all records) {
 	for _, m := range e.metrics {
-		old, seconds := logged.told, e.told
+		seconds := all.told
 		if m.Always {
-			old, seconds = logged.seconds, e.seconds
+			seconds = all.seconds
 		}
-		if len(old)+len(seconds) == 0 {
+		if len(seconds) == 0 {
 			continue
 		}
 		e.sink.Series(&m.family, labels, values)
-		if m.Logged {
-			m.values(e.sink, old)
-		}
 		if m.RT == nil {
 			m.values(e.sink, seconds)
 		} else if e.times {
@@ -88,9 +83,9 @@ func (e *emitter) emit(labels, values []string, logged logs) {
 	if e.histogram != nil && e.times {
 		e.sink.Series(e.histogram, labels, values)
 		if e.cumulative {
-			e.rts.points(e.sink, e.before, e.seconds)
+			e.rts.points(e.sink, e.before, all.seconds)
 		} else {
-			e.rts.singles(e.sink, e.told)
+			e.rts.singles(e.sink, all.told)
 		}
 	}
 }

@@ -94,7 +94,11 @@ func (f *Filler) Flush() {
 	}
 	if f.only.Slots.Has(f.run.Name) {
 		f.sink.Series(&f.run, nil, nil)
-		f.rows.runs(f.of, f.sink)
+		for _, second := range f.present {
+			if id := f.of.ID(second); id != 0 {
+				f.sink.Value(second, float64(id))
+			}
+		}
 	}
 	f.total.rows = f.total.rows[:0]
 	f.present, f.size, f.from = f.present[:0], 0, last+1

@@ -1,12 +1,11 @@
 package seconds
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/runs"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -20,73 +19,72 @@ type Log interface {
 	Runs() *runs.File
 }
 
-// logged are seconds of earlier processes, from the log. A nil *logged has none.
-type logged struct {
-	rows
-	seconds int64 // number of seconds
-	size    Size  // at most
-	to      int64 // the second before which all of them are
-}
-
-// logged reads the seconds in [from, to) from the log, as many as the limit allows.
-func (r *Resources) logged(s *Selection, from, to int64, limit Limit) *logged {
-	l := &logged{rows: newRows(*s, from), to: to}
-	second := nextSize{one: r.size(s, &r.resources), told: map[still]Size{}}
-	if s.total() {
-		second.always = r.size(s, &r.inbound).whole
+// emitLogged emits the seconds of earlier processes in [from, to), as many as the limit allows, and at least one. It returns the second
+// before which it stopped, and how many seconds the limit has left.
+func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink Sink) (reached, left int64) {
+	out := &counter{Sink: sink}
+	rows := NewFiller(r.namespace, r.log.Runs(), from, math.MaxInt, out)
+	rows.Select(s)
+	one, longest := r.size(s, &r.resources).whole, 0 // size of a second of a resource, without its name
+	fits := func(seconds int) bool {
+		n := seconds * (len(rows.series) + 1) // the total, too
+		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize(s))
+		return size.Samples <= limit.Samples && size.Bytes <= limit.Bytes
 	}
-	// end completes the last second, and reports whether the limit allows another.
+	begun := int64(0) // seconds, the last of them with all its rows
+	// end drops the last second if more resources have come in it than the limit allows, and reports whether another one may begin.
 	end := func() bool {
-		n := len(l.present)
-		if n == 0 {
-			return true
-		}
-		l.size = l.size.Add(second.at(l.last())).Add(r.runSize(s))
-		if n > 1 && (l.size.Samples > limit.Samples || l.size.Bytes > limit.Bytes) {
-			l.to, l.present = l.present[n-1], l.present[:n-1] // over the limit
+		n := len(rows.present)
+		if begun > 1 && !fits(n) {
+			reached, rows.present = rows.last(), rows.present[:n-1]
+			begun--
 			return false
 		}
-		return l.size.Samples < limit.Samples && l.size.Bytes < limit.Bytes && int64(n) < limit.Seconds
+		if begun > 0 && !fits(n+1) { // as it is, most may be idle
+			rows.Flush()
+			n = 0
+		}
+		return begun == 0 || begun < limit.Seconds && fits(n+1)
 	}
+	reached = to
 	r.log.Logged(from-int64(r.stats.History()/time.Second), to, func(resource string, m *node.MetricNode) bool {
-		if at := m.Start.Unix(); at >= from && at > l.last() && !end() {
-			l.to = min(l.to, at)
-			return false
+		if at := m.Start.Unix(); at >= rows.from && at > rows.last() {
+			if !end() {
+				reached = min(reached, at)
+				return false
+			}
+			begun++
 		}
-		if x := l.add(resource, m); x != nil && x != l.total {
-			second.row(resource, x, m)
-		}
+		longest = max(longest, len(resource))
+		rows.Add(resource, m)
 		return true
 	})
-	if l.to == to {
+	if reached == to {
 		end()
 	}
-	l.seconds = int64(len(l.present))
-	return l
+	rows.Flush()
+	used := max(float64(out.Samples)/float64(max(limit.Samples, 1)), float64(out.Bytes)/float64(max(limit.Bytes, 1)))
+	return reached, max(min(limit.Seconds-begun, int64(float64(limit.Seconds)*(1-used))), 0)
 }
 
-// take removes and returns the seconds of a resource.
-func (l *logged) take(resource string) logs {
-	if l == nil || l.series[resource] == nil {
-		return logs{}
-	}
-	of := l.series[resource]
-	delete(l.series, resource)
-	return l.fill(of, math.MaxInt64)
+// counter is a Sink that counts what it passes on.
+type counter struct {
+	Sink
+	Size
+	line int // length of a line of the series, about
 }
 
-// inbound returns the seconds of all inbound traffic, none if there was none in them.
-func (l *logged) inbound() logs {
-	if l == nil || !l.total.any() {
-		return logs{}
+// Series implements [Sink].
+func (c *counter) Series(f *table.Family, names, values []string) {
+	c.line = lineBytes + len(f.Name)
+	for _, value := range values {
+		c.line += len(value)
 	}
-	return l.fill(l.total, math.MaxInt64)
+	c.Sink.Series(f, names, values)
 }
 
-// rest returns the resources that were not taken, sorted.
-func (l *logged) rest() []string {
-	if l == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(l.series))
+// Value implements [Sink].
+func (c *counter) Value(unix int64, v float64) {
+	c.Size = c.Add(Size{1, c.line})
+	c.Sink.Value(unix, v)
 }

@@ -16,6 +16,7 @@ import (
 // [NewResources], and is safe for concurrent use.
 type Resources struct {
 	stats     *collector.Collector
+	namespace string
 	log       Log
 	resources families
 	inbound   families
@@ -62,7 +63,7 @@ func Names(namespace string, logged bool) (names []string) {
 // NewResources makes the stream. If log is not nil, the stream has the logged seconds of earlier processes, too.
 func NewResources(c *collector.Collector, namespace string, log Log) *Resources {
 	whole := c.Tree().View().Node()
-	r := &Resources{stats: c, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
+	r := &Resources{stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
 	known := func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed }
 	r.resources.metrics, r.inbound.metrics = newFamilies(namespace, table.Seconds(), known), newFamilies(namespace, table.InboundSeconds(), known)
 	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
@@ -203,48 +204,34 @@ func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
 
 // Emit implements [Stream].
 func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64) {
-	reached = min(to, r.line.After(from, max(limit.Seconds, 1)))
-	var old *logged
+	left := max(limit.Seconds, 1)
 	if first := r.line.First(); from < first && r.log != nil {
-		old = r.logged(s, from, min(to, first), limit)
-		if reached = old.to; reached == first {
-			// What is left of the limit is for the seconds of this process.
-			used := max(float64(old.size.Samples)/float64(max(limit.Samples, 1)), float64(old.size.Bytes)/float64(max(limit.Bytes, 1)))
-			left := min(limit.Seconds-old.seconds, int64(float64(limit.Seconds)*(1-used)))
-			reached = min(to, r.line.After(first, max(left, 0)))
+		if from, left = r.emitLogged(s, from, min(to, first), limit, sink); from < first {
+			return from
 		}
 	}
+	reached = min(to, r.line.After(from, left))
 	begin, end := r.line.Index(from), r.line.Index(reached)
 	e := r.emitter(s, &r.resources, sink)
 	for _, x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), begin, end)
-		e.resource(x.Name(), old.take(x.Name()))
+		e.resource(x.Name(), e.seen)
 	}
-	e.forget()
-	for _, name := range old.rest() {
-		e.resource(name, old.take(name))
-	}
-	e = r.emitter(s, &r.inbound, sink)
-	total := r.total(s)
-	if total != nil {
+	if total := r.total(s); total != nil {
+		e = r.emitter(s, &r.inbound, sink)
 		e.read(r, total, begin, end)
+		e.emit(nil, nil, e.seen)
 	}
-	if rows := old.inbound(); total != nil || rows.seconds != nil {
-		e.emit(nil, nil, rows)
-	}
-	r.emitRuns(s, old, begin, end, sink)
+	r.emitRuns(s, begin, end, sink)
 	return reached
 }
 
-// emitRuns emits which process counted each of the seconds from the log, if that is known, and of those of this process.
-func (r *Resources) emitRuns(s *Selection, old *logged, begin, end int64, sink Sink) {
+// emitRuns emits which process counted each of the seconds of this process.
+func (r *Resources) emitRuns(s *Selection, begin, end int64, sink Sink) {
 	if !s.Slots.Has(r.run.Name) {
 		return
 	}
 	sink.Series(&r.run, nil, nil)
-	if old != nil {
-		old.runs(r.log.Runs(), sink)
-	}
 	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {
 		if name, ok := r.stats.Timeline().Name(i); ok {
 			sink.Value(name.Unix(), id)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -27,11 +26,10 @@ func newRows(only Selection, from int64) rows {
 type series struct {
 	before int64 // the last second with a row before those in rows, 0 if there is none
 	still  still // as of before rows
-	latest still // as of the last row
 	rows   []node.MetricNode
 }
 
-func newSeries() *series { return &series{still: unknown, latest: unknown} }
+func newSeries() *series { return &series{still: unknown} }
 
 // last returns the last second with a row; 0 if there is none.
 func (r *rows) last() int64 {
@@ -41,43 +39,34 @@ func (r *rows) last() int64 {
 	return 0
 }
 
-// add adds a row, which is copied. Rows must ascend; one out of order is skipped. It returns the series of the row, nil for one that is
-// skipped or not selected: it shows all the same that the process ran.
-func (r *rows) add(resource string, m *node.MetricNode) (x *series) {
+// add adds a row, which is copied. Rows must ascend; one out of order is skipped. One that is not selected shows all the same that the
+// process ran.
+func (r *rows) add(resource string, m *node.MetricNode) {
+	var x *series
 	at := m.Start.Unix()
 	switch {
 	case at >= r.from && at > r.last():
 		r.present = append(r.present, at)
 	case at >= r.from && at < r.last():
-		return nil
+		return
 	}
 	if resource == collector.InboundTotal {
 		if x = r.total; !r.only.total() {
-			return nil
+			return
 		}
 	} else if !r.only.wants(resource) {
-		return nil
+		return
 	} else if x = r.series[resource]; x == nil {
 		x = newSeries()
 		r.series[resource] = x
 	}
 	if at >= r.from {
 		x.add(m)
-		return x
+		return
 	}
 	x.still.see(m)
 	if x != r.total {
 		x.before = max(x.before, at)
-	}
-	return x
-}
-
-// runs emits the runs of the seconds that any are known of.
-func (r *rows) runs(of *runs.File, sink Sink) {
-	for _, second := range r.present {
-		if id := of.ID(second); id != 0 {
-			sink.Value(second, float64(id))
-		}
 	}
 }
 
@@ -95,7 +84,7 @@ func (s *series) any() bool {
 
 // fill returns the seconds of a resource, with idle ones, and moves on behind them. A resource that was idle for longer than
 // maxIdle has ended.
-func (r *rows) fill(of *series, maxIdle time.Duration) logs {
+func (r *rows) fill(of *series, maxIdle time.Duration) records {
 	var all []node.MetricNode
 	rest, last := of.rows, of.before
 	for _, second := range r.present {
@@ -110,5 +99,5 @@ func (r *rows) fill(of *series, maxIdle time.Duration) logs {
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
-	return logs{all, of.still.told(nil, all)}
+	return records{all, of.still.told(nil, all)}
 }

@@ -21,7 +21,7 @@ type Stream interface {
 	// which begins again a second earlier, several seconds together may be as large as one more.
 	Size(s *Selection, from int64) Size
 	// Emit gives the sink the sealed seconds in [from, to), as many as the limit allows. It returns the second before which it
-	// stopped.
+	// stopped, which is to unless the limit is smaller.
 	Emit(s *Selection, from, to int64, limit Limit, sink Sink) (reached int64)
 }
 

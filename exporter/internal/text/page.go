@@ -44,7 +44,6 @@ type Page struct {
 // column is the samples of a family.
 type column struct {
 	family    *table.Family
-	described bool // HELP and TYPE were written before
 	series    []series
 	samples   []sample
 	counts    []int64 // of the histograms: for each how many there are, and then these
@@ -139,7 +138,7 @@ func (p *Page) open(f *table.Family) *column {
 		}
 		p.places[f] = i
 		c := &p.columns[i]
-		c.family, c.described = f, false
+		c.family = f
 		c.forget()
 	}
 	return &p.columns[i]
@@ -148,16 +147,6 @@ func (p *Page) open(f *table.Family) *column {
 func (c *column) forget() {
 	clear(c.exemplars)
 	c.series, c.samples, c.counts, c.exemplars = c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
-}
-
-// Forget drops what was written, so that a page of one family can be written piece by piece.
-func (p *Page) Forget() {
-	for i := range p.columns[:p.used] {
-		c := &p.columns[i]
-		c.described = c.described || len(c.samples) > 0
-		c.forget()
-	}
-	p.forget()
 }
 
 // forget drops the labels.

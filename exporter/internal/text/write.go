@@ -50,9 +50,7 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 		if len(c.samples) == 0 {
 			continue
 		}
-		if !c.described {
-			to.metadata(c.family)
-		}
+		to.metadata(c.family)
 		if t := c.family.Type; t == table.Histogram || t == table.GaugeHistogram {
 			to.histograms(c)
 		} else {

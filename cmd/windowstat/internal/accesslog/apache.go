@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -36,78 +37,35 @@ var apacheDirectives = map[string]variable{
 // without begin: or end: before it. Several may make up one time. Directives need literal text between them; unknown ones
 // are skipped. The error joins all problems.
 func Apache(format string) (*Format, error) {
-	text := apacheDirective(format)
-	var prefix strings.Builder
-	var tokens []token
-	var problems []error
-	literal := func(s string) {
-		if n := len(tokens); n > 0 {
-			tokens[n-1].until += s
-		} else {
-			prefix.WriteString(s)
-		}
-	}
-	for i := 0; i < len(text); {
-		switch {
-		case text[i] != '%':
-			literal(text[i : i+1])
-			i++
-		case strings.HasPrefix(text[i:], "%%"):
-			literal("%")
-			i += 2
-		default:
-			argument, letter, width := apacheParts(text[i:])
-			if width == 0 {
-				problems = append(problems, fmt.Errorf("the directive %q, at column %d, has no end", text[i:], i+1))
-				i = len(text)
-				continue
-			}
-			name := text[i : i+width]
-			v, open, end, err := apacheMeaning(argument, letter)
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s, at column %d: %w", name, i+1, err))
-			}
-			v.name, v.at = name, i+1
-			if letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">") {
-				v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
-			}
-			literal(open)
-			tokens = append(tokens, token{variable: v, until: end})
-			i += width
-		}
-	}
-	return compile(text, prefix.String(), tokens, true, problems)
+	return compile(apacheDirective(format), '%', true, apacheVariable)
 }
 
-// apacheParts reads a directive: % and conditions, which it skips, an optional {argument}, and the letter.
-func apacheParts(s string) (argument, letter string, width int) {
-	i := 1
-	for i < len(s) && strings.IndexByte("!<>,", s[i]) >= 0 || i < len(s) && isDigit(s[i]) {
-		i++
+// apacheVariable reads the directive that a text begins with.
+func apacheVariable(rest string, column int) (v variable, err error) {
+	if strings.HasPrefix(rest, "%%") {
+		return variable{name: "%%", slot: nothing, before: "%"}, nil
 	}
-	if i < len(s) && s[i] == '{' {
-		end := strings.IndexByte(s[i:], '}')
-		if end < 0 {
-			return "", "", 0
-		}
-		argument = s[i+1 : i+end]
-		i += end + 1
-		for i < len(s) && (s[i] == '<' || s[i] == '>') {
-			i++
-		}
+	m := directive.FindStringSubmatch(rest)
+	if m == nil {
+		return variable{name: rest, slot: nothing}, fmt.Errorf("the directive %q, at column %d, has no end", rest, column)
 	}
-	long := 1
-	if i < len(s) && s[i] == '^' { // ^ti, ^to, ^FU, ^FB
-		long = 3
+	name, argument, letter := m[0], m[1], m[2]
+	v, err = apacheMeaning(argument, letter)
+	if err != nil {
+		err = fmt.Errorf("%s, at column %d: %w", name, column, err)
 	}
-	if i+long > len(s) {
-		return "", "", 0
+	v.name = name
+	if letter == "s" && !strings.Contains(name, "<") && strings.Contains(name, ">") {
+		v.rank = 1 // the status that was sent, and not the one in front of an internal redirect
 	}
-	return argument, s[i : i+long], i + long
+	return v, err
 }
 
-// apacheMeaning returns the variable of a directive, and the literals around its value.
-func apacheMeaning(argument, letter string) (v variable, open, end string, err error) {
+// directive is a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
+var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
+
+// apacheMeaning returns what a directive means.
+func apacheMeaning(argument, letter string) (v variable, err error) {
 	switch letter {
 	case "t":
 		return apacheTime(argument)
@@ -124,22 +82,23 @@ func apacheMeaning(argument, letter string) (v variable, open, end string, err e
 		default:
 			err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
 		}
-		return v, "", "", err
+		return v, err
 	case "a", "h":
 		if argument != "" {
 			letter = "{" + argument + "}" + letter
 		}
 	case "i":
 		if strings.EqualFold(argument, "Host") {
-			return variable{slot: host, rank: 3}, "", "", nil
+			return variable{slot: host, rank: 3}, nil
 		}
 	}
-	return apacheDirectives[letter], "", "", nil
+	return apacheDirectives[letter], nil
 }
 
 // apacheTime reads the argument of %{…}t.
-func apacheTime(argument string) (v variable, open, end string, err error) {
+func apacheTime(argument string) (v variable, err error) {
 	v = variable{slot: timestamp, stamp: Start}
+	// httpd stamps the beginning, unless its format says otherwise.
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
 		v.stamp = End
@@ -148,8 +107,7 @@ func apacheTime(argument string) (v variable, open, end string, err error) {
 	}
 	switch format {
 	case "":
-		v.pattern = commonTime
-		return v, "[", "]", nil
+		v.pattern, v.before, v.until = commonTime, "[", "]"
 	case "sec", "%s":
 		v.unit = seconds
 	case "msec":
@@ -164,44 +122,23 @@ func apacheTime(argument string) (v variable, open, end string, err error) {
 		v.pattern = format
 		_, err = newLayout(format, 0)
 	}
-	return v, "", "", err
+	return v, err
 }
+
+// logFormat is the name of the directive that defines a format.
+var logFormat = regexp.MustCompile(`^(?i:LogFormat)(?:\s+|$)`)
 
 // apacheDirective extracts the format from a LogFormat directive, or from quotes, and removes its backslashes.
 func apacheDirective(s string) string {
 	s = strings.TrimSpace(s)
-	if word, rest := cutSpace(s); strings.EqualFold(word, "LogFormat") {
-		s = rest
-	}
+	s = logFormat.ReplaceAllString(s, "")
+	// Behind a format in quotes there may be the nickname of the format; a % there means that the quote is one of the format.
 	if s != "" && s[0] == '"' {
-		inner, nickname := unescape(s[1:], '"')
+		inner, nickname, _ := unescape(s[1:], '"')
 		if !strings.Contains(nickname, "%") {
 			return inner
 		}
 	}
-	text, _ := unescape(s, 0)
+	text, _, _ := unescape(s, 0)
 	return text
-}
-
-// unescape removes the backslashes up to an unescaped end, and returns what follows it.
-func unescape(s string, end byte) (text, rest string) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == end {
-			return b.String(), s[i+1:]
-		}
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-			switch s[i] {
-			case 't':
-				b.WriteByte('\t')
-				continue
-			case 'n':
-				b.WriteByte('\n')
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String(), ""
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
-// A slot is what a field of a line is in a Record.
+// A slot is what a field of a line is in a Record. Servers have many names for the same: a format has one field for each slot, the best.
 type slot uint8
 
 const (
-	skip slot = iota
+	skip    slot = iota
+	nothing      // the variable stands for literal text alone
 	client
 	host
 	method
@@ -30,17 +32,21 @@ type variable struct {
 	name    string // as in the format string, for errors
 	at      int    // column, from 1
 	slot    slot
-	rank    int    // of two for the same slot the higher one counts
-	unit    int    // of duration, and of a timestamp without a pattern
-	pattern string // of timestamp
-	stamp   Stamp  // of timestamp
-	digits  digits // of what is skipped
+	rank    int           // of two for the same slot the higher one counts
+	unit    time.Duration // of duration, and of a timestamp without a pattern
+	pattern string        // of timestamp
+	stamp   Stamp         // of timestamp
+	digits  digits        // of what is skipped
+
+	before string // literal text in front of the value, as httpd writes it in front of %t
+	until  string // literal text behind it
 }
 
 // digits is whether a field consists of them.
 type digits uint8
 
 const (
+	// Formats that look alike differ in what is a number: it decides between them.
 	anything digits = iota
 	digitsOrDash
 	onlyDigits
@@ -58,49 +64,74 @@ func (v variable) String() string {
 	return kinds[v.slot] + " (" + v.name + ")"
 }
 
-// A token is a variable and the literal text behind it.
-type token struct {
-	variable
-	until string
-}
-
 // A step reads one field of a line.
 type step struct {
-	token
+	variable
 	layout       *layout // of timestamp
 	beforeStatus bool    // it ends where the status follows
 	last         bool    // nothing may follow
 	missing, bad error
 }
 
-// compile makes a format of its tokens, unless there are problems already. It keeps the best variable of each slot, and refuses
-// fields that cannot be told apart.
-func compile(name, prefix string, tokens []token, escaped bool, problems []error) (*Format, error) {
-	tokens = join(tokens, func(a, b token) bool { return a.slot == target && b.slot == tail && a.until == "" })
-	tokens = join(tokens, func(a, b token) bool { // a time that several variables make up
+// compile makes a Format of a format string, in which each variable begins with a sign. The function read reads the variable that a text
+// begins with, at a column, from 1. That is all in which the languages of the servers differ: a preset, a LogFormat of httpd and a
+// log_format of nginx become the same steps. The best variable of each slot is kept, and formats with ambiguous fields are refused.
+func compile(text string, sign byte, escaped bool, read func(rest string, column int) (variable, error)) (*Format, error) {
+	var variables []variable
+	var problems []error
+	prefix := ""
+	literal := func(s string) {
+		if n := len(variables); n > 0 {
+			variables[n-1].until += s
+		} else {
+			prefix += s
+		}
+	}
+	for i := 0; i < len(text); {
+		if text[i] != sign {
+			literal(text[i : i+1])
+			i++
+			continue
+		}
+		v, err := read(text[i:], i+1)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		v.at = i + 1
+		i += len(v.name)
+		literal(v.before)
+		if v.slot != nothing {
+			variables = append(variables, v)
+		}
+	}
+	// Fields without text between them are ambiguous, but some are together one: $uri$is_args$args is a target, seconds and
+	// their fraction a time, and two fields that nobody needs are one that nobody needs.
+	variables = join(variables, func(a, b variable) bool { return a.slot == target && b.slot == tail && a.until == "" })
+	variables = join(variables, func(a, b variable) bool { // a time that several variables make up
 		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.part() || b.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
 	})
-	stamp, err := choose(tokens)
+	stamp, err := choose(variables)
 	if err != nil {
 		problems = append(problems, err)
 	}
-	if !slices.ContainsFunc(tokens, func(t token) bool { return t.slot == status }) {
+	if !slices.ContainsFunc(variables, func(t variable) bool { return t.slot == status }) {
 		problems = append(problems, errors.New("it has no status ($status; %>s)"))
 	}
-	tokens = join(tokens, func(a, b token) bool { return a.slot == skip && b.slot == skip && a.until == "" })
-	f := &Format{name: name, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
+	variables = join(variables, func(a, b variable) bool { return a.slot == skip && b.slot == skip && a.until == "" })
+	f := &Format{name: text, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
 	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
-	for i, t := range tokens {
-		end := i+1 == len(tokens)
+	for i, t := range variables {
+		end := i+1 == len(variables)
 		if t.slot != skip {
 			f.needed = i + 1
 		}
+		// Any other end would be a guess.
 		// The end of a status is known without a literal.
 		if t.until == "" && t.slot != status && !end {
 			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
-				t.name, tokens[i+1].name, t.at+len(t.name)))
+				t.name, variables[i+1].name, t.at+len(t.name)))
 		}
-		f.steps = append(f.steps, newStep(t, !end && tokens[i+1].slot == status && t.slot != timestamp, end && t.until == ""))
+		f.steps = append(f.steps, newStep(t, !end && variables[i+1].slot == status && t.slot != timestamp, end && t.until == ""))
 		switch t.slot {
 		case timestamp, status:
 			f.required = i
@@ -109,14 +140,14 @@ func compile(name, prefix string, tokens []token, escaped bool, problems []error
 		}
 	}
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("the log format %q cannot be read: %w", name, errors.Join(problems...))
+		return nil, fmt.Errorf("the log format %q cannot be read: %w", text, errors.Join(problems...))
 	}
 	return f, nil
 }
 
 // newStep makes a step and its errors.
-func newStep(t token, beforeStatus, last bool) step {
-	s := step{token: t, beforeStatus: beforeStatus, last: last}
+func newStep(t variable, beforeStatus, last bool) step {
+	s := step{variable: t, beforeStatus: beforeStatus, last: last}
 	switch {
 	case t.until == "":
 		s.missing = fmt.Errorf("something is behind %s, where the line should end", t)
@@ -143,10 +174,29 @@ func (v variable) part() bool {
 	return err == nil && l.lacks() != ""
 }
 
-// join joins adjacent tokens that are together one field.
-func join(tokens []token, together func(a, b token) bool) []token {
-	var joined []token
-	for _, t := range tokens {
+// unescape undoes the backslashes of a format string in a server's configuration, up to a quote that ends it, or to its end if end is 0.
+// It returns what follows the quote, and whether there is one.
+func unescape(s string, end byte) (text, rest string, closed bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == end {
+			return b.String(), s[i+1:], true
+		}
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == 't' || s[i] == 'n' {
+				b.WriteByte(map[byte]byte{'t': '\t', 'n': '\n'}[s[i]])
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), "", false
+}
+
+// join joins adjacent variables that are together one field.
+func join(variables []variable, together func(a, b variable) bool) []variable {
+	var joined []variable
+	for _, t := range variables {
 		n := len(joined) - 1
 		if n < 0 || !together(joined[n], t) {
 			joined = append(joined, t)
@@ -163,18 +213,19 @@ func join(tokens []token, together func(a, b token) bool) []token {
 }
 
 // choose keeps one variable for each slot, and skips the others. It returns which end of the call the time is.
-func choose(tokens []token) (Stamp, error) {
+func choose(variables []variable) (Stamp, error) {
 	best := map[slot]int{}
-	for i, t := range tokens {
-		if b, ok := best[t.slot]; !ok || t.rank > tokens[b].rank {
+	for i, t := range variables {
+		if b, ok := best[t.slot]; !ok || t.rank > variables[b].rank {
 			best[t.slot] = i
 		}
 	}
+	// The request line has method and target, as the client sent them.
 	_, line := best[request]
-	at, err := chooseTime(tokens)
+	at, err := chooseTime(variables)
 	stamp := Start
-	for i := range tokens {
-		t := &tokens[i]
+	for i := range variables {
+		t := &variables[i]
 		keep := best[t.slot] == i
 		switch t.slot {
 		case timestamp:
@@ -195,11 +246,11 @@ func choose(tokens []token) (Stamp, error) {
 	return stamp, err
 }
 
-// chooseTime returns which variable is a whole time: of the beginnings of calls, or else of their ends, the one with the highest rank.
-func chooseTime(tokens []token) (best int, err error) {
+// chooseTime returns which variable is a whole time, the finest there is: of the beginnings of calls, or else of their ends, the one with the highest rank.
+func chooseTime(variables []variable) (best int, err error) {
 	best, err = -1, errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
 	for _, stamp := range []Stamp{Start, End} {
-		for i, t := range tokens {
+		for i, t := range variables {
 			if t.slot != timestamp || t.stamp != stamp {
 				continue
 			}
@@ -207,7 +258,7 @@ func chooseTime(tokens []token) (best int, err error) {
 				continue // it is a problem already
 			} else if lack := l.lacks(); lack != "" {
 				err = fmt.Errorf("its time has no %s", lack)
-			} else if best < 0 || t.rank > tokens[best].rank {
+			} else if best < 0 || t.rank > variables[best].rank {
 				best = i
 			}
 		}

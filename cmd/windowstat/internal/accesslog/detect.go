@@ -13,9 +13,12 @@ import (
 // whole number behind combined are an error: it may be microseconds, seconds or bytes.
 func Detect(sample [][]byte) (*Format, error) {
 	bare := (&Format{syslog: true}).NewParser(nil)
-	parsers := make([]*Parser, 0, len(presets)+1)
-	for _, name := range Names()[:len(presets)+1] {
-		f, err := Named(name)
+	parsers := make([]*Parser, 0, len(presets))
+	for _, n := range presets {
+		if n.unit != 0 && n.name != "json" {
+			continue // nothing tells these apart
+		}
+		f, err := Named(n.name)
 		if err != nil {
 			return nil, err
 		}
@@ -42,6 +45,7 @@ func Detect(sample [][]byte) (*Format, error) {
 	if lines == 0 {
 		return nil, errors.New("there are no lines to tell the log format by; " + advice)
 	}
+	// A format of less than half of the lines could be an accident: then somebody must say what they are.
 	winner := ""
 	for name, n := range votes {
 		if 2*n > lines {
@@ -55,6 +59,7 @@ func Detect(sample [][]byte) (*Format, error) {
 		const most = 200
 		return nil, fmt.Errorf("the log format cannot be told from the lines, such as %.*q; %s", most, strange, advice)
 	}
+	// Guessing the unit wrong would make all durations wrong by a thousand or a million.
 	if winner == "combined-usec" {
 		return nil, errors.New("the lines end in a whole number, and may be combined-usec (microseconds, %D), " +
 			"or of a format with seconds (%T) or bytes there; " + advice)
@@ -65,8 +70,10 @@ func Detect(sample [][]byte) (*Format, error) {
 	return Named(winner)
 }
 
+// combinedNginx is nginx's combined format.
 const combinedNginx = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`
 
+// advice ends the errors of formats that are not recognised.
 var advice = "give the format: " + strings.Join(Names(), ", ") + ", or the format string of nginx or Apache httpd"
 
 // guess returns the name of a line's format, with what makes combined one that has durations; "" if it has none.
@@ -105,6 +112,7 @@ func extended(behind []byte) string {
 		if i := strings.IndexByte(`"[`, value[0]); i >= 0 {
 			open, closing = value[:1], `"]`[i:i+1]
 		}
+		// The time of a request is the sum of those of its parts, so no number behind it may be greater.
 		number, more := strings.Trim(value, `"`), ""
 		if rest = rest[len(m[0]):]; len(rest) > 0 {
 			more = " $rest"

@@ -7,11 +7,14 @@ import (
 )
 
 // A Format describes the lines of a log. It is immutable and safe for concurrent use.
+//
+// A text format is a list of steps, one for each field, of which a parser takes those up to the last that a record needs. JSON has none:
+// its keys say what its values are.
 type Format struct {
 	name     string
 	json     bool
-	unit     int    // of JSON's durations that do not tell it
-	prefix   []byte // literal text before the first field
+	unit     time.Duration // of JSON's durations that do not tell it
+	prefix   []byte        // literal text before the first field
 	noPrefix error
 	steps    []step
 	needed   int   // how many of the steps a record needs
@@ -30,39 +33,37 @@ func (f *Format) HasDuration() bool { return f.duration }
 
 // presets are the named formats, each as a format string of httpd with what that lacks: %{+s}T is added to the duration. Of those that
 // leave equally much of a line unread, [Detect] takes the first.
-var presets = []struct{ name, format string }{
+var presets = []struct {
+	name, format string
+	unit         time.Duration // of JSON's durations that do not tell it; 0 if the format is not JSON
+}{
 	{"ingress-nginx", `%h - %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" ` +
-		`%I %{s}T [%{upstream}x] [%{alternative}x] %{address}x %{length}x %{time}x %{status}x %{id}x`},
+		`%I %{s}T [%{upstream}x] [%{alternative}x] %{address}x %{length}x %{time}x %{status}x %{id}x`, 0},
 	{"haproxy", `%a:%p [%{%d/%b/%Y:%H:%M:%S}t.%{msec_frac}t] %{frontend}x %{backend}x ` +
-		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`},
+		`%{TR}x/%{Tw}x/%{Tc}x/%{Tr}x/%{ms}T %>s %B %{CC}x %{CS}x %{tsc}x %{connections}x %{queues}x %{captures}x"%r"`, 0},
 	{"istio", `[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %{details}x %{failure}x "%{tls}x" %I %O %{ms}T %{upstream}x ` +
-		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`},
+		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`, 0},
 	{"envoy", `[%{begin:%Y-%m-%dT%H:%M:%S%z}t] "%r" %>s %{flags}x %I %O %{ms}T %{upstream}x ` +
-		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`},
+		`"%{X-Forwarded-For}i" "%{User-Agent}i" "%{id}x" "%{Host}i" %{more}x`, 0},
 	{"alb", `%{type}x %{end:%Y-%m-%dT%H:%M:%S%z}t %{elb}x %a:%p %{target}x %{s}T %{+s}T %{+s}T %>s ` +
-		`%{status}x %I %O "%r" %{more}x`},
-	{"traefik", `%h - %u [%{begin:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %k "%{router}n" "%{server}n" %{ms}Tms`},
-	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`},
-	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`},
-	{"combined-time", `%h %l %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`},
-	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`},
-	{"common", `%h %l %u %t "%r" %>s %b`},
+		`%{status}x %I %O "%r" %{more}x`, 0},
+	{"traefik", `%h - %u [%{begin:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %k "%{router}n" "%{server}n" %{ms}Tms`, 0},
+	{"vhost-combined", `%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"`, 0},
+	{"combined-usec", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %D`, 0},
+	{"combined-time", `%h %l %u [%{end:%d/%b/%Y:%H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %{s}T`, 0},
+	{"combined", `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"`, 0},
+	{"common", `%h %l %u %t "%r" %>s %b`, 0},
+	{"json", "", seconds},
+	{"json-ms", "", milliseconds},
+	{"json-us", "", microseconds},
+	{"json-ns", "", nanoseconds},
 }
-
-// jsonNames are those of JSON, with the units of durations that do not tell theirs.
-var jsonNames = []struct {
-	name string
-	unit int
-}{{"json", seconds}, {"json-ms", milliseconds}, {"json-us", microseconds}, {"json-ns", nanoseconds}}
 
 // Names returns the names of the named formats.
 func Names() []string {
 	var names []string
 	for _, n := range presets {
 		names = append(names, n.name)
-	}
-	for _, j := range jsonNames {
-		names = append(names, j.name)
 	}
 	return names
 }
@@ -83,13 +84,12 @@ func Names() []string {
 //
 // The error for another name lists these.
 func Named(name string) (*Format, error) {
-	for _, j := range jsonNames {
-		if j.name == name {
-			return &Format{name: name, json: true, unit: j.unit, duration: true}, nil
-		}
-	}
 	for _, n := range presets {
-		if n.name == name {
+		switch {
+		case n.name != name:
+		case n.unit != 0:
+			return &Format{name: name, json: true, unit: n.unit, duration: true}, nil
+		default:
 			f, err := Apache(n.format)
 			if err != nil {
 				return nil, err
@@ -101,7 +101,8 @@ func Named(name string) (*Format, error) {
 	return nil, fmt.Errorf("there is no log format named %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// A Parser parses lines of one format. One goroutine may use it.
+// A Parser parses lines of one format. One goroutine may use it. It remembers what makes the next line quicker, the last time, and what the
+// next line may continue: a line that was split.
 type Parser struct {
 	format *Format
 	clock  clock
@@ -127,6 +128,7 @@ func (p *Parser) Ambiguous() int64 { return p.clock.ambiguous }
 // durations such as 1m2.5s.
 func (p *Parser) Parse(line []byte, r *Record) error {
 	p.buf = p.buf[:0]
+	// What is around a line is taken off first: all formats may be in it.
 	line, whole := p.unwrap(trimEnd(line))
 	if !whole {
 		return ErrPartial

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"time"
 )
 
 // The errors of JSON lines.
@@ -16,7 +17,7 @@ var (
 	errJSONDuration = errors.New("the duration is not a number")
 )
 
-// A value is the value of a key, without quotes.
+// A value is the value of a key, without quotes, and with its escapes: most are never needed without them.
 type value struct {
 	meaning
 	raw    []byte
@@ -26,7 +27,8 @@ type value struct {
 // object parses a line that is a JSON object.
 func (p *Parser) object(line []byte, r *Record) error {
 	var best [slots]value
-	if n := collect(line, false, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
+	// Nothing may stand behind the object: two in one line are no line of any server.
+	if n := collect(line, keys, &best); n == 0 || len(bytes.TrimLeft(line[n:], " \t")) > 0 {
 		return errObject
 	}
 	var err error
@@ -44,6 +46,7 @@ func (p *Parser) object(line []byte, r *Record) error {
 	if r.Status = smallNumber(p.plain(&best[status])); r.Status < 0 {
 		return errJSONStatus
 	}
+	// Some keys tell the unit, and one does not; then the name of the format does.
 	if best[duration].rank > 0 {
 		ok, unit := false, best[duration].unit
 		if unit == unknown {
@@ -63,18 +66,19 @@ func (p *Parser) object(line []byte, r *Record) error {
 func (f *Format) UnitUnknown(line []byte) bool {
 	var best [slots]value
 	line, _ = f.NewParser(nil).unwrap(trimEnd(line))
-	if !f.json || collect(line, false, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
+	if !f.json || collect(line, keys, &best) == 0 || best[target].rank == caddys || best[method].rank == caddys {
 		return false
 	}
 	d := best[duration]
-	_, n := decimal(d.raw, seconds)
-	return d.rank > 0 && d.unit == unknown && n > 0 && n == len(d.raw)
+	_, number := decimal(d.raw, seconds)
+	return number && d.unit == unknown
 }
 
 // request sets method and target. A request line has both; a path in its place is a target.
 func (p *Parser) request(best *[slots]value, r *Record) {
 	line := p.plain(&best[request])
 	r.Method, r.Target = splitRequest(line)
+	// Some write a path where others write the request line.
 	if r.Method == nil && len(line) > 0 && line[0] == '/' {
 		r.Target = line
 	}
@@ -86,17 +90,17 @@ func (p *Parser) request(best *[slots]value, r *Record) {
 	}
 }
 
-// jsonTimes are the layouts of times that are strings, and jsonNumbers of those that are numbers of a unit.
-var jsonTimes, jsonNumbers = func() (*layout, map[int]*layout) {
+// jsonTimes are the layouts of times that are strings, and jsonNumbers of those that are numbers, the longest unit first.
+var jsonTimes, jsonNumbers = func() (*layout, []*layout) {
 	spelled := []string{"02/Jan/2006:15:04:05 -0700"}
 	for _, date := range []string{"2006-01-02T", "2006-01-02 ", "2006/01/02T", "2006/01/02 "} {
 		for _, zone := range []string{"Z07:00", "", "Z0700", "Z07"} {
 			spelled = append(spelled, date+"15:04:05"+zone)
 		}
 	}
-	numbers := map[int]*layout{}
-	for unit := nanoseconds; unit <= seconds; unit += 3 {
-		numbers[unit] = &layout{unit: unit}
+	var numbers []*layout
+	for _, unit := range []time.Duration{seconds, milliseconds, microseconds, nanoseconds} {
+		numbers = append(numbers, &layout{unit: unit})
 	}
 	return &layout{spelled: spelled}, numbers
 }()
@@ -104,13 +108,10 @@ var jsonTimes, jsonNumbers = func() (*layout, map[int]*layout) {
 // readTime parses a time in one of the formats of servers. A number is seconds, unless that is beyond the year 5000: then it
 // is milliseconds, microseconds or nanoseconds.
 func (p *Parser) readTime(b []byte) error {
+	// The digits that it begins with tell what a time is: those of a year or a day, or of a number.
 	l := jsonTimes
 	if whole := leadingDigits(b); whole != len("2006") && whole != len("02") {
-		unit := seconds
-		for ; whole > 11 && unit > 0; whole -= 3 {
-			unit -= 3
-		}
-		l = jsonNumbers[unit]
+		l = jsonNumbers[min(max(whole-9, 0)/3, len(jsonNumbers)-1)]
 	}
 	if !p.clock.read(l, b) {
 		return errJSONTime
@@ -140,9 +141,9 @@ func smallNumber(b []byte) int {
 	return n
 }
 
-// collect scans an object, keeps the best value for each slot, and returns its length; 0 if it has no end. Of nested objects it
-// scans only a request.
-func collect(b []byte, inRequest bool, best *[slots]value) int {
+// collect scans an object, keeps the best value for each slot, and returns the length of the object; 0 if it has no end. Of nested objects
+// it scans only that in which Caddy has the request.
+func collect(b []byte, keys map[string]meaning, best *[slots]value) int {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
 		return 0
@@ -155,44 +156,15 @@ func collect(b []byte, inRequest bool, best *[slots]value) int {
 		if end < 0 {
 			return 0
 		}
-		m := meaningOf(b[i+1:end], inRequest)
+		m := keys[string(b[i+1:end])]
 		if i = space(b, end+1); i == len(b) || b[i] != ':' {
 			return 0
 		}
-		if i = space(b, i+1); i == len(b) {
+		i = space(b, i+1)
+		if end = valueEnd(b, i); end == 0 || !m.keep(b[i:end], best) {
 			return 0
 		}
-		switch b[i] {
-		case '"':
-			if end = quoted(b, i); end < 0 {
-				return 0
-			}
-			if s := b[i+1 : end]; m.rank > best[m.slot].rank && present(s) != nil {
-				best[m.slot] = value{meaning: m, raw: s, quoted: true}
-			}
-			i = end + 1
-		case '{', '[':
-			n := 0
-			if b[i] == '{' && m.slot == request && !inRequest {
-				n = collect(b[i:], true, best)
-			} else {
-				n = composite(b[i:])
-			}
-			if n == 0 {
-				return 0
-			}
-			i += n
-		default:
-			end = i
-			for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] > ' ' {
-				end++
-			}
-			if s := b[i:end]; m.rank > best[m.slot].rank && present(s) != nil && string(s) != "null" {
-				best[m.slot] = value{meaning: m, raw: s}
-			}
-			i = end
-		}
-		if i = space(b, i); i == len(b) {
+		if i = space(b, end); i == len(b) {
 			return 0
 		}
 		switch b[i] {
@@ -207,20 +179,47 @@ func collect(b []byte, inRequest bool, best *[slots]value) int {
 	return 0
 }
 
-// composite returns the length of the object or array that b begins with; 0 if it has no end.
-func composite(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
+// keep keeps a value if it is better than what there is. It reports false if the value is a request that is not a whole object.
+func (m meaning) keep(raw []byte, best *[slots]value) bool {
+	v := value{meaning: m, raw: raw}
+	switch {
+	case m.rank <= best[m.slot].rank || len(raw) == 0 || raw[0] == '[' || string(raw) == "null":
+		return true
+	// Caddy's request is an object, nginx's a string: both have the same key.
+	case raw[0] == '{':
+		return m.slot != request || collect(raw, inRequest, best) > 0
+	case raw[0] == '"':
+		v.raw, v.quoted = raw[1:len(raw)-1], true
+	}
+	if present(v.raw) != nil {
+		best[m.slot] = v
+	}
+	return true
+}
+
+// valueEnd returns the index behind the value that begins at b[i]; 0 if it has no end.
+func valueEnd(b []byte, i int) int {
+	for depth := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
 			if i = quoted(b, i); i < 0 {
 				return 0
 			}
+			if depth == 0 {
+				return i + 1
+			}
 		case '{', '[':
 			depth++
 		case '}', ']':
+			if depth == 0 { // of the object in which a number stands
+				return i
+			}
 			if depth--; depth == 0 {
 				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
 			}
 		}
 	}
@@ -253,9 +252,9 @@ func space(b []byte, i int) int {
 // A meaning is what a JSON key means.
 type meaning struct {
 	slot  slot
-	rank  int   // of two keys for the same slot the higher one counts; never 0
-	unit  int   // of duration, for numbers
-	stamp Stamp // of timestamp
+	rank  int           // of two keys for the same slot the higher one counts; never 0
+	unit  time.Duration // of duration, for numbers
+	stamp Stamp         // of timestamp
 }
 
 // caddys is a rank above all others: that of the keys in Caddy's object of the request.
@@ -289,10 +288,3 @@ var keys, inRequest = func() (keys, inRequest map[string]meaning) {
 	add(inRequest, "client_ip remote_ip", caddys, meaning{slot: client})
 	return keys, inRequest
 }()
-
-func meaningOf(key []byte, request bool) meaning {
-	if request {
-		return inRequest[string(key)]
-	}
-	return keys[string(key)]
-}

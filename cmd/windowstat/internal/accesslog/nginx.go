@@ -3,6 +3,7 @@ package accesslog
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -40,70 +41,36 @@ func Nginx(format string) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	var prefix strings.Builder
-	var tokens []token
-	var problems []error
-	for i := 0; i < len(text); {
-		if text[i] != '$' {
-			if n := len(tokens); n > 0 {
-				tokens[n-1].until += text[i : i+1]
-			} else {
-				prefix.WriteByte(text[i])
-			}
-			i++
-			continue
-		}
-		name, width := nginxName(text[i:])
-		if name == "" {
-			problems = append(problems, fmt.Errorf("a $ has no name of a variable behind it, at column %d", i+1))
-			i++
-			continue
-		}
-		v := nginxVariables[name]
-		v.name, v.at = text[i:i+width], i+1
-		tokens = append(tokens, token{variable: v})
-		i += width
-	}
-	return compile(text, prefix.String(), tokens, escape == "json", problems)
+	return compile(text, '$', escape == "json", nginxVariable)
 }
 
-// nginxName reads $name or ${name}.
-func nginxName(s string) (name string, width int) {
-	braced := strings.HasPrefix(s, "${")
-	begin := 1
-	if braced {
-		begin = 2
+// nginxName is the name of a variable, perhaps in braces.
+var nginxName = regexp.MustCompile(`^\$(?:(\w+)|\{(\w+)\})`)
+
+// nginxVariable reads the variable that a text begins with.
+func nginxVariable(rest string, column int) (variable, error) {
+	m := nginxName.FindStringSubmatch(rest)
+	if m == nil {
+		return variable{name: rest[:1], slot: nothing}, fmt.Errorf("a $ has no name of a variable behind it, at column %d", column)
 	}
-	end := begin
-	for end < len(s) && (s[end] == '_' || isDigit(s[end]) || s[end]|0x20 >= 'a' && s[end]|0x20 <= 'z') {
-		end++
-	}
-	if !braced {
-		return s[begin:end], end
-	}
-	if end == len(s) || s[end] != '}' {
-		return "", 0
-	}
-	return s[begin:end], end + 1
+	v := nginxVariables[m[1]+m[2]]
+	v.name = m[0]
+	return v, nil
 }
+
+// nginxHead is what stands before the strings of a log_format directive, or of a part of one.
+var nginxHead = regexp.MustCompile(`^(log_format\s+\S+\s*)?(?:escape=(\S*)\s*)?`)
 
 // nginxDirective extracts the format and the escaping from a directive, or from a part of one.
 func nginxDirective(s string) (text, escape string, err error) {
 	s = strings.TrimSpace(s)
-	directive := false
-	if rest, ok := strings.CutPrefix(s, "log_format"); ok && rest != "" && isSpace(rest[0]) {
-		directive = true
-		s = strings.TrimSpace(rest)
-		_, s = cutSpace(s) // its name
+	m := nginxHead.FindStringSubmatch(s)
+	s, escape = s[len(m[0]):], m[2]
+	if strings.Contains(m[0], "escape=") && escape != "default" && escape != "json" && escape != "none" {
+		return "", "", fmt.Errorf("the log format has escape=%s; nginx has default, json and none", escape)
 	}
-	escape = "default"
-	if rest, ok := strings.CutPrefix(s, "escape="); ok {
-		escape, s = cutSpace(rest)
-		if escape != "default" && escape != "json" && escape != "none" {
-			return "", "", fmt.Errorf("the log format has escape=%s; nginx has default, json and none", escape)
-		}
-	}
-	if !directive && (s == "" || s[0] != '\'') {
+	// A format alone has no quotes around it.
+	if m[1] == "" && (s == "" || s[0] != '\'') {
 		return s, escape, nil
 	}
 	text, err = unquote(strings.TrimSuffix(s, ";"))
@@ -111,35 +78,19 @@ func nginxDirective(s string) (text, escape string, err error) {
 }
 
 // unquote joins the quoted strings of a directive.
-func unquote(s string) (string, error) {
-	var b strings.Builder
+func unquote(s string) (joined string, err error) {
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
-		quote := s[0]
-		if quote != '\'' && quote != '"' {
+		if s[0] != '\'' && s[0] != '"' {
 			return "", fmt.Errorf("the log format has text outside of its quotes, at %q", s)
 		}
-		i := 1
-		for ; i < len(s) && s[i] != quote; i++ {
-			if s[i] == '\\' && i+1 < len(s) && (s[i+1] == quote || s[i+1] == '\\') {
-				i++
-			}
-			b.WriteByte(s[i])
-		}
-		if i == len(s) {
+		text, rest, closed := unescape(s[1:], s[0])
+		if !closed {
 			return "", errors.New("the log format has a quote that is not closed")
 		}
-		s = s[i+1:]
+		joined, s = joined+text, rest
 	}
-	return b.String(), nil
+	return joined, nil
 }
 
-// cutSpace cuts s at the first white space.
-func cutSpace(s string) (word, rest string) {
-	i := strings.IndexFunc(s, func(r rune) bool { return r < 128 && isSpace(byte(r)) })
-	if i < 0 {
-		return s, ""
-	}
-	return s[:i], strings.TrimSpace(s[i:])
-}
-
+// isSpace reports whether a byte is white space, as JSON has it.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

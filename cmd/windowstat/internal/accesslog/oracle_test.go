@@ -131,3 +131,6 @@ func show(r *Record) string {
 	}
 	return fmt.Sprintf("%s %s %s %d %q %q %q %q", r.Time.UTC().Format(time.RFC3339Nano), r.Stamp, duration, r.Status, r.Method, r.Target, r.Host, r.Client)
 }
+
+// String names the end of a call.
+func (s Stamp) String() string { return []string{"start", "end"}[s] }

@@ -3,9 +3,12 @@ package accesslog
 import (
 	"bytes"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
-// Stamp is the end of a call that the time of its line is.
+// Stamp is the end of a call that the time of its line is. It decides the second in which the call is counted: a server that stamps beginnings
+// and writes lines at the end has lines out of order by as long as calls take.
 type Stamp uint8
 
 // The two ends of a call.
@@ -13,14 +16,6 @@ const (
 	Start Stamp = iota // when the request came
 	End                // when the line was written
 )
-
-// String returns "start" or "end".
-func (s Stamp) String() string {
-	if s == End {
-		return "end"
-	}
-	return "start"
-}
 
 // A Record is a call, as its line describes it. Its slices point into the line or into the [Parser], and are valid until
 // the next Parse and as long as the line is.
@@ -53,23 +48,5 @@ func splitRequest(line []byte) (method, target []byte) {
 	return method, target
 }
 
-// isMethod reports whether b is a token, as methods are.
-func isMethod(b []byte) bool {
-	for _, c := range b {
-		if !tokenChars[c] {
-			return false
-		}
-	}
-	return len(b) > 0
-}
-
-// tokenChars are the characters of tokens in RFC 9110.
-var tokenChars = func() (t [256]bool) {
-	for c := '0'; c <= 'z'; c++ {
-		t[c] = c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a'
-	}
-	for _, c := range "!#$%&'*+-.^_`|~" {
-		t[c] = true
-	}
-	return t
-}()
+// isMethod reports whether b is a token, as the methods and the names of headers are.
+func isMethod(b []byte) bool { return httpguts.ValidHeaderFieldName(string(b)) }

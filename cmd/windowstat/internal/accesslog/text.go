@@ -6,6 +6,7 @@ import (
 	"math"
 )
 
+// errEmpty is the error of a line without anything, which servers do not write but files have.
 var errEmpty = errors.New("an empty line")
 
 // match reads a line of a format strictly, to the end of the format, and returns what is behind that.
@@ -37,9 +38,11 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 	}
 	for i := range steps {
 		s := &steps[i]
+		// All behind the status may be missing: servers that are killed, and disks that are full, cut lines off.
 		if len(rest) == 0 && i > f.required && !p.strict {
 			break
 		}
+		// A status is known by its digits; so a field before it may have its own separator in it.
 		if s.slot == status {
 			code, n := statusCode(rest)
 			if n == 0 {

@@ -3,50 +3,52 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
 
 // A layout is how a time is written.
 type layout struct {
-	spelled []string // layouts of package time, which differ in how a zone is written; none if it is a number
-	unit    int      // of the number, since 1970
-	least   int      // the length of the shortest time
-	inDay   int      // where it has 15:04:05, 0 if nowhere behind the date
+	spelled []string      // layouts of package time, which differ in how a zone is written; none if it is a number
+	unit    time.Duration // of the number, since 1970
+	least   int           // the length of the shortest time
+	inDay   int           // where it has 15:04:05, 0 if nowhere behind the date
 }
 
 // commonTime is the pattern of times in the common format.
 const commonTime = "%d/%b/%Y:%H:%M:%S %z"
 
 // conversions are those of strftime that can be read back, as package time has them, and %3 and %6, a fraction of a second.
-var conversions = map[byte]string{
-	'Y': "2006", 'm': "01", 'b': "Jan", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'z': "-0700",
-	'F': "2006-01-02", 'T': "15:04:05", '3': "000", '6': "000000", '%': "%",
+var conversions = map[string]string{
+	"%Y": "2006", "%m": "01", "%b": "Jan", "%d": "02", "%H": "15", "%M": "04", "%S": "05", "%z": "-0700",
+	"%F": "2006-01-02", "%T": "15:04:05", "%3": "000", "%6": "000000", "%%": "%",
 }
+
+// conversion is a conversion of strftime, perhaps of a pattern that ends in it.
+var conversion = regexp.MustCompile(`%.?`)
 
 // example is the time by which layouts are tried and shown.
 var example = time.Date(2015, 5, 17, 10, 5, 3, 123456000, time.UTC)
 
 // newLayout compiles a pattern of strftime; the empty one is a number of units since 1970.
-func newLayout(pattern string, unit int) (*layout, error) {
+func newLayout(pattern string, unit time.Duration) (*layout, error) {
 	if pattern == "" {
 		return &layout{unit: unit}, nil
 	}
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		if pattern[i] != '%' {
-			b.WriteByte(pattern[i])
-			continue
+	var err error
+	spelled := conversion.ReplaceAllStringFunc(pattern, func(c string) string {
+		as, ok := conversions[c]
+		if !ok && err == nil {
+			err = fmt.Errorf("the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%", pattern, c)
 		}
-		i++
-		if i == len(pattern) || conversions[pattern[i]] == "" {
-			return nil, fmt.Errorf("the time pattern %q has a conversion that cannot be read, %q; allowed are %%Y %%m %%b %%d %%H %%M %%S %%z %%s %%F %%T %%%%",
-				pattern, pattern[i-1:min(i+1, len(pattern))])
-		}
-		b.WriteString(conversions[pattern[i]])
+		return as
+	})
+	if err != nil {
+		return nil, err
 	}
-	spelled := b.String()
 	l := &layout{spelled: []string{spelled}, least: len(spelled), inDay: max(0, strings.Index(spelled, "15:04:05"))}
+	// Servers and log shippers write an offset with a colon and without, or as Z.
 	if before, after, zoned := strings.Cut(spelled, "-0700"); zoned {
 		l.spelled, l.least = append(l.spelled, before+"Z07:00"+after, before+"Z07"+after), len(before)
 	}
@@ -76,7 +78,8 @@ func (l *layout) String() string {
 	return "a time like " + example.Format(l.spelled[0])
 }
 
-// A clock reads times. It keeps the last one, which the next line most likely has, too.
+// A clock reads times. It keeps the last one, which the next line most likely has, too. Reading times would be half the time of a
+// line: a time that is the same takes a comparison, one of the same day six digits, and only the first of a day is parsed by package time.
 type clock struct {
 	zone   *time.Location
 	at     time.Time // in UTC
@@ -95,9 +98,9 @@ func (c *clock) read(l *layout, b []byte) (ok bool) {
 		before := c.at
 		c.layout, c.text, c.twice = nil, append(c.text[:0], b...), false
 		if len(l.spelled) == 0 {
-			ns, n := decimal(b, l.unit)
-			ok = n > 0 && n == len(b)
-			c.at, c.coarse = time.Unix(0, ns).UTC(), l.unit == seconds
+			since, number := decimal(b, l.unit)
+			ok = number
+			c.at, c.coarse = time.Unix(0, int64(since)).UTC(), l.unit == seconds
 		} else {
 			ok = c.parse(l.spelled, b)
 			c.coarse = true
@@ -155,6 +158,7 @@ func (c *clock) parse(spelled []string, b []byte) bool {
 		}
 		c.spelled++
 	}
+	// Package time has no leap seconds.
 	i := bytes.LastIndex(b, []byte(":60"))
 	if i < 3 || b[i-3] != ':' || i+3 < len(b) && b[i+3] == ':' {
 		return false
@@ -174,6 +178,7 @@ func (c *clock) local(wall time.Time) time.Time {
 		return wall
 	}
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone)
+	// The offsets a few hours before and after differ where clocks are set back, and both may lead to a time that clocks show so.
 	var both []time.Time
 	for _, near := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		_, offset := at.Add(near).Zone()

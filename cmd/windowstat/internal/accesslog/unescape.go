@@ -1,78 +1,58 @@
 package accesslog
 
 import (
+	"bytes"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// appendUnescaped appends a JSON string without escapes. It knows \x22, which is not JSON: nginx writes that unless its format
-// has escape=json. Unknown escapes stay as they are; half a surrogate pair is U+FFFD.
+// appendUnescaped appends a string without its escapes: those of JSON, and \x22 and the like, which nginx and httpd write. Unknown escapes
+// stay as they are; half a surrogate pair is U+FFFD.
 func appendUnescaped(to, s []byte) []byte {
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			to = append(to, s[i])
-			continue
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(to, s...)
 		}
-		i++
-		switch c := s[i]; c {
-		case 'b':
-			to = append(to, '\b')
-		case 'f':
-			to = append(to, '\f')
-		case 'n':
-			to = append(to, '\n')
-		case 'r':
-			to = append(to, '\r')
-		case 't':
-			to = append(to, '\t')
-		case '"', '\\', '/':
-			to = append(to, c)
-		case 'x':
-			if code, ok := hex(s, i+1, 2); ok {
-				to = append(to, byte(code))
-				i += 2
-				continue
-			}
-			to = append(to, '\\', c)
-		case 'u':
-			code, ok := hex(s, i+1, 4)
-			if !ok {
-				to = append(to, '\\', c)
-				continue
-			}
-			i += 4
-			if utf16.IsSurrogate(code) {
-				low, ok := rune(0), false
-				if i+2 < len(s) && s[i+1] == '\\' && s[i+2] == 'u' {
-					low, ok = hex(s, i+3, 4)
-				}
-				code = utf16.DecodeRune(code, low) // U+FFFD if they are no pair
-				if ok && code != utf8.RuneError {
-					i += 6
-				}
-			}
-			to = utf8.AppendRune(to, code)
-		default:
-			to = append(to, '\\', c)
-		}
+		to, s = append(to, s[:i]...), s[i:]
+		var n int
+		to, n = appendEscaped(to, s[:min(len(`\ud83d\ude00`), len(s))])
+		s = s[n:]
 	}
-	return to
 }
 
-// hex parses hexadecimal digits.
-func hex(s []byte, at, width int) (code rune, ok bool) {
-	if len(s)-at < width {
-		return 0, false
+// appendEscaped appends what the escape that s begins with stands for. It returns the length of the escape.
+func appendEscaped(to, s []byte) (_ []byte, n int) {
+	if len(s) > 1 && s[1] == '/' { // of JSON alone
+		return append(to, '/'), 2
 	}
-	for _, c := range s[at : at+width] {
-		switch {
-		case isDigit(c):
-			code = code<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			code = code<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
+	c, multibyte, rest, err := strconv.UnquoteChar(string(s), '"')
+	switch {
+	case err == nil && !multibyte:
+		return append(to, byte(c)), len(s) - len(rest)
+	case err == nil:
+		return utf8.AppendRune(to, c), len(s) - len(rest)
+	}
+	// Package strconv has no pairs of surrogates, as a character of Go is one escape.
+	high, ok := surrogate(s)
+	if !ok {
+		return append(to, '\\'), 1
+	}
+	n = len(`\ud83d`)
+	if low, ok := surrogate(s[n:]); ok {
+		if c := utf16.DecodeRune(high, low); c != utf8.RuneError {
+			return utf8.AppendRune(to, c), 2 * n
 		}
 	}
-	return code, true
+	return utf8.AppendRune(to, utf8.RuneError), n
+}
+
+// surrogate reads half of a character beyond U+FFFF, which s begins with as \ud83d.
+func surrogate(s []byte) (rune, bool) {
+	if len(s) < len(`\ud83d`) || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	c, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+	return rune(c), err == nil && utf16.IsSurrogate(rune(c))
 }

@@ -25,6 +25,7 @@ func (p *Parser) Partial() bool { return len(p.parts[0])+len(p.parts[1]) > 0 }
 func (p *Parser) unwrap(line []byte) ([]byte, bool) {
 	const docker, stream = `{"log":"`, " stdout F "
 	whole := true
+	// The beginning of a line tells what it is wrapped in, so that a line that is not wrapped costs two comparisons.
 	switch {
 	case len(line) > len(docker) && string(line[:len(docker)]) == docker:
 		if end := quoted(line, len(docker)-1); end > 0 {
@@ -45,6 +46,7 @@ func (p *Parser) unwrap(line []byte) ([]byte, bool) {
 			line, whole = p.join(from, tag[2:], tag[0] == 'F')
 		}
 	}
+	// The header ends before the request does, and a request may have anything in it.
 	if p.format.syslog && whole {
 		if at := bytes.Index(line, []byte("]: ")); at > 0 && at < bytes.IndexByte(line, '"') {
 			line = line[at+len("]: "):]

@@ -101,6 +101,7 @@ func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.
 		ctx, cancel = context.WithTimeout(ctx, o.Duration)
 		defer cancel()
 	}
+	t.ReadyUntil(ctx)
 	unanswered := shop.Load(ctx, "http://"+service.Address())
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)

@@ -31,9 +31,10 @@ type Flag struct {
 // Set is the flags of a command.
 type Set []Flag
 
-// Flags returns them for a [cli.Command].
+// Flags returns them for a [cli.Command]. Each can be given by its [Variable], too.
 func (s Set) Flags() (all []cli.Flag) {
 	for _, f := range s {
+		fromEnvironment(f.Flag)
 		all = append(all, f.Flag)
 	}
 	return all
@@ -159,6 +160,15 @@ func Usage(err error) error {
 		return nil
 	}
 	return UsageError{err}
+}
+
+// Unparsable returns the error for a variable whose value is not one of its flag, which names both, as a [UsageError]; any other
+// error as it is.
+func Unparsable(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "could not parse ") && strings.Contains(err.Error(), "from environment variable") {
+		return Usage(err)
+	}
+	return err
 }
 
 // Unknown returns the error for a flag or a command that does not exist, with the one that is meant, perhaps.

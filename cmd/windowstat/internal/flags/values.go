@@ -1,10 +1,12 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/prometheus/common/config"
 	"github.com/urfave/cli/v3"
@@ -52,12 +54,16 @@ func Value[T any](to *T, text string, parse func(string) (T, error)) cli.Value {
 
 // Values is the value of a [cli.GenericFlag] that is repeatable, and whose texts are parsed.
 func Values[T any](to *[]T, parse func(string) (T, error)) cli.Value {
-	return &value{set: func(text string) error {
-		x, err := parse(text)
-		if err == nil {
-			*to = append(*to, x)
+	return &value{set: func(texts string) error {
+		var errs []error
+		for text := range strings.SplitSeq(texts, Separator) {
+			x, err := parse(text)
+			if err == nil {
+				*to = append(*to, x)
+			}
+			errs = append(errs, err)
 		}
-		return err
+		return errors.Join(errs...)
 	}}
 }
 

@@ -1,9 +1,9 @@
 package logquery
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +21,7 @@ type column struct {
 	of    func(*metriclog.Row) int64
 }
 
+// columns are those of all formats, in their order.
 var columns = []column{
 	{"pass", "pass", "pass", true, false, func(r *metriclog.Row) int64 { return r.Pass }},
 	{"block", "block", "block", true, false, func(r *metriclog.Row) int64 { return r.Block }},
@@ -68,33 +69,21 @@ func ColumnNames(adds bool) string {
 // WhereHelp is what a condition may look like.
 const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
 
+// condition is a column, an operator and a value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
-// parseWhere makes one function of the conditions of --where, which a row must all meet; nil if there are none. The error names all
-// that are wrong.
+// parseWhere makes one function of the conditions of --where, which a row must all meet; nil if there are none.
 func parseWhere(conditions []string) (func(*metriclog.Row) bool, error) {
-	var all []func(*metriclog.Row) bool
-	var errs []error
-	for _, text := range conditions {
-		meets, err := parseCondition(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--where: %w", err))
-		}
-		all = append(all, meets)
-	}
-	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+	all, err := parseAll("--where", conditions, parseCondition)
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return func(r *metriclog.Row) bool {
-		for _, meets := range all {
-			if !meets(r) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(all, func(meets func(*metriclog.Row) bool) bool { return !meets(r) })
 	}, nil
 }
 
+// parseCondition parses one condition, see [WhereHelp].
 func parseCondition(text string) (func(*metriclog.Row) bool, error) {
 	m := condition.FindStringSubmatch(text)
 	if m == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -16,19 +17,17 @@ import (
 const followInterval = 250 * time.Millisecond
 
 // follow prints rows as they are logged, each once, until ctx ends. An error is printed once, while it lasts.
-func (q *Query) follow(ctx context.Context, p printer) error {
+func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) error {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	query := q.rows()
+	// The same error every quarter of a second would hide the rows.
 	lastErr, malformed := "", int64(0)
 	q.warnAbsent()
 	for {
 		rows, err := q.Searcher.Search(query)
 		if err == nil {
-			if _, _, err := q.pass(ctx, rows, p.print); err != nil && ctx.Err() == nil {
-				return err
-			}
-			if err := p.flush(); err != nil {
+			if err := write(new(wanted).rows(ctx, q, rows)); err != nil {
 				return err
 			}
 			query.After = rows.Position()

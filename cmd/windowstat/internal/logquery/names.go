@@ -16,19 +16,23 @@ import (
 // PatternHelp is what a pattern of resources may look like.
 const PatternHelp = "NAME, in which * stands for any characters, / too, or ~ and a regular expression for the whole name"
 
-// parsePatterns makes one function of patterns: a name must match one of them; nil if there are none. The error names all that
-// are wrong.
-func parsePatterns(patterns []string) (func(name string) bool, error) {
-	var all []func(string) bool
+// parseAll parses the values of a flag that is repeatable. The error names all that are wrong.
+func parseAll[T any](flag string, texts []string, parse func(string) (func(T) bool, error)) (all []func(T) bool, err error) {
 	var errs []error
-	for _, p := range patterns {
-		match, err := parsePattern(p)
+	for _, text := range texts {
+		meets, err := parse(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--resource: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 		}
-		all = append(all, match)
+		all = append(all, meets)
 	}
-	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+	return all, errors.Join(errs...)
+}
+
+// parsePatterns makes one function of patterns: a name must match one of them; nil if there are none.
+func parsePatterns(patterns []string) (func(name string) bool, error) {
+	all, err := parseAll("--resource", patterns, parsePattern)
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return func(name string) bool {
@@ -36,6 +40,7 @@ func parsePatterns(patterns []string) (func(name string) bool, error) {
 	}, nil
 }
 
+// parsePattern parses one pattern, see [PatternHelp].
 func parsePattern(p string) (func(string) bool, error) {
 	if p == "" {
 		return nil, errors.New("is empty; " + PatternHelp + " is needed")
@@ -55,6 +60,7 @@ func Visible(name string) string {
 	if plain(name) {
 		return name
 	}
+	// Most names that are not plain are letters of other alphabets, which are shown as they are.
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {
 		return name
@@ -121,6 +127,7 @@ func nearest(names map[string]bool, pattern string) []string {
 	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 	all := slices.SortedFunc(maps.Keys(names), fold)
 	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
+	// Half of them before the pattern, and half behind it.
 	const most = 5
 	from := max(0, min(at-most/2, len(all)-most))
 	return all[from:min(len(all), from+most)]

@@ -11,8 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 
@@ -38,22 +37,6 @@ type Options struct {
 	// Output is one of [Formats]; table if empty.
 	Output string
 }
-
-// output is what can be shown in a place.
-type output struct {
-	print func(io.Writer, layout) printer
-	sums  bool // it can have rows that are sums
-}
-
-var outputs = map[string]output{
-	"table":    {newTable, true},
-	"json":     {newJSON, true},
-	"csv":      {newCSV, true},
-	"sentinel": {newSentinel, false},
-}
-
-// Formats are the values of --format.
-func Formats() []string { return slices.Sorted(maps.Keys(outputs)) }
 
 // Query is a search that can be run. It must be made with [New].
 type Query struct {
@@ -94,9 +77,10 @@ func (o *Options) check() error {
 	wrong(o.Step != 0 && (o.Step < time.Second || o.Step > 24*time.Hour || o.Step%time.Second != 0), "--step", "%s is not whole seconds, from 1s to 24h", o.Step)
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
 	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
-	out, ok := outputs[o.Output]
+	// What an output can show decides which options go with it.
+	out, ok := formats[o.Output]
 	wrong(!ok, "--format", "%q is not one of %s", o.Output, strings.Join(Formats(), ", "))
-	wrong(ok && o.sums() && !out.sums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
+	wrong(ok && o.sums() && out.noSums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 
@@ -105,58 +89,69 @@ func (o *Options) sums() bool { return o.Summary || o.Step != 0 || o.Top != 0 }
 
 // Run prints what is wanted, with Follow until ctx ends.
 func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
-	if q.Source.Follow {
-		return q.follow(ctx, q.printer(stdout))
-	}
-	return q.search(ctx, q.printer(stdout))
-}
-
-// printer is what the rows go through.
-func (q *Query) printer(stdout io.Writer) printer {
 	l := layout{zone: q.Zone, several: q.several, sums: q.sums()}
-	p := outputs[q.Output].print(stdout, l)
+	write := newLines(stdout, formats[q.Output], l).write
 	if l.sums && q.Step == 0 && q.Output == "table" {
-		p = newSummaryTable(stdout, l)
+		write = func(rows iter.Seq[*row]) error { return writeSummary(stdout, q.Zone, rows) }
 	}
-	if q.Tail > 0 {
-		p = &lastRows{printer: p, most: q.Tail}
+	if q.Source.Follow {
+		return q.follow(ctx, write)
 	}
-	if l.sums {
-		p = &steps{printer: p, zone: q.Zone, step: q.Step, top: q.Top, begin: q.From, totals: totals{by: q.by}}
-	}
-	return p
+	return q.search(ctx, write)
 }
 
-// search prints the rows of a range.
-func (q *Query) search(ctx context.Context, p printer) error {
+// search writes the rows of a range, through what is made of them.
+func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) error {
 	rows, err := q.Searcher.Search(q.rows())
 	if err != nil {
 		return err
 	}
-	found, printed, err := q.pass(ctx, rows, p.print)
+	// Each stage takes rows and yields rows, one at a time: only sums and the last rows are held.
+	var w wanted
+	all := w.rows(ctx, q, rows)
+	if q.sums() {
+		all = added(all, q)
+	}
+	if q.Tail > 0 {
+		all = last(all, q.Tail)
+	}
+	err = write(all)
 	q.Malformed(q.stderr, rows.Malformed())
-	if err := errors.Join(err, rows.Err()); err != nil {
-		_ = p.flush() // what there is; the error is another one
+	if err := errors.Join(err, w.err, rows.Err()); err != nil {
 		return err
 	}
-	if printed == 0 {
-		q.Empty(q.stderr, q.Where, found)
+	if w.passed == 0 {
+		q.Empty(q.stderr, q.Where, w.found)
 	}
-	return p.flush()
+	return nil
 }
 
-// pass hands the rows that are wanted to f, until ctx ends, and closes them.
-func (q *Query) pass(ctx context.Context, rows *metriclog.Rows, f func(*row) error) (found, passed int, err error) {
-	defer rows.Close() //nolint:errcheck // they were only read
-	var wanted row
-	err = rows.Each(ctx, func(r *metriclog.Row) error {
-		found++
-		if q.where != nil && !q.where(r) {
+// wanted is what came of looking through the rows of a search.
+type wanted struct {
+	found, passed int
+	err           error // of the context
+}
+
+// rows yields the rows that meet all conditions, until ctx ends, and closes the search. Each is valid until the next one.
+func (w *wanted) rows(ctx context.Context, q *Query, rows *metriclog.Rows) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		defer rows.Close() //nolint:errcheck // they were only read
+		// It stands for the end of a loop that has had enough.
+		enough := errors.New("enough")
+		var next row
+		err := rows.Each(ctx, func(r *metriclog.Row) error {
+			w.found++
+			if q.where != nil && !q.where(r) {
+				return nil
+			}
+			w.passed++
+			if next.Row, next.line = r, rows.Line(); !yield(&next) {
+				return enough
+			}
 			return nil
+		})
+		if err != enough {
+			w.err = err
 		}
-		passed++
-		wanted.Row, wanted.line = r, rows.Line()
-		return f(&wanted)
-	})
-	return found, passed, err
+	}
 }

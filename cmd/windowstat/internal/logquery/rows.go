@@ -2,9 +2,13 @@ package logquery
 
 import (
 	"bufio"
-	"encoding/csv"
+	"fmt"
 	"io"
+	"iter"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -17,61 +21,80 @@ type row struct {
 	sums *sums  // nil for a row of the log
 }
 
-// printer writes rows. What it holds back comes with flush.
-type printer interface {
-	print(*row) error
-	flush() error
-}
-
-// layout is what printers show besides the columns.
+// layout is what is shown besides the columns.
 type layout struct {
 	zone    *time.Location
 	several bool // logs; a table says which
 	sums    bool // rows are sums, with the busiest second
 }
 
-// stamp shows times. Rows of one second come together, and it makes their time once.
-type stamp struct {
-	format string
-	zone   *time.Location
-	at     time.Time
-	text   string
+// format is how rows are written: a line for each.
+type format struct {
+	time   string // how times are written; empty if they are as in the log
+	line   func(b []byte, at string, r *row, l *layout) []byte
+	head   func(b []byte, l *layout) []byte // what stands above the rows; nil if nothing does
+	alone  bool                             // the head is written without rows, too
+	noSums bool                             // it has lines of the log alone
 }
 
-func (s *stamp) of(at time.Time) string {
-	if s.text == "" || !at.Equal(s.at) {
-		s.at, s.text = at, at.In(s.zone).Format(s.format)
-	}
-	return s.text
+// formats are those of [Options].Output.
+var formats = map[string]*format{
+	"table":    {time: timeLayout, line: appendTable, head: appendTitles},
+	"json":     {time: time.RFC3339, line: appendJSON},
+	"csv":      {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
+	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }, noSums: true},
 }
 
-// sentinelLines are lines as they stand in a log, byte for byte.
-type sentinelLines struct{ *bufio.Writer }
+// Formats are the values of --format.
+func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-func newSentinel(w io.Writer, _ layout) printer { return &sentinelLines{bufio.NewWriter(w)} }
-
-func (p *sentinelLines) print(r *row) error {
-	_, _ = p.Write(r.line) // WriteByte has the error, too
-	return p.WriteByte('\n')
-}
-
-func (p *sentinelLines) flush() error { return p.Flush() }
-
-// jsonLines are lines of JSON. Counts have the names of the metrics of single seconds.
-type jsonLines struct {
+// lines writes rows in a format. Those of one second come together, so the text of its time is made once.
+type lines struct {
 	*bufio.Writer
+	*format
 	layout
-	stamp stamp
-	line  []byte
+	begun  bool
+	second time.Time
+	at     string
+	line   []byte
 }
 
-func newJSON(w io.Writer, l layout) printer {
-	return &jsonLines{bufio.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, nil}
+// newLines makes what writes rows in a format.
+func newLines(w io.Writer, f *format, l layout) *lines {
+	return &lines{Writer: bufio.NewWriterSize(w, 64<<10), format: f, layout: l}
 }
 
-func (p *jsonLines) print(r *row) error {
-	b := strconv.AppendInt(append(p.line[:0], `{"ts":`...), r.Start.UnixMilli(), 10)
-	b = append(append(append(b, `,"time":"`...), p.stamp.of(r.Start)...), `","app":`...)
+// write writes rows, and what of them was held back. It may be called again with more rows.
+func (p *lines) write(rows iter.Seq[*row]) error {
+	// Programs that read the header need it also where there are no rows.
+	if p.alone {
+		p.begin()
+	}
+	for r := range rows {
+		p.begin()
+		if p.format.time != "" && (p.at == "" || !r.Start.Equal(p.second)) {
+			p.second, p.at = r.Start, r.Start.In(p.zone).Format(p.format.time)
+		}
+		p.line = append(p.format.line(p.line[:0], p.at, r, &p.layout), '\n')
+		if _, err := p.Write(p.line); err != nil {
+			return err
+		}
+	}
+	return p.Flush()
+}
+
+// begin writes the head, once. The next Write or Flush has its error.
+func (p *lines) begin() {
+	if !p.begun && p.head != nil {
+		_, _ = p.Write(append(p.head(nil, &p.layout), '\n'))
+	}
+	p.begun = true
+}
+
+// appendJSON appends an object. Counts have the names of the metrics of single seconds.
+func appendJSON(b []byte, at string, r *row, l *layout) []byte {
+	b = strconv.AppendInt(append(b, `{"ts":`...), r.Start.UnixMilli(), 10)
+	b = append(append(append(b, `,"time":"`...), at...), `","app":`...)
 	b = append(b, quoted(r.App)...)
 	if r.PID != 0 {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(r.PID), 10)
@@ -81,65 +104,108 @@ func (p *jsonLines) print(r *row) error {
 		c := &columns[i]
 		b = c.append(append(append(append(b, `,"`...), c.key...), `":`...), r.Row)
 	}
-	if p.layout.sums {
+	if l.sums {
 		b = strconv.AppendInt(append(b, `,"peak":`...), r.sums.peak, 10)
 		if !r.sums.peakAt.IsZero() {
-			b = append(r.sums.peakAt.In(p.zone).AppendFormat(append(b, `,"peak_time":"`...), time.RFC3339), '"')
+			b = append(r.sums.peakAt.In(l.zone).AppendFormat(append(b, `,"peak_time":"`...), time.RFC3339), '"')
 		}
 	}
-	p.line = append(b, "}\n"...)
-	_, err := p.Write(p.line)
-	return err
+	return append(b, '}')
 }
 
-func (p *jsonLines) flush() error { return p.Flush() }
-
-// csvRows are comma-separated values with a header, as in RFC 4180 but for the end of a line, which is a newline alone.
-// Names are shown as [Visible] does.
-type csvRows struct {
-	*csv.Writer
-	layout
-	stamp  stamp
-	fields []string
-	number []byte
-}
-
-func newCSV(w io.Writer, l layout) printer {
-	p := &csvRows{csv.NewWriter(w), l, stamp{format: time.RFC3339, zone: l.zone}, nil, nil}
-	_ = p.Write(csvHeader(l.sums)) // flush has the error
-	return p
-}
-
-func csvHeader(sums bool) []string {
-	header := []string{"time", "app", "pid", "resource"}
+// appendKeys appends the header of values separated by commas.
+func appendKeys(b []byte, l *layout) []byte {
+	b = append(b, "time,app,pid,resource"...)
 	for _, c := range columns {
-		header = append(header, c.key)
+		b = append(append(b, ','), c.key...)
 	}
-	if sums {
-		header = append(header, "peak", "peak_time")
+	if l.sums {
+		b = append(b, ",peak,peak_time"...)
 	}
-	return header
+	return b
 }
 
-func (p *csvRows) print(r *row) error {
-	p.fields = append(p.fields[:0], p.stamp.of(r.Start), noFormula(r.App), "", noFormula(r.Resource))
+// appendCSV appends values separated by commas, as in RFC 4180 but for the end of a line, which is a newline alone. Names are shown as
+// [Visible] does.
+func appendCSV(b []byte, at string, r *row, l *layout) []byte {
+	b = append(appendField(append(append(b, at...), ','), r.App), ',')
 	if r.PID != 0 {
-		p.fields[2] = strconv.Itoa(r.PID)
+		b = strconv.AppendInt(b, int64(r.PID), 10)
 	}
+	b = appendField(append(b, ','), r.Resource)
 	for i := range columns {
-		p.number = columns[i].append(p.number[:0], r.Row)
-		p.fields = append(p.fields, string(p.number))
+		b = columns[i].append(append(b, ','), r.Row)
 	}
-	if p.layout.sums {
-		p.fields = append(p.fields, strconv.FormatInt(r.sums.peak, 10), "")
+	if l.sums {
+		b = append(strconv.AppendInt(append(b, ','), r.sums.peak, 10), ',')
 		if !r.sums.peakAt.IsZero() {
-			p.fields[len(p.fields)-1] = r.sums.peakAt.In(p.zone).Format(time.RFC3339)
+			b = r.sums.peakAt.In(l.zone).AppendFormat(b, time.RFC3339)
 		}
 	}
-	return p.Write(p.fields)
+	return b
 }
 
-func (p *csvRows) flush() error {
-	p.Flush()
-	return p.Error()
+// appendField appends a name as a value, quoted if it could be taken for more than one.
+func appendField(b []byte, name string) []byte {
+	s := noFormula(name)
+	if !strings.ContainsAny(s, `",`) && !strings.HasPrefix(s, " ") {
+		return append(b, s...)
+	}
+	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }
+
+// timeLayout can be given to --from and --to.
+const timeLayout = "2006-01-02 15:04:05-07:00"
+
+// appendTitles appends the titles of the columns of a table.
+func appendTitles(b []byte, l *layout) []byte {
+	b = fmt.Appendf(b, "%-*s", len(timeLayout), "time")
+	for _, c := range columns {
+		b = fmt.Appendf(b, "  %*s", width(c.title), c.title)
+	}
+	if l.sums {
+		b = fmt.Appendf(b, "  %*s  %-*s", width("peak"), "peak", len(timeLayout), "at")
+	}
+	if l.several {
+		b = fmt.Appendf(b, "  %-12s", "log")
+	}
+	return append(b, "  resource"...)
+}
+
+// appendTable appends a line of a table, for reading. The names are behind the numbers, so that no name is too long for its column.
+func appendTable(b []byte, at string, r *row, l *layout) []byte {
+	b = append(b, at...)
+	for i := range columns {
+		c := &columns[i]
+		v := c.of(r.Row)
+		if c.time {
+			v /= int64(time.Millisecond)
+		}
+		b = appendNumber(b, c.title, v)
+	}
+	if l.sums {
+		b = appendNumber(b, "peak", r.sums.peak)
+		at := "-"
+		if !r.sums.peakAt.IsZero() {
+			at = r.sums.peakAt.In(l.zone).Format(timeLayout)
+		}
+		b = fmt.Appendf(b, "  %-*s", len(timeLayout), at)
+	}
+	if l.several {
+		b = fmt.Appendf(b, "  %-12s", Visible(metriclog.Log{App: r.App, PID: r.PID}.String()))
+	}
+	return append(append(b, "  "...), Visible(r.Resource)...)
+}
+
+// appendNumber appends a number in its column.
+func appendNumber(b []byte, title string, v int64) []byte {
+	var buf [20]byte
+	digits := strconv.AppendInt(buf[:0], v, 10)
+	for range max(width(title)-len(digits), 0) + 2 {
+		b = append(b, ' ')
+	}
+	return append(b, digits...)
+}
+
+// width is that of a column of numbers, which holds its title, and six digits at least.
+func width(title string) int { return max(len(title), 6) }

@@ -87,6 +87,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 			from.first = now // to see what else is wrong
 		}
 	}
+	// The end is known before the beginning, as that may be counted from it.
 	if o.To == "" {
 		o.To = "now"
 	}
@@ -100,6 +101,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	default:
 		from.first = to.last.Add(-defaultRange)
 	}
+	// It is said only if both could be read.
 	if len(errs) == 0 && from.first.After(to.last) {
 		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", s.Time(from.first), s.Time(to.last)))
 	}
@@ -137,6 +139,7 @@ func (s *Selection) checkLogs(o Source) error {
 		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, o.Dir, List(apps(all)))
 	}
 	s.several = s.several || len(logs) > 1
+	// A process may start after the command that follows its log.
 	for _, pid := range o.PIDs {
 		if !o.Follow && !slices.ContainsFunc(logs, func(l metriclog.Log) bool { return l.PID == pid }) {
 			return fmt.Errorf("--pid: there is no log of process %d, but %s", pid, List(logs))
@@ -178,6 +181,7 @@ func (s *Selection) Empty(stderr io.Writer, where []string, rows int) {
 		return text
 	}
 	says := []string{fmt.Sprintf("no rows from %s to %s%s%s", s.Time(s.From), s.Time(s.To), given("resource", s.Resources), given("where", where))}
+	// The reason that is nearest to what was asked for comes first.
 	if rows > 0 {
 		says = append(says, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {

@@ -2,7 +2,8 @@ package logquery
 
 import (
 	"cmp"
-	"io"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,9 +22,10 @@ type totals struct {
 	severalApps bool
 }
 
+// sumKey is what rows have in common that are added up.
 type sumKey struct{ app, resource string }
 
-// sums are what one resource did.
+// sums are what one resource did: what adds up, the busiest second, which is that of all processes together, and the worst average of a second.
 type sums struct {
 	metriclog.Row // Start and RT are not set, and Concurrency is the most of a second and process
 	of            *totals
@@ -69,6 +71,7 @@ func (t *totals) add(r *metriclog.Row) {
 
 // find returns the sums that a row is added to.
 func (t *totals) find(r *metriclog.Row) *sums {
+	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map.
 	if t.latest != nil {
 		if x := t.latest.next; x != nil && x.Resource == r.Resource && x.App == r.App {
 			t.latest = x
@@ -77,6 +80,7 @@ func (t *totals) find(r *metriclog.Row) *sums {
 	}
 	key := sumKey{r.App, r.Resource}
 	x := t.of[key]
+	// Names may be those of a scanner. The total is kept apart whatever happens.
 	if x == nil && len(t.of) >= maxSummed && r.Resource != collector.InboundTotal {
 		key.resource = collector.Other
 		x = t.of[key]
@@ -96,44 +100,60 @@ func (t *totals) find(r *metriclog.Row) *sums {
 	return x
 }
 
-// sorted returns all, those with the most of a column first; all inbound traffic, which is no resource, comes last.
-func (t *totals) sorted() []*sums {
-	all := make([]*sums, 0, len(t.of))
-	for _, x := range t.of {
-		all = append(all, x)
-	}
+// rows yields the sums of a step that begins at a time, those with the most of a column first. All inbound traffic, which is no resource, comes last.
+func (t *totals) rows(begin time.Time) iter.Seq[*row] {
 	inbound := func(x *sums) int {
 		if x.Resource == collector.InboundTotal {
 			return 1
 		}
 		return 0
 	}
-	slices.SortFunc(all, func(a, b *sums) int {
+	all := slices.SortedFunc(maps.Values(t.of), func(a, b *sums) int {
 		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.of(&b.Row), t.by.of(&a.Row)), cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource))
 	})
-	return all
-}
-
-// steps prints rows added up: those of each step of the clock, or all of them.
-type steps struct {
-	printer
-	zone  *time.Location
-	step  time.Duration // 0 for all
-	top   int           // how many resources of a step are printed; 0 for all, and the total of inbound calls
-	begin time.Time     // of the step; if there is none, of all
-	end   time.Time
-	totals
-}
-
-func (s *steps) print(r *row) error {
-	if s.step > 0 && !r.Start.Before(s.end) {
-		if err := s.write(); err != nil {
-			return err
+	return func(yield func(*row) bool) {
+		for _, x := range all {
+			x.Start = begin
+			if x.Success > 0 {
+				x.RT = time.Duration(x.rt / float64(x.Success))
+			}
+			if !yield(&row{Row: &x.Row, sums: x}) {
+				return
+			}
 		}
-		s.begin, s.end = stepOf(r.Start, s.step, s.zone)
 	}
-	s.add(r.Row)
-	return nil
+}
+
+// added yields rows added up: those of each step of the clock, or of all of the range, which is one step. With Top there are only so many of a step, and
+// no total of inbound calls.
+func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		t, begin, end := &totals{by: q.by}, q.From, time.Time{}
+		step := func() bool {
+			n := 0
+			for r := range t.rows(begin) {
+				if q.Top > 0 && (n == q.Top || r.Resource == collector.InboundTotal) {
+					break
+				}
+				if n++; !yield(r) {
+					return false
+				}
+			}
+			return true
+		}
+		for r := range rows {
+			// A step without rows is none: nothing is printed of it.
+			if q.Step > 0 && !r.Start.Before(end) {
+				if !step() {
+					return
+				}
+				t = &totals{by: q.by}
+				begin, end = stepOf(r.Start, q.Step, q.Zone)
+			}
+			t.add(r.Row)
+		}
+		step()
+	}
 }
 
 // stepOf is the step that a second is in. Steps are counted from midnight, and the last one ends there: on a day that is longer
@@ -152,86 +172,23 @@ func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, e
 	return begin, end
 }
 
-// write prints the rows of a step, and begins another one.
-func (s *steps) write() error {
-	for i, x := range s.sorted() {
-		if s.top > 0 && (i == s.top || x.Resource == collector.InboundTotal) {
-			break
+// last yields the last rows, as tail -n prints the last lines. It keeps copies of so many.
+func last(rows iter.Seq[*row], most int) iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		var ring []row
+		n := 0
+		for r := range rows {
+			if len(ring) < most {
+				ring = append(ring, row{Row: new(metriclog.Row)})
+			}
+			k := &ring[n%most]
+			*k.Row, k.line, k.sums = *r.Row, append(k.line[:0], r.line...), r.sums
+			n++
 		}
-		x.Start = s.begin
-		if x.Success > 0 {
-			x.RT = time.Duration(x.rt / float64(x.Success))
-		}
-		if err := s.printer.print(&row{Row: &x.Row, sums: x}); err != nil {
-			return err
-		}
-	}
-	s.totals = totals{by: s.by}
-	return nil
-}
-
-func (s *steps) flush() error {
-	if err := s.write(); err != nil {
-		return err
-	}
-	return s.printer.flush()
-}
-
-// lastRows prints the last rows of all, as tail -n does.
-type lastRows struct {
-	printer
-	rows []kept // a ring
-	n    int    // how many rows there were
-	most int
-}
-
-// kept is a copy of a row.
-type kept struct {
-	row
-	of metriclog.Row
-}
-
-func (l *lastRows) print(r *row) error {
-	if len(l.rows) < l.most {
-		l.rows = append(l.rows, kept{})
-	}
-	k := &l.rows[l.n%l.most]
-	l.n++
-	line := append(k.line[:0], r.line...)
-	k.row, k.of = *r, *r.Row
-	k.line = line
-	return nil
-}
-
-func (l *lastRows) flush() error {
-	for i := max(0, l.n-l.most); i < l.n; i++ {
-		k := &l.rows[i%l.most]
-		k.Row = &k.of // the ring may have moved
-		if err := l.printer.print(&k.row); err != nil {
-			return err
+		for i := max(0, n-most); i < n; i++ {
+			if !yield(&ring[i%most]) {
+				return
+			}
 		}
 	}
-	l.rows, l.n = nil, 0
-	return l.printer.flush()
-}
-
-// Summary adds rows up to the table that [Options].Summary prints, for commands that have rows of their own. It must be made with
-// [NewSummary].
-type Summary struct {
-	zone *time.Location
-	totals
-}
-
-// NewSummary makes a Summary that shows times in a zone.
-func NewSummary(zone *time.Location) *Summary {
-	return &Summary{zone: zone, totals: totals{by: &columns[0]}}
-}
-
-// Add adds a row. Rows must ascend by second.
-func (s *Summary) Add(r *metriclog.Row) { s.add(r) }
-
-// Write writes the table, or nothing if there were no rows.
-func (s *Summary) Write(w io.Writer) error {
-	p := &steps{printer: newSummaryTable(w, layout{zone: s.zone}), totals: s.totals}
-	return p.flush()
 }

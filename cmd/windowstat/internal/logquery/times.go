@@ -43,6 +43,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 	case "yesterday":
 		return dayOf(y, month, d-1, zone), nil
 	}
+	// Days are those of clocks, of 23 to 25 hours; hours are always as long.
 	if m := distance.FindStringSubmatch(s); m != nil && len(s) > 1 {
 		days, _ := strconv.Atoi(m[2]) // 0 if there are none
 		rest, err := time.ParseDuration("0s" + m[3])
@@ -56,6 +57,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 		}
 		return at(addDays(from, days, zone).Add(rest))
 	}
+	// So many digits are no other time.
 	if unixTime.MatchString(s) {
 		n, _ := strconv.ParseInt(s, 10, 64)
 		const milliseconds = 100_000_000_000 // these, since 1973

@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/windowstat/windowstat/internal/logonce"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // faults tells what the upstream does wrong, each kind once in a while.
@@ -58,7 +58,7 @@ func (f *faults) tell(kind string, err error) {
 	if kind == unreachable || kind == late {
 		f.silent.Store(true)
 	}
-	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", discreet(err))
+	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
 }
 
 // answered is called with each answer.
@@ -74,24 +74,7 @@ func (f *faults) Write(line []byte) (int, error) {
 	if _, err, ok := strings.Cut(text, "read error during body copy: "); ok {
 		f.tell(brokenOff, errors.New(err))
 	} else {
-		f.To.Debug(discreet(errors.New(text)))
+		f.To.Debug(redact.Error(errors.New(text)).Error())
 	}
 	return len(line), nil
-}
-
-// cited is what net/http cites.
-var cited = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
-
-// discreet is the text of an error without what may be a client's secret: no URL, and nothing that the upstream sent, which
-// may repeat one.
-func discreet(err error) string {
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	text := cited.ReplaceAllString(err.Error(), `"…"`)
-	const most = 300
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

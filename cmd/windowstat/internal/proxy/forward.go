@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -60,27 +61,51 @@ func target(upstream *url.URL, in *http.Request) *url.URL {
 	}
 	path = strings.TrimSuffix(upstream.EscapedPath(), "/") + path
 	if strings.HasPrefix(path, "//") { // would be taken for a host
-		u.Path, _ = url.PathUnescape(path) // the server has refused what is wrong
-		u.RawPath = path
+		u.RawPath = encode(path)
+		u.Path, _ = url.PathUnescape(u.RawPath) // the server has refused what is wrong
 	} else {
 		u.Opaque = path // is sent as it is
 	}
 	return u
 }
 
+// encode encodes the characters that package url does not have in a path, and leaves all others as they are: so the path is sent as
+// it is.
+func encode(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if c := path[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>?\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// saysWhoAsks reports whether a header is X-Forwarded-… or Forwarded, or one that a service may take for it: to those that get headers
+// as variables of an environment, as CGI and WSGI have them, X_Forwarded_For is the same.
+func saysWhoAsks(name string) bool {
+	plain := strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.HasPrefix(plain, "x-forwarded-") || plain == "forwarded"
+}
+
 // forwarded tells the upstream who asks: what trusted proxies say of that is kept and grows, and what others say is replaced.
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
+	maps.DeleteFunc(out, func(name string, _ []string) bool { return saysWhoAsks(name) })
+	r.SetXForwarded()
+	if r.In.Host == "" {
+		out.Del("X-Forwarded-Host")
+	}
 	if !clientip.In(o.Bounds.Proxies, r.In.RemoteAddr) {
-		for name := range out {
-			if strings.HasPrefix(name, "X-Forwarded-") {
-				delete(out, name)
-			}
-		}
-		r.SetXForwarded()
 		return
 	}
-	r.SetXForwarded()
 	for name, values := range in {
 		if strings.HasPrefix(name, "X-Forwarded-") {
 			out[name] = values

@@ -29,6 +29,9 @@ type Options struct {
 	Exceptions   replay.Statuses // of calls that failed
 	Skip         routes.Set      // requests that are not counted
 	OriginHeader string          // of a request, says who sends it; none if empty
+
+	// ShutdownDelay is how long clients are served as before when ctx has ended, while the pages say that the proxy is not ready.
+	ShutdownDelay time.Duration
 }
 
 // validHeader is a token of HTTP.
@@ -46,6 +49,9 @@ func (o *Options) Check() error {
 	if o.Timeout <= 0 {
 		wrong("Timeout", "%v is not positive", o.Timeout)
 	}
+	if o.ShutdownDelay < 0 {
+		wrong("ShutdownDelay", "%v is negative", o.ShutdownDelay)
+	}
 	if o.OriginHeader != "" && !validHeader.MatchString(o.OriginHeader) {
 		wrong("OriginHeader", "%q is not a header's name, such as X-Client", o.OriginHeader)
 	}
@@ -55,7 +61,7 @@ func (o *Options) Check() error {
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
 
-// Run serves until ctx or one of its servers ends.
+// Run serves until ctx ends, and then for ShutdownDelay, or until one of its servers ends.
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	earned := o.Naming.Earned()
 	earned.Host = o.client
@@ -83,7 +89,13 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner())
 	ctx, cancel := server.Until(ctx, t.Pages, front)
 	defer cancel()
+	t.ReadyUntil(ctx)
 	<-ctx.Done()
+	select {
+	case <-time.After(o.ShutdownDelay):
+	case <-front.Ended():
+	case <-t.Pages.Ended():
+	}
 	err = front.Stop()
 	saveNames()
 	return errors.Join(err, t.Stop())

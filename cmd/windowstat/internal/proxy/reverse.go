@@ -4,16 +4,12 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/internal/logonce"
@@ -64,11 +60,16 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 				panic(v)
 			}
 		}()
+		if status, why := refused(r); status != 0 {
+			w.Header().Set("Connection", "close") // what comes next is no request either
+			http.Error(w, why, status)
+			return
+		}
 		a, with := &answer{ResponseWriter: w}, *r
 		if r.Body != nil && r.Body != http.NoBody {
 			// Or the server takes what is left of the body from the upstream when that begins to answer.
 			_ = http.NewResponseController(w).EnableFullDuplex()
-			a.body = &clientBody{ReadCloser: r.Body}
+			a.body = newClientBody(r)
 			with.Body = a.body
 		}
 		reverse.ServeHTTP(a, &with)
@@ -95,52 +96,4 @@ func (o *Options) transport() *http.Transport {
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // the client gets what the upstream sends
 	}
-}
-
-// answer is the upstream's, to which the server adds nothing of its own.
-type answer struct {
-	http.ResponseWriter
-	body *clientBody // of the request, if it has one
-}
-
-// Unwrap lets http.ResponseController reach the wrapped writer.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-func (a *answer) WriteHeader(status int) {
-	if h := a.Header(); status >= http.StatusOK {
-		a.end()
-		for _, name := range []string{"Date", "Content-Type"} {
-			if _, has := h[name]; !has {
-				h[name] = nil
-			}
-		}
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// end has the connection closed after an answer that begins before the end of the request. What comes after a body that is
-// broken must not be taken for another request.
-func (a *answer) end() {
-	if a.body != nil && !a.body.ended.Load() {
-		a.Header().Set("Connection", "close")
-	}
-}
-
-// clientBody is a request's body that remembers how it went.
-type clientBody struct {
-	io.ReadCloser
-	ended, broken, stalled atomic.Bool
-}
-
-func (b *clientBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	switch {
-	case err == nil, errors.Is(err, http.ErrBodyReadAfterClose):
-	case err == io.EOF:
-		b.ended.Store(true)
-	default:
-		b.stalled.Store(errors.Is(err, os.ErrDeadlineExceeded))
-		b.broken.Store(true)
-	}
-	return n, err
 }

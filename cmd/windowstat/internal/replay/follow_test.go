@@ -215,11 +215,7 @@ func TestFollowStdin(t *testing.T) {
 		s := newSite(t, dir, true, f)
 		s.options.Files, s.options.Stdin = []string{"-"}, r
 		go func() {
-			tail := &tail{name: s.path, opened: &opened{}}
-			if err := tail.start(false); err != nil {
-				t.Error(err)
-				return
-			}
+			tail := tailOf(t, s.path, time.Unix(1, 0))
 			for {
 				x, err := tail.look()
 				if err == nil {

@@ -104,7 +104,7 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 		f := begin(t, filepath.Join(dir, "*.log"), time.Time{})
 		for _, want := range []int{2, 2, 1} {
 			f.rounds()
-			if n := len(f.run.logs); n != want {
+			if n := len(f.logs); n != want {
 				t.Errorf("%d logs are open, want %d", n, want)
 			}
 			_ = os.Remove(filepath.Join(dir, "b.log")) // the first time
@@ -112,6 +112,31 @@ func TestFollowClosesWhatIsGone(t *testing.T) {
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// A log that appears beside a rotated file that cannot be opened stops no other, and is read when it can be.
+func TestALogThatCannotBeOpenedStopsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		a := create(t, filepath.Join(dir, "a.log"))
+		f := begin(t, filepath.Join(dir, "*.log"), time.Time{})
+		torn := write(t, filepath.Join(dir, "b.log.1.gz"), []byte("\x1f\x8b\x08"))
+		appendTo(t, create(t, filepath.Join(dir, "b.log")), now())
+		if n := f.rounds(); n != 0 {
+			t.Errorf("%d lines, and the rotated file is torn", n)
+		}
+		appendTo(t, a, now())
+		if n := f.rounds(); n != 1 {
+			t.Errorf("%d lines of the other log, want 1", n)
+		}
+		remove(t, torn)
+		if n := f.rounds(); n != 2 {
+			t.Errorf("%d lines, want 2", n)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

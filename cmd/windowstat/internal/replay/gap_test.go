@@ -35,7 +35,7 @@ func TestAGapThatCannotBeClosedIsTold(t *testing.T) {
 			for _, d := range c.dirs {
 				o.RotatedDirs = append(o.RotatedDirs, filepath.Join(dir, d))
 			}
-			o.Format = begin(t, filepath.Join(dir, "none"), time.Time{}).run.Format
+			o.Format = begin(t, filepath.Join(dir, "none"), time.Time{}).Format
 			f, err := NewFollower(o, time.Unix(now-50, 0))
 			if err != nil {
 				t.Fatal(err)

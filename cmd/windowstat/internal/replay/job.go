@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -47,6 +49,7 @@ func (j *Job) Check() error {
 		errs = append(errs, &collector.OptionError{Package: "replay", Field: field, Err: fmt.Errorf(format, args...)})
 	}
 	o := &j.Replay
+	// An empty list is no default: reading stdin without being asked would look as if the command hung.
 	if len(o.Files) == 0 {
 		wrong("", "which access log? Give its files, or - for stdin")
 	}
@@ -77,13 +80,11 @@ func (j *Job) Check() error {
 		wrong("FailAbove", "%v is not between 0 and 1", j.FailAbove)
 	}
 	errs = append(errs, j.Naming.Check())
+	// What the flags of names say is the same in the proxy; here it is what a replay needs of it.
 	earned := j.Naming.Earned()
 	o.Names, o.Given, o.MaxResources = &earned, j.Naming.Given(), j.Naming.MaxResources
-	if len(j.Naming.Routes.Patterns) > 0 {
-		o.Route = j.Naming.Routes.Name
-	}
-	if !j.Naming.Only {
-		o.PathDepth = j.Naming.Depth
+	if o.PathDepth = j.Naming.Depth; len(j.Naming.Routes.Patterns) > 0 || j.Naming.Loose {
+		o.Name = j.Naming.Name()
 	}
 	j.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
 	return errors.Join(append(errs, j.Telemetry.Check())...)
@@ -125,30 +126,21 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	}
 	// Few megabytes are in use, and much is thrown away.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	progress := newProgress(stderr)
-	j.Replay.Progress = progress.show
+	var end func()
+	j.Replay.Progress, end = newProgress(stderr)
 	sum := logquery.NewSummary(j.Replay.Zone)
 	var row metriclog.Row
 	report, err := Run(ctx, j.Replay, func(s *Second) error {
-		for i := range s.Rows {
-			row = logRow(s.Rows[i].Resource, &s.Rows[i].MetricNode)
+		for resource, m := range s.All() {
+			row = logRow(resource, m)
 			sum.Add(&row)
 		}
-		row = logRow(collector.InboundTotal, &s.Total)
-		sum.Add(&row)
 		if archive == nil {
 			return nil
 		}
-		return archive.Append(s.Start, func(yield func(string, *node.MetricNode) bool) {
-			for i := range s.Rows {
-				if !yield(s.Rows[i].Resource, &s.Rows[i].MetricNode) {
-					return
-				}
-			}
-			yield(collector.InboundTotal, &s.Total)
-		})
+		return archive.Append(s.Start, s.All())
 	})
-	progress.end()
+	end()
 	if archive != nil {
 		err = errors.Join(err, archive.Close())
 	}
@@ -164,4 +156,64 @@ func logRow(resource string, m *node.MetricNode) metriclog.Row {
 		Start: m.Start, Resource: resource, Pass: m.Pass, Block: m.Block, Success: m.Complete, Exception: m.Exception,
 		OccupiedPass: m.OccupiedPass, RT: m.AvgRT(), Concurrency: m.InFlightMax,
 	}
+}
+
+// longestGap is how far back a metric log may end for a replay to go on there.
+const longestGap = 24 * time.Hour
+
+// follow follows the files, with every way out on.
+func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
+	// What is in the metric log is counted: the log says where to go on, so there is no other state that could differ from it.
+	after, err := j.after(stderr)
+	if err != nil {
+		return err
+	}
+	f, err := await(ctx, func() (*Follower, error) { return NewFollower(j.Replay, after) })
+	if err != nil && ctx.Err() != nil {
+		return nil // it ends before it has begun
+	}
+	if err != nil {
+		return err
+	}
+	// Limits and the table of resources are those of the lines; response times are unknown if the logs do not tell them.
+	x := &j.Telemetry.Exporter
+	x.Collector = collector.Options{Now: f.Clock.Now, Given: j.Naming.Given(), MaxResources: j.Naming.MaxResources, DurationsUnknown: !f.Timed()}
+	x.Drain = -1 // when the files are read no more, nothing completes
+	t, err := telemetry.Start(&j.Telemetry, stderr)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	t.Collector.Publish(f.Metrics()...)
+	saveNames := t.KeepNames(f.Earned())
+	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance, t.Banner())
+	ctx, cancel := server.Until(ctx, t.Pages)
+	defer cancel()
+	t.ReadyUntil(ctx)
+	err = f.Run(ctx, t.Collector, func() {
+		if t.Log != nil {
+			_ = t.Log.Flush() // it counts and reports what fails
+		}
+	})
+	saveNames()
+	err = errors.Join(err, t.Stop())
+	report := f.Report()
+	return errors.Join(err, report.Print(stdout, stderr), report.TooMany(j.FailAbove, j.LateAbove))
+}
+
+// after returns the last second of the metric log, zero if there is none to go on with.
+func (j *Job) after(stderr io.Writer) (time.Time, error) {
+	if j.Telemetry.Exporter.Log.Dir == "" {
+		return time.Time{}, nil
+	}
+	last, err := metriclog.Last(j.log(stderr))
+	if err != nil {
+		return last, fmt.Errorf("--metric-log.dir: %w", err)
+	}
+	ago := time.Since(last)
+	// Rotated files of more than a day ago are mostly gone, and what is left would be counted as all there was.
+	if !last.IsZero() && ago >= longestGap {
+		j.Replay.Note(fmt.Sprintf("the metric log ends %v ago, which is too long to go on there: what was written since is not counted", ago.Round(time.Minute)))
+		return time.Time{}, nil
+	}
+	return last, nil
 }

@@ -13,14 +13,12 @@ import (
 
 // log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
 // what was read and not yet taken.
+//
+// It is in one of four states, which advance goes by: its first item is to be taken (ready), more must be read to tell (none of the
+// others), nothing is there now (idle, of a log that grows), or nothing will be (ended).
 type log struct {
-	name    string
-	matched bool              // by a pattern
-	format  *accesslog.Format // nil until a line tells it
-	timed   bool              // its lines have durations
-	first   int64             // the earliest time of its first lines, 0 if none could be read
-	doubt   string            // what may be wrong with how it is read
-
+	name string
+	sample
 	input  input // nil until it is opened
 	ended  bool  // there will be no more
 	idle   bool  // nothing is there now
@@ -38,15 +36,13 @@ type log struct {
 
 // input is where the lines of a log come from.
 type input interface {
-	// look returns whole lines. If there are none now, the block has the time up to which all lines were returned. At the end the
-	// error is io.EOF.
+	// look returns whole lines, which are valid until the next call. If there are none now, the block has the time up to which all lines
+	// were returned. At the end the error is io.EOF.
 	look() (block, error)
-	// reuse takes back the data of a block.
-	reuse(block)
 	close() error
 }
 
-// item is a parsed line.
+// item is a parsed line. It has no pointers, so that a million of them cost the garbage collector nothing: the name is a number.
 type item struct {
 	stamp    int64 // Unix nanoseconds
 	duration int64 // nanoseconds; unknown if the log does not say
@@ -57,91 +53,31 @@ type item struct {
 	coarse   bool // the stamp has no fraction of a second
 }
 
-// sampleLines is how many lines are inspected to detect a log's format.
-const sampleLines = 200
-
-// inspect finds out about a log from its first lines. A log without a readable line is an error, unless it is empty: then it has no
-// format.
-func (l *log) inspect(f *file, lines int, zone *time.Location) error {
-	head := make([]byte, 0, blockSize)
-	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
-		n, err := f.Read(head[len(head):cap(head)])
-		head = head[:len(head)+n]
-		if err != nil {
-			break // reading it again meets the same error
-		}
-	}
-	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
-	return l.judge(head, zone)
-}
-
-// judge finds the format, the time of the first line, and whether lines have durations.
-func (l *log) judge(head []byte, zone *time.Location) error {
-	lines := bytes.SplitAfter(head, []byte("\n"))
-	if n := len(lines); n > 1 {
-		lines = lines[:n-1] // it may be cut off
-	}
-	if len(bytes.TrimSpace(head)) == 0 {
-		l.format = nil
-		return nil
-	}
-	guessed := l.format == nil
-	if guessed {
-		format, err := accesslog.Detect(lines)
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
-		}
-		l.format = format
-	}
-	p := l.format.NewParser(zone)
-	var rec accesslog.Record
-	for _, line := range lines {
-		if p.Parse(line, &rec) != nil {
-			continue
-		}
-		if at := nanosOf(rec.Time); l.first == 0 || at < l.first {
-			l.first = at
-		}
-		l.timed = l.timed || rec.HasDuration
-		if l.doubt == "" {
-			l.doubt = l.doubted(line, guessed)
-		}
-	}
-	return nil
-}
-
-// doubted is what may be wrong with how a line is read.
-func (l *log) doubted(line []byte, guessed bool) string {
-	const most = 120
-	if unread := l.format.Unread(line); len(unread) > 0 {
-		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
-			l.name, l.format, most, unread)
-	}
-	if guessed && l.format.UnitUnknown(line) {
-		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
-			l.name, most, bytes.TrimSpace(line))
-	}
-	return ""
+// newLog makes a log, of the format that is given or that the other logs have.
+func (r *Follower) newLog(name string) *log {
+	return &log{name: name, sample: sample{format: r.Format}, count: &Behind{Log: name}}
 }
 
 // parse parses and counts the lines of a block.
-func (r *run) parse(l *log, x block) {
+func (r *Follower) parse(l *log, x block) {
 	now := time.Now()
 	r.present, r.names.present = now.Add(r.Tolerance).UnixNano(), now.Unix()
-	r.Cut += x.cut
+	r.counts.Cut += x.cut
 	if x.truncated {
-		r.Truncated++
+		r.counts.Truncated++
 	}
-	if l.parser == nil && !r.begun(l, x) {
+	if l.parser == nil && !r.begin(l, x) {
 		return
 	}
 	if len(l.items) == 0 {
 		l.items = l.room[:0]
 	}
-	was, malformed, examples := len(l.items), r.Malformed, len(r.Examples)
+	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as can be
+	// told: what is wrong with them was reported, and is not reported again.
+	was, malformed, examples := len(l.items), r.counts.Malformed, len(r.counts.Examples)
 	ambiguous := l.parser.Ambiguous()
 	lines := int64(x.long)
-	r.Malformed += lines
+	r.counts.Malformed += lines
 	l.line += lines
 	var rec accesslog.Record
 	for rest := x.data; len(rest) > 0; {
@@ -168,7 +104,7 @@ func (r *run) parse(l *log, x block) {
 			stamp: nanosOf(rec.Time), duration: unknown, status: int16(rec.Status), end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
 		}
 		it.name, it.unearned = r.names.id(&rec)
-		if r.Timed {
+		if r.counts.Timed {
 			it.duration = int64(rec.Duration)
 		}
 		l.items = append(l.items, it)
@@ -177,23 +113,24 @@ func (r *run) parse(l *log, x block) {
 		l.room = l.items
 	}
 	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
-		lines, r.Malformed, r.Examples = int64(n-was), malformed, r.Examples[:examples]
+		lines, r.counts.Malformed, r.counts.Examples = int64(n-was), malformed, r.counts.Examples[:examples]
 	}
-	r.Ambiguous += l.parser.Ambiguous() - ambiguous
-	r.Lines += lines
+	r.counts.Ambiguous += l.parser.Ambiguous() - ambiguous
+	r.counts.Lines += lines
 	l.count.Lines += lines
 	if r.Progress != nil {
-		r.Progress(r.read.Load(), r.size, r.Lines)
+		r.Progress(r.read.Load(), r.size, r.counts.Lines)
 	}
 }
 
-// begun makes the parser of a log when there is a line.
-func (r *run) begun(l *log, x block) bool {
+// begin makes the parser of a log when there is a line.
+func (r *Follower) begin(l *log, x block) bool {
 	if len(x.data) == 0 && x.long == 0 {
 		return false
 	}
 	if l.format == nil {
-		if err := l.judge(x.data, r.Zone); err == nil {
+		if s, err := judge(x.data, l.name, nil, r.Zone); err == nil {
+			l.sample = s
 			r.note(l.doubt)
 		}
 	}
@@ -205,11 +142,11 @@ func (r *run) begun(l *log, x block) bool {
 }
 
 // malformed counts a line that cannot be read.
-func (r *run) malformed(l *log, line []byte, err error) {
-	r.Malformed++
-	if l.shown < maxExamples && len(r.Examples) < allExamples {
+func (r *Follower) malformed(l *log, line []byte, err error) {
+	r.counts.Malformed++
+	if l.shown < maxExamples && len(r.counts.Examples) < allExamples {
 		l.shown++
-		r.Examples = append(r.Examples, Example{l.name, l.line, string(line[:min(len(line), 200)]), err})
+		r.counts.Examples = append(r.counts.Examples, Example{l.name, l.line, string(line[:min(len(line), 200)]), err})
 	}
 }
 
@@ -225,13 +162,13 @@ var (
 )
 
 // impossible returns what is wrong with a line that could be parsed.
-func (r *run) impossible(rec *accesslog.Record) error {
+func (r *Follower) impossible(rec *accesslog.Record) error {
 	switch {
 	case rec.Time.Unix() < 1:
 		return errTooOld
-	case r.Timed && !rec.HasDuration:
+	case r.counts.Timed && !rec.HasDuration:
 		return errNoDuration
-	case r.Timed && rec.Stamp == accesslog.Start && rec.Duration > longestCall:
+	case r.counts.Timed && rec.Stamp == accesslog.Start && rec.Duration > longestCall:
 		return errTooLong
 	}
 	return nil
@@ -243,4 +180,87 @@ func nanosOf(t time.Time) int64 {
 		return math.MaxInt64
 	}
 	return t.UnixNano()
+}
+
+// sample is what the first lines of a log show. Formats are recognised, and logs are put in order, by these: they are read before anything else,
+// and again with all others, so that each line is counted in one way.
+type sample struct {
+	format *accesslog.Format // nil until a line tells it
+	timed  bool              // the lines have durations
+	first  int64             // the earliest time, 0 if none could be read
+	doubt  string            // what may be wrong with how they are read
+	packed bool              // the file
+	err    error             // why no format is recognised
+}
+
+// sampleLines is how many lines are inspected to detect a log's format.
+const sampleLines = 200
+
+// inspect finds out about a log, of a format or of one that is to be detected, from its first lines. A log without a readable line is an
+// error, unless it is empty: then it has no format.
+func inspect(f *file, name string, format *accesslog.Format, lines int, zone *time.Location) (sample, error) {
+	head := make([]byte, 0, blockSize)
+	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
+		n, err := f.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		if err != nil {
+			break // reading it again meets the same error
+		}
+	}
+	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
+	s, err := judge(head, name, format, zone)
+	s.packed = f.packed
+	return s, err
+}
+
+// judge finds the format, the time of the first line, and whether lines have durations.
+func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample, err error) {
+	lines := bytes.SplitAfter(head, []byte("\n"))
+	if n := len(lines); n > 1 {
+		lines = lines[:n-1] // it may be cut off
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return s, nil
+	}
+	if s.format = format; format == nil {
+		if s.format, err = accesslog.Detect(lines); err != nil {
+			return s, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	p := s.format.NewParser(zone)
+	var rec accesslog.Record
+	for _, line := range lines {
+		if p.Parse(line, &rec) != nil {
+			continue
+		}
+		if at := nanosOf(rec.Time); s.first == 0 || at < s.first {
+			s.first = at
+		}
+		s.timed = s.timed || rec.HasDuration
+		if s.doubt == "" {
+			s.doubt = doubted(name, s.format, line, format == nil)
+		}
+	}
+	return s, nil
+}
+
+// doubted is what may be wrong with how a line is read.
+func doubted(name string, format *accesslog.Format, line []byte, guessed bool) string {
+	const most = 120
+	if unread := format.Unread(line); len(unread) > 0 {
+		return fmt.Sprintf("%s is read as %s, and what stands behind that is not: %.*q; if the duration is there, say so with --nginx-format or --apache-format",
+			name, format, most, unread)
+	}
+	if guessed && format.UnitUnknown(line) {
+		return fmt.Sprintf("%s does not tell the unit of its durations, which are taken for seconds: %.*q; --format=json says that they are, json-ms, json-us or json-ns that they are not",
+			name, most, bytes.TrimSpace(line))
+	}
+	return ""
+}
+
+// note says what may be wrong with a log.
+func (r *Follower) note(doubt string) {
+	if doubt != "" && r.Note != nil {
+		r.Note(doubt)
+	}
 }

@@ -14,13 +14,16 @@ import (
 )
 
 // names names the lines of all logs as a proxy would, in the order in which they are read.
+//
+// Naming would be most of a replay's time. A name is made once for each method and path that comes again: known has those that came
+// twice, and seen the last few that came once, so that a scanner's million paths fill neither. Names are numbers everywhere else.
 type names struct {
-	route   func(*http.Request) string
+	named   func(*http.Request) string // nil if by method and path
 	depth   int
 	earned  *httpstat.Names       // nil if names need not be earned
 	present int64                 // Unix time: no line of the future sets their clock
 	latest  int64                 // Unix time of the latest line: their clock
-	known   map[string]*knownName // by method, target without query, and where there are routes, host
+	known   map[string]*knownName // by method, target without query, and where names may depend on it, host
 	seen    [1 << 12][]byte       // those that came once
 	seed    maphash.Seed
 	once    knownName        // that is not remembered
@@ -44,8 +47,9 @@ const (
 	maxNames   = 100_000
 )
 
+// newNames makes the names of a replay; the options say whether they are earned, and how many there may be.
 func newNames(o *Options) (*names, error) {
-	n := &names{route: o.Route, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}, most: o.MaxResources}
+	n := &names{named: o.Name, depth: o.PathDepth, known: map[string]*knownName{}, seed: maphash.MakeSeed(), ids: map[string]int32{}, most: o.MaxResources}
 	if o.Names == nil {
 		return n, nil
 	}
@@ -71,6 +75,7 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		}
 		name, standing = n.earned.Count(&k.Known, n.client, rec.Status)
 	}
+	// As in the proxy: a stranger may call a service whatever he likes, and only what it answers has a name.
 	if standing == httpstat.Unearned {
 		name = httpstat.Unmatched
 	}
@@ -88,7 +93,7 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 		target = target[:i]
 	}
 	n.key = append(append(append(n.key[:0], rec.Method...), ' '), target...)
-	if n.route != nil {
+	if n.named != nil {
 		n.key = append(append(n.key, ' '), rec.Host...)
 	}
 	if k := n.known[string(n.key)]; k != nil {
@@ -114,18 +119,13 @@ func (n *names) plain(rec *accesslog.Record, target []byte) string {
 	if len(rec.Method) == 0 {
 		return httpstat.Unmatched
 	}
-	path := target
-	if n.route != nil || len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
+	if n.named != nil {
 		u := parseTarget(string(target))
-		if n.route != nil {
-			if name := n.route(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}); name != "" {
-				return name
-			}
-		}
-		path = []byte(u.Path)
+		return cmp.Or(n.named(&http.Request{Method: string(rec.Method), URL: u, Host: cmp.Or(u.Host, string(rec.Host))}), httpstat.Unmatched)
 	}
-	if n.depth == 0 {
-		return httpstat.Unmatched
+	path := target
+	if len(target) == 0 || target[0] != '/' || bytes.IndexByte(target, '%') >= 0 {
+		path = []byte(parseTarget(string(target)).Path)
 	}
 	n.key = httpstat.AppendPathName(n.key[:0], rec.Method, path, n.depth)
 	return string(n.key)

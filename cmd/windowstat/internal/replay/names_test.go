@@ -102,7 +102,7 @@ func TestRoutesOfALog(t *testing.T) {
 	mux.Handle("GET /users/{name}", http.NotFoundHandler())
 	routes := func(o *Options) {
 		o.Names = &httpstat.NamesOptions{Given: []string{"GET /users/{name}"}}
-		o.Route, o.PathDepth = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }, 0
+		o.Name = func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
 	}
 	s, r := replay(t, common(1, "GET /users/jane", 404)+common(1, "GET /users/joe", 500)+common(1, "GET /other", 200)+common(2, "\\x16\\x03", 400), routes)
 	equal(t, "pass", s.pass, map[string]int64{"GET /users/{name}": 2, httpstat.Unmatched: 2})

@@ -14,12 +14,12 @@ import (
 // rounds has a Follower look until there is nothing new, and returns how many lines there were.
 func (b begun) rounds() int64 {
 	b.t.Helper()
-	if b.run.player == nil {
+	if b.timeline.counter == nil {
 		c, err := collector.New(collector.Options{Now: b.Clock.Now})
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		b.play(c, func() {})
+		b.serve(c, func() {})
 	}
 	time.Sleep(poll)
 	for idle := false; !idle; {

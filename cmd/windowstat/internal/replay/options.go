@@ -25,10 +25,9 @@ type Options struct {
 	Tolerance time.Duration
 	// Exceptions are the statuses of failed calls, Blocks those of rejected calls.
 	Exceptions, Blocks Statuses
-	// Route is the name of the route that a request matches, the empty one if it matches none. Nil means that there are none.
-	Route func(*http.Request) string
-	// PathDepth is how many segments of a path a name keeps. A request that matches no route is named after its method and
-	// path, or counted as unmatched if PathDepth is zero.
+	// Name names a request; the empty name is unmatched. Nil means that requests are named after their method and path.
+	Name func(*http.Request) string
+	// PathDepth is how many segments of a path such a name keeps.
 	PathDepth int
 	// Names, if not nil, are the options of [httpstat.Names] by which the names are earned. MaxNames and Now are not used.
 	Names *httpstat.NamesOptions

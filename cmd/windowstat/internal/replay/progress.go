@@ -10,50 +10,36 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a bar on a terminal: bytes, lines a second, time left. Elsewhere it is silent.
-type progress struct {
-	w     io.Writer
-	bar   *progressbar.ProgressBar // nil until there is something to show
-	began time.Time
-	shown time.Time
-	quiet bool
-}
-
-func newProgress(w io.Writer) *progress {
+// newProgress makes a bar on a terminal, of bytes, lines a second and the time left, which is silent elsewhere: one function shows how much
+// was read, the other takes the bar away.
+func newProgress(w io.Writer) (show func(read, size, lines int64), end func()) {
 	file, ok := w.(*os.File)
-	return &progress{w: w, began: time.Now(), quiet: !ok || !term.IsTerminal(int(file.Fd()))}
-}
-
-// refresh is how often the bar changes.
-const refresh = 100 * time.Millisecond
-
-// show shows how much was read.
-func (p *progress) show(read, size, lines int64) {
-	now := time.Now()
-	if p.quiet || now.Sub(p.shown) < refresh {
-		return
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return nil, func() {}
 	}
-	p.shown = now
-	if p.bar == nil {
-		if size == 0 {
-			size = -1 // then it turns
+	var bar *progressbar.ProgressBar // nil until the size is known
+	began := time.Now()
+	show = func(read, size, lines int64) {
+		if bar == nil {
+			if size == 0 {
+				size = -1 // then it turns
+			}
+			bar = progressbar.NewOptions64(size,
+				progressbar.OptionSetWriter(w),
+				progressbar.OptionShowBytes(true),
+				progressbar.OptionShowTotalBytes(true),
+				progressbar.OptionSetWidth(20),
+				progressbar.OptionThrottle(100*time.Millisecond),
+				progressbar.OptionUseANSICodes(true),
+				progressbar.OptionClearOnFinish(),
+			)
 		}
-		p.bar = progressbar.NewOptions64(size,
-			progressbar.OptionSetWriter(p.w),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionShowTotalBytes(true),
-			progressbar.OptionSetWidth(20),
-			progressbar.OptionUseANSICodes(true),
-			progressbar.OptionClearOnFinish(),
-		)
+		bar.Describe(fmt.Sprintf("%.0f lines/s", float64(lines)/time.Since(began).Seconds()))
+		_ = bar.Set64(min(read, max(size, read)))
 	}
-	p.bar.Describe(fmt.Sprintf("%.0f lines/s", float64(lines)/now.Sub(p.began).Seconds()))
-	_ = p.bar.Set64(min(read, max(size, read)))
-}
-
-// end takes the bar away.
-func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
+	return show, func() {
+		if bar != nil {
+			_ = bar.Clear()
+		}
 	}
 }

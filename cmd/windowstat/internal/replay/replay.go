@@ -1,6 +1,11 @@
 // Package replay repeats the calls of access logs in their own time, so that they are counted like those of an
 // instrumented service.
 //
+// The way of a line: it is read from a log (file, stream, tail), parsed (log), taken in the order of times among the lines of all logs
+// (order), named (names), and put into the second in which its call began (calls, timeline). When no earlier line is expected, a second
+// is played: its calls begin, and end when their time has come. They are counted as rows for a summary and a metric
+// log (rows), or by a Collector that is served (served). What becomes of each line is reported (report).
+//
 // Lines are out of order, since servers write them when calls end. The replay sorts them, unless one is later than the
 // tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of its
 // line is one or the other, as the format says. Times of whole seconds are spread over their seconds, so that durations
@@ -15,98 +20,84 @@ package replay
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
+
+// Follower is a replay in one timeline: of logs as they grow, made with [NewFollower], or of logs that end, as [Run] has it. The time of
+// its Collector is the wall clock less the tolerance and a second.
+//
+// One goroutine reads and counts. It holds the lock while it takes lines, and never while it reads, so that a Report and the metrics,
+// which other goroutines ask for, wait for no disk and no pipe.
+type Follower struct {
+	Clock *Clock // for the Collector's options; nil if the logs end
+	Options
+
+	mu       sync.Mutex // guards what follows; it is held while lines are taken
+	counts   Report
+	behind   []*Behind
+	logs     []*log // that are read
+	waiting  []*log // that end, and begin later than the others, the earliest first
+	names    *names
+	timeline *timeline
+	spread   spread
+	present  int64 // with the tolerance, Unix nanoseconds
+	after    int64 // Unix time of the last second that the previous process counted, 0 if there was none
+
+	opened   opened    // files that grow
+	patterns []string  // of files that are followed when they appear
+	matched  time.Time // when they were last looked for
+
+	done <-chan struct{} // ends the reading of logs that end
+	errs []error         // of logs that could not be read to their ends
+	size int64           // of all logs that end, in bytes
+	read atomic.Int64
+}
+
+// newFollower makes a Follower without logs, whose timeline begins with the first line.
+func newFollower(o Options) (*Follower, error) {
+	names, err := newNames(&o)
+	return &Follower{Options: o, names: names, timeline: newTimeline(int64(o.Tolerance / time.Second))}, err
+}
 
 // Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
 // error: f's, or that of a file that could not be read to its end.
 func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := Await(ctx, func() (*run, error) {
-		r, err := newRun(o)
+	r, err := await(ctx, func() (*Follower, error) {
+		r, err := newFollower(o)
 		if err == nil {
-			err = r.inspect(ctx.Done())
+			r.done = ctx.Done()
+			err = r.openAll()
 		}
 		return r, err
 	})
 	if err != nil {
 		return new(Report), err
 	}
-	r.player = &player{counter: &rows{names: r.names, each: f}}
+	r.timeline.counter = &rows{names: r.names, each: f}
 	err = r.play(ctx)
-	return r.report(), errors.Join(append(r.errs, err)...)
+	return r.Report(), errors.Join(append(r.errs, err)...)
 }
 
-// play reads all logs to their ends.
-func (r *run) play(ctx context.Context) error {
-	for {
-		l, err := r.advance()
-		if err != nil {
-			return err
-		}
-		if l == nil {
-			return r.finish()
-		}
-		if _, err := r.fill(l); err != nil {
-			r.errs = append(r.errs, err)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-}
-
-// run is a timeline, into which the lines of logs are put.
-type run struct {
-	Options
-
-	mu sync.Mutex // guards what follows
-	Report
-	behind  []*Behind
-	waiting []*log // they begin later than the others, the earliest first
-	logs    []*log // that are read
-	names   *names
-	window  *window
-	player  *player
-	spread  spread
-	present int64 // with the tolerance, Unix nanoseconds
-	after   int64 // Unix time of the last second that the previous process counted, 0 if there was none
-
-	open func(*log) error // of Run: opens a log that was inspected
-	errs []error
-	size int64
-	read atomic.Int64
-}
-
-func newRun(o Options) (*run, error) {
-	names, err := newNames(&o)
-	return &run{Options: o, names: names, window: newWindow(int64(o.Tolerance / time.Second))}, err
-}
-
-// inspect inspects all logs. What cannot be opened again stays open.
-func (r *run) inspect(done <-chan struct{}) error {
+// openAll inspects all logs, which end. They are opened again when their time has come; what cannot be, such as a pipe, stays open.
+func (r *Follower) openAll() error {
 	var errs []error
-	var logs []*log
+	// The bar of the progress needs the size of all files: it turns if that of one is unknown, such as of a pipe.
 	known := true
-	r.Timed = true
-	r.open = func(l *log) error {
-		f, err := open(l.name, r.Stdin, &r.read)
-		if err == nil {
-			l.input = newStream(done, f, true)
-		}
-		return err
-	}
+	r.counts.Timed = true
 	for _, name := range r.Files {
-		f, err := open(name, r.Stdin, new(atomic.Int64))
+		f, err := open(name, r.Stdin, &r.read)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		l := r.newLog(name)
-		if err := l.inspect(f, sampleLines, r.Zone); err != nil {
+		if l.sample, err = inspect(f, name, l.format, sampleLines, r.Zone); err != nil {
 			errs = append(errs, err, f.close())
 			continue
 		}
@@ -114,112 +105,116 @@ func (r *run) inspect(done <-chan struct{}) error {
 		r.size += f.size
 		r.note(l.doubt)
 		switch {
-		case f.again:
+		case f.regular:
 			errs = append(errs, f.close())
 		case l.format != nil:
-			l.input = newStream(done, f, true)
+			l.input = newStream(f, r.done)
 		}
+		// A log without a format is empty. Durations count only if every log has them, or the response times of some calls
+		// would stand for those of all.
 		if l.format != nil {
-			logs = append(logs, l)
-			r.Timed = r.Timed && l.timed
+			r.waiting = append(r.waiting, l)
+			r.counts.Timed = r.counts.Timed && l.timed
 		}
 	}
-	r.Timed = r.Timed && len(logs) > 0
+	r.read.Store(0) // what was inspected is read again
+	r.counts.Timed = r.counts.Timed && len(r.waiting) > 0
 	if !known {
 		r.size = 0
 	}
-	r.later(logs)
+	sortByBeginning(r.waiting)
 	return errors.Join(errs...)
 }
 
-func (r *run) newLog(name string) *log {
-	return &log{name: name, format: r.Format, count: &Behind{Log: name}}
-}
-
-// note says what may be wrong with a log.
-func (r *run) note(doubt string) {
-	if doubt != "" && r.Note != nil {
-		r.Note(doubt)
-	}
-}
-
-// take puts a line into the window.
-func (r *run) take(l *log, it *item) error {
-	second := floorDiv(it.stamp)
-	if r.window.from == 0 { // it is the first line
-		r.window.from = max(second-int64(r.Tolerance/time.Second), 1)
-		r.window.to = r.window.from
-	}
-	c := r.call(it)
-	if r.after != 0 && r.counted(&c) {
-		r.Lines--
-		l.count.Lines--
-		return nil
-	}
-	if second < r.window.from && !c.passed || c.at+max(c.duration, 0) < r.window.from*nanos {
-		r.late(l)
-		return nil
-	}
-	if err := r.window.end(second-int64(r.Tolerance/time.Second), r.player.second); err != nil {
-		return err
-	}
-	r.Statuses[it.status]++
-	if it.unearned {
-		r.Unearned++
-	}
-	if open := r.window.from * nanos; c.at < open {
-		c.clipped, c.at = open-c.at, open
-		if !c.passed {
-			r.Clipped++
-		}
-	}
-	r.window.add(c)
-	for r.window.held > maxHeld {
-		r.Evicted++
-		if err := r.window.end(r.window.from+1, r.player.second); err != nil {
+// play takes lines until ctx ends, whose error it returns then, or all logs have ended.
+func (r *Follower) play(ctx context.Context) error {
+	for ctx.Err() == nil {
+		idle, err := r.round()
+		switch {
+		case err != nil:
 			return err
+		case ctx.Err() != nil: // there may be more
+			return ctx.Err()
+		case len(r.logs)+len(r.waiting)+len(r.patterns) == 0:
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.timeline.until(math.MaxInt64)
+		case !idle:
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(poll):
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
-// call returns the call of a line. Without a duration it is in the second of its line.
-func (r *run) call(it *item) call {
-	c := call{at: it.stamp, duration: it.duration, name: it.name, n: 1, status: it.status}
-	switch {
-	case r.Blocks[it.status]:
-		c.outcome = blocked
-	case r.Exceptions[it.status]:
-		c.outcome = failed
+// round takes lines until it has read some, before which it looks at all logs that were idle. It is idle if all that was written
+// before it is taken; then seconds that are over by the tolerance end.
+func (r *Follower) round() (idle bool, err error) {
+	now := time.Now()
+	r.match(now)
+	for _, l := range r.logs {
+		l.idle = false
 	}
-	if c.duration == unknown {
-		c.at = floorDiv(it.stamp) * nanos
-		return c
+	for {
+		r.mu.Lock()
+		l, err := r.advance()
+		r.mu.Unlock()
+		if err != nil {
+			return false, err
+		}
+		if l == nil {
+			break
+		}
+		more, err := r.fill(l)
+		if err != nil && r.Clock == nil { // the others are read all the same
+			r.errs, err = append(r.errs, err), nil
+		}
+		if more || err != nil {
+			return false, err
+		}
 	}
-	if it.coarse {
-		c.at += r.spread.next(floorDiv(it.stamp))
+	// Logs that end are not idle: all have ended.
+	if r.Clock == nil {
+		return true, nil
 	}
-	if it.end {
-		c.at -= c.duration
+	// A second is over when no line of it can come: all logs have been read up to a time that is later by the tolerance, and by what
+	// a line may take into the log.
+	upTo := now
+	for _, l := range r.logs {
+		if l.upTo.Before(upTo) {
+			upTo = l.upTo
+		}
 	}
-	return c
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	over := upTo.Add(-r.Tolerance - ingestDelay).Unix()
+	if err := r.timeline.until(over); err != nil {
+		return true, err
+	}
+	r.Clock.set(over * nanos)
+	return true, nil
 }
 
-// counted reports whether the previous process counted a call. It marks a call of which that process counted only the
-// beginning: the line was there before the second ended, since servers write lines when calls end.
-func (r *run) counted(c *call) bool {
-	ended := floorDiv(c.at + max(c.duration, 0))
-	if ended <= r.after {
-		return true
+// await calls open and waits for it until ctx ends: opening a named pipe takes until somebody writes to it, and reading its
+// first lines, too. What is opened later is left to the end of the process.
+func await(ctx context.Context, open func() (*Follower, error)) (*Follower, error) {
+	var f *Follower
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		f, err = open()
+	}()
+	select {
+	case <-opened:
+		return f, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	c.passed = floorDiv(c.at) <= r.after && ended <= r.after+int64(r.Tolerance/time.Second)
-	return c.passed && c.outcome == blocked
 }
 
-// finish ends all seconds, after the last line.
-func (r *run) finish() error {
-	if err := r.window.end(r.window.to, r.player.second); err != nil {
-		return err
-	}
-	return r.player.finish()
-}
+// notThere reports whether an error says that a file does not exist.
+func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

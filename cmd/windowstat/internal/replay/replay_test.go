@@ -376,6 +376,12 @@ func TestRunEnds(t *testing.T) {
 	if _, err := Run(ctx, options(t, path), func(*Second) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
+	for range 20 { // what is not read then is not the end of the log
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := Run(ctx, options(t, path), func(*Second) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error: %v", err)
+		}
+	}
 }
 
 func TestParseStatuses(t *testing.T) {

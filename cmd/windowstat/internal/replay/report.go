@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Report counts lines by what became of them.
+// Report counts lines by what became of them. Each line is in Lines, and in one of the other numbers at most that say that it is not counted,
+// so what is counted and what is not add up to what was read.
 type Report struct {
 	Lines     int64
 	Malformed int64       // not readable
@@ -55,16 +56,18 @@ const (
 func (r *Report) Uncounted() int64 { return r.Malformed + r.Late + r.Future + r.Outliers }
 
 // late counts a late line of a log.
-func (r *run) late(l *log) {
-	r.Late++
+func (r *Follower) late(l *log) {
+	r.counts.Late++
 	if l.count.Late++; l.count.Late == 1 {
 		r.behind = append(r.behind, l.count)
 	}
 }
 
-// report is a copy of what was counted so far.
-func (r *run) report() *Report {
-	x := r.Report
+// Report is a copy of what was counted so far.
+func (r *Follower) Report() *Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.counts
 	for _, b := range r.behind {
 		x.Behind = append(x.Behind, *b)
 	}
@@ -86,6 +89,7 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 	fmt.Fprintf(&b, "%12d lines\n", r.Lines)
 	line(r.Malformed, "could not be read, and are not counted")
 	line(r.Late, "later than the tolerance, and are not counted")
+	// A log that is behind is named, however few its lines are among those of the others.
 	for _, x := range r.Behind[:min(len(r.Behind), allExamples)] {
 		line(x.Late, fmt.Sprintf("of these are among the %d of %s", x.Lines, x.Log))
 	}
@@ -112,6 +116,7 @@ func (r *Report) Print(stdout, stderr io.Writer) error {
 // mostLate is late.
 func (r *Report) TooMany(most, mostLate float64) error {
 	var errs []error
+	// Few lines that cannot be read are in every log; many mean that it is not read as what it is.
 	if float64(r.Uncounted()) > most*float64(r.Lines) {
 		errs = append(errs, fmt.Errorf("%d of %d lines are not counted; --fail-above is %v", r.Uncounted(), r.Lines, most))
 	}
@@ -125,16 +130,16 @@ func (r *Report) TooMany(most, mostLate float64) error {
 }
 
 // Metrics are what a Follower publishes on its Collector: what became of the lines so far.
-func (f *Follower) Metrics() []collector.Metric {
+func (r *Follower) Metrics() []collector.Metric {
 	count := func(name, help string, of func(*Report) int64) collector.Metric {
-		return collector.Metric{Name: name, Help: help, Read: func(yield func(float64, ...string)) { yield(float64(of(f.Report()))) }}
+		return collector.Metric{Name: name, Help: help, Read: func(yield func(float64, ...string)) { yield(float64(of(r.Report()))) }}
 	}
 	return []collector.Metric{
 		{
 			Name: "replay_lines_total", Labels: []string{"result"},
 			Help: "Lines of the access logs that are followed: counted, malformed, later than the tolerance (late), far ahead of the lines around them (outlier), or from the future; only counted ones are calls.",
 			Read: func(yield func(float64, ...string)) {
-				r := f.Report()
+				r := r.Report()
 				yield(float64(r.Lines-r.Uncounted()), "counted")
 				yield(float64(r.Malformed), "malformed")
 				yield(float64(r.Late), "late")

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"iter"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -12,6 +13,18 @@ type Second struct {
 	Start time.Time // in UTC
 	Rows  []Row     // of the resources with calls, or with calls in flight
 	Total node.MetricNode
+}
+
+// All yields the rows, and the total as the last one, under its name in a metric log.
+func (s *Second) All() iter.Seq2[string, *node.MetricNode] {
+	return func(yield func(string, *node.MetricNode) bool) {
+		for i := range s.Rows {
+			if !yield(s.Rows[i].Resource, &s.Rows[i].MetricNode) {
+				return
+			}
+		}
+		yield(collector.InboundTotal, &s.Total)
+	}
 }
 
 // Row is what one resource did in a second.
@@ -46,6 +59,7 @@ func (r *record) move(at, by int64) {
 	r.InFlightMax = max(r.InFlightMax, r.InFlight)
 }
 
+// of returns the record of a name, which has a row in this second from now on.
 func (r *rows) of(name int32) *record {
 	if n := len(r.names.list); n > len(r.known) {
 		r.known = append(r.known, make([]record, n-len(r.known))...)
@@ -58,8 +72,10 @@ func (r *rows) of(name int32) *record {
 	return x
 }
 
+// block counts a call that did not pass.
 func (r *rows) block(c *call) { r.of(c.name).Block += int64(c.n) }
 
+// begin counts a call that passes, in its second and in flight.
 func (r *rows) begin(c *call) *collector.Entry {
 	x := r.of(c.name)
 	x.Pass += int64(c.n)
@@ -68,6 +84,7 @@ func (r *rows) begin(c *call) *collector.Entry {
 	return nil
 }
 
+// end counts a call that completes. Without a duration, it takes no time.
 func (r *rows) end(c completion) {
 	x, d, n := r.of(c.name), max(time.Duration(c.duration), 0), int64(c.n)
 	ended := node.Counts{Complete: n, RTSum: d * time.Duration(n), RTMin: d, RTMax: d}
@@ -79,6 +96,7 @@ func (r *rows) end(c completion) {
 	r.total.move(c.at, -1)
 }
 
+// over hands out the rows of a second, and begins the next one with what is in flight.
 func (r *rows) over(second int64) error {
 	s, end := &r.second, (second+1)*nanos
 	s.Start, s.Rows = time.Unix(second, 0).UTC(), s.Rows[:0]

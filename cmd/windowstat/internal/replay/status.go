@@ -31,6 +31,7 @@ func ParseStatuses(list string) (s Statuses, err error) {
 	return s, errors.Join(errs...)
 }
 
+// parseRange reads a status, a class or a range.
 func parseRange(s string) (from, to int, ok bool) {
 	if len(s) == 3 && strings.EqualFold(s[1:], "xx") && '1' <= s[0] && s[0] <= '9' {
 		from = int(s[0]-'0') * 100

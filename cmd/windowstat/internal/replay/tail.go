@@ -1,10 +1,13 @@
 package replay
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -13,16 +16,20 @@ import (
 // tail is the input from a log that grows, through rotation: when another file gets its name, it reads that one from its beginning,
 // and the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
 // not read yet is read from the copy that rotation made of it.
+//
+// Its files are parts, which are read one after the other: at first those that rotation has put aside for good, then those that may
+// still grow, and the one that has the name as the last. A look reads from the first part that has something, so lines come in the order in
+// which they were written. Nothing is read twice, since a file is known by what it is and not by its name, and nothing is left out, since it
+// stays open until it has not grown for a while.
 type tail struct {
-	name   string
-	dirs   []string // into which rotation moves files, besides those of the log
-	opened *opened
-	note   func(text string)
-	files  []*growing // the last one has the name, or had it last
-	old    []*rotated // read before the files
-	gone   bool       // no file has the name, or one of another log
-	quit   bool       // of the last file, too, when it is gone and does not grow
-	denied time.Time  // since when the file that has the name may not be read; zero if it may
+	*Follower
+	name    string
+	matched bool      // by a pattern: when it is gone and does not grow, it has ended
+	since   time.Time // what was written since is read, also of what was rotated away; the zero Time for what is written from now on
+	begun   bool
+	parts   []*part   // in the order of reading; the last one has the name, or had it last
+	gone    bool      // no file has the name, or one of another log
+	denied  time.Time // since when the file that has the name may not be read; zero if it may
 }
 
 const (
@@ -32,138 +39,239 @@ const (
 	linger = time.Minute
 )
 
-// start opens the file, if it exists. The file stays open, so that no later one is mistaken for it. Files that appear later are read
-// from their beginning.
-func (t *tail) start(atEnd bool) error {
-	err := t.reopen(time.Now())
-	if err == nil && atEnd && len(t.files) > 0 {
-		err = t.files[0].toEnd()
+// newTail makes a tail that opens its files when it looks first, unless start does so before.
+func (r *Follower) newTail(name string, matched bool, since time.Time) *tail {
+	return &tail{Follower: r, name: name, matched: matched, since: since}
+}
+
+// start opens the file, if it exists, and what was rotated away. The files stay open, so that no later one is mistaken for one of them.
+// Files that appear later are read from their beginning. It returns the time of the earliest line, 0 if there is none or the log is read from its end.
+func (t *tail) start(now time.Time) (first int64, err error) {
+	err = t.reopen(now)
+	switch {
+	case err != nil:
+	case !t.since.IsZero():
+		first, err = t.openRotated()
+	case len(t.parts) > 0:
+		err = t.parts[0].toEnd()
 	}
-	return err
+	if err != nil {
+		return 0, errors.Join(err, t.close())
+	}
+	t.begun = true
+	return first, nil
 }
 
 // reopen opens the file that has the name now, if it is another than before.
 func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
-	if t.gone = errors.Is(err, fs.ErrNotExist); t.gone {
+	if t.gone = notThere(err); t.gone {
 		return nil // the old one may still grow
 	}
 	if err != nil {
 		return err
 	}
-	if t.has(at) {
+	if i := slices.IndexFunc(t.parts, func(p *part) bool { return p.is(at) }); i >= 0 { // a rotation may have been undone
+		p := t.parts[i]
+		t.parts = append(slices.Delete(t.parts, i, i+1), p)
 		return nil
 	}
 	if t.gone = t.opened.has(at); t.gone {
 		return nil
 	}
-	g, err := t.opened.file(t.name, now)
-	if g != nil {
-		t.files = append(t.files, g)
+	p, err := t.opened.file(t.name, now)
+	if p != nil {
+		t.parts = append(t.parts, p)
 	}
 	return err
 }
 
-// has reports whether the file is open already, and makes it the one with the name: a rotation may have been undone, and
-// what was read must not be read again.
-func (t *tail) has(at os.FileInfo) bool {
-	for i, g := range t.files {
-		if g.is(at) {
-			t.files = append(slices.Delete(t.files, i, i+1), g)
-			return true
+// openRotated opens what was written since and rotated away, in the order of the first lines. Servers may still write to what is
+// not packed. It returns the time of the earliest line, 0 if there is none.
+func (t *tail) openRotated() (first int64, err error) {
+	type candidate struct {
+		name string
+		sample
+	}
+	var rotated []candidate
+	// The log is one of those that tell where reading begins, though it is open already.
+	for _, name := range append(rotations(t.name, t.RotatedDirs, t.since), t.name) {
+		c := candidate{name: name}
+		if c.sample, err = t.inspectFile(name); notThere(err) {
+			continue // rotated once more: it is open, or has another name
+		}
+		if err != nil {
+			return 0, err
+		}
+		if c.format != nil && (first == 0 || c.first < first) {
+			first = c.first
+		}
+		if name != t.name {
+			rotated = append(rotated, c)
 		}
 	}
-	return false
+	slices.Reverse(rotated) // the one written to last was the first
+	slices.SortStableFunc(rotated, func(a, b candidate) int { return cmp.Compare(a.first/nanos, b.first/nanos) })
+	var parts []*part
+	for i, c := range rotated {
+		var p *part
+		if slices.ContainsFunc(rotated[i:], func(c candidate) bool { return c.packed }) { // nothing is written to it any more
+			p, err = openAside(c.name, &t.read)
+		} else {
+			p, err = t.opened.file(c.name, time.Now())
+		}
+		if err != nil {
+			return 0, errors.Join(append(closeAll(parts, &t.opened), err)...)
+		}
+		if p != nil {
+			parts = append(parts, p)
+		}
+	}
+	t.parts = append(parts, t.parts...)
+	return first, nil
+}
+
+// inspect finds out about the log from its file, or else from one that was rotated away.
+func (t *tail) inspect(s *sample) error {
+	for i, name := range append([]string{t.name}, rotations(t.name, t.RotatedDirs, time.Time{})...) {
+		found, err := t.inspectFile(name)
+		if err == nil {
+			err = found.err
+		}
+		switch {
+		case i == 0 && found.packed:
+			return fmt.Errorf("%s is packed; a log that grows is not", name)
+		case i == 0 && err != nil && !notThere(err) && (t.begun || !errors.Is(err, fs.ErrPermission)):
+			return err
+		case err == nil && found.format != nil:
+			if *s = found; s.first != 0 {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// inspectFile finds out about one file. The error is that of opening it; what is wrong with its lines is in the sample.
+func (t *tail) inspectFile(name string) (s sample, err error) {
+	f, err := open(name, nil, &t.read)
+	if err != nil {
+		return s, err
+	}
+	s, err = inspect(f, name, t.Format, sampleLines, t.Zone)
+	s.err = err
+	return s, f.close()
 }
 
 // look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned.
 func (t *tail) look() (block, error) {
-	for {
-		if x, ok, err := t.nextOld(); ok || err != nil {
+	now := time.Now() // all that was written before is read below
+	begin := t.reopen
+	if !t.begun {
+		begin = func(now time.Time) error { _, err := t.start(now); return err }
+	}
+	if err := t.refused(begin(now), now); err != nil {
+		return block{}, err
+	}
+	for i := 0; i < len(t.parts); {
+		p := t.parts[i]
+		x, err := t.grow(i, now)
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended || len(x.data) > 0 || x.long > 0 || x.truncated {
 			return x, err
 		}
-		now := time.Now() // all that was written before is read below
-		if err := t.refused(t.reopen(now), now); err != nil {
-			return block{}, err
-		}
-		again := false
-		for i, g := range t.files {
-			x, err := t.grow(g, now)
-			if err != nil || len(x.data) > 0 || x.long > 0 || x.truncated {
-				return x, err
-			}
-			if (i < len(t.files)-1 || t.gone && t.quit) && now.Sub(g.grown) > linger {
-				t.files = append(t.files[:i:i], t.files[i+1:]...)
-				x := g.end()
-				if err := t.opened.close(g); err != nil || len(x.data) > 0 {
-					return x, err
-				}
-				again = true
-				break
-			}
-		}
-		if again {
+		// A file that has the name stays open. One that lost it may still be written to, for a while.
+		if !ended && (i == len(t.parts)-1 && !(t.gone && t.matched) || now.Sub(p.grown) <= linger) {
+			i++
 			continue
 		}
-		if t.quit && t.gone && len(t.files) == 0 {
-			if _, err := os.Stat(t.name); errors.Is(err, fs.ErrNotExist) {
-				return block{}, io.EOF
-			}
+		t.parts = slices.Delete(t.parts, i, i+1)
+		x = p.incomplete()
+		if err := t.opened.close(p); err != nil || len(x.data) > 0 {
+			return x, err
 		}
-		return block{upTo: now}, nil
 	}
+	// Another log may have taken the name: then this one goes on when it comes back.
+	if t.matched && t.gone && len(t.parts) == 0 {
+		if _, err := os.Stat(t.name); notThere(err) {
+			return block{}, io.EOF
+		}
+	}
+	return block{upTo: now}, nil
 }
 
 // grow reads whole lines of a file. If it was truncated, it is read again from its beginning, behind the rest of its copy. What
 // was known to be there and is in no copy is counted as cut.
-func (t *tail) grow(g *growing, now time.Time) (block, error) {
-	own, err := g.Stat()
+func (t *tail) grow(i int, now time.Time) (block, error) {
+	p := t.parts[i]
+	if p.aside != nil {
+		return p.lines.next(nil)
+	}
+	own, err := p.Stat()
 	if err != nil {
 		return block{}, err
 	}
-	if !g.truncated(own.Size()) {
-		g.size = own.Size()
-		return g.next(now)
+	if !p.truncated(own.Size()) {
+		p.size = own.Size()
+		return p.next(now)
 	}
 	x := block{truncated: true}
-	if c := t.copyOf(g); c == nil {
-		x.data, x.cut = g.end().data, g.size-g.offset
+	if c := t.copyOf(p); c == nil {
+		x.data, x.cut = p.incomplete().data, p.size-p.offset
 	} else {
-		if t.old = append(t.old, c); !c.packed {
-			x.cut = max(0, g.size-c.size)
+		if t.parts = slices.Insert(t.parts, i, c); !c.aside.packed {
+			x.cut = max(0, p.size-c.aside.size)
 		}
 	}
-	g.rewind(now)
+	p.rewind(now)
 	return x, nil
 }
 
-// refused returns an error of reopen, unless the file may not be read: rotation makes a file before it sets who may. That is said
-// once, and lasts for as long as a file lingers, or, where a pattern stands for the logs, for ever: the others go on.
+// copyOf finds the copy of a file that was truncated, and goes on in it where the reading of the file has ended; nil if there is
+// none that has more.
+func (t *tail) copyOf(p *part) *part {
+	for _, name := range rotations(t.name, t.RotatedDirs, p.grown.Add(-2*time.Second)) { // clocks of file systems are coarse
+		c, err := openAside(name, &t.read)
+		if err != nil {
+			continue
+		}
+		head := make([]byte, len(p.head))
+		_, err = io.ReadFull(c.aside, head)
+		same := err == nil && bytes.Equal(head, p.head)
+		if same && c.aside.packed {
+			_, err = io.CopyN(io.Discard, c.aside, p.offset-int64(len(head)))
+		} else {
+			c.lines.r = io.NewSectionReader(c.aside.raw, p.offset, math.MaxInt64-p.offset)
+		}
+		if same && err == nil {
+			c.lines.rest, c.lines.skip = p.lines.rest, p.lines.skip
+			return c
+		}
+		_ = c.close()
+	}
+	return nil
+}
+
+// refused returns an error of opening, unless it may pass: rotation makes a file before it sets who may read it, and a log that matches a
+// pattern stops no other. That is said once, and tried again for as long as a file lingers, or, where a pattern stands for the logs, for
+// ever.
 func (t *tail) refused(err error, now time.Time) error {
 	switch {
-	case !errors.Is(err, fs.ErrPermission):
+	case err == nil || t.begun && !errors.Is(err, fs.ErrPermission):
 		t.denied = time.Time{}
 		return err
 	case t.denied.IsZero():
 		t.denied = now
 		t.note(fmt.Sprintf("%v; it is tried again", err))
-	case !t.quit && now.Sub(t.denied) > linger:
+	case !t.matched && now.Sub(t.denied) > linger:
 		return err
 	}
 	return nil
 }
 
-// reuse does nothing: most blocks are small.
-func (*tail) reuse(block) {}
-
+// close closes all files. How far they were read is remembered.
 func (t *tail) close() error {
-	var errs []error
-	for _, g := range t.files {
-		errs = append(errs, t.opened.close(g))
-	}
-	for _, r := range t.old {
-		errs = append(errs, r.close())
-	}
-	t.files, t.old = nil, nil
+	errs := closeAll(t.parts, &t.opened)
+	t.parts = nil
 	return errors.Join(errs...)
 }

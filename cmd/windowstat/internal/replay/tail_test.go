@@ -21,12 +21,8 @@ type reading struct {
 // tailOf is the input from a log, from its end on or with what was written since.
 func tailOf(t *testing.T, path string, since time.Time) *tail {
 	t.Helper()
-	tail := &tail{name: path, opened: &opened{}, note: func(string) {}}
-	err := tail.start(since.IsZero())
-	if err == nil && !since.IsZero() {
-		_, err = tail.openRotated(&log{}, since, time.UTC)
-	}
-	if err != nil {
+	tail := (&Follower{Options: Options{Zone: time.UTC}}).newTail(path, false, since)
+	if _, err := tail.start(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return tail

@@ -17,6 +17,7 @@ import (
 type Naming struct {
 	Files, Patterns []string // of routes
 	Only            bool     // requests that match no route are unmatched
+	Loose           bool     // requests are named after what [Loose] makes of them
 	Depth           int      // how many segments of a path a name keeps
 	MaxValues       int      // how many values of a segment have names of their own
 	MaxResources    int      // how many names there are beside those of routes
@@ -31,19 +32,21 @@ func (n *Naming) Flags(depth string) flags.Set {
 		{Flag: &cli.StringSliceFlag{Name: "routes", Destination: &n.Files, Usage: "`FILE` of routes, one a line, as Go's http.ServeMux has them, such as GET /users/{id}; # begins a comment; repeatable"}},
 		{Flag: &cli.StringSliceFlag{Name: "route", Destination: &n.Patterns, Usage: "`PATTERN` of one route; repeatable"}},
 		{Flag: &cli.BoolFlag{Name: "routes-only", Destination: &n.Only, Usage: "count all requests that match no route for the resource unmatched"}},
+		{Flag: &cli.BoolFlag{Name: "loose-paths", Destination: &n.Loose, Usage: "the service takes /Users/5/;x=1 for /users/5: letters of either case, slashes and spaces at the end, and what follows a ; make no other name; names of paths are in lower case"}},
 		{Flag: &cli.IntFlag{Name: depth, Value: httpstat.DefaultDepth, Destination: &n.Depth, Usage: "how many segments of a path a resource's name keeps"}, Of: "Depth", Not: paths, Zero: true},
 		{Flag: &cli.IntFlag{Name: "max-path-values", Value: httpstat.DefaultMaxValues, Destination: &n.MaxValues, Usage: "how many values of a path segment have names of their own; all others are *"}, Of: "MaxValues", Not: paths, Zero: true},
 	}.Under("Names of resources")
 }
 
 const (
+	// Deeper names are those of single files, and more values are those of a database: neither is a resource.
 	maxDepth  = 16
 	maxValues = 1000
 )
 
 // Check reads the routes, and returns everything that is wrong with them and with the options.
 func (n *Naming) Check() error {
-	n.Routes = New()
+	n.Routes = New(n.Loose)
 	for _, path := range n.Files {
 		n.Routes.Read(path)
 	}
@@ -75,12 +78,12 @@ func (n *Naming) Earned() httpstat.NamesOptions {
 // Name returns the function that names requests: by the pattern of the route that one matches; otherwise by method and path, unless
 // only routes are names.
 func (n *Naming) Name() func(*http.Request) string {
-	if n.Only {
-		return n.Routes.Name
-	}
 	path := httpstat.PathName(n.Depth)
 	return func(r *http.Request) string {
-		if pattern := n.Routes.Name(r); pattern != "" {
+		if n.Loose {
+			r = Loose(r)
+		}
+		if pattern := n.Routes.Name(r); pattern != "" || n.Only {
 			return pattern
 		}
 		return path(r)

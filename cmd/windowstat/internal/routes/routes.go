@@ -19,14 +19,18 @@ type Routes struct {
 	// Patterns are those that were added.
 	Patterns []string
 
-	mux  *http.ServeMux
-	from map[string]string // where a pattern stands
-	errs []error
+	loose bool // patterns are for requests as [Loose] makes them
+	mux   *http.ServeMux
+	added map[string]route // by the pattern as the mux has it
+	errs  []error
 }
 
-// New makes Routes without a pattern.
-func New() *Routes {
-	return &Routes{mux: http.NewServeMux(), from: map[string]string{}}
+// route is a pattern that was added: as it was written, and where.
+type route struct{ pattern, from string }
+
+// New makes Routes without a pattern. Loose ones are for requests that [Loose] has made.
+func New(loose bool) *Routes {
+	return &Routes{loose: loose, mux: http.NewServeMux(), added: map[string]route{}}
 }
 
 // Read adds the patterns of a file, one a line. Empty lines, and those that begin with #, are none.
@@ -47,15 +51,29 @@ func (r *Routes) Read(path string) {
 
 // Add adds a pattern, or what is wrong with it. The text from says where it stands, in errors.
 func (r *Routes) Add(from, pattern string) {
-	if first, twice := r.from[pattern]; twice {
-		r.errs = append(r.errs, fmt.Errorf("%s: %q is in %s already", from, pattern, first))
+	key := r.key(pattern)
+	if first, twice := r.added[key]; twice {
+		r.errs = append(r.errs, fmt.Errorf("%s: %q is in %s already", from, pattern, first.from))
 		return
 	}
-	if err := register(r.mux, pattern); err != nil {
+	if err := register(r.mux, key); err != nil {
 		r.errs = append(r.errs, fmt.Errorf("%s: %s", from, r.reason(pattern, err.Error())))
 		return
 	}
-	r.Patterns, r.from[pattern] = append(r.Patterns, pattern), from
+	r.Patterns, r.added[key] = append(r.Patterns, pattern), route{pattern, from}
+}
+
+// key is a pattern as the mux has it: its host in lower case, and if the routes are loose its path.
+func (r *Routes) key(pattern string) string {
+	path := strings.IndexByte(pattern, '/')
+	if path < 0 {
+		return pattern // which is none
+	}
+	host := strings.LastIndexAny(pattern[:path], " \t") + 1
+	if r.loose {
+		path = len(pattern)
+	}
+	return pattern[:host] + strings.ToLower(pattern[host:path]) + pattern[path:]
 }
 
 // register adds a pattern to a mux, which panics if it cannot have that.
@@ -75,26 +93,25 @@ var conflict = regexp.MustCompile(`(?s)conflicts with pattern "(.*?)" \(register
 // reason is why a ServeMux refuses a pattern.
 func (r *Routes) reason(pattern, message string) string {
 	if m := conflict.FindStringSubmatch(message); m != nil {
-		return fmt.Sprintf("%q conflicts with %q, %s: %s", pattern, m[1], r.from[m[1]], strings.Join(strings.Fields(m[2]), " "))
+		other := r.added[m[1]]
+		return fmt.Sprintf("%q conflicts with %q, %s: %s", pattern, other.pattern, other.from, strings.Join(strings.Fields(m[2]), " "))
 	}
-	return fmt.Sprintf("%q is not a pattern such as GET /users/{id}: %s", pattern, strings.TrimPrefix(message, fmt.Sprintf("parsing %q: ", pattern)))
+	return fmt.Sprintf("%q is not a pattern such as GET /users/{id}: %s", pattern, strings.TrimPrefix(message, fmt.Sprintf("parsing %q: ", r.key(pattern))))
 }
 
-// Name returns the pattern that a request matches, empty if there is none.
-func (r *Routes) Name(req *http.Request) string { return match(r.mux, req) }
-
-// match is the pattern of a mux that a request matches, empty if there is none. "." and ".." are resolved as the service behind
-// may, written with %2e or %2f, too: so nobody reaches a path by what stands for another one.
-func match(mux *http.ServeMux, r *http.Request) (pattern string) {
-	if p := r.URL.Path; strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../") {
+// Name returns the pattern that a request matches, empty if there is none. "." and ".." are resolved as the service behind may,
+// written with %2e or %2f, too, and a host has no case: so nobody reaches a path by what stands for another one.
+func (r *Routes) Name(req *http.Request) string {
+	u := req.URL
+	if p := u.Path; strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../") {
 		clean := path.Clean("/" + p)
 		if strings.HasSuffix(p, "/") && clean != "/" {
 			clean += "/"
 		}
-		r = &http.Request{Method: r.Method, Host: r.Host, URL: &url.URL{Path: clean}}
+		u = &url.URL{Path: clean}
 	}
-	_, pattern = mux.Handler(r)
-	return pattern
+	_, key := r.mux.Handler(&http.Request{Method: req.Method, Host: strings.ToLower(req.Host), URL: u})
+	return r.added[key].pattern
 }
 
 // Err returns everything that is wrong with what was added.
@@ -113,7 +130,14 @@ func ParsePattern(p string) (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// Match reports whether a request is one of them.
+// Match reports whether a request is one of them. What a service may take for a path that leads up is none, however it is written,
+// such as /static/..;/checkout or, encoded twice, /static/%252e%252e/checkout: what leaves a directory would be there, too.
 func (s Set) Match(r *http.Request) bool {
-	return slices.ContainsFunc(s, func(mux *http.ServeMux) bool { return match(mux, r) != "" })
+	if strings.Contains(r.URL.Path, "..") || strings.Contains(r.URL.Path, "%") {
+		return false
+	}
+	return slices.ContainsFunc(s, func(mux *http.ServeMux) bool {
+		_, pattern := mux.Handler(r)
+		return pattern != ""
+	})
 }

@@ -19,6 +19,9 @@ type Bounds struct {
 	Header time.Duration // how long the header of a request may take
 	Stall  time.Duration // how long a body may make no progress while its sender or receiver does nothing
 	Idle   time.Duration // how long a connection may wait for its next request
+	// HeaderBytes is how long the headers of a request may be, its first line included; more is refused with 431. A byte of tiny
+	// headers takes thirty of memory for as long as the request lasts.
+	HeaderBytes int
 	// Conns is how many clients are connected, ConnsPerHost how many of one host that is in none of the Proxies; see
 	// [netlimit.Bounds].
 	Conns, ConnsPerHost int
@@ -31,16 +34,21 @@ const (
 	DefaultStall  = time.Minute
 	DefaultIdle   = 2 * time.Minute
 	DefaultConns  = 8192 // if as many files may be open
+
+	DefaultHeaderBytes = 16 << 10 // as Node.js takes; Tomcat takes 8 KiB, and nginx 32
 )
 
 const (
 	maxPageConns  = 256
 	reservedFiles = 64 // for logs, pushes and what the runtime has open
+
+	minHeaderBytes = 8 << 10
+	maxHeaderBytes = 1 << 20 // which net/http takes by default
 )
 
 // Pages are the bounds of the pages, whose connections have files that a proxy leaves for them.
 func Pages() Bounds {
-	return Bounds{Header: DefaultHeader, Stall: DefaultStall, Idle: DefaultIdle, Conns: PageConns(OpenFiles())}
+	return Bounds{Header: DefaultHeader, Stall: DefaultStall, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes, Conns: PageConns(OpenFiles())}
 }
 
 // Own are those of a server whose only client is the process itself.
@@ -70,6 +78,9 @@ func (b *Bounds) Fit(files int) error {
 		if x.d <= 0 {
 			wrong(x.field, "%v is not positive", x.d)
 		}
+	}
+	if b.HeaderBytes < minHeaderBytes || b.HeaderBytes > maxHeaderBytes {
+		wrong("HeaderBytes", "%d is not between %d and %d", b.HeaderBytes, minHeaderBytes, maxHeaderBytes)
 	}
 	most := maxConns(files)
 	switch {

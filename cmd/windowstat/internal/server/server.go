@@ -25,8 +25,8 @@ type Server struct {
 // shutdownTimeout is how long requests may take to finish when a server stops.
 const shutdownTimeout = 10 * time.Second
 
-// maxHeaderBytes is several times what nginx and most services take; more is refused with 431.
-const maxHeaderBytes = 128 << 10
+// headerSlop is how much more of a request's headers net/http reads than http.Server.MaxHeaderBytes says.
+const headerSlop = 4 << 10
 
 // Listen starts a server of a handler on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
@@ -40,7 +40,7 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.Header,
 		IdleTimeout:       b.Idle,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    b.HeaderBytes - headerSlop,
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer

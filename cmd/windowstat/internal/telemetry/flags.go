@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -56,12 +56,7 @@ func (o *Options) Flags() flags.Set {
 			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(all, ", "))
 		}
 	}
-	validConfig := func(s string) (string, error) {
-		if err := web.Validate(s); err != nil {
-			return s, fmt.Errorf("%s: %w", s, err) // not all of its errors name the file
-		}
-		return s, nil
-	}
+	validConfig := func(s string) (string, error) { return s, webconfig.Check(s) }
 	pages := flags.Set{
 		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
 		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", validConfig), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},

@@ -3,7 +3,6 @@
 package telemetry
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +14,11 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
-	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/exporter-toolkit/web"
-	"go.yaml.in/yaml/v3"
-
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/exporter"
 )
 
@@ -35,18 +32,28 @@ type Telemetry struct {
 	// Logger is for messages of the command.
 	Logger *slog.Logger
 
-	logDir string
-	finish func() error
+	logDir    string
+	finish    func() error
+	readiness *readiness
 }
 
-// Start listens, makes the Collector, and starts the ways out. On an error nothing is left running.
+// Start listens, makes the Collector, and starts the ways out. On an error nothing is left running. The pages say that they are not
+// ready, until [Telemetry.ReadyUntil].
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
+	logger := o.Logger(stderr)
+	var config *webconfig.File
+	if o.WebConfig != "" {
+		var err error
+		if config, err = webconfig.Open(o.WebConfig, logger); err != nil {
+			return nil, fmt.Errorf("--web.config.file: %w", err)
+		}
+	}
 	// The ports first: a second process with the same flags fails here, before it touches the log's files.
 	listeners, err := listenAll(o.listen())
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
-	options, logger, first := o.exporter(), o.Logger(stderr), listeners[0].Addr()
+	options, first := o.exporter(), listeners[0].Addr()
 	options.Logger = logger
 	nameInstance(&options, first)
 	x, err := exporter.New(options)
@@ -61,24 +68,19 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 		stop, finish := reloadOnHangup(x), t.finish
 		t.finish = func() error { stop(); return finish() }
 	}
-	toolkit := logger
-	if o.WebConfig == "" {
-		toolkit = promslog.NewNopLogger() // it would only say where it listens; the commands do
-	}
 	pages := x.Server()
+	t.readiness = &readiness{next: pages.Handler}
+	pages.Handler = t.readiness
 	if o.Profiles {
 		pages.Handler = withProfiles(pages.Handler)
 	}
-	config, _ := os.ReadFile(o.WebConfig) // which the flags have checked
-	if http2Enabled(config) {
-		pages.Protocols.SetHTTP2(true)
+	if config != nil {
+		config.Protect(pages, o.Exporter.Seconds.Proxies)
 	}
-	if bytes.Contains(config, []byte("tls_server_config")) {
+	if pages.TLSConfig != nil {
 		t.URL = "https" + t.URL[len("http"):]
 	}
-	t.Pages = server.Start(first, pages, func(h *http.Server) error {
-		return web.ServeMultiple(listeners, h, &web.FlagConfig{WebConfigFile: &o.WebConfig}, toolkit)
-	})
+	t.Pages = server.Start(first, pages, func(h *http.Server) error { return serveAll(h, listeners) })
 	for _, l := range listeners[1:] {
 		logger.Info("the pages are served here, too", "address", l.Addr())
 	}
@@ -118,14 +120,23 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 	}
 }
 
-// http2Enabled reports whether a web configuration enables HTTP/2. Unlike with other exporters, it is off unless the file says so.
-func http2Enabled(file []byte) bool {
-	var config struct {
-		HTTP struct {
-			HTTP2 bool `yaml:"http2"`
-		} `yaml:"http_server_config"`
+// serveAll serves on all listeners until the server ends, with TLS if it has a configuration for it.
+func serveAll(h *http.Server, listeners []net.Listener) error {
+	errs := make([]error, len(listeners))
+	var all sync.WaitGroup
+	for i, l := range listeners {
+		all.Go(func() {
+			serve := h.Serve
+			if h.TLSConfig != nil {
+				serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+			}
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				errs[i] = err
+			}
+		})
 	}
-	return yaml.Unmarshal(file, &config) == nil && config.HTTP.HTTP2
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing

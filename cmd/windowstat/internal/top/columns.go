@@ -1,18 +1,21 @@
 package top
 
 import (
-	"fmt"
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/gdamore/tcell/v2"
 )
 
 // metric is one of the values of a second.
 type metric int
 
+// The metrics, in the order in which their past is read.
 const (
-	pass metric = iota
-	peak
+	peak metric = iota
+	pass
 	block
 	exception
 	complete
@@ -22,63 +25,78 @@ const (
 	metrics // how many there are
 )
 
-// shown are the columns of a second that are read for the table; their metrics are found by them.
-var shown = [metrics]string{
-	pass: "pass", peak: "pass_peak", block: "block", exception: "exception", complete: "complete", rtSum: "rt_sum", rtP99: "rt_p99",
+// onPage are the names of the metrics on the per-second page, behind what its names begin with.
+var onPage = [metrics]string{
+	peak: "pass_peak", pass: "pass", block: "block", exception: "exception", complete: "complete", rtSum: "rt_sum_seconds", rtP99: "rt_p99_seconds",
 	inFlight: "in_flight_avg",
 }
 
-// column is a column of the table.
+// every has every metric.
+var every = []metric{peak, pass, block, exception, complete, rtSum, rtP99, inFlight}
+
+// values are those of a resource in a second. Unknown ones are NaN.
+type values [metrics]float64
+
+// unknown are the values of a second that nothing is known of.
+var unknown = values(slices.Repeat([]float64{math.NaN()}, int(metrics)))
+
+// whole returns the values with what the page leaves out of a second in which a resource was idle: its passes stand alone, and are 0, as
+// all else is that can be.
+func (v values) whole() values {
+	idle := v[pass] == 0
+	for m, x := range v {
+		idle = idle && (metric(m) == pass || math.IsNaN(x))
+	}
+	for m := range v {
+		if idle && metric(m) != rtP99 {
+			v[m] = 0
+		}
+	}
+	return v
+}
+
+// add adds the same second of another process. What is unknown of one is unknown of both. Peaks and quantiles do not add up: the
+// highest of them is kept.
+func (v *values) add(other values) {
+	for m, x := range other {
+		switch metric(m) {
+		case peak, rtP99:
+			v[m] = highest(v[m], x)
+		default:
+			v[m] += x
+		}
+	}
+}
+
+// highest returns the higher one of two values, and the known one if the other is not known.
+func highest(v, w float64) float64 { return slices.MaxFunc([]float64{v, w}, cmp.Compare) }
+
+// column is a column of the table, which the screen, the text of [Once], the help and the order of the lines have in common.
 type column struct {
 	name  string // in --sort
+	text  string // in the text
 	title string // on the screen
 	width int    // there, with a space before it
-	value func(*second) float64
-	show  func(float64) string // for the screen
+	value func(*line) float64
+	show  func(float64) string // on the screen
+	style tcell.Style          // there, of values above 0
+	unit  float64              // of the text
 	about string               // what it means
 }
 
 // columns are all columns except the graph; the first is the resource.
 var columns = []column{
-	{name: "resource", title: "RESOURCE", about: "the name; inbound is the total of the service, its inbound calls"},
-	{name: "pass", title: "PASS/s", width: 7, value: read(pass), show: number, about: "calls admitted in the second"},
-	{name: "block", title: "BLOCK/s", width: 8, value: read(block), show: number, about: "calls refused in the second"},
-	{name: "exception", title: "EXC/s", width: 7, value: read(exception), show: number, about: "calls that ended with an error in the second"},
-	{name: "mean", title: "RT", width: 7, value: (*second).mean, show: duration, about: "average response time of the calls that ended in the second"},
-	{name: "p99", title: "P99", width: 7, value: read(rtP99), show: duration, about: "99% of them took no longer; known of the last minute"},
-	{name: "in_flight_avg", title: "FLIGHT", width: 7, value: read(inFlight), show: calls, about: "calls in flight on average: the time spent in calls, per second"},
-	{name: "peak", title: "PEAK", width: 7, value: read(peak), show: number, about: "most calls in any sliding second of the minute before"},
+	{name: "resource", title: "RESOURCE", value: func(*line) float64 { return 0 }, about: "the name; inbound is the total of the service, its inbound calls"},
+	{name: "pass", text: "pass", title: "PASS/s", width: 7, value: value(pass), show: number, unit: 1, about: "calls admitted in the second"},
+	{name: "block", text: "block", title: "BLOCK/s", width: 8, value: value(block), show: number, style: refused, unit: 1, about: "calls refused in the second"},
+	{name: "exception", text: "exception", title: "EXC/s", width: 7, value: value(exception), show: number, style: failed, unit: 1, about: "calls that ended with an error in the second"},
+	{name: "mean", text: "rt_mean_ms", title: "RT", width: 7, value: (*line).mean, show: duration, unit: 1e-3, about: "average response time of the calls that ended in the second"},
+	{name: "p99", text: "rt_p99_ms", title: "P99", width: 7, value: value(rtP99), show: duration, unit: 1e-3, about: "99% of them took no longer; known of the last minute"},
+	{name: "in_flight_avg", text: "in_flight_avg", title: "FLIGHT", width: 7, value: value(inFlight), show: number, unit: 1, about: "calls in flight on average: the time spent in calls, per second"},
+	{name: "peak", text: "peak", title: "PEAK", width: 7, value: (*line).peak, show: number, unit: 1, about: "most calls in any sliding second of the minute before"},
 }
 
-func read(m metric) func(*second) float64 { return func(s *second) float64 { return s.values[m] } }
-
-// heading is the name of the column in text, and write its value there. Times are in milliseconds.
-func (c *column) heading() string {
-	if c.time() {
-		return "rt_" + c.name + "_ms"
-	}
-	return c.name
-}
-
-func (c *column) write(s *second) string {
-	v := c.value(s)
-	if c.time() {
-		v *= 1000
-	}
-	return exactly(v)
-}
-
-// time reports whether the value is one, in seconds.
-func (c *column) time() bool { return c.name == "mean" || c.name == "p99" }
-
-// columnNames lists the values of --sort.
-func columnNames() string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, c.name)
-	}
-	return strings.Join(names, ", ")
-}
+func value(m metric) func(*line) float64 { return func(l *line) float64 { return l.values[m] } }
 
 // none stands for an unknown value.
 const none = "-"
@@ -88,30 +106,19 @@ func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return none
+	case a < 999.5 && v != math.Trunc(v):
+		return three(v)
 	case a < 9999.5:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a < 999.5e12:
-		return scaled(v)
+		unit := 0
+		for v /= 1000; math.Abs(v) >= 999.5; v /= 1000 {
+			unit++
+		}
+		return three(v) + "kMGT"[unit:unit+1]
 	default: // beyond any real count
 		return "huge"
 	}
-}
-
-// calls formats an average number of calls.
-func calls(v float64) string {
-	if v > 0 && v < 999.5 {
-		return three(v)
-	}
-	return number(v)
-}
-
-// scaled formats a number from a thousand on with three digits and a letter.
-func scaled(v float64) string {
-	unit := 0
-	for v /= 1000; math.Abs(v) >= 999.5; v /= 1000 {
-		unit++
-	}
-	return three(v) + "kMGT"[unit:unit+1]
 }
 
 // three formats a number below a thousand with three digits.
@@ -132,31 +139,34 @@ func duration(v float64) string {
 		return none
 	case v < 0 || v >= 9_999_999:
 		return "huge"
-	case v < 999.5e-9:
-		return fmt.Sprintf("%.0fns", v*1e9)
-	case v < 999.5e-6:
-		return three(v*1e6) + "µs"
-	case v < 999.5e-3:
-		return three(v*1e3) + "ms"
-	case v < 999.5:
-		return three(v) + "s"
+	case v == 0:
+		return "0ns"
+	}
+	unit, names := 1e-9, []string{"ns", "µs", "ms", "s"}
+	for ; len(names) > 0; unit, names = unit*1000, names[1:] {
+		if v < 999.5*unit {
+			return three(v/unit) + names[0]
+		}
 	}
 	return number(v) + "s"
 }
 
-// bars are the steps of a graph: unknown, zero, and more.
-var bars = []rune(" ▁▂▃▄▅▆▇█")
+// exactly formats a number for programs, to a thousandth.
+func exactly(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+}
 
-// plainBars are for terminals without UTF-8.
-var plainBars = []rune(" _.:-=+*#")
-
-// graph returns a bar for each second, in proportion to the busiest.
-func graph(passes []float64, steps []rune) []rune {
-	most := 0.0
+// graph returns a bar for each second, in proportion to the busiest. Without Unicode they are made of other characters.
+func graph(passes []float64, unicode bool) string {
+	steps, most := []rune(" _.:-=+*#"), 0.0 // unknown, zero, and more
+	if unicode {
+		steps = []rune(" ▁▂▃▄▅▆▇█")
+	}
 	for _, v := range passes {
-		if v > most && !math.IsInf(v, 0) {
-			most = v
-		}
+		most = highest(most, v)
 	}
 	out := make([]rune, len(passes))
 	for i, v := range passes {
@@ -166,9 +176,8 @@ func graph(passes []float64, steps []rune) []rune {
 		case v <= 0:
 			out[i] = steps[1]
 		default:
-			high := float64(len(steps) - 2)
-			out[i] = steps[1+int(max(math.Ceil(min(v/most, 1)*high), 1))]
+			out[i] = steps[1+int(max(math.Ceil(v/most*float64(len(steps)-2)), 1))]
 		}
 	}
-	return out
+	return string(out)
 }

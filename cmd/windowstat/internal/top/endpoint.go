@@ -1,8 +1,6 @@
 package top
 
 import (
-	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,36 +9,46 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/windowstat/windowstat/internal/redact"
-
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // Endpoint is a service whose statistics are read. It must be made with [NewEndpoint].
 type Endpoint struct {
-	base   *url.URL
+	base   *url.URL // as given
+	page   *url.URL // the per-second page, written in one way only
 	client *http.Client
 }
 
-// secondsPath is the page of a URL without a path.
-const secondsPath = "/metrics/seconds"
+// defaultPage is the per-second page of a URL without a path; pageName its name below the metrics page.
+const (
+	defaultPage = "/metrics" + pageName
+	pageName    = "/seconds"
+)
 
 // NewEndpoint makes an endpoint of host:port, where the host may be left out for this machine, or of a URL, http or https; both
-// may have the path of the per-second page or of the metrics page above it. TLS, credentials and headers come from the
-// configuration. It sends nothing. The error joins what is wrong with either.
+// may have the path of the per-second page, which ends in /seconds, or of the metrics page above it. TLS, credentials and headers
+// come from the configuration. It sends nothing. The error joins what is wrong with either.
 func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	base, err := parseURL(raw)
 	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+exporter.Version()))
 	if err := errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
-	return &Endpoint{base, client}, nil
+	client.Transport = gzhttp.Transport(client.Transport)
+	page := defaultPage
+	if p := path.Join("/", base.Path); p != "/" {
+		page = path.Join(strings.TrimSuffix(p, pageName), pageName)
+	}
+	u := base.ResolveReference(&url.URL{Path: page})
+	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	return &Endpoint{base, u, client}, nil
 }
 
 func parseURL(raw string) (*url.URL, error) {
@@ -53,11 +61,7 @@ func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(whole)
 	raw = redact.URL(raw) // in messages
 	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		return nil, fmt.Errorf("%q is not host:port or a URL: %w", raw, err)
+		return nil, fmt.Errorf("%q is not host:port or a URL: %w", raw, errors.Unwrap(err))
 	}
 	switch {
 	case u.User != nil:
@@ -79,111 +83,65 @@ func (e *Endpoint) String() string { return clean(e.base.String()) }
 // Name returns the host and port, cleaned, and the path if there is one.
 func (e *Endpoint) Name() string { return clean(e.base.Host + strings.TrimRight(e.base.Path, "/")) }
 
-// pages returns where the per-second page may be, the likeliest first.
-func (e *Endpoint) pages() []*url.URL {
-	if strings.Trim(e.base.Path, "/") == "" {
-		return []*url.URL{e.at(secondsPath)}
-	}
-	return []*url.URL{e.base, e.at(path.Join(e.base.Path, "seconds"))}
-}
-
-// Same reports whether two endpoints have a page in common, so that they would be added up twice.
-func (e *Endpoint) Same(other *Endpoint) bool {
-	where := func(u *url.URL) string {
-		port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-		return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + strings.TrimRight(u.Path, "/")
-	}
-	return slices.ContainsFunc(e.pages(), func(u *url.URL) bool {
-		return slices.ContainsFunc(other.pages(), func(v *url.URL) bool { return where(u) == where(v) })
-	})
-}
-
-func (e *Endpoint) at(p string) *url.URL {
-	u := *e.base
-	u.Path, u.RawPath = p, ""
-	return &u
-}
+// Same reports whether two endpoints have the same page, so that it would be added up twice.
+func (e *Endpoint) Same(other *Endpoint) bool { return e.page.String() == other.page.String() }
 
 // requestTimeout is how long a page may take. Only tests change it.
 var requestTimeout = 10 * time.Second
 
-// get requests a page, and returns the endpoint's clock, to the second.
-func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values) (p page, now time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+// get requests a page of a media type, and has its body read. It may take as long as requestTimeout, body included. Its errors are cleaned,
+// and without the query: they are for people, and on the screen each second.
+func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind string, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer in %v", requestTimeout))
 	defer cancel()
 	asked := *u
 	asked.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
 	if err != nil {
-		return nil, now, err
+		return err
 	}
-	req.Header.Set("Accept", "text/plain;version=0.0.4")
-	req.Header.Set("Accept-Encoding", "gzip")
+	req.Header.Set("Accept", kind)
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return nil, now, reason(err)
+		return redact.Error(errors.Unwrap(err)) // without the URL, which is shown elsewhere
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, now, refusal(u, resp)
+	is, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return refusal(u, resp, is)
+	case is != kind:
+		return fmt.Errorf("%s is %q, and not %q", clean(u.String()), redact.Excerpt(is, resp, ""), kind)
 	}
-	var body io.Reader = resp.Body
-	if resp.Header.Get("Content-Encoding") == "gzip" {
-		if body, err = gzip.NewReader(resp.Body); err != nil {
-			return nil, now, fmt.Errorf("the answer is not zipped as it says: %w", err)
-		}
-	}
-	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind != "text/plain" {
-		return nil, now, fmt.Errorf("%s is %q, and no page of metrics", clean(u.Redacted()), clean(kind))
-	}
-	if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
-		now = time.Now()
-	}
-	p, err = readPage(body)
-	return p, now, err
+	return read(resp.Body)
 }
 
-// statusError is a response with a status other than 200.
+// statusError is a response with a status other than 200. The reader asks for something else after some of them.
 type statusError struct {
-	url    string
 	status int
 	text   string
 }
 
-func (e *statusError) Error() string {
-	s := fmt.Sprintf("%s: %d %s", e.url, e.status, http.StatusText(e.status))
-	if e.text != "" && e.text != http.StatusText(e.status) {
-		s += ": " + e.text
+func (e *statusError) Error() string { return e.text }
+
+// statusOf returns the status of the response that is the error, 0 if there was none.
+func statusOf(err error) int {
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.status
 	}
-	return s
+	return 0
 }
 
-// refusal makes a statusError of a response, with the first line of its body.
-func refusal(u *url.URL, resp *http.Response) error {
+// refusal makes a statusError of a response, with the first line of its body if that says more than the status.
+func refusal(u *url.URL, resp *http.Response, kind string) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	first, _, _ := strings.Cut(string(b), "\n")
-	if resp.StatusCode == http.StatusNotFound {
-		first = "" // it says the same again
+	status := http.StatusText(resp.StatusCode)
+	text := fmt.Sprintf("%s: %d %s", clean(u.String()), resp.StatusCode, status)
+	if (kind == "text/plain" || kind == "") && first != "" && first != status && resp.StatusCode != http.StatusNotFound {
+		text += ": " + redact.Excerpt(first, resp, "")
 	}
-	if kind := resp.Header.Get("Content-Type"); resp.Header.Get("Content-Encoding") != "" || kind != "" && !strings.HasPrefix(kind, "text/plain") {
-		first = ""
-	}
-	return &statusError{clean(u.Redacted()), resp.StatusCode, clean(first)}
-}
-
-// reason removes the URL from the error of a request; it is shown elsewhere.
-func reason(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		if u.Timeout() {
-			return fmt.Errorf("no answer in %v", requestTimeout)
-		}
-		err = u.Err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		err = op.Err
-	}
-	return errors.New(clean(err.Error()))
+	return &statusError{resp.StatusCode, text}
 }

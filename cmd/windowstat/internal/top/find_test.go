@@ -37,18 +37,18 @@ func TestWhereThePageIs(t *testing.T) {
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "/", "/metrics/seconds"},
 		{pages{"/metrics/seconds": s.seconds, "/metrics": metrics}, "/metrics", "/metrics/seconds"},
 		{pages{"/metrics/seconds": s.seconds}, "/metrics", "/metrics/seconds"},
-		{pages{"/a/b": s.seconds}, "/a/b", "/a/b"},
+		{pages{"/a/b/seconds": s.seconds}, "/a/b", "/a/b/seconds"},
+		{pages{"/a/b/seconds": s.seconds}, "/a/b/seconds/", "/a/b/seconds"},
 		{pages{"/metrics": metrics}, "", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
-		{pages{"/metrics": metrics}, "/metrics", "/metrics has metrics, but no seconds\n"},
 		{pages{"/metrics": metrics}, "/metrics", "/metrics/seconds: 404 Not Found\n" + errNoSeconds.Error()},
 		{pages{"/": metrics}, "", "/metrics/seconds has metrics, but no seconds\n"}, // the handler alone, whatever the path
 		{pages{"/a": metrics}, "", "404 Not Found\n" + errNoSeconds.Error()},
-		{pages{"/": html}, "", `is "text/html", and no page of metrics`},
+		{pages{"/": html}, "", `is "text/html", and not "text/plain"`},
 		{pages{"/": refusal}, "", `403 Forbidden: no\x1b[2J entry`},
 		{pages{"/": text("up 1\n")}, "", "has metrics, but no seconds\n" + errNoSeconds.Error()},
-		{pages{"/": text("windowstat_overflow_events_total 0\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")}, "", "/metrics/seconds"},
-		{pages{"/": text("a 1 \x1b[2J\n")}, "", `not in Prometheus's text format: text format parsing error in line 1: expected integer as timestamp, got "\\x1b[2J"`},
-		{pages{"/": text(`windowstat_persecond_pass{resource="` + strings.Repeat("x", 201) + `"} 1 1000` + "\n")}, "", "a name of 201 bytes"},
+		{pages{"/": text("windowstat_overflow_events_total 0\nwindowstat_persecond_run 1 1767323045000\nwindowstat_persecond_pass{resource=\"a\"} 7 1767323045000\n")}, "", "/metrics/seconds"},
+		{pages{"/": text("a 1 \x1b[2J\n")}, "", `not in Prometheus's text format: text format parsing error in line 1: expected integer as timestamp, got "…"`},
+		{pages{"/": text("windowstat_persecond_run 1 1000\n" + `windowstat_persecond_pass{resource="` + strings.Repeat("x", 201) + `"} 1 1000` + "\n")}, "", "a name of 201 bytes"},
 	} {
 		mux := http.NewServeMux()
 		for path, h := range tc.pages {
@@ -56,10 +56,10 @@ func TestWhereThePageIs(t *testing.T) {
 		}
 		server := httptest.NewServer(mux)
 		r := newReader(t, server.URL+tc.path)
-		a := r.read(t.Context())
+		a := r.read(t.Context(), inbound)
 		got := fmt.Sprint(a.err)
 		if a.err == nil {
-			if got = r.page.Path; len(a.samples) == 0 {
+			if got = r.endpoint.page.Path; len(a.samples) == 0 {
 				t.Errorf("%v %s: no samples", tc.pages, tc.path)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gdamore/tcell/v2"
 )
@@ -35,12 +36,12 @@ func TestKeys(t *testing.T) {
 		not        string
 	}{
 		{"/ b", "filter: b", "GET /a "},
-		{"/ b enter", `1 with "b"`, "filter: b"},
-		{"/ bx back enter", `1 with "b"`, "GET /a "},
+		{"/ b enter", `1 resource with "b"`, "filter: b"},
+		{"/ bx back enter", `1 resource with "b"`, "GET /a "},
 		{"/ b esc", "3 resources  nothing", "filter:"},
 		{"/ b enter esc", "3 resources  nothing", "filter:"},
-		{"/ q enter", "no resource has this in its name", "GET"},
-		{"/ bbb ctrl-u a", `1 with "a"`, "GET /b"},
+		{"/ q enter", "no resources\nesc shows", "GET"},
+		{"/ bbb ctrl-u a", `1 resource with "a"`, "GET /b"},
 		{"enter", "\nGET /c\nSECOND ", "RESOURCE"},
 		{"down down enter", "\nGET /b\nSECOND ", "RESOURCE"},
 		{"end enter", "\nGET /a\nSECOND ", "RESOURCE"},
@@ -67,6 +68,11 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: no %q, or %q, in\n%s", tc.keys, tc.want, tc.not, got)
 		}
 	}
+	for _, text := range helpLines() {
+		if n := utf8.RuneCountInString(text); n > 80 {
+			t.Errorf("%q has %d characters", text, n)
+		}
+	}
 	for _, keys := range []string{"q", "ctrl-c", "/ a ctrl-c", "enter q"} {
 		if !press(busy("a"), keys) {
 			t.Errorf("%s does not quit", keys)
@@ -75,13 +81,16 @@ func TestKeys(t *testing.T) {
 	if press(busy("a"), "/ q") {
 		t.Error("a filter cannot have a q")
 	}
-	// A resource that is looked at and goes leaves the table, and keys are those of the table. Values of no resource are none.
+	// A resource that is looked at and goes leaves the table, and its seconds stay until another one is chosen.
 	u := busy("GET /a", "GET /b")
 	press(u, "enter")
 	at := u.targets[0].newest + 2*minute
-	u.take(u.targets[0], answer{samples: []sample{{"GET /c", at, pass, 1}, {"", at, pass, 1}}, newest: at}, time.Now())
-	press(u, "down")
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") {
+	u.targets[0].take(answer{samples: []sample{{"GET /c", at, pass, 1}}, newest: at}, time.Now())
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nGET /b\nSECOND") {
+		t.Errorf("it is shown as\n%s", got)
+	}
+	press(u, "esc")
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "RESOURCE") || !strings.Contains(got, "  1 resource") || strings.Contains(got, "GET /b") {
 		t.Errorf("it is shown as\n%s", got)
 	}
 	// A selection stays with its resource, and on the screen.

@@ -1,7 +1,7 @@
 package top
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,10 +24,10 @@ func clean(s string) string {
 		for i, r := range cluster {
 			mark := unicode.Is(unicode.M, r) && !unicode.Is(unicode.Variation_Selector, r)
 			switch {
-			case r == '\\':
-				b.WriteString(`\\`)
-			case mark != (place > 0), place > maxMarks, !unicode.IsPrint(r), r == utf8.RuneError:
-				escape(&b, cluster[i:])
+			case mark != (place > 0), place > maxMarks, !unicode.IsPrint(r), r == utf8.RuneError, r == '\\':
+				_, size := utf8.DecodeRuneInString(cluster[i:])
+				quoted := strconv.QuoteToASCII(cluster[i : i+size])
+				b.WriteString(quoted[1 : len(quoted)-1])
 			default:
 				b.WriteRune(r)
 			}
@@ -37,38 +37,16 @@ func clean(s string) string {
 	return b.String()
 }
 
-// escape writes the first character of a text, escaped as in a Go string.
-func escape(b *strings.Builder, s string) {
-	switch r, size := utf8.DecodeRuneInString(s); {
-	case r == '\n':
-		b.WriteString(`\n`)
-	case r == '\t':
-		b.WriteString(`\t`)
-	case r < utf8.RuneSelf || r == utf8.RuneError && size == 1:
-		fmt.Fprintf(b, `\x%02x`, s[0])
-	case r <= 0xffff:
-		fmt.Fprintf(b, `\u%04x`, r)
-	default:
-		fmt.Fprintf(b, `\U%08x`, r)
-	}
-}
-
 // fit cuts a cleaned text to a width, and marks the cut with "…".
 func fit(s string, width int) string {
-	if width < 1 {
-		return ""
+	if uniseg.StringWidth(s) <= width {
+		return s
 	}
-	used, end, state := 0, 0, -1
-	for rest := s; rest != ""; {
-		var cluster string
-		var w int
-		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if used+w > width {
+	end, used := 0, 0
+	for g := uniseg.NewGraphemes(s); width > 0 && g.Next(); _, end = g.Positions() {
+		if used += g.Width(); used >= width { // or there is no room for the "…"
 			return s[:end] + "…"
 		}
-		if used += w; used < width { // there is room for the "…"
-			end += len(cluster)
-		}
 	}
-	return s
+	return ""
 }

@@ -14,8 +14,8 @@ func TestClean(t *testing.T) {
 		"GET /users/{id}":     "GET /users/{id}",
 		"日本 größe":            "日本 größe",
 		"":                    "",
-		"\x1b[2J\x1b]0;x\a":   `\x1b[2J\x1b]0;x\x07`,
-		"a\nb\tc\r":           `a\nb\tc\x0d`,
+		"\x1b[2J\x1b]0;x\a":   `\x1b[2J\x1b]0;x\a`,
+		"a\nb\tc\r":           `a\nb\tc\r`,
 		"\u009b31m":           `\u009b31m`, // the other escape
 		"a\u202eb\u200bc":     `a\u202eb\u200bc`,
 		"a\u00a0b\u3000c":     `a\u00a0b\u3000c`,

@@ -2,15 +2,18 @@ package top
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 )
+
+// kindInbound is the kind of the total, and its name on the screen.
+const kindInbound = "inbound"
 
 // Options configure the table. The zero value shows all resources, the busiest first.
 type Options struct {
@@ -22,15 +25,14 @@ type Options struct {
 
 // order returns the order of the table.
 func (o Options) order() (order, error) {
-	if o.Sort == "" {
-		o.Sort = "pass"
-	}
+	var names []string
 	for i, c := range columns {
-		if c.name == o.Sort {
+		if c.name == cmp.Or(o.Sort, "pass") {
 			return order{column: i}, nil
 		}
+		names = append(names, c.name)
 	}
-	return order{}, fmt.Errorf("%q is not one of\n%s", o.Sort, columnNames())
+	return order{}, fmt.Errorf("%q is not one of\n%s", o.Sort, strings.Join(names, ", "))
 }
 
 // Check reports what is wrong with the options.
@@ -53,76 +55,43 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 	if err != nil {
 		return err
 	}
-	var all sync.WaitGroup
-	targets, errs := make([]*target, len(endpoints)), make([]error, len(endpoints))
-	for i, e := range endpoints {
-		t := newTarget(e)
-		t.reader.past, t.reader.window = []metric{peak}, minute // all other columns are about the last second
-		targets[i] = t
-		all.Go(func() {
-			t.take(t.reader.read(ctx), time.Now())
-			if t.state.err != nil {
-				errs[i] = fmt.Errorf("%s cannot be read:\n%w", e, t.state.err)
-			} else if t.left > 0 {
-				errs[i] = fmt.Errorf("%s has too many resources", e)
-			}
-		})
-	}
-	all.Wait()
-	err = errors.Join(errs...)
-	if several := len(endpoints) > 1; several || err == nil {
-		err = errors.Join(err, write(w, targets, several, by, o.Filter))
-	}
-	return err
-}
-
-// write writes the last second of each target.
-func write(w io.Writer, targets []*target, several bool, by order, filter string) error {
-	var first, others []line
-	for _, t := range targets {
-		if only := []*target{t}; t.state.err == nil {
-			first = append(first, totals(only, t.newest, true)...)
-			others = append(others, table(only, t.newest, true, by, filter)...)
-		}
-	}
-	by.sort(others)
-	out := bufio.NewWriter(w)
-	fmt.Fprint(out, "second")
-	for _, c := range columns[1:] {
-		fmt.Fprintf(out, "\t%s", c.heading())
-	}
-	target := func(name string) string {
-		if !several {
-			return ""
-		}
-		return "\t" + name
-	}
-	fmt.Fprintf(out, "\tkind%s\tresource\n", target("target"))
-	for i, l := range append(first, others...) {
-		if l.stale {
+	several, all, errs := len(endpoints) > 1, table{}, []error(nil)
+	for _, e := range endpoints {
+		t := newTarget(e, minute)
+		if t.take(t.reader.read(ctx, inbound), time.Now()); t.state.err != nil {
+			errs = append(errs, fmt.Errorf("%s cannot be read:\n%w", e, t.state.err))
 			continue
 		}
-		kind := kindResource
-		if i < len(first) {
-			kind = kindInbound
-		}
-		fmt.Fprint(out, l.second.unix)
-		for _, c := range columns[1:] {
-			fmt.Fprintf(out, "\t%s", c.write(&l.second))
-		}
-		name := l.shown
-		if kind == kindInbound {
-			name = ""
-		}
-		fmt.Fprintf(out, "\t%s%s\t%s\n", kind, target(l.target), name)
+		x := newTable([]*target{t}, t.newest, several, by, o.Filter)
+		all.totals, all.lines = append(all.totals, x.totals...), append(all.lines, x.lines...)
 	}
-	return out.Flush()
+	by.sort(all.lines)
+	if several || len(errs) == 0 {
+		errs = append(errs, all.write(w, several))
+	}
+	return errors.Join(errs...)
 }
 
-// exactly formats a number for programs, to a thousandth.
-func exactly(v float64) string {
-	if math.IsNaN(v) {
-		return none
+// write writes the table as text, with a column of targets if there are several.
+func (x *table) write(w io.Writer, several bool) error {
+	out := bufio.NewWriter(w)
+	row := func(second, kind, target, name string, of func(*column) string) {
+		cells := []string{second}
+		for i := range columns[1:] {
+			cells = append(cells, of(&columns[1+i]))
+		}
+		if cells = append(cells, kind); several {
+			cells = append(cells, target)
+		}
+		fmt.Fprintln(out, strings.Join(append(cells, name), "\t"))
 	}
-	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+	row("second", "kind", "target", "resource", func(c *column) string { return c.text })
+	for _, l := range append(x.totals, x.lines...) {
+		kind, name := "resource", l.shown
+		if l.name == inbound {
+			kind, name = kindInbound, ""
+		}
+		row(strconv.FormatInt(l.unix, 10), kind, l.target, name, func(c *column) string { return exactly(c.value(&l) / c.unit) })
+	}
+	return out.Flush()
 }

@@ -1,167 +1,219 @@
 package top
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/url"
-	"time"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // reader polls an endpoint for new seconds. One goroutine at a time may use it.
 //
 // Each poll requests the last second with all metrics. What is missing before it is requested at once if it is a few seconds, and
-// otherwise one metric with each poll, so that no response is very large and the first comes soon.
+// otherwise, as at the beginning, one metric with each poll, so that no response is very large and the first comes soon.
 type reader struct {
 	endpoint *Endpoint
-	past     []metric // those whose past is still to be read, one each time
-	window   int64    // how many seconds of it; 0 if not known yet
-	page     *url.URL // nil until it is found
-	untimed  bool     // the page knows no response times, as that of a log without durations
+	kept     int64    // how many seconds are wanted at most
+	all      bool     // the page does not know all metrics, and is asked for what it has
 	last     int64    // the newest second read
+	past     []metric // those whose past is still to be read, one each time
+	window   int64    // how many seconds of it
 }
 
 // few is how many missed seconds are requested at once.
 const few = 5
 
+// maxPast is how many seconds of all resources together are requested at once, but a minute of each.
+const maxPast = 300_000
+
 // answer is the result of one poll.
 type answer struct {
 	samples []sample
-	newest  int64
-	page    *url.URL // where the seconds are
+	newest  int64  // the last finished second; 0 if there is none yet
+	detail  detail // of what is selected
 	err     error
 }
 
-// read requests the seconds since the last time, or at first all that are kept.
-func (r *reader) read(ctx context.Context) answer {
-	a, err := r.try(ctx)
-	if a.err, a.page = err, r.page; err != nil {
-		if statusOf(err) != 0 {
-			r.page = nil // it may have moved, or be of another version
-		}
-		return a
-	}
-	if len(a.samples) > 0 {
-		r.last = a.newest
+// read requests the last second, some of what is missing before it, and the detail of a resource that is selected.
+func (r *reader) read(ctx context.Context, selected string) (a answer) {
+	if a.err = r.try(ctx, &a); a.err != nil {
+		r.all = false // the service may be another one
+	} else if selected != inbound {
+		a.detail = r.endpoint.detail(ctx, selected)
 	}
 	return a
 }
 
-func (r *reader) try(ctx context.Context) (a answer, err error) {
-	var p page
-	var now time.Time
-	if r.page == nil {
-		p, now, err = r.find(ctx)
-	} else {
-		p, now, err = r.ask(ctx, r.page, 1, every...)
+// try requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
+// refuse requests that name one.
+func (r *reader) try(ctx context.Context, a *answer) (err error) {
+	a.samples, a.newest, err = r.ask(ctx, 1, every...)
+	if statusOf(err) == http.StatusBadRequest && !r.all {
+		r.all = true
+		a.samples, a.newest, err = r.ask(ctx, 1, every...)
 	}
-	if err != nil {
-		return a, err
+	if statusOf(err) == http.StatusNotFound {
+		return fmt.Errorf("%w\n%w", err, errNoSeconds)
+	} else if errors.Is(err, errNoSeconds) {
+		return fmt.Errorf("%s has metrics, but no seconds\n%w", clean(r.endpoint.page.String()), err)
 	}
-	if !p.hasSeconds() {
-		err := fmt.Errorf("%s is not the per-second page any more", clean(r.page.Redacted()))
-		r.page = nil
-		return a, err
+	if err != nil || a.newest == 0 {
+		return err
 	}
-	if a.samples, err = p.seconds(); err != nil {
-		return a, err
-	}
-	if a.newest = newest(a.samples); a.newest == 0 { // nothing was counted
-		a.newest = now.Unix() - 1
-		return a, nil
-	}
-	missed, err := r.missed(ctx, a.newest, resources(a.samples))
-	for _, s := range missed {
-		if s.unix < a.newest { // a second that ended since is not complete
-			a.samples = append(a.samples, s)
+	resources := 1
+	for i := range a.samples {
+		if a.samples[i].metric == pass { // each has its passes
+			resources++
 		}
 	}
-	return a, err
+	missed, err := r.missed(ctx, a.newest, min(r.kept, max(maxPast/int64(resources), minute)))
+	if err != nil {
+		return err
+	}
+	a.samples, r.last = append(a.samples, missed...), a.newest
+	return nil
 }
 
-// missed returns what is missing before the second until, in which there are so many resources.
-func (r *reader) missed(ctx context.Context, until int64, resources int) ([]sample, error) {
-	window, list := int64(0), every
-	switch gap := until - r.last - 1; {
-	case r.last == 0 && r.window == 0:
-		r.window = keep(resources)
-	case r.last > 0 && gap > few:
-		r.past, r.window = every, min(gap+int64(len(every))+2, keep(resources))
-	case r.last > 0 && gap > 0:
-		window = gap + 2 // a second may end meanwhile
+// missed returns what is missing before the newest second, some of the last so many. It depends on the gap: none, a few seconds, or more
+// than that, as before the first second. What is being read of a longer past goes on when a short gap is closed.
+func (r *reader) missed(ctx context.Context, newest, kept int64) ([]sample, error) {
+	gap := newest - r.last - 1
+	if gap > 0 && gap <= few {
+		list, _, err := r.ask(ctx, gap+2, every...) // a second may end meanwhile
+		return list, err
 	}
-	if window == 0 {
-		for len(r.past) > 0 && r.untimed && timed(r.past[0]) {
-			r.past = r.past[1:]
-		}
-		if len(r.past) == 0 {
-			return nil, nil
-		}
-		window, list, r.past = r.window, r.past[:1], r.past[1:]
+	if gap > few {
+		r.past, r.window = every, min(gap+int64(len(every))+2, kept) // a second ends with each poll that it takes
 	}
-	p, _, err := r.ask(ctx, r.page, window, list...)
-	if statusOf(err) == http.StatusBadRequest && window > minute { // it keeps less, or sends less at a time
-		r.window = minute
-		p, _, err = r.ask(ctx, r.page, minute, list...)
+	if len(r.past) == 0 {
+		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	next := r.past[0]
+	list, _, err := r.ask(ctx, r.window, next)
+	if statusOf(err) == http.StatusBadRequest && r.window > minute { // it keeps less, or sends less at a time
+		r.window = minute // of which it sends what it can
+		list, _, err = r.ask(ctx, minute, next)
 	}
-	return p.seconds()
+	r.past = r.past[1:]
+	return list, err
 }
+
+// errNoSeconds ends the error of an endpoint without a per-second page.
+var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + defaultPage + " (package exporter), or the URL of that page")
 
 // ask requests the last seconds of some metrics. Of a minute the endpoint may send fewer.
-func (r *reader) ask(ctx context.Context, u *url.URL, window int64, list ...metric) (page, time.Time, error) {
+func (r *reader) ask(ctx context.Context, window int64, list ...metric) (samples []sample, newest int64, err error) {
 	q := url.Values{}
 	for _, m := range list {
-		if !r.untimed || !timed(m) {
-			q["metric"] = append(q["metric"], onPage[m].list()...)
+		if !r.all {
+			q["metric"] = append(q["metric"], "persecond_"+onPage[m], "persecond_inbound_"+onPage[m])
 		}
 	}
 	if window != minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
-	return r.endpoint.get(ctx, u, q)
+	err = r.endpoint.get(ctx, r.endpoint.page, q, "text/plain", func(body io.Reader) error {
+		p, err := readPage(body)
+		if err == nil {
+			samples, newest, err = p.seconds()
+		}
+		return err
+	})
+	return samples, newest, err
 }
 
-// errNoSeconds ends the error of an endpoint without a per-second page.
-var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + secondsPath + " (package exporter), or the URL of that page")
+// page is a parsed response, by family.
+type page map[string]*dto.MetricFamily
 
-// find finds the per-second page, and returns its last second. Its error says what there is instead.
-func (r *reader) find(ctx context.Context) (page, time.Time, error) {
-	var all []error
-	absent := false
-	for _, u := range r.endpoint.pages() {
-		r.untimed = false
-		p, now, err := r.ask(ctx, u, 1, every...)
-		if statusOf(err) == http.StatusBadRequest { // it does not know all of these metrics
-			r.untimed = true
-			p, now, err = r.ask(ctx, u, 1, every...)
-		}
+// The bounds of a page: more than a per-second page sends by default. A parsed line takes far more memory than it has
+// bytes, and one with very many labels takes too much time.
+const (
+	maxPage  = 80 << 20
+	maxLines = 1_000_000
+)
+
+// readPage parses a page in Prometheus's text format. It reads the page before it parses it: the parser has no bounds, and takes a
+// response that broke off for one in a wrong format.
+func readPage(r io.Reader) (page, error) {
+	var text bytes.Buffer
+	scanner := bufio.NewScanner(r)
+	for n := 1; scanner.Scan(); n++ {
 		switch {
-		case err == nil && p.hasSeconds():
-			r.page = u
-			return p, now, nil
-		case err == nil:
-			err = fmt.Errorf("%s has metrics, but no seconds", clean(u.Redacted()))
-			absent = true
-		case statusOf(err) == 0:
-			return nil, now, err // the other page would fail alike
+		case n > maxLines:
+			return nil, fmt.Errorf("the answer has more than %d lines", maxLines)
+		case text.Len() > maxPage:
+			return nil, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
 		}
-		all, absent = append(all, err), absent || statusOf(err) == http.StatusNotFound
+		text.Write(scanner.Bytes())
+		text.WriteByte('\n')
 	}
-	if absent {
-		all = append(all, errNoSeconds)
+	switch err := scanner.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("the answer has a line of more than %d KiB", bufio.MaxScanTokenSize>>10)
+	case err != nil:
+		return nil, fmt.Errorf("the answer broke off: %w", redact.Error(err))
 	}
-	return nil, time.Time{}, errors.Join(all...)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&text)
+	if err != nil {
+		return nil, fmt.Errorf("the answer is not in Prometheus's text format: %w", redact.Error(err))
+	}
+	return families, nil
 }
 
-// statusOf returns the status of the response that is the error, 0 if there was none.
-func statusOf(err error) int {
-	var s *statusError
-	if errors.As(err, &s) {
-		return s.status
+// inbound is all inbound traffic, in the place of a resource: no resource has an empty name.
+const inbound = ""
+
+// sample is one value of a resource in a second.
+type sample struct {
+	resource string
+	unix     int64
+	metric   metric
+	value    float64
+}
+
+// seconds returns the samples of the per-second page, and its last second, 0 if it has none. The metric run is there of every
+// second, whatever is asked for and whether or not anything was counted, so it tells the page from others and is its clock. Series
+// of resources have the label resource, those of all inbound traffic have not.
+func (p page) seconds() (all []sample, newest int64, err error) {
+	for full, family := range p {
+		_, name, _ := strings.Cut(full, "persecond_")
+		name, isTotal := strings.CutPrefix(name, "inbound_")
+		m := slices.Index(onPage[:], name)
+		for _, x := range family.GetMetric() {
+			unix, resource := x.GetTimestampMs()/1000, inbound
+			for _, label := range x.GetLabel() {
+				if label.GetName() == "resource" {
+					resource = label.GetValue()
+				}
+			}
+			value := x.GetUntyped().GetValue() + x.GetGauge().GetValue() // a proxy may have dropped the type
+			switch n := len(resource); {
+			case name == "run":
+				newest = max(newest, unix)
+			case n > collector.MaxNameLength:
+				return nil, 0, fmt.Errorf("a resource has a name of %d bytes, and windowstat has none of more than %d", n, collector.MaxNameLength)
+			case m >= 0 && isTotal == (resource == inbound) && unix > 0 && !math.IsInf(value, 0):
+				all = append(all, sample{resource, unix, metric(m), value})
+			}
+		}
 	}
-	return 0
+	if newest == 0 && len(p) > 0 { // it is empty until the first second ends
+		err = errNoSeconds
+	}
+	return all, newest, err
 }

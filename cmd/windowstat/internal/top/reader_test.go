@@ -27,10 +27,10 @@ func TestReaderGetsEverySecond(t *testing.T) {
 		}
 		return strings.Count(string(b), "persecond_pass{")
 	}
-	b := newBoard()
+	b := &target{seconds: map[int64]map[string]values{}}
 	read := func() answer {
 		t.Helper()
-		a := r.read(t.Context())
+		a := r.read(t.Context(), inbound)
 		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
@@ -45,7 +45,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 		t.Errorf("the scraper got %d seconds", n)
 	}
 	for range metrics { // the minute comes metric by metric
-		if a := read(); len(a.samples) != int(metrics)+2 {
+		if a := read(); len(a.samples) != int(metrics)+3 {
 			t.Errorf("%d samples", len(a.samples))
 		}
 	}
@@ -65,7 +65,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 			}
 		}
 		for at := s.now.Unix() - 1 - int64(n); at < s.now.Unix(); at++ {
-			if x, _ := b.rows["a"].at(at); !(x.values[pass] >= 0 && x.values[inFlight] >= 0) {
+			if x := newLine(key{name: "a"}, []*target{b}, at).values; !(x[pass] >= 0 && x[inFlight] >= 0) {
 				t.Errorf("after a gap of %d seconds: %+v", n, x)
 			}
 		}
@@ -74,9 +74,9 @@ func TestReaderGetsEverySecond(t *testing.T) {
 	read()
 	var got []float64
 	for at := first; at < s.now.Unix(); at++ {
-		x, _ := b.rows["a"].at(at)
-		got = append(got, x.values[pass])
-		if x.values[complete] != x.values[pass] {
+		x := newLine(key{name: "a"}, []*target{b}, at).values
+		got = append(got, x[pass])
+		if x[complete] != x[pass] {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -113,11 +113,11 @@ func TestSizeOfAnswers(t *testing.T) {
 	}))
 	defer server.Close()
 	r := newReader(t, server.URL)
-	if a := r.read(t.Context()); a.err != nil {
+	if a := r.read(t.Context(), inbound); a.err != nil {
 		t.Fatal(a.err)
 	}
 	for range metrics - 1 {
-		r.read(t.Context()) // the rest of the minute
+		r.read(t.Context(), inbound) // the rest of the minute
 	}
 	for range 3 {
 		for i := range 500 {
@@ -127,7 +127,7 @@ func TestSizeOfAnswers(t *testing.T) {
 		}
 		s.end()
 		sent = 0
-		if a := r.read(t.Context()); a.err != nil || len(a.samples) != 500*int(metrics) {
+		if a := r.read(t.Context(), inbound); a.err != nil || len(a.samples) != 500*int(metrics) {
 			t.Fatalf("%d samples, %v", len(a.samples), a.err)
 		}
 		t.Logf("%d bytes", sent)
@@ -141,6 +141,7 @@ func TestSizeOfAnswers(t *testing.T) {
 // passes: a page refuses longer windows of so many.
 func TestManyIdleResources(t *testing.T) {
 	var idle strings.Builder
+	idle.WriteString("windowstat_persecond_run 1 1767323045000\n")
 	for i := range 5000 {
 		fmt.Fprintf(&idle, "windowstat_persecond_pass{resource=\"%d\"} 0 1767323045000\n", i)
 	}
@@ -156,7 +157,7 @@ func TestManyIdleResources(t *testing.T) {
 	}))
 	defer server.Close()
 	r := newReader(t, server.URL)
-	if a := r.read(t.Context()); a.err != nil || len(a.samples) != 5000 || refused > 0 || r.window != minute {
+	if a := r.read(t.Context(), inbound); a.err != nil || len(a.samples) != 10000 || refused > 0 || r.window != minute {
 		t.Errorf("%d samples, %d requests for a longer window, of %d s: %v", len(a.samples), refused, r.window, a.err)
 	}
 }
@@ -165,10 +166,10 @@ func TestManyIdleResources(t *testing.T) {
 func TestIdleIsZero(t *testing.T) {
 	s := newService(t)
 	r := newReader(t, s.serve(t))
-	b := newBoard()
+	b := &target{seconds: map[int64]map[string]values{}}
 	s.calls("a", 5, time.Millisecond)
 	for second := range 100 {
-		a := r.read(t.Context())
+		a := r.read(t.Context(), inbound)
 		if a.err != nil {
 			t.Fatalf("%+v", a)
 		}
@@ -178,16 +179,16 @@ func TestIdleIsZero(t *testing.T) {
 		}
 		s.end()
 	}
-	a, _ := b.rows["a"].at(b.newest)
+	a := newLine(key{name: "a"}, []*target{b}, b.newest).values
 	for m := range metrics {
-		if m != rtP99 && a.values[m] != 0 {
-			t.Errorf("%s is %v", shown[m], a.values[m])
+		if m != rtP99 && a[m] != 0 {
+			t.Errorf("%s is %v", onPage[m], a[m])
 		}
 	}
 	s.calls("a", 7, time.Millisecond)
-	again := r.read(t.Context())
+	again := r.read(t.Context(), inbound)
 	b.add(again.samples, again.newest)
-	if now, _ := b.rows["a"].at(b.newest); now.values[pass] != 7 || now.values[complete] != 7 || now.values[rtSum] <= 0 {
+	if now := newLine(key{name: "a"}, []*target{b}, b.newest).values; now[pass] != 7 || now[complete] != 7 || now[rtSum] <= 0 {
 		t.Errorf("%+v", now)
 	}
 }

@@ -1,8 +1,9 @@
 // Package top shows what an endpoint of windowstat counts, second by second, in a terminal ([Run]) or as text ([Once]).
 //
 // It requests the last second from the per-second page, at the beginning the ten minutes before, and the seconds that it
-// missed; of thousands of resources it keeps a minute only. It uses no cursor, so it takes nothing from Prometheus or
-// VictoriaMetrics. All that comes from the endpoint is bounded, and cleaned before it reaches the terminal.
+// missed; of ten thousand resources it keeps a minute only. It uses no cursor, so it takes nothing from Prometheus or
+// VictoriaMetrics. What the per-second page does not have of a resource, such as its limits and origins, it requests from the live page
+// beside it while that is selected. All that comes from the endpoint is bounded, and cleaned before it reaches the terminal.
 package top
 
 import (
@@ -35,11 +36,9 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 
 	u := &ui{order: by, filter: o.Filter}
 	for _, e := range endpoints {
-		u.targets = append(u.targets, newTarget(e))
+		u.targets = append(u.targets, newTarget(e, maxKept))
 	}
-	answers := make(chan func(), len(endpoints)+1)
-	var detailed time.Time // when the detail was asked for
-	asking := key{}
+	answers := make(chan func(), len(endpoints))
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -50,43 +49,21 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 			if !open {
 				return nil
 			}
-			switch ev := ev.(type) {
-			case *tcell.EventKey:
-				if u.key(ev) {
-					return nil
-				}
-			case *tcell.EventResize:
-				screen.Sync()
+			if k, is := ev.(*tcell.EventKey); is && u.key(k) {
+				return nil
 			}
 		case <-timer.C:
-			timer.Reset(untilNext(time.Now()))
+			now := time.Now()
+			timer.Reset(now.Truncate(time.Second).Add(time.Second + late).Sub(now))
+			selected := u.selected.name
 			for _, t := range u.targets {
-				if t.asking {
-					continue
+				if !t.asking {
+					t.asking = true
+					all.Go(func() { answers <- poll(ctx, t, selected) })
 				}
-				t.asking = true
-				all.Go(func() {
-					answers <- guarded(func() func() {
-						a := t.reader.read(ctx)
-						return func() {
-							t.asking = false
-							u.take(t, a, time.Now())
-						}
-					})
-				})
 			}
 		case take := <-answers:
 			take()
-		}
-		if l, there := u.current(); u.opened && there && asking == (key{}) && (u.detail.of != l.key() || time.Since(detailed) > detailAge) {
-			asking, detailed = l.key(), time.Now()
-			read := readDetail(ctx, l)
-			all.Go(func() {
-				answers <- guarded(func() func() {
-					d := read()
-					return func() { asking, u.detail = key{}, d }
-				})
-			})
 		}
 		if len(events)+len(answers) == 0 {
 			u.draw(screen, time.Now())
@@ -94,27 +71,22 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 	}
 }
 
-// detailAge is how long the limits and refusals of what is opened are shown until they are read again: the page that has them may be
-// large.
-const detailAge = 10 * time.Second
-
 // late is how long after its end a second is requested, if the clocks agree. Otherwise it shows up later, by less than a
 // second.
 const late = 100 * time.Millisecond
 
-// untilNext returns how long to wait for the next second.
-func untilNext(now time.Time) time.Duration {
-	return now.Truncate(time.Second).Add(time.Second + late).Sub(now)
-}
-
-// guarded calls read, which returns what is to be done with what it has read. If it panics, that is to be done by the goroutine
-// that can restore the terminal.
-func guarded(read func() func()) (take func()) {
+// poll reads a target, and returns what is to be done with the answer. If it panics, that is to be done by the goroutine that can
+// restore the terminal.
+func poll(ctx context.Context, t *target, selected string) (take func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			text := fmt.Sprintf("%v\n%s", v, debug.Stack())
 			take = func() { panic(text) }
 		}
 	}()
-	return read()
+	a := t.reader.read(ctx, selected)
+	return func() {
+		t.asking = false
+		t.take(a, time.Now())
+	}
 }

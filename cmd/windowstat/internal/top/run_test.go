@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 			}
 			time.Sleep(late + time.Millisecond)
 			synctest.Wait()
-			got := strings.Join(lines(t, s), "\n")
+			got := strings.Join(contents(t, s), "\n")
 			if !strings.Contains(got, "\na               0       4      0") {
 				t.Errorf("got\n%s", got)
 			}
@@ -96,13 +96,13 @@ func TestRun(t *testing.T) {
 			s.SetSize(40, 10)
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
-			if got := lines(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 3 s back") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
+			if got := contents(t, s); len(got) != 10 || !strings.HasPrefix(got[0], "http://service  PAST 00:00:04, 3 s back") || !strings.Contains(strings.Join(got, "\n"), " 4 ") {
 				t.Errorf("%q", got)
 			}
 			s.InjectKey(tcell.KeyRune, ' ', 0)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if got := strings.Join(lines(t, s), "\n"); strings.Contains(got, "4      ") {
+			if got := strings.Join(contents(t, s), "\n"); strings.Contains(got, "4      ") {
 				t.Errorf("got\n%s", got)
 			}
 			if how == "q" {
@@ -122,6 +122,28 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	within(t, stuck, func(s tcell.SimulationScreen, _ *collector.Collector, _ func()) {
 		time.Sleep(3 * time.Second)
 		s.InjectKey(tcell.KeyCtrlC, 0, 0)
+	}, ended(t))
+}
+
+// A live page that does not answer does not hold up the seconds.
+func TestRunWithoutDetails(t *testing.T) {
+	stuck := func(c *collector.Collector) http.Handler {
+		mux := http.NewServeMux()
+		mux.Handle("/metrics/seconds", secondsOf(t)(c))
+		mux.HandleFunc("/live/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		return mux
+	}
+	within(t, stuck, func(s tcell.SimulationScreen, c *collector.Collector, quit func()) {
+		s.SetSize(100, 12)
+		c.Resource("a").Block("")
+		time.Sleep(2 * time.Second)
+		s.InjectKey(tcell.KeyEnter, 0, 0)
+		time.Sleep(6500 * time.Millisecond)
+		synctest.Wait()
+		if got := strings.Join(contents(t, s), "\n"); !strings.Contains(got, "codes: ") || !strings.Contains(got, "SECOND ") || !strings.Contains(got, " 00:00:07 ") && !strings.Contains(got, " 00:00:06 ") {
+			t.Errorf("got\n%s", got)
+		}
+		quit()
 	}, ended(t))
 }
 

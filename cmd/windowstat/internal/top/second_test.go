@@ -1,9 +1,11 @@
 package top
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/node"
 )
 
 // Every metric that is asked for is one that there is, of the column that is shown.
@@ -12,15 +14,22 @@ func TestNamesOfMetrics(t *testing.T) {
 	for _, m := range exporter.Catalogue() {
 		known[m.Name] = m
 	}
-	for m, column := range shown {
-		for i, name := range onPage[m].list() {
-			x, prefix := known[name], []string{"persecond_", "persecond_inbound_"}[i]
-			if !x.Seconds || len(x.Labels) != 1-i || x.Name != prefix+column && x.Name != prefix+column+"_"+x.Unit {
-				t.Errorf("%s is read from %q", column, name)
+	for m, name := range onPage {
+		for prefix, labels := range map[string]int{"persecond_": 1, "persecond_inbound_": 0} {
+			if x := known[prefix+name]; !x.Seconds || x.Type != "gauge" || len(x.Labels) != labels {
+				t.Errorf("there is no %s%s", prefix, name)
+			}
+		}
+		for _, c := range node.Columns() {
+			var v, other values
+			v[m], other[m] = 1, 1
+			v.add(other)
+			if adds := c.Kind != node.Peak && c.None == nil; c.Name == strings.TrimSuffix(name, "_seconds") && adds != (v[m] == 2) {
+				t.Errorf("%s adds up to %v", name, v[m])
 			}
 		}
 	}
-	if known[overflow].Name == "" {
-		t.Errorf("there is no %q", overflow)
+	if !known["persecond_run"].Seconds {
+		t.Error("there is no persecond_run")
 	}
 }

@@ -70,13 +70,13 @@ func newEndpoint(t testing.TB, url string) *Endpoint {
 
 func newReader(t testing.TB, url string) *reader {
 	t.Helper()
-	return newTarget(newEndpoint(t, url)).reader
+	return newTarget(newEndpoint(t, url), maxKept).reader
 }
 
 // newUI is a view of the service at a URL.
 func newUI(t testing.TB, url string) *ui {
 	t.Helper()
-	return &ui{targets: []*target{newTarget(newEndpoint(t, url))}, order: order{column: 1}}
+	return &ui{targets: []*target{newTarget(newEndpoint(t, url), maxKept)}, order: order{column: 1}}
 }
 
 // read has it read as often as it takes to have the past, too.
@@ -84,7 +84,7 @@ func (u *ui) read(t testing.TB, now time.Time) {
 	t.Helper()
 	for range metrics + 1 {
 		for _, x := range u.targets {
-			if u.take(x, x.reader.read(t.Context()), now); x.state.err != nil {
+			if x.take(x.reader.read(t.Context(), inbound), now); x.state.err != nil {
 				t.Fatal(x.state.err)
 			}
 		}

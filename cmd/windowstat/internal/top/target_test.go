@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/live"
 )
 
 // fleet is a view of services that have counted the seconds up to 1069, a with twice as many calls as b.
@@ -26,7 +27,7 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u.targets = append(u.targets, newTarget(e))
+		u.targets = append(u.targets, newTarget(e, maxKept))
 	}
 	a, b = u.targets[0], u.targets[1]
 	for unix := int64(1000); unix < 1070; unix++ {
@@ -40,12 +41,12 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 func (u *ui) tell(x *target, unix int64, calls float64) {
 	a := answer{newest: unix}
 	for _, name := range []string{"GET /x", inbound} {
-		values := [metrics]float64{pass: calls, peak: calls + 5, block: 1, exception: 2, complete: calls, rtSum: calls * calls / 1000, rtP99: calls, inFlight: calls / 10}
-		for m, v := range values {
-			a.samples = append(a.samples, sample{name, unix, metric(m), v})
+		v := values{pass: calls, peak: calls + 5, block: 1, exception: 2, complete: calls, rtSum: calls * calls / 1000, rtP99: calls, inFlight: calls / 10}
+		for m, x := range v {
+			a.samples = append(a.samples, sample{name, unix, metric(m), x})
 		}
 	}
-	u.take(x, a, time.Unix(unix+1, 0))
+	x.take(a, time.Unix(unix+1, 0))
 }
 
 // numbersOf are the lines of the table without their graphs.
@@ -53,7 +54,7 @@ func numbersOf(t *testing.T, u *ui, width int) []string {
 	t.Helper()
 	var list []string
 	for _, s := range drawn(t, u, width, 12)[:11] {
-		if s = strings.TrimRight(s, string(bars)); s != "" && !strings.HasPrefix(s, "RESOURCE") {
+		if s = strings.TrimRight(s, " ▁▂▃▄▅▆▇█"); s != "" && !strings.HasPrefix(s, "RESOURCE") {
 			list = append(list, strings.Join(strings.Fields(s), " "))
 		}
 	}
@@ -67,38 +68,38 @@ func TestAddedUpAndApart(t *testing.T) {
 	defer func() { time.Local = local }()
 	time.Local = time.UTC
 	u, _, b := fleet(t)
-	for m, v := range [metrics]float64{pass: 7} {
+	for m, v := range (values{pass: 7}) {
 		u.targets[1].add([]sample{{"GET /y", 1069, metric(m), v}}, 1069)
 	}
 	if got, want := numbersOf(t, u, 100), []string{
 		"2 targets, added up 00:17:49 2 resources P99, PEAK: the highest",
-		"inbound 30 2 4 16.7ms 20.0s 3.00 25",
-		"GET /x 30 2 4 16.7ms 20.0s 3.00 25",
+		"inbound 30 2 4 16.7ms 20.0s 3 25",
+		"GET /x 30 2 4 16.7ms 20.0s 3 25",
 		"GET /y 7 0 0 - 0ns 0 0",
 	}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("added up there are %q, want %q", got, want)
 	}
 	press(u, "t")
 	if got, want := numbersOf(t, u, 100), []string{
-		"2 targets, apart 00:17:49 2 resources",
-		"inbound a:1 20 1 2 20.0ms 20.0s 2.00 25",
-		"inbound b:1 10 1 2 10.0ms 10.0s 1.00 15",
-		"GET /x a:1 20 1 2 20.0ms 20.0s 2.00 25",
-		"GET /x b:1 10 1 2 10.0ms 10.0s 1.00 15",
+		"2 targets, apart 00:17:49 3 resources",
+		"inbound a:1 20 1 2 20.0ms 20.0s 2 25",
+		"inbound b:1 10 1 2 10.0ms 10.0s 1 15",
+		"GET /x a:1 20 1 2 20.0ms 20.0s 2 25",
+		"GET /x b:1 10 1 2 10.0ms 10.0s 1 15",
 		"GET /y b:1 7 0 0 - 0ns 0 0",
 	}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("apart there are %q, want %q", got, want)
 	}
 	press(u, "down down enter")
-	if got := numbersOf(t, u, 100); got[1] != "GET /x b:1" || got[3] != "00:17:49 10 1 2 10.0ms 10.0s 1.00 15" {
+	if got := numbersOf(t, u, 100); got[1] != "GET /x b:1" || got[3] != "00:17:49 10 1 2 10.0ms 10.0s 1 15" {
 		t.Errorf("of one target there are %q", got)
 	}
-	press(u, "t")
-	if got := numbersOf(t, u, 100); got[1] != "GET /x" || got[3] != "00:17:49 30 2 4 16.7ms 20.0s 3.00 25" {
+	press(u, "t home enter")
+	if got := numbersOf(t, u, 100); got[1] != "GET /x" || got[3] != "00:17:49 30 2 4 16.7ms 20.0s 3 25" {
 		t.Errorf("of both there are %q", got)
 	}
 	// What one of them does not know of its calls is not known of all.
-	if b.rows["GET /x"].second(1069).values[rtSum] = unknown(0).values[rtSum]; numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3.00 25" {
+	if b.add([]sample{{"GET /x", 1069, rtSum, math.NaN()}}, 1069); numbersOf(t, u, 100)[3] != "00:17:49 30 2 4 - 20.0s 3 25" {
 		t.Errorf("there are %q", numbersOf(t, u, 100))
 	}
 }
@@ -120,12 +121,13 @@ func TestSecondsOfSeveral(t *testing.T) {
 		{func() { u.tell(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}}, // b is waited for
 		{func() { u.tell(a, 1074, 50) }, []string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "}},
 		{func() { u.tell(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
-		{func() { u.tell(a, 1075, 60); u.take(b, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
-		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, 1 s back, End: now 1 ", "inbound 52 "}},
-		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
-		{func() { u.take(a, refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused AWAY 0s b:1: connection refused", "2 targets, added up 00:17:55 1 ", "inbound 60 "}},
-		{func() { u.tell(b, 1076, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:17:56 1 ", "inbound 3 "}},
-		{func() { press(u, "[") }, []string{"AWAY 0s a:1: connection refused NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, 1 s back, End: now 1 ", "inbound 60 "}},
+		{func() { u.tell(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "}},
+		{func() { u.tell(a, 1078, 61) }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
+		{func() { press(u, "[[[") }, []string{"NOT KNOWN OF THIS SECOND b:1", "2 targets, added up PAST 00:17:55, 3 s back, End: now 1 ", "inbound 60 "}},
+		{func() { press(u, "[") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up PAST 00:17:54, 4 s back, End: now 1 ", "inbound 52 "}},
+		{func() { press(u, "end") }, []string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
+		{func() { a.take(refused, time.Unix(1070, 0)) }, []string{"AWAY 0s a:1: connection refused", "AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "}},
+		{func() { u.tell(b, 1082, 3) }, []string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "}},
 	} {
 		step.do()
 		got := numbersOf(t, u, 100)
@@ -155,8 +157,8 @@ func TestPast(t *testing.T) {
 		{"space", 1069},
 		{"[", 1068},
 		{"space", 1069},
-		{"{{{{{{{", 1000},
-		{"[", 1000},
+		{"{{{{{{{", 999},
+		{"]", 1000},
 		{"enter", 1000},
 		{"esc end", 1069},
 	} {
@@ -188,7 +190,7 @@ func TestOnceOfSeveral(t *testing.T) {
 	closed.Close()
 	var b bytes.Buffer
 	err := Once(t.Context(), &b, append(endpoints, newEndpoint(t, closed.URL)), Options{})
-	if err == nil || !strings.Contains(err.Error(), closed.URL+" cannot be read:\nconnect: connection refused") {
+	if err == nil || !strings.Contains(err.Error(), closed.URL+" cannot be read:\ndial tcp "+closed.Listener.Addr().String()+": connect: connection refused") {
 		t.Error(err)
 	}
 	first, second := endpoints[0].Name(), endpoints[1].Name()
@@ -213,21 +215,21 @@ func sortedLines(s string) map[string]int {
 	return all
 }
 
-// The limits in force and refusals by reason come from the metrics page, of all targets.
+// The limits in force, refusals by reason, origins and codes come from the live page, of all targets.
 func TestDetail(t *testing.T) {
 	u := &ui{order: order{column: 1}}
 	for n := range 2 {
 		s := newService(t)
-		page, err := prom.Handler(s.Collector, prom.Options{Namespace: "shop"})
+		page, err := live.New(s.Collector, live.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.mux.Handle("/metrics", page)
+		s.mux.Handle("/live/", page)
 		if err := s.SetLimits([]collector.Limit{{Resource: "a", Grade: collector.QPS, Count: int64(2 + n)}, {Resource: "b", Grade: collector.Concurrency, Count: 7}}); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			_ = s.Do(t.Context(), "a", func(context.Context) error { return nil })
+			_ = s.Do(t.Context(), "a", func(context.Context) error { return nil }, collector.Origin("web"))
 		}
 		s.Block(t.Context(), "a", "full\x1b[2J", collector.Inbound())
 		_ = s.Do(t.Context(), "b", func(context.Context) error { return nil })
@@ -236,48 +238,27 @@ func TestDetail(t *testing.T) {
 	}
 	u.read(t, time.Now())
 	for _, step := range [][2]string{
-		{"1 home enter", "limits: 2 to 3 calls/s in each of 2\nrefused since the start: qps a 5, full\\x1b[2J 2\n"},
-		{"t", "limits: 2 calls/s\nrefused since the start: qps a 3, full\\x1b[2J 1\n"},
-		{"t down", "limits: 7 in flight in each of 2\nrefused since the start: none\n"},
+		{"1 home enter", "limits: qps 2, qps 3\nrefused since the start: qps a 5, full\\x1b[2J 2\norigins: web 10, (none) 2\ncallers: _default 12\ncodes: (none) 5\nSECOND"},
+		{"down", "b\nlimits: concurrency 7\norigins: (none) 2\ncallers: _default 2\ncodes: (none) 2\nSECOND"},
+		{"t", "RESOURCE"},
+		{"home enter", "\norigins: web 5, (none) 1\n"},
 	} {
 		press(u, step[0])
-		l, there := u.current()
-		if !there || !u.opened {
-			t.Fatalf("%s opens nothing", step[0])
+		for _, x := range u.selected.scope {
+			x.take(x.reader.read(t.Context(), u.selected.name), time.Now())
 		}
-		u.detail = readDetail(t.Context(), l)()
-		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, step[1]) {
+		if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(strings.ReplaceAll(got, "  ", " "), step[1]) {
 			t.Errorf("%s shows\n%s\nwant\n%s", step[0], got, step[1])
 		}
 	}
-	// Metrics that are split by origin have no reasons: the origins are told.
+	// Without that page it is said, and the seconds are there.
 	s := newService(t)
-	page, err := prom.Handler(s.Collector, prom.Options{By: "origin"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mux.Handle("/metrics", page)
-	s.Block(t.Context(), "a", "full", collector.Origin("web"))
-	s.Block(t.Context(), "a", "full", collector.Origin("web"))
-	s.Block(t.Context(), "a", "full")
-	s.end()
-	u = newUI(t, s.serve(t))
-	u.read(t, s.now)
-	press(u, "enter")
-	l, _ := u.current()
-	u.detail = readDetail(t.Context(), l)()
-	if got, want := strings.Join(drawn(t, u, 100, 12), "\n"), "\nrefused since the start: origin=web 2, origin=(none) 1\n"; !strings.Contains(got, want) {
-		t.Errorf("split by origin there is\n%s\nwant\n%s", got, want)
-	}
-	// Without that page it is said.
-	s = newService(t)
 	s.calls("a", 1, time.Millisecond)
 	u = newUI(t, s.serve(t))
 	u.read(t, s.now)
 	press(u, "enter")
-	l, _ = u.current()
-	u.detail = readDetail(t.Context(), l)()
-	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/metrics: 404 Not Found") {
+	u.targets[0].take(u.targets[0].reader.read(t.Context(), "a"), s.now)
+	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "/live/seconds: 404 Not Found\nSECOND") {
 		t.Errorf("without the page there is\n%s", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // that is refused and one in the background, and ends with the second.
 func (s *service) inboundCalls(t *testing.T, resource string, n int, rt time.Duration) {
 	t.Helper()
-	enter := func(resource string, err error, opts ...collector.Option) (below, exit func()) {
+	enter := func(resource string, err error, opts ...collector.CallOption) (below, exit func()) {
 		ctx, e, wrong := s.Enter(t.Context(), resource, opts...)
 		if wrong != nil {
 			t.Fatal(wrong)
@@ -96,7 +96,7 @@ func TestTotalIsInbound(t *testing.T) {
 	if total := strings.Join(strings.Fields(strings.Split(got, "\n")[2]), " "); total != "inbound 5 1 1 50.0ms 50.0ms 2.20 10 █▅" || strings.Contains(got, "nothing is") || !strings.Contains(got, "  7 resources\n") {
 		t.Errorf("the screen is\n%s", got)
 	}
-	if first, _ := u.targets[0].inbound.at(s.now.Unix() - 2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || math.Abs(first.values[inFlight]-1.009) > 1e-9 {
+	if first := newLine(key{}, u.targets, s.now.Unix()-2); first.values[pass] != 10 || first.values[complete] != 9 || first.mean() != 0.001 || math.Abs(first.values[inFlight]-1.009) > 1e-9 {
 		t.Errorf("the first second is %+v", first)
 	}
 	// A service without new calls has a total of 0. A minute without a word of it, and there is none.
@@ -104,7 +104,7 @@ func TestTotalIsInbound(t *testing.T) {
 	if got := cut(once(t, base, Options{Filter: "none"})); fmt.Sprint(got) != "[0 0 0 - - 2 10 inbound ]" {
 		t.Errorf("%q", got)
 	}
-	if u.targets[0].add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); len(totals(u.targets, u.now(), false)) != 0 {
+	if u.targets[0].add(counted(s.now.Unix()+minute, map[string]float64{"a": 1}), s.now.Unix()+minute); len(u.table().totals) != 0 {
 		t.Error("the total is as old as it is")
 	}
 }
@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		http.Error(w, "what?", http.StatusBadRequest)
 	}))
 	defer server.Close()
-	if a := newReader(t, server.URL).read(t.Context()); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") || requests != 2 {
+	if a := newReader(t, server.URL).read(t.Context(), inbound); a.err == nil || !strings.HasSuffix(a.err.Error(), "/metrics/seconds: 400 Bad Request: what?") || requests != 2 {
 		t.Errorf("after %d requests: %v", requests, a.err)
 	}
 }
@@ -158,7 +158,7 @@ func TestUntimed(t *testing.T) {
 	}
 	u := newUI(t, base)
 	u.read(t, s.now)
-	if x, _ := u.targets[0].inbound.at(s.now.Unix() - 2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
+	if x := newLine(key{}, u.targets, s.now.Unix()-2); x.values[pass] != 3 || x.values[complete] != 2 || !math.IsNaN(x.mean()) {
 		t.Errorf("%+v", x)
 	}
 }
@@ -167,7 +167,8 @@ func TestUntimed(t *testing.T) {
 func TestForeignTotals(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprint(w, `windowstat_persecond_pass{resource="a"} 7 1767323045000
+		fmt.Fprint(w, `windowstat_persecond_run 1 1767323045000
+windowstat_persecond_pass{resource="a"} 7 1767323045000
 windowstat_persecond_pass{resource=""} 100 1767323045000
 windowstat_persecond_pass 100 1767323045000
 windowstat_persecond_inbound_pass{resource="a"} 100 1767323045000

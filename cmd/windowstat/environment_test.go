@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v3"
+)
+
+// Every flag of every command can be given by a variable, which --help shows.
+func TestEveryFlagHasAVariable(t *testing.T) {
+	for _, c := range commands() {
+		for _, f := range c.Flags {
+			names := f.(cli.DocGenerationFlag).GetEnvVars()
+			want := "WINDOWSTAT_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(f.Names()[0]))
+			if len(names) != 1 || names[0] != want || !strings.Contains(f.String(), "[$"+want+"]") {
+				t.Errorf("%s --%s has the variables %q", c.Name, f.Names()[0], names)
+			}
+		}
+	}
+}
+
+// A flag beats its variable, a repeatable flag has a value in each line, with commas, and what is wrong names the variable.
+func TestVariables(t *testing.T) {
+	for _, tc := range []struct {
+		variable, value, args string
+		status                int
+		want                  string
+	}{
+		{"OUT", t.TempDir(), "dashboards", 0, "are in"},
+		{"FORMAT", "xml", "log --dir " + t.TempDir() + " --format json", 2, "no metric logs"},
+		{"FORMAT", "xml", "log --dir " + t.TempDir(), 2, "--format (WINDOWSTAT_FORMAT): "},
+		{"RATE", "many", "demo", 2, `"many" as float64 value from environment variable "WINDOWSTAT_RATE"`},
+		{"RATE", "0", "demo", 2, "--rate (WINDOWSTAT_RATE): 0"},
+		{"METRIC_LOG_DIR", "", "demo --rate=-1", 2, "--metric-log.dir (WINDOWSTAT_METRIC_LOG_DIR): is empty; leave it out"},
+		{"METRIC_LOG_SYNC", "1s", "demo", 2, "--metric-log.sync (WINDOWSTAT_METRIC_LOG_SYNC): needs --metric-log.dir"},
+		{"WEB_PROXIES", "10.0.0.7\nx", "demo", 2, `--web.proxies (WINDOWSTAT_WEB_PROXIES): "x" is not an address`},
+		{"REMOTE_WRITE_LABEL", "a=1,2\nb", "demo", 2, `item "b" is missing`},
+		{"REMOTE_WRITE_LABEL", "a=1,2\nb=3", "demo --rate=-1", 2, "--remote-write.label (WINDOWSTAT_REMOTE_WRITE_LABEL): needs --remote-write.url"},
+	} {
+		t.Run(tc.variable+"="+tc.value, func(t *testing.T) {
+			t.Setenv("WINDOWSTAT_"+tc.variable, tc.value)
+			var out bytes.Buffer
+			status := run(t.Context(), append([]string{"windowstat"}, strings.Fields(tc.args)...), &out, &out)
+			if status != tc.status || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("status %d: %s\nwant %d: %s", status, &out, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+// A comma in the value of a repeatable flag is a part of it.
+func TestCommasInValues(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"windowstat", "demo", "--rate=-1", "--remote-write.url=http://localhost:1", "--remote-write.label", "team=a,b"}
+	if status := run(t.Context(), args, &out, &out); status != 2 || strings.Contains(out.String(), "label") {
+		t.Errorf("status %d: %s", status, &out)
+	}
+}

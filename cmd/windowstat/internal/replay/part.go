@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// part is one file of a log that grows. It is known by its device, its inode and its first bytes, whatever its name is. One that rotation has put
+// aside for good is read to its end, and then closed; any other as long as it grows.
+type part struct {
+	lines blocks
+	aside *file // nil if the file may grow; then the fields below are set
+
+	*os.File
+	at     os.FileInfo
+	head   []byte // its first bytes, as far as they are known: others there tell that the file was truncated and has grown again
+	offset int64  // up to which it was read
+	size   int64  // the last that was seen
+	grown  time.Time
+}
+
+// headBytes is how many of a file's first bytes are remembered: they have the time of a line.
+const headBytes = 512
+
+// openAside opens a file to which nothing is written any more; it may be packed.
+func openAside(name string, read *atomic.Int64) (*part, error) {
+	f, err := open(name, nil, read)
+	if err != nil {
+		return nil, err
+	}
+	return &part{aside: f, lines: blocks{r: f}}, nil
+}
+
+// rewind begins at the beginning.
+func (p *part) rewind(now time.Time) {
+	*p = part{File: p.File, at: p.at, grown: now}
+	p.lines.r, p.lines.grows = p, true
+}
+
+// toEnd skips what the file has, and the rest of a line that is not complete.
+func (p *part) toEnd() error {
+	own, err := p.Stat()
+	if err != nil {
+		return err
+	}
+	p.offset, p.size = own.Size(), own.Size()
+	p.head = make([]byte, min(headBytes, p.size))
+	if n, err := p.ReadAt(p.head, 0); n < len(p.head) {
+		return err
+	}
+	var last [1]byte
+	if p.size > 0 {
+		_, err = p.ReadAt(last[:], p.size-1)
+		p.lines.skip = last[0] != '\n'
+	}
+	return err
+}
+
+// is reports whether at is this file.
+func (p *part) is(at os.FileInfo) bool { return os.SameFile(at, p.at) }
+
+// Read reads what follows.
+func (p *part) Read(b []byte) (int, error) {
+	n, err := p.ReadAt(b, p.offset)
+	// The beginning is kept as it is read: only what was read can be missing later.
+	if known := int64(len(p.head)); known < headBytes && known == p.offset {
+		p.head = append(p.head, b[:min(n, headBytes-len(p.head))]...)
+	}
+	p.offset += int64(n)
+	return n, err
+}
+
+// truncated reports whether what was read is not in the file any more.
+func (p *part) truncated(size int64) bool {
+	if size < p.offset {
+		return true
+	}
+	var now [headBytes]byte
+	n, _ := p.ReadAt(now[:len(p.head)], 0)
+	return !bytes.Equal(now[:n], p.head)
+}
+
+// next reads whole lines, if there are any, into as little memory as they take.
+func (p *part) next(now time.Time) (block, error) {
+	if p.size <= p.offset {
+		return block{}, nil
+	}
+	p.grown = now
+	return p.lines.next(make([]byte, 0, min(p.size-p.offset+int64(len(p.lines.rest)), blockSize)))
+}
+
+// incomplete returns the line that is not complete, when no more of it will come.
+func (p *part) incomplete() block {
+	rest := p.lines.rest
+	p.lines.rest = nil
+	return block{data: rest}
+}
+
+// close closes the file, of which nothing is remembered then.
+func (p *part) close() error {
+	if p.aside != nil {
+		return p.aside.close()
+	}
+	return p.File.Close()
+}
+
+// opened are the files that the logs of a Follower have open, and those that they had: whatever name a file gets, no line of it is
+// read twice.
+type opened struct {
+	open, closed []*part
+}
+
+// maxClosed is how many closed files are remembered.
+const maxClosed = 1000
+
+// has reports whether a file is open.
+func (o *opened) has(at os.FileInfo) bool {
+	return slices.ContainsFunc(o.open, func(p *part) bool { return p.is(at) })
+}
+
+// file opens a file by its name, behind what was read of it before; nil if there is none, or one that is open already.
+func (o *opened) file(name string, now time.Time) (*part, error) {
+	f, err := os.Open(name)
+	if notThere(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.Stat()
+	if err != nil || o.has(at) { // another process may have taken the name since
+		return nil, errors.Join(err, f.Close())
+	}
+	p := &part{File: f, at: at}
+	p.rewind(now)
+	// A file that comes back under another name, or under its old one, goes on where its reading ended.
+	if i := slices.IndexFunc(o.closed, func(x *part) bool { return x.is(at) }); i >= 0 {
+		p.offset, p.size, p.head = o.closed[i].offset, o.closed[i].offset, o.closed[i].head
+		if o.closed = slices.Delete(o.closed, i, i+1); p.truncated(at.Size()) { // it is another one, with the same number
+			p.rewind(now)
+		}
+	}
+	o.open = append(o.open, p)
+	return p, nil
+}
+
+// close closes a file, and remembers how far it was read if it may grow.
+func (o *opened) close(p *part) error {
+	if p.aside == nil {
+		o.open = slices.DeleteFunc(o.open, func(x *part) bool { return x == p })
+		o.closed = append(o.closed, &part{at: p.at, offset: p.offset, head: p.head})
+		o.closed = o.closed[max(0, len(o.closed)-maxClosed):]
+	}
+	return p.close()
+}
+
+// closeAll closes files, as far as that is possible.
+func closeAll(parts []*part, o *opened) (errs []error) {
+	for _, p := range parts {
+		errs = append(errs, o.close(p))
+	}
+	return errs
+}

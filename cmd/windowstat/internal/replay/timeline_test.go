@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/windowstat/windowstat/collector"
+)
+
+// What a window counts as held is what it holds: calls that are added, made one of several that are alike, and taken out.
+// It must come down to nothing, or room would be made for ever.
+func TestWindowKnowsWhatItHolds(t *testing.T) {
+	w, counted := newTimeline(10), new(countedCalls)
+	w.from, w.counter = 1000, counted
+	holds := func() (n int) {
+		for _, calls := range w.seconds {
+			n += len(calls)
+		}
+		return n
+	}
+	check := func(when string) {
+		t.Helper()
+		if got := holds(); w.held != got {
+			t.Errorf("%s: %d calls are held, want %d", when, w.held, got)
+		}
+	}
+	for i := range 3 * crowd {
+		w.add(call{at: (1000 + int64(i%7)) * nanos, duration: int64(i), n: 1})
+		w.add(call{at: 1008 * nanos, duration: unknown, name: int32(i % 5), n: 1}) // alike
+	}
+	check("full")
+	if n := len(*w.slot(1008)); n >= 3*crowd {
+		t.Errorf("%d calls that are alike are held", n)
+	}
+	for second := int64(1000); second <= 1009; second++ {
+		if err := w.until(second); err != nil {
+			t.Fatal(err)
+		}
+		check("ended")
+	}
+	if w.held != 0 || *counted != 2*3*crowd {
+		t.Errorf("at the end %d calls are held, and %d were taken out, want %d", w.held, *counted, 2*3*crowd)
+	}
+}
+
+// countedCalls is a counter of the calls that begin.
+type countedCalls int64
+
+func (n *countedCalls) begin(c *call) *collector.Entry { *n += countedCalls(c.n); return nil }
+func (n *countedCalls) block(*call)                    {}
+func (n *countedCalls) end(completion)                 {}
+func (n *countedCalls) over(int64) error               { return nil }

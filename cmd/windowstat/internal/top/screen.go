@@ -1,0 +1,235 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/uniseg"
+)
+
+// The styles of the screen. A terminal without colours shows them without colours.
+var (
+	plain    = tcell.StyleDefault
+	bold     = plain.Bold(true)
+	faint    = plain.Dim(true)
+	heading  = plain.Reverse(true)
+	alarm    = plain.Foreground(tcell.ColorRed).Bold(true)
+	notice   = plain.Foreground(tcell.ColorYellow).Bold(true)
+	refused  = plain.Foreground(tcell.ColorYellow)
+	failed   = plain.Foreground(tcell.ColorRed)
+	measured = plain.Foreground(tcell.ColorGreen)
+)
+
+// span is a part of a line of the screen: cleaned text in a style.
+type span struct {
+	text  string
+	style tcell.Style
+}
+
+// lines are lines of one style.
+func lines(style tcell.Style, texts ...string) (list [][]span) {
+	for _, text := range texts {
+		list = append(list, []span{{text, style}})
+	}
+	return list
+}
+
+// leastHeight is that of a screen with a line of keys.
+const leastHeight = 5
+
+// draw draws everything: what is wrong, the title, then the help, the seconds of what is selected, or the table, and last the keys. It
+// makes all lines anew each time, and the library sends the terminal what has changed. All text on the screen is cleaned: a name of
+// a resource must not move the cursor, nor be wider than it says.
+func (u *ui) draw(s tcell.Screen, now time.Time) {
+	width, height := s.Size()
+	if s.Clear(); height >= leastHeight {
+		height--
+	}
+	x := u.table()
+	var screen [][]span
+	_, last := latest(u.targets)
+	for _, t := range u.targets {
+		if text := t.trouble(last, u.past, now); text != "" {
+			screen = append(screen, lines(alarm, wrapped(text, width)...)...)
+		}
+	}
+	screen = append(screen, u.title(&x))
+	switch rest := height - len(screen); {
+	case u.help:
+		screen = append(screen, lines(plain, helpLines()...)...)
+	case u.opened:
+		screen = append(screen, u.seconds(width, rest)...)
+	default:
+		screen = append(screen, u.rows(s, &x, width, rest)...)
+	}
+	screen = append(screen, make([][]span, height)...)[:height]
+	screen = append(screen, u.foot())
+	for y, line := range screen {
+		x := 0
+		for _, part := range line {
+			text := fit(part.text, width-x)
+			s.PutStrStyled(x, y, text, part.style)
+			x += uniseg.StringWidth(text)
+		}
+		if s.HideCursor(); u.typing {
+			s.ShowCursor(x, y)
+		}
+	}
+	s.Show()
+}
+
+// title says what the table is of.
+func (u *ui) title(x *table) []span {
+	name := u.targets[0].reader.endpoint.String()
+	if n := len(u.targets); n > 1 {
+		name = fmt.Sprintf("%d targets, %s", n, map[bool]string{false: "added up", true: "apart"}[u.apart])
+	}
+	line := []span{{name, bold}}
+	if at := u.now(); u.past > 0 {
+		last, _ := latest(u.targets)
+		line = append(line, span{fmt.Sprintf("  PAST %s, %d s back, End: now", clock(at), max(last-at, 0)), notice})
+	} else if at > 0 {
+		line = append(line, span{"  " + clock(at), plain})
+	}
+	count := fmt.Sprintf("  %d resource%s", len(x.lines), map[bool]string{false: "s"}[len(x.lines) == 1])
+	if u.filter != "" {
+		count += fmt.Sprintf(" with %q", clean(u.filter))
+	}
+	line = append(line, span{count, plain})
+	if len(x.lines) > 0 && len(x.totals) == 0 {
+		line = append(line, span{"  nothing is inbound", notice})
+	}
+	if len(u.targets) > 1 && !u.apart {
+		line = append(line, span{"  P99, PEAK: the highest", plain})
+	}
+	return line
+}
+
+func clock(unix int64) string { return time.Unix(unix, 0).Format(time.TimeOnly) }
+
+// foot is the last line: the keys, or what is typed.
+func (u *ui) foot() []span {
+	if u.typing {
+		return []span{{"filter: " + clean(u.filter), bold}}
+	}
+	return []span{{"q quit  ? help  / filter  ←→ sort  ↑↓ select  enter seconds  esc back  [ ] past", faint}}
+}
+
+// The least widths of names and graphs. A narrower graph is left out.
+const (
+	leastName  = 10
+	leastGraph = 8
+)
+
+// rows are the heading, the totals and as many resources as there is room for.
+//
+// The columns of numbers have widths of their own. Names have what the longest one needs; the graph has the rest, a minute at most. If
+// both do not fit, names are cut to 20 characters first, and if the graph is narrower than eight seconds then, it is left out and
+// names have its place. What does not fit either is cut at the edge of the screen.
+func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
+	names, targets := leastName, 0
+	for _, l := range x.lines {
+		names = max(names, uniseg.StringWidth(l.shown))
+	}
+	for _, t := range u.targets {
+		if u.apart { // their names are whole
+			targets = max(targets, 1+uniseg.StringWidth(t.name))
+		}
+	}
+	rest := width
+	for _, c := range columns {
+		rest -= c.width
+	}
+	name := min(names+targets, max(rest-1-leastGraph, 2*leastName+targets)) // longer names give way to the graph
+	bars, title := min(rest-name-1, minute), ""
+	if bars < leastGraph {
+		name, bars = max(rest, leastName), 0
+	} else {
+		title = fmt.Sprintf(" LAST %d s", bars)
+	}
+	list := [][]span{u.heading(columns[0].title, name, title, width)}
+	height--
+	u.height = max(height-len(x.totals), 0) // the totals stay, the resources below them are moved
+	at := u.position(x.lines)
+	if u.offset = min(max(u.offset, at-u.height+1), max(at, 0)); at < 0 {
+		u.offset = 0
+	}
+	u.offset = max(min(u.offset, len(x.lines)-u.height), 0)
+	shown := x.lines[u.offset:min(u.offset+u.height, len(x.lines))]
+	for i, l := range append(x.totals[:len(x.totals):len(x.totals)], shown...) {
+		style := plain.Reverse(l.key == u.selected.key)
+		if i < len(x.totals) {
+			style = bold
+		}
+		text := pad(l.shown, name)
+		if u.apart {
+			text = pad(l.shown, name-targets) + " " + pad(l.target, targets-1)
+		}
+		list = append(list, append(u.numbers(text, &l, style), span{" " + graph(l.passes(bars), s.CharacterSet() == "UTF-8"), measured.Dim(u.away())}))
+	}
+	if len(x.lines) == 0 && u.now() > 0 {
+		list = append(list, lines(faint, "no resources", "esc shows those without the filter")[:1+min(len(u.filter), 1)]...)
+	}
+	return list
+}
+
+// heading are the titles of the columns, with that of names of a width, and of the graph. It fills the line, and marks the column that
+// the table is sorted by; seconds are not sorted.
+func (u *ui) heading(names string, name int, graph string, width int) []span {
+	line := []span{{pad(names, name), heading}}
+	for _, c := range columns[1:] {
+		line = append(line, span{fmt.Sprintf("%*s", c.width, c.title), heading})
+		width -= c.width
+	}
+	if !u.opened {
+		line[u.order.column].style = heading.Bold(true).Underline(true)
+	}
+	return append(line, span{pad(graph, width-name), heading})
+}
+
+// numbers are a name and the numbers of a second. If no target answers they are not of the present any more, and dimmed.
+func (u *ui) numbers(name string, l *line, style tcell.Style) []span {
+	style = style.Dim(u.away())
+	line := []span{{name, style}}
+	for _, c := range columns[1:] {
+		x, of := c.value(l), style
+		if x > 0 && !u.away() {
+			of = cmp.Or(c.style, style)
+		}
+		line = append(line, span{fmt.Sprintf("%*s", c.width, c.show(x)), of})
+	}
+	return line
+}
+
+// seconds are those of what is selected up to the one that is shown, the newest first.
+func (u *ui) seconds(width, height int) [][]span {
+	l := newLine(u.selected.key, u.selected.scope, u.now())
+	list := lines(bold, strings.TrimSpace(l.shown+"  "+l.target))
+	list = append(list, lines(plain, describe(l.scope, l.name)...)...)
+	list = append(list, u.heading("SECOND", leastName, "", width))
+	for ; len(list) < height; l = newLine(l.key, l.scope, l.unix-1) {
+		list = append(list, u.numbers(pad(clock(l.unix), leastName), &l, plain))
+	}
+	return list
+}
+
+// pad brings a cleaned text to a width.
+func pad(s string, width int) string {
+	s = fit(s, width)
+	return s + strings.Repeat(" ", max(width-uniseg.StringWidth(s), 0))
+}
+
+// wrapped divides cleaned text into lines of a width. The end of an error says most, so it is not cut.
+func wrapped(text string, width int) (list []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && uniseg.StringWidth(line+" "+word) > width {
+			list, line = append(list, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(list, line)
+}

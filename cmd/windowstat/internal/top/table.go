@@ -1,0 +1,133 @@
+package top
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// key is what a line is about: a resource, or all inbound traffic; of a target, or if that is empty, of all, added up.
+type key struct{ name, target string }
+
+// line is a line of the table.
+type line struct {
+	key
+	scope  []*target // whose seconds are added up
+	shown  string    // the name, cleaned
+	unix   int64     // the second
+	values values
+	by     float64 // what it is sorted by
+}
+
+// newLine makes the line of a second. Nothing of it is kept for the next one, as adding up a resource is a few steps.
+func newLine(k key, scope []*target, unix int64) line {
+	l := line{key: k, scope: scope, shown: clean(k.name), unix: unix}
+	if k.name == inbound {
+		l.shown = kindInbound
+	}
+	l.values = l.at(unix)
+	return l
+}
+
+// mean returns the average response time in seconds, NaN if no call ended: 0 by 0.
+func (l *line) mean() float64 { return l.values[rtSum] / l.values[complete] }
+
+// peak returns the highest peak of any target in the minute that ends with the second. It looks at sixty seconds, so it is made for the
+// lines on the screen only, unless the table is sorted by it.
+func (l *line) peak() float64 {
+	most := l.values[peak]
+	for unix := l.unix - minute + 1; unix < l.unix; unix++ {
+		for _, t := range l.scope {
+			if v, there := t.seconds[unix][l.name]; there {
+				most = highest(most, v[peak])
+			}
+		}
+	}
+	return most
+}
+
+// at adds up a second of the targets that have it; nothing is known if none does.
+func (l *line) at(unix int64) values {
+	sum, first := unknown, true
+	for _, t := range l.scope {
+		switch v, there := t.seconds[unix][l.name]; {
+		case there && first:
+			sum, first = v.whole(), false
+		case there:
+			sum.add(v.whole())
+		}
+	}
+	return sum
+}
+
+// passes returns those of the n seconds up to the line's, oldest first; NaN where nothing is known.
+func (l *line) passes(n int) []float64 {
+	list := make([]float64, n)
+	for i := range list {
+		v := l.at(l.unix - int64(n-1-i))
+		list[i] = v[pass]
+	}
+	return list
+}
+
+// table is what some targets counted in a second.
+type table struct {
+	totals []line // of the inbound calls, if there were any
+	lines  []line // of the resources with the filter
+}
+
+// newTable returns the table of a second, of the resources whose names contain the filter, ignoring case.
+func newTable(targets []*target, unix int64, apart bool, o order, filter string) (x table) {
+	if apart {
+		for _, t := range targets {
+			x.add([]*target{t}, t.name, unix, filter)
+		}
+	} else {
+		x.add(targets, "", unix, filter)
+	}
+	order{}.sort(x.totals)
+	o.sort(x.lines)
+	return x
+}
+
+// add adds the lines of targets that are added up: each resource that any of them has in the second.
+func (x *table) add(scope []*target, target string, unix int64, filter string) {
+	names := map[string]bool{}
+	for _, t := range scope {
+		for name := range t.seconds[unix] {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		l := newLine(key{name, target}, scope, unix)
+		if name == inbound {
+			x.totals = append(x.totals, l)
+		} else if strings.Contains(strings.ToLower(l.shown), strings.ToLower(filter)) {
+			x.lines = append(x.lines, l)
+		}
+	}
+}
+
+// order is how a table is sorted.
+type order struct {
+	column  int // of columns
+	reverse bool
+}
+
+// sort sorts lines: the highest numbers first, names from a to z. Lines without a value come last.
+func (o order) sort(list []line) {
+	sign := 1
+	if o.reverse {
+		sign = -1
+	}
+	for i := range list {
+		list[i].by = columns[o.column].value(&list[i])
+	}
+	slices.SortFunc(list, func(x, y line) int {
+		if math.IsNaN(x.by) != math.IsNaN(y.by) {
+			return cmp.Compare(y.by, x.by) // NaN is the least
+		}
+		return sign * cmp.Or(cmp.Compare(y.by, x.by), cmp.Compare(x.name, y.name), cmp.Compare(x.target, y.target))
+	})
+}

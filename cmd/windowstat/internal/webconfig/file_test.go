@@ -1,0 +1,104 @@
+package webconfig
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// hashed is a password as the file has it, with little work.
+func hashed(t *testing.T, password string) string {
+	t.Helper()
+	b, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A mistake is named with the file.
+func TestMistakesNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "web.yml")
+	for text, want := range map[string]string{
+		"nonsense: 1":                                              "nonsense",
+		"basic_auth_users: {a: b}":                                 "bcrypt",
+		"http_server_config: {headers: {X: y}}":                    `"X"`,
+		"tls_server_config: {cert_file: no.pem}":                   "key",
+		"tls_server_config: {cert_file: no.pem, key_file: no.pem}": filepath.Join(dir, "no.pem"),
+		"tls_server_config: {cert_file: a, key_file: b, client_auth_type: c, cert: xy}": dir,
+	} {
+		write(t, path, text)
+		if err := Check(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := Check(path + ".missing"); err == nil || !strings.Contains(err.Error(), path+".missing") {
+		t.Error(err)
+	}
+	write(t, path, "")
+	if err := Check(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// What changes in the file holds at once. A mistake, or a file that is empty because it is being written, changes nothing.
+func TestTheFileIsFollowed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "web.yml")
+	with := func(password string) string {
+		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(t, password) + "}\n"
+	}
+	write(t, path, with("first"))
+	f, err := Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.NotFoundHandler(), Protocols: new(http.Protocols)}
+	f.Protect(server, nil)
+	expect := func(when, path, password string, want int) {
+		t.Helper()
+		r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+		if password != "" {
+			r.SetBasicAuth("a", password)
+		}
+		if server.Handler.ServeHTTP(w, r); w.Code != want || w.Header().Get("X-Frame-Options") != "deny" {
+			t.Errorf("%s: %s with %q is %d, want %d", when, path, password, w.Code, want)
+		}
+	}
+	for range 2 { // compared, and remembered
+		expect("first", "/metrics", "first", 404)
+	}
+	expect("first", "/metrics", "", 401)
+	expect("first", "/metrics", "second", 401)
+	expect("first", "/-/healthy", "", 404)
+	expect("first", "/-/healthy/x", "", 401)
+	write(t, path, with("second"))
+	expect("changed", "/metrics", "first", 401)
+	expect("changed", "/metrics", "second", 404)
+	for _, mistake := range []string{"nonsense: 1\n", ""} {
+		write(t, path, mistake)
+		expect("with a mistake", "/metrics", "second", 404)
+		expect("with a mistake", "/metrics", "first", 401)
+		expect("with a mistake", "/metrics", "", 401)
+	}
+	write(t, path, with("third")+"rate_limit: {burst: 1, interval: 1h}\n")
+	for range 3 {
+		expect("with a limit", "/metrics", "wrong", 401) // takes nothing of it
+		expect("with a limit", "/-/ready", "", 404)
+	}
+	expect("with a limit", "/metrics", "third", 404)
+	expect("with a limit", "/metrics", "third", 429)
+}

@@ -1,0 +1,78 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// BenchmarkHolds reports the longest time for which something that works on all of 50,000 leaves holds the collector's lock, which
+// new names wait for: what another goroutine, which has a processor to itself, sees between two moments at which it is free. It means
+// something on a machine that does nothing else.
+func BenchmarkHolds(b *testing.B) {
+	const resources, origins = 10_000, 5
+	windows := node.Options{Minute: 2 * time.Second, History: 2 * time.Second}
+	for name, work := range map[string]func(c *collector.Collector){
+		"retirement": func(c *collector.Collector) {
+			for c.Health().Leaves > 0 {
+				c.Seal()
+			}
+		},
+		"set-limits": func(c *collector.Collector) {
+			for n := range int64(3) {
+				_ = c.SetLimits([]collector.Limit{{Resource: "*", Count: 1000 + n}, {Resource: "r1*", Grade: collector.Concurrency, Count: n}})
+			}
+		},
+		"health":  func(c *collector.Collector) { c.Health() },
+		"metrics": func(c *collector.Collector) { c.Metrics() },
+		"new-origins": func(c *collector.Collector) {
+			for o := range 4000 {
+				_, e, _ := c.Enter(context.Background(), "r0", collector.Origin(fmt.Sprint("new", o)))
+				e.Exit(nil)
+			}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			longest := time.Duration(0)
+			for b.Loop() {
+				c := newCollector(b, collector.Options{Windows: windows, RetireAfter: 4 * time.Second, MaxOrigins: 10_000})
+				for r := range resources {
+					for o := range origins {
+						_, e, _ := c.Enter(context.Background(), fmt.Sprint("r", r), collector.Origin(fmt.Sprint("o", o)))
+						e.Exit(nil)
+					}
+				}
+				if name == "retirement" {
+					time.Sleep(6 * time.Second)
+				}
+				longest = max(longest, longestHold(b, c, func() { work(c) }))
+			}
+			b.ReportMetric(float64(longest.Microseconds()), "max-µs")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// longestHold is the longest hold of the collector's lock while work goes on.
+func longestHold(b *testing.B, c *collector.Collector, work func()) (longest time.Duration) {
+	b.Helper()
+	var done atomic.Bool
+	go func() {
+		work()
+		done.Store(true)
+	}()
+	for before := time.Now(); !done.Load(); {
+		if !collector.IsFree(c) {
+			for !collector.IsFree(c) {
+			}
+			longest = max(longest, time.Since(before))
+		}
+		before = time.Now()
+	}
+	return longest
+}

@@ -1,0 +1,111 @@
+package httpstat
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// learned learns a plain name so many times.
+func learned(p *places, times int, plain string) {
+	for range times {
+		p.learn(plain)
+	}
+}
+
+// A value that another one pushes out takes what is below it with it: when it comes back, all may be told apart there again.
+func TestAValueThatComesBackBeginsAnew(t *testing.T) {
+	p := newPlaces(1)
+	learned(p, 1, "GET /a/x")
+	learned(p, 10, "GET /b")
+	learned(p, 25, "GET /a/y")
+	if got := p.name("GET /a/y", p.show); got != "GET /a/y" {
+		t.Errorf("%q", got)
+	}
+	if p.at["/a"]["x"] != nil {
+		t.Error("what was there before still is")
+	}
+}
+
+// Below a value that has no place nothing is restored.
+func TestNothingIsRestoredBelowAValueWithoutAPlace(t *testing.T) {
+	p := newPlaces(1)
+	p.restore("GET /a/x", 9)
+	p.restore("GET /b/y", 8)
+	if len(p.at) != 2 || p.at["/a"]["x"].calls != 9 {
+		t.Errorf("places %v", p.at)
+	}
+}
+
+// However many places there could be, some are kept, and of a new one nothing is told apart; those that nothing is called at go.
+func TestPlacesAreBounded(t *testing.T) {
+	p := newPlaces(1000)
+	for i := range 1000 {
+		for j := range 10 {
+			p.learn(fmt.Sprintf("GET /v%d/w%d/x", i, j))
+		}
+	}
+	if len(p.at) != maxPlaces {
+		t.Errorf("there are %d places", len(p.at))
+	}
+	if got := p.name("GET /v999/w9/x", p.show); got != "GET /v999/*/*" {
+		t.Errorf("the last is %q", got)
+	}
+	p.halve()
+	p.halve()
+	if got := p.name("GET /v999/w9/x", p.show); got != "GET /v999/w9/x" || len(p.at) > maxPlaces/4 {
+		t.Errorf("later it is %q, and there are %d places", got, len(p.at))
+	}
+}
+
+// A name that is idle is at rest then, however much others have that are of a host with more.
+func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n, err := NewNames(NamesOptions{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Learn("GET /idle", "192.0.2.1", 200)
+	for range 4 {
+		now = now.Add(200 * time.Second)
+		for i := range 5 {
+			plain := fmt.Sprint("GET /busy", i)
+			n.Learn(plain, "192.0.2.2", 200)
+			n.Name(plain, "192.0.2.2")
+		}
+	}
+	if n.earned.inUse.Len() != 5 || !n.earned.byName["GET /idle"].idle {
+		t.Errorf("%d names are in use, want 5", n.earned.inUse.Len())
+	}
+}
+
+// Of names that were saved, all used at one time, those that were called most are remembered longest.
+func TestWhichOfTheSavedNamesGoes(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n, err := NewNames(NamesOptions{MaxNames: 1, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []savedName
+	for i := range remembered {
+		list = append(list, savedName{Name: fmt.Sprint("GET /", i), Calls: uint32(100 * (i + 1)), Last: now.Unix() - 9000})
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "names.json")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Load(path); err != nil {
+		t.Fatal(err)
+	}
+	n.Learn("GET /new", "192.0.2.1", 200)
+	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != remembered {
+		t.Errorf("another one went, of %d", len(n.earned.byName))
+	}
+}

@@ -1,0 +1,221 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
+
+// part is some consecutive seconds of the log beside what the database has of them.
+type part struct {
+	*comparison
+	log      *expected
+	from, to int64             // the first and the last second
+	points   map[key][]point   // of the database, of what is compared
+	seconds  map[int64]*second // those of which the log or the database has anything
+	current  *logged           // the series that the sink has last
+	err      error             // of the database: whose seconds these are is not known
+}
+
+// second is what a part has of a second.
+type second struct {
+	logged  bool    // the log has samples of it
+	stored  bool    // the database has any sample of it but the run
+	run     int64   // of the database; 0 for none
+	verdict verdict // about samples that the database lacks, if it is judged
+	judged  bool
+
+	missing, different, extra bool
+	hole                      bool // some of what is missing may be written
+}
+
+func (p *part) at(unix int64) *second {
+	if p.seconds[unix] == nil {
+		p.seconds[unix] = new(second)
+	}
+	return p.seconds[unix]
+}
+
+// sort sorts what the database has by series and by second. It is an error if it is of several instances.
+func (p *part) sort(series []stored) error {
+	series = slices.DeleteFunc(series, func(s stored) bool { return len(s.points) == 0 })
+	for i, s := range series {
+		if i == 0 {
+			p.report.Labels = s.labels
+		} else if !maps.Equal(p.report.Labels, s.labels) {
+			return severalError(p.report.Labels, s.labels)
+		}
+		for _, x := range s.points {
+			if s.metric == p.log.runs.metric {
+				p.at(x.at / 1000).run = int64(x.value)
+			} else {
+				p.at(x.at / 1000).stored = true
+			}
+		}
+		if s.metric != p.log.runs.metric && (p.gap.Match == nil || p.gap.Match(s.resource)) {
+			p.points[s.key] = append(p.points[s.key], s.points...)
+		}
+	}
+	return nil
+}
+
+// compare compares all series of the part.
+func (p *part) compare(ctx context.Context) error {
+	for _, s := range p.log.series {
+		for _, x := range s.between(p.from, p.to) {
+			p.at(x.unix).logged = true
+		}
+	}
+	for k, points := range p.points {
+		p.points[k] = slices.DeleteFunc(points, p.another)
+	}
+	for _, s := range p.log.series {
+		samples := s.between(p.from, p.to)
+		switch {
+		case len(samples) == 0:
+		case !p.metrics[s.metric]:
+			p.left[s.metric] = true
+		case p.resources != nil && !p.resources[s.resource]:
+			p.unknown[s.resource] = true
+		default:
+			p.match(ctx, s, samples)
+		}
+	}
+	for k := range p.points { // of series that the log does not have
+		p.match(ctx, &logged{key: k}, nil)
+	}
+	for _, x := range p.log.runs.between(p.from, p.to) {
+		if second := p.at(x.unix); second.hole && second.run == 0 {
+			p.write(&p.log.runs, x)
+		}
+	}
+	p.count()
+	return p.err
+}
+
+// another reports whether the labels have a run in the second of a point that the log does not have, which knows its runs.
+func (p *part) another(x point) bool {
+	unix := x.at / 1000
+	id, theirs, known := p.runs.ID(unix), p.at(unix).run, p.runs.First()
+	return theirs != 0 && theirs != id && (id != 0 || known != 0 && unix >= known && !p.at(unix).logged)
+}
+
+// match compares a series, both sides in order of time.
+func (p *part) match(ctx context.Context, s *logged, samples []sample) {
+	points := p.points[s.key]
+	delete(p.points, s.key)
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+	var lacks []sample // that the database lacks, since the last one that it has
+	for _, x := range samples {
+		for len(points) > 0 && points[0].at < x.unix*1000 {
+			p.tooMuch(s.key, points[0])
+			points = points[1:]
+		}
+		if len(points) == 0 || points[0].at > x.unix*1000 {
+			lacks = append(lacks, x)
+			continue
+		}
+		p.lacking(ctx, s, lacks)
+		lacks = lacks[:0]
+		p.findings.stored(s.key)
+		if v := points[0].value; v != x.value {
+			p.findings.different(s.key, x.unix, x.value, v)
+			p.at(x.unix).different = true
+		}
+		for points = points[1:]; len(points) > 0 && points[0].at == x.unix*1000; points = points[1:] {
+			p.again = true
+			p.findings.extra(s.key, x.unix)
+			p.at(x.unix).extra = true
+		}
+	}
+	for _, x := range points {
+		p.tooMuch(s.key, x)
+	}
+	p.report.Samples += int64(len(samples))
+	p.lacking(ctx, s, lacks)
+}
+
+// tooMuch notes a point at a time of which the log has no sample: nothing is wrong with the zero of an idle second.
+func (p *part) tooMuch(k key, x point) {
+	if x.value == 0 && x.at%1000 == 0 {
+		return
+	}
+	p.between = p.between || x.at%1000 != 0
+	p.findings.extra(k, x.at/1000)
+	p.at(x.at / 1000).extra = true
+}
+
+// lacking decides which of the samples that the database lacks, one after the other, are missing: not the zeros of idle seconds that it
+// need not have.
+func (p *part) lacking(ctx context.Context, s *logged, samples []sample) {
+	active := p.log.active[s.resource]
+	first, last := len(samples), -1 // with events
+	for i, x := range samples {
+		if active[x.unix] {
+			first, last = min(first, i), i
+		}
+	}
+	for i, x := range samples {
+		at := p.at(x.unix)
+		if (i < first || i > last) && at.stored {
+			p.report.Idle++
+			p.findings.stored(s.key)
+			continue
+		}
+		v := p.judge(ctx, x.unix, at)
+		if !v.missing {
+			p.findings.stored(s.key)
+			continue
+		}
+		p.findings.missing(s.key, x.unix)
+		at.missing = true
+		if v == hole {
+			at.hole = true
+			p.write(s, x)
+		}
+	}
+}
+
+// judge decides what a second is of which the database lacks samples.
+func (p *part) judge(ctx context.Context, unix int64, at *second) verdict {
+	if p.whose == nil && p.err == nil {
+		p.whose, p.err = p.owners(ctx)
+	}
+	if !at.judged && p.err == nil {
+		at.verdict, at.judged = p.whose.judge(unix, p.runs.ID(unix), at.run), true
+	}
+	return at.verdict
+}
+
+// write gives a sample to the sink, if there is one.
+func (p *part) write(s *logged, x sample) {
+	if p.heal == nil {
+		return
+	}
+	if p.current != s {
+		p.heal.Series(s.family, s.names, s.values)
+		p.current = s
+	}
+	p.heal.Value(x.unix, x.value)
+}
+
+// count adds the part to the report.
+func (p *part) count() {
+	count := func(n *int64, is bool) {
+		if is {
+			*n++
+		}
+	}
+	for _, unix := range slices.Sorted(maps.Keys(p.seconds)) {
+		x := p.seconds[unix]
+		if x.logged {
+			p.report.judged(unix, x.verdict)
+		}
+		count(&p.report.Seconds, x.logged)
+		count(&p.report.Missing, x.missing)
+		count(&p.report.holes, x.hole)
+		count(&p.report.Different, x.different)
+		count(&p.report.Extra, x.extra)
+	}
+}

@@ -1,0 +1,35 @@
+package node_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windowstat/windowstat/leap"
+	"github.com/windowstat/windowstat/node"
+)
+
+// A statistic of one resource, read through a view. A service leaves this to package collector.
+func Example() {
+	// The clock of the example; time.Since and time.Now are the real one.
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var passed time.Duration
+	line := leap.NewTimeline(leap.Clock{Mono: func() time.Duration { return passed }, Wall: func() time.Time { return began.Add(passed) }})
+	shape, err := node.NewShape(line, node.Options{})
+	if err != nil {
+		panic(err)
+	}
+	calls, view := node.New(shape, line.Now()), node.NewView(shape, line.Now())
+	view.Add(calls)
+
+	for range 3 {
+		call := calls.Enter(line.Now(), 1)
+		passed += 200 * time.Millisecond
+		call.Exit(line.Now(), false, 0)
+	}
+	passed += time.Second
+	calls.Seal(line.Now())
+
+	s := view.Snapshot(line.Now(), nil)
+	fmt.Printf("second %s: %d calls, average %v\n", s.Last.Start.Format(time.TimeOnly), s.Last.Pass, s.Last.AvgRT())
+	// Output: second 03:04:05: 3 calls, average 200ms
+}
