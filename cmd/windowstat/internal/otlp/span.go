@@ -1,0 +1,116 @@
+package otlp
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+)
+
+// span is what counts of a span. Its bytes belong to the body of a request.
+type span struct {
+	trace, id  []byte
+	state      []byte // tracestate
+	name       []byte
+	service    []byte // service.name of its resource
+	start, end uint64 // Unix nanoseconds
+	kind       kind
+	failed     bool
+	parent     bool   // it has one
+	flags      uint64 // of the trace context
+	attributes
+}
+
+// kind is OpenTelemetry's kind of a span, by its number.
+type kind uint8
+
+const (
+	kindServer   kind = 2
+	kindClient   kind = 3
+	kindProducer kind = 4
+	kindConsumer kind = 5
+)
+
+// call reports whether a span of this kind is one; an internal one is not.
+func (k kind) call() bool { return k >= kindServer && k <= kindConsumer }
+
+// direction is what a call is to its service.
+type direction uint8
+
+const (
+	inbound  direction = iota + 1
+	outbound           // it leaves the service
+	nested             // it came in where another call of the same process was
+)
+
+// Bits of a span's flags.
+const (
+	knowsParent  = 0x100 // whether the parent is in another process is known
+	remoteParent = 0x200
+)
+
+// direction returns what the span is to its service.
+func (s *span) direction() direction {
+	switch {
+	case s.kind == kindClient || s.kind == kindProducer:
+		return outbound
+	case s.parent && s.flags&(knowsParent|remoteParent) == knowsParent:
+		return nested
+	}
+	return inbound
+}
+
+// The errors of spans that are malformed.
+var (
+	errID       = errors.New("the trace id is not 16 bytes or the span id is not 8, or one is zero")
+	errNoBegin  = errors.New("it has no begin")
+	errNoEnd    = errors.New("it has no end")
+	errBackward = errors.New("it ends before it begins")
+	errEpoch    = errors.New("its times are not Unix nanoseconds")
+)
+
+// epoch is a time in 2001. Earlier ones are seconds, milliseconds or microseconds, or count from another epoch.
+const epoch = 1e18
+
+// check returns what is wrong with a span.
+func (s *span) check() error {
+	switch {
+	case len(s.trace) != 16 || len(s.id) != 8 || zero(s.trace) || zero(s.id):
+		return errID
+	case s.start == 0:
+		return errNoBegin
+	case s.end == 0:
+		return errNoEnd
+	case s.end < s.start:
+		return errBackward
+	case s.start < epoch || s.end > 1<<63-1:
+		return errEpoch
+	}
+	return nil
+}
+
+func zero(id []byte) bool {
+	for _, b := range id {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// known reports whether the service itself has made the name: strangers cannot make up a route, a method that is implemented, or
+// a call that the service makes.
+func (s *span) known() bool {
+	return s.kind != kindServer || len(s.route) > 0 || len(s.rpcMethod) > 0 && s.code() != timeline.GRPC+unimplemented
+}
+
+// answered is the HTTP status by which the name of a stranger is earned: the span's, or what stands for success if it has none.
+func (s *span) answered() int {
+	switch code := s.code(); {
+	case code > 0 && code < timeline.GRPC:
+		return int(code)
+	case s.failed || code > timeline.GRPC:
+		return http.StatusInternalServerError
+	}
+	return http.StatusOK
+}
