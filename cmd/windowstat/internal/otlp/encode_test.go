@@ -193,3 +193,5 @@ func perSecond(v collector.View, of func(*secondOf) int64) map[int64]int64 {
 }
 
 type secondOf struct{ pass, complete, exception, inFlight, most int64 }
+
+func testLogger(testing.TB) *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"io"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,41 +49,39 @@ var jsonRequest = message{"resourceSpans": {requestResourceSpans, list, message{
 
 // json decodes an ExportTraceServiceRequest as OTLP writes it in JSON: it writes the fields that count as protobuf.
 func (b *batch) json(request []byte) error {
-	d := stream{json.NewDecoder(bytes.NewReader(request))}
-	d.UseNumber()
-	encoded, err := d.message(nil, jsonRequest)
+	if !json.Valid(request) {
+		return errJSON
+	}
+	c := cursor{request}
+	encoded, err := c.message(nil, jsonRequest)
 	if err != nil {
 		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errJSON
 	}
 	return b.protobuf(encoded)
 }
 
-// stream reads JSON token by token, which keeps what does not count out of the memory.
-type stream struct{ *json.Decoder }
+// cursor is the rest of JSON that is valid, so what it finds is whole.
+type cursor struct{ rest []byte }
 
 // message appends the fields of a message.
-func (d stream) message(b []byte, of message) ([]byte, error) {
-	err := d.within('{', func() error {
-		key, err := d.Token()
-		if err != nil {
-			return errJSON
-		}
-		f, ok := of[key.(string)] // keys are strings, as the Decoder has checked
+func (c *cursor) message(b []byte, of message) ([]byte, error) {
+	err := c.each('{', func() (err error) {
+		key := c.text()
+		c.next()
+		c.rest = c.rest[1:] // the colon
+		f, ok := of[string(key)]
 		switch {
 		case !ok:
-			return d.skip()
+			c.skip()
 		case f.kind == list:
-			return d.within('[', func() (err error) {
-				b, err = d.nested(b, f)
+			return c.each('[', func() (err error) {
+				b, err = c.nested(b, f)
 				return err
 			})
 		case f.kind == single:
-			b, err = d.nested(b, f)
+			b, err = c.nested(b, f)
 		default:
-			b, err = d.scalar(b, f)
+			b, err = c.scalar(b, f)
 		}
 		return err
 	})
@@ -91,39 +89,42 @@ func (d stream) message(b []byte, of message) ([]byte, error) {
 }
 
 // nested appends a message within a message.
-func (d stream) nested(b []byte, f jsonField) ([]byte, error) {
-	inner, err := d.message(nil, f.of)
-	return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), inner), err
+func (c *cursor) nested(b []byte, f jsonField) ([]byte, error) {
+	b = protowire.AppendTag(b, f.number, protowire.BytesType)
+	begin := len(b)
+	b, err := c.message(b, f.of)
+	var length [10]byte
+	return slices.Insert(b, begin, protowire.AppendVarint(length[:0], uint64(len(b)-begin))...), err
 }
 
 // scalar appends a field that is no message. An id that is not hex has no bytes, and is malformed.
-func (d stream) scalar(b []byte, f jsonField) ([]byte, error) {
-	token, err := d.Token()
-	if err != nil {
-		return b, errJSON
-	}
-	var s string
-	switch v := token.(type) {
-	case nil:
+func (c *cursor) scalar(b []byte, f jsonField) ([]byte, error) {
+	var v []byte
+	switch first := c.next(); {
+	case first == 'n':
+		c.skip()
 		return b, nil
-	case string:
-		s = v
-	case json.Number:
-		s = v.String()
+	case first == '"':
+		v = c.text()
+	case first == '-' || '0' <= first && first <= '9':
+		v = c.skip()
 	default:
 		return b, errJSON
 	}
 	switch f.kind {
 	case text:
-		return protowire.AppendString(protowire.AppendTag(b, f.number, protowire.BytesType), s), nil
+		return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), v), nil
 	case id:
-		decoded, _ := hex.DecodeString(s)
+		decoded, err := hex.AppendDecode(nil, v)
+		if err != nil {
+			decoded = nil
+		}
 		return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), decoded), nil
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
+	n, err := strconv.ParseUint(string(v), 10, 64)
 	if err != nil {
 		var signed int64
-		if signed, err = strconv.ParseInt(s, 10, 64); err != nil {
+		if signed, err = strconv.ParseInt(string(v), 10, 64); err != nil {
 			return b, errJSON
 		}
 		n = uint64(signed)
@@ -134,35 +135,74 @@ func (d stream) scalar(b []byte, f jsonField) ([]byte, error) {
 	return protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), n), nil
 }
 
-// within calls f while there is more between a delimiter and its other half; null is an empty object or array.
-func (d stream) within(begin json.Delim, f func() error) error {
-	switch t, err := d.Token(); {
-	case err == nil && t == nil:
+// next passes over white space, and returns what comes then.
+func (c *cursor) next() byte {
+	for c.rest[0] <= ' ' {
+		c.rest = c.rest[1:]
+	}
+	return c.rest[0]
+}
+
+// each calls f for each element of an array, or each key of an object. There is none in null.
+func (c *cursor) each(begin byte, f func() error) error {
+	switch c.next() {
+	case 'n':
+		c.skip()
 		return nil
-	case err != nil || t != begin:
+	case begin:
+	default:
 		return errJSON
 	}
-	for d.More() {
+	c.rest = c.rest[1:]
+	for end := begin + 2; c.next() != end; { // in ASCII
+		if c.rest[0] == ',' {
+			c.rest = c.rest[1:]
+			c.next()
+		}
 		if err := f(); err != nil {
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return errJSON
-	}
+	c.rest = c.rest[1:]
 	return nil
 }
 
-// skip passes over a value.
-func (d stream) skip() error {
-	if d.Decode(new(skipped)) != nil {
-		return errJSON
+// text passes over a string, and returns it.
+func (c *cursor) text() []byte {
+	quoted := c.skip()
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
 	}
-	return nil
+	var s string
+	_ = json.Unmarshal(quoted, &s) // it is valid
+	return []byte(s)
 }
 
-// skipped is a value that is not kept.
-type skipped struct{}
+// skip passes over a value, and returns it.
+func (c *cursor) skip() []byte {
+	c.next()
+	all, i, depth := c.rest, 0, 0
+	for {
+		switch all[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			for i++; all[i] != '"'; i++ {
+				if all[i] == '\\' {
+					i++
+				}
+			}
+		}
+		i++
+		// A string, an object and an array are over by themselves, a word or a number where something else begins.
+		if depth == 0 && (i == len(all) || bytes.IndexByte(ends, all[i]) >= 0) {
+			c.rest = all[i:]
+			return all[:i]
+		}
+	}
+}
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
+// ends are what may come after a value or a key.
+var ends = []byte(",:]} \t\r\n")
