@@ -153,7 +153,7 @@ func receive(t testing.TB, o Options, now time.Time, after time.Time) *receiving
 	if o.MaxSpans == 0 {
 		o.MaxSpans = DefaultMaxSpans
 	}
-	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources})
+	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	want := map[string]any{
 		"rejected": "2", "counts": counts{counted: 6, duplicate: 1, late: 1, malformed: 1, internal: 1, sampled: 1, estimated: 2},
 		"shop: GET /cart": "4 4 0 map[200:4]", "shop: shop.Cart/Add": "1 1 1 map[Unavailable:1]", "shop: mail: GET": "1 1 0 map[other:1]",
-		"unmatched": "1 1 0 map[200:1]", "inbound": int64(5),
+		"shop: \" \n é": "1 1 0 map[200:1]", "unmatched": "0 0 0 map[]", "inbound": int64(5),
 	}
 	for i, got := range answers {
 		if !maps.Equal(got, want) {

@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -27,8 +28,8 @@ type resourceKey struct {
 }
 
 // names are the resources of spans, and their bounds. A name that a service has made itself is its resource from the first call on; one
-// that a stranger may have made up, such as the path of a request without a route, is earned as in the proxy, see [httpstat.Names]. Of all
-// together there are as many as the options say. A service may have more while it has fewer than are left, or fewer than eight; a
+// that a stranger may have made up, such as the path of a request without a route, is earned as in the proxy, see [httpstat.Names], but
+// by its first answer: a span has its answer when it is named. Of all together there are as many as the options say. A service may have more while it has fewer than are left, or fewer than eight; a
 // new one evicts the one that has been idle longest, if that is for ten minutes. Calls of any other count for [collector.Other].
 type names struct {
 	service   string // the only one that is counted, whose name is not in those of its resources; empty for all
@@ -89,8 +90,13 @@ func (n *names) of(s *span) *resource {
 	}
 	name, service := k.Plain, k.service
 	if made == 0 {
-		var standing httpstat.Standing
-		name, standing = n.strangers.Count(&k.Known, k.service, s.answered())
+		status, standing := http.StatusNotFound, httpstat.Unearned
+		if s.answered() {
+			status = http.StatusOK
+		}
+		if name, standing = n.strangers.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
+			name, standing = n.strangers.Name(k.Plain, k.service) // it has earned it itself
+		}
 		if standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
 		}

@@ -70,10 +70,10 @@ func TestNamesAndCodes(t *testing.T) {
 	}
 }
 
-// The name of a server's span without a route is a resource when the service has answered it with success, as in the proxy.
+// The name of a server's span without a route is a resource from the first call on that the service itself has answered.
 func TestNamesOfStrangersAreEarned(t *testing.T) {
 	r := receive(t, Options{}, second(0), time.Time{})
-	for i, status := range []int{404, 200, 404} {
+	for i, status := range []int{404, 401, 302, 502, 404, 200} {
 		s := at(uint64(i+1), 1, 1.5)
 		s.name, s.attributes = "GET /cart", map[string]any{"http.response.status_code": status}
 		r.send(t, 2, s)
@@ -81,7 +81,7 @@ func TestNamesOfStrangersAreEarned(t *testing.T) {
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int64{"shop: GET /cart": 1, httpstat.Unmatched: 2} {
+	for name, want := range map[string]int64{"shop: GET /cart": 3, httpstat.Unmatched: 3} {
 		if got := r.stats.Resource(name).Snapshot(nil).Total.Pass; got != want {
 			t.Errorf("%s: %d calls, want %d", name, got, want)
 		}

@@ -33,6 +33,10 @@ const (
 	DefaultTolerance = 30 * time.Second // SDKs send every five seconds, and repeat for a minute
 	DefaultMaxSpans  = 4 << 20          // of 30,000 a second, for two minutes
 
+	// maxPathValues is how many values of a path segment have names of their own, where names are paths: some SDKs tell routes by the
+	// names of spans only, so there are as many as services have routes.
+	maxPathValues = 200
+
 	// Resources are kept for ten minutes after their last span, and so are longer in use than spans are held.
 	maxTolerance = 4 * time.Minute
 )
@@ -60,7 +64,7 @@ const tick = 200 * time.Millisecond
 
 // Run receives spans until ctx ends, or one of its servers ends.
 func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
-	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources})
+	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // span is what counts of a span. Its bytes belong to the body of a request.
@@ -104,13 +105,13 @@ func (s *span) known() bool {
 	return s.kind != kindServer || len(s.route) > 0 || len(s.rpcMethod) > 0 && s.code() != timeline.GRPC+unimplemented
 }
 
-// answered is the HTTP status by which the name of a stranger is earned: the span's, or what stands for success if it has none.
-func (s *span) answered() int {
+// answered reports whether the service itself has answered, not what answers strangers: a success, or an error of its own. A name that is
+// not known is earned so.
+func (s *span) answered() bool {
 	switch code := s.code(); {
 	case code > 0 && code < timeline.GRPC:
-		return int(code)
-	case s.failed || code > timeline.GRPC:
-		return http.StatusInternalServerError
+		return httpstat.Success(int(code)) || code >= http.StatusInternalServerError
+	default:
+		return !s.failed && code <= timeline.GRPC
 	}
-	return http.StatusOK
 }
