@@ -20,15 +20,15 @@ func FuzzDecode(f *testing.F) {
 			if err := decode(&b, request); err != nil {
 				continue
 			}
-			n, internal, malformed := len(b.spans), b.internal, b.malformed
+			n, internal, malformed := len(b.spans), b.counts[internal], b.counts[malformed]
 			before := r.counts
 			not, err := r.take(&b, second(101+float64(i)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := r.counts
-			taken := c.counted + c.duplicate + c.late + c.future - before.counted - before.duplicate - before.late - before.future
-			if int(taken) != n || c.internal-before.internal != internal || c.malformed-before.malformed != malformed || int64(not.spans) < malformed {
+			taken := c[counted] + c[duplicate] + c[late] + c[future] - before[counted] - before[duplicate] - before[late] - before[future]
+			if int(taken) != n || c[internal]-before[internal] != internal || c[malformed]-before[malformed] != malformed || int64(not.spans) < malformed {
 				t.Errorf("%d spans, %+v, then %+v", n, before, c)
 			}
 		}

@@ -59,10 +59,10 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	rpc := ago(2, time.Second)
 	rpc.name, rpc.failed = "shop.Cart/Add", true
 	rpc.attributes = map[string]any{"rpc.system": "grpc", "rpc.service": "shop.Cart", "rpc.method": "Add", "rpc.grpc.status_code": 14}
-	sampled := ago(3, time.Second)
-	sampled.state = "ot=th:8"
-	early, empty, internal := ago(4, time.Hour), ago(0, time.Second), ago(5, time.Second)
-	internal.kind = 1
+	weighed := ago(3, time.Second)
+	weighed.state = "ot=th:8"
+	early, empty, inner := ago(4, time.Hour), ago(0, time.Second), ago(5, time.Second)
+	inner.kind = 1
 	again := ago(1, 2*time.Second)
 	outbound := ago(6, time.Second)
 	outbound.kind, outbound.name, outbound.attributes = kindClient, "GET", map[string]any{"peer.service": "mail", "http.status_code": -1}
@@ -70,7 +70,7 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	odd.name, odd.attributes = "\" \n é", map[string]any{"http.status_code": 200}
 	nestedServer := ago(8, time.Second)
 	nestedServer.parent, nestedServer.flags = 1, 0x101
-	spans := []sent{ago(1, time.Second), rpc, sampled, early, empty, internal, again, outbound, odd, nestedServer}
+	spans := []sent{ago(1, time.Second), rpc, weighed, early, empty, inner, again, outbound, odd, nestedServer}
 
 	var answers []map[string]any
 	for _, tc := range []struct {
@@ -230,13 +230,13 @@ func TestMalformedSpans(t *testing.T) {
 		bad := at(1, 0.1, 0.2)
 		tc.change(&bad)
 		not := r.send(t, 1, at(2, 0.1, 0.2), bad, at(3, 0.1, 0.2))
-		if not.spans != 1 || !strings.Contains(not.why, tc.why.Error()) || r.counts.counted != 2 || r.counts.malformed != 1 {
+		if not.spans != 1 || !strings.Contains(not.why, tc.why.Error()) || r.counts[counted] != 2 || r.counts[malformed] != 1 {
 			t.Errorf("%s: %d rejected, %s; %+v; want one because %v", name, not.spans, not.why, r.counts, tc.why)
 		}
 	}
 	for name, b := range map[string][]byte{"a short id": short, "nothing": nil, "a field of another type": protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 7)} {
 		var got batch
-		if err := got.protobuf(put(nil, 1, put(nil, 2, put(nil, 2, b)))); err != nil || got.malformed != 1 || got.err != errID {
+		if err := got.protobuf(put(nil, 1, put(nil, 2, put(nil, 2, b)))); err != nil || got.counts[malformed] != 1 || got.err != errID {
 			t.Errorf("%s: %v, %+v", name, err, got)
 		}
 	}
@@ -340,7 +340,7 @@ func TestGRPC(t *testing.T) {
 			t.Errorf("%s: %q", name, message)
 		}
 	}
-	if r.counts.counted != 1 || r.counts.duplicate != 2 || r.counts.late != 1 {
+	if r.counts[counted] != 1 || r.counts[duplicate] != 2 || r.counts[late] != 1 {
 		t.Errorf("%+v, want one counted, and one late, of the two that came twice", r.counts)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // message is what is read of a message in JSON: its fields by their names.
 type message map[string]jsonField
 
-// jsonField is one: of a message, in a list or not, or of a kind.
+// jsonField is one: of a message, or of messages in a list, or of a kind.
 type jsonField struct {
 	number protowire.Number
 	kind   jsonKind
@@ -23,15 +23,14 @@ type jsonField struct {
 type jsonKind uint8
 
 const (
-	single jsonKind = iota // message
-	list                   // of messages
+	inner jsonKind = iota
 	text
 	id      // in hex, which is not what protobuf's JSON has
 	integer // of 64 bits, as a string or a number
 	fixed   // the same, as eight bytes
 )
 
-var jsonAttributes = message{"key": {attributeKey, text, nil}, "value": {attributeValue, single, message{
+var jsonAttributes = message{"key": {attributeKey, text, nil}, "value": {attributeValue, inner, message{
 	"stringValue": {valueString, text, nil}, "intValue": {valueInt, integer, nil},
 }}}
 
@@ -39,12 +38,12 @@ var jsonSpan = message{
 	"traceId": {spanTrace, id, nil}, "spanId": {spanID, id, nil}, "parentSpanId": {spanParent, id, nil},
 	"traceState": {spanState, text, nil}, "name": {spanName, text, nil}, "kind": {spanKind, integer, nil}, "flags": {spanFlags, integer, nil},
 	"startTimeUnixNano": {spanStart, fixed, nil}, "endTimeUnixNano": {spanEnd, fixed, nil},
-	"attributes": {spanAttributes, list, jsonAttributes}, "status": {spanStatus, single, message{"code": {statusCode, integer, nil}}},
+	"attributes": {spanAttributes, inner, jsonAttributes}, "status": {spanStatus, inner, message{"code": {statusCode, integer, nil}}},
 }
 
-var jsonRequest = message{"resourceSpans": {requestResourceSpans, list, message{
-	"resource":   {resourceSpansResource, single, message{"attributes": {resourceAttributes, list, jsonAttributes}}},
-	"scopeSpans": {resourceSpansScopes, list, message{"spans": {scopeSpans, list, jsonSpan}}},
+var jsonRequest = message{"resourceSpans": {requestResourceSpans, inner, message{
+	"resource":   {resourceSpansResource, inner, message{"attributes": {resourceAttributes, inner, jsonAttributes}}},
+	"scopeSpans": {resourceSpansScopes, inner, message{"spans": {scopeSpans, inner, jsonSpan}}},
 }}}
 
 // json decodes an ExportTraceServiceRequest as OTLP writes it in JSON: it writes the fields that count as protobuf.
@@ -73,15 +72,15 @@ func (c *cursor) message(b []byte, of message) ([]byte, error) {
 		switch {
 		case !ok:
 			c.skip()
-		case f.kind == list:
-			return c.each('[', func() (err error) {
+		case f.kind != inner:
+			b, err = c.scalar(b, f)
+		case c.next() == '[':
+			err = c.each('[', func() (err error) {
 				b, err = c.nested(b, f)
 				return err
 			})
-		case f.kind == single:
-			b, err = c.nested(b, f)
 		default:
-			b, err = c.scalar(b, f)
+			b, err = c.nested(b, f)
 		}
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 // batch is the spans of a request.
 type batch struct {
 	spans  []span // calls that are well-formed
-	counts        // of the others
+	counts counts // of the others
 	err    error  // what is wrong with the first malformed one
 }
 
@@ -18,11 +18,11 @@ const maxSpans = 1 << 16
 func (b *batch) add(s *span) error {
 	switch err := s.check(); {
 	case err != nil:
-		if b.malformed++; b.err == nil {
+		if b.counts[malformed]++; b.err == nil {
 			b.err = err
 		}
 	case !s.kind.call():
-		b.internal++
+		b.counts[internal]++
 	case len(b.spans) == maxSpans:
 		return errTooMany
 	default:

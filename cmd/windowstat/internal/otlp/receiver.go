@@ -88,7 +88,7 @@ func (r *Receiver) take(b *batch, now time.Time) (rejected, error) {
 	defer r.mu.Unlock()
 	r.seen.turn(now)
 	if !r.seen.room(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
-		r.counts.full++
+		r.counts[refused]++
 		r.log.Log(slog.LevelWarn, "requests are refused until there is room for their spans; their senders repeat them", "remembered_at_most", r.seen.most, "held", r.timeline.Held())
 		return rejected{}, errFull
 	}
@@ -99,21 +99,22 @@ func (r *Receiver) take(b *batch, now time.Time) (rejected, error) {
 	for i := range b.spans {
 		switch s := &b.spans[i]; {
 		case r.service != "" && string(s.service) != r.service:
-			b.otherService++
+			b.counts[otherService]++
 		case r.seen.again(s): // before it is late: a sender repeats itself
-			b.duplicate++
+			b.counts[duplicate]++
 		case int64(s.end) > now.Add(r.tolerance).UnixNano():
-			b.future++
+			b.counts[future]++
 		case int64(s.end) < r.timeline.From*timeline.Nanos:
-			b.late++
+			b.counts[late]++
 			r.log.Log(slog.LevelWarn, "spans come later than the tolerance, and are not counted", "service", collector.CleanName(string(s.service)), "ended", time.Unix(0, int64(s.end)).UTC())
 		default:
 			r.count(s, &b.counts)
 		}
 	}
 	r.counts.add(&b.counts)
-	not := rejected{spans: int(b.late + b.future + b.malformed)}
-	not.why = fmt.Sprintf("%d later than the tolerance of %v, %d from the future, %d malformed", b.late, r.tolerance, b.future, b.malformed)
+	n := &b.counts
+	not := rejected{spans: int(n[late] + n[future] + n[malformed])}
+	not.why = fmt.Sprintf("%d later than the tolerance of %v, %d from the future, %d malformed", n[late], r.tolerance, n[future], n[malformed])
 	if b.err != nil {
 		not.why += ": " + b.err.Error()
 	}
@@ -123,7 +124,7 @@ func (r *Receiver) take(b *batch, now time.Time) (rejected, error) {
 // count puts a span into the timeline.
 func (r *Receiver) count(s *span, counts *counts) {
 	to := r.names.of(s)
-	w, sampled := weight(s.state)
+	w, estimate := weight(s.state)
 	to.rest += w
 	n := math.Floor(to.rest)
 	to.rest -= n
@@ -132,12 +133,12 @@ func (r *Receiver) count(s *span, counts *counts) {
 		c.Outcome = timeline.Failed
 	}
 	if r.timeline.Add(c) {
-		counts.truncated++
+		counts[truncated]++
 	}
-	counts.counted++
-	if sampled {
-		counts.sampled++
-		counts.estimated += int64(n)
+	counts[counted]++
+	if estimate {
+		counts[sampled]++
+		counts[estimated] += int64(n)
 		r.log.Log(slog.LevelInfo, "spans are sampled, and counted by the thresholds of their samplers: counts are estimates", "service", collector.CleanName(string(s.service)))
 	}
 }

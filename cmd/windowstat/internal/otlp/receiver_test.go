@@ -60,7 +60,7 @@ func TestLateSpansAreToldAndNotCounted(t *testing.T) {
 		if got := r.send(t, 100, tc.span); got.spans != tc.rejected {
 			t.Errorf("span %d: %d rejected (%s), want %d", tc.span.id, got.spans, got.why, tc.rejected)
 		}
-		if c := r.counts; c.counted != tc.counted || c.late != tc.late || c.truncated != tc.truncated {
+		if c := r.counts; c[counted] != tc.counted || c[late] != tc.late || c[truncated] != tc.truncated {
 			t.Errorf("span %d: %+v, want %d counted, %d late, %d truncated", tc.span.id, c, tc.counted, tc.late, tc.truncated)
 		}
 	}
@@ -83,7 +83,7 @@ func TestASpanThatComesTwiceCountsOnce(t *testing.T) {
 			t.Errorf("at %v s: %s", now, not.why)
 		}
 	}
-	if c := r.counts; c.counted != 1 || c.duplicate != 7 || c.late != 0 {
+	if c := r.counts; c[counted] != 1 || c[duplicate] != 7 || c[late] != 0 {
 		t.Errorf("%+v, want 1 counted and 7 duplicates", c)
 	}
 	other := at(2, 80.1, 80.2)
@@ -106,10 +106,10 @@ func TestRequestsAreRefusedWholeWhenThereIsNoRoom(t *testing.T) {
 	if _, err := r.take(&b, second(1)); !errors.Is(err, errFull) {
 		t.Errorf("%v, want %v", err, errFull)
 	}
-	if r.counts.counted != 2 || r.counts.full != 1 {
+	if r.counts[counted] != 2 || r.counts[refused] != 1 {
 		t.Errorf("%+v, want 2 counted and 1 refused", r.counts)
 	}
-	if not := r.send(t, 150, at(3, 149, 149.1), at(4, 149, 149.1)); not.spans != 0 || r.counts.counted != 4 {
+	if not := r.send(t, 150, at(3, 149, 149.1), at(4, 149, 149.1)); not.spans != 0 || r.counts[counted] != 4 {
 		t.Errorf("when there is room: %+v, %s", r.counts, not.why)
 	}
 }
@@ -126,7 +126,7 @@ func TestThresholdsWeighSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "passed", perSecond(r.stats.Resource("shop: GET /cart").View(), pass), map[int64]int64{1: 451})
-	if c := r.counts; c.sampled != 300 || c.estimated != 450 || c.counted != 301 {
+	if c := r.counts; c[sampled] != 300 || c[estimated] != 450 || c[counted] != 301 {
 		t.Errorf("%+v, want 300 sampled of 301, for 450 calls", c)
 	}
 }
@@ -147,8 +147,8 @@ func TestWeight(t *testing.T) {
 func TestSecondsOfThePreviousProcessAreNotTouched(t *testing.T) {
 	r := receive(t, Options{}, second(100), second(95))
 	not := r.send(t, 100, at(1, 94, 95.5), at(2, 95.1, 95.9), at(3, 95.5, 96.5), at(4, 97, 98))
-	if not.spans != 2 || r.counts.truncated != 1 {
-		t.Errorf("%d rejected, %d truncated; want 2 and 1", not.spans, r.counts.truncated)
+	if not.spans != 2 || r.counts[truncated] != 1 {
+		t.Errorf("%d rejected, %d truncated; want 2 and 1", not.spans, r.counts[truncated])
 	}
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestOracle(t *testing.T) {
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
-	if c := r.counts; c.counted != 3000 || int(c.counted+c.duplicate) != len(all) {
+	if c := r.counts; c[counted] != 3000 || int(c[counted]+c[duplicate]) != len(all) {
 		t.Fatalf("%+v of %d", c, len(all))
 	}
 	v := r.stats.Inbound()
@@ -206,8 +206,7 @@ func TestOneServiceOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "passed", perSecond(r.stats.Resource("GET /cart").View(), pass), map[int64]int64{1: 1})
-	if r.counts.otherService != 1 {
+	if r.counts[otherService] != 1 {
 		t.Errorf("%+v, want one of another service", r.counts)
 	}
 }
-
