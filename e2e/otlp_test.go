@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -297,10 +298,20 @@ func TestOTLPFromNode(t *testing.T) {
 	var over []*otlpReceiver
 	for range names {
 		o := newOTLPReceiver(t)
-		o.start(t, binary, "--service=node")
+		o.start(t, binary, "--service=shop")
 		over = append(over, o)
 	}
-	out, err := output(t.Context(), dir, "node", "service.js", over[0].http, over[1].http, over[2].grpc)
+	// The set-up of the documentation.
+	var documented []string
+	for _, b := range blocks(t, "sh") {
+		if b.page == "otlp.md" && strings.Contains(b.text, "OTEL_SERVICE_NAME") {
+			documented = strings.Fields(strings.ReplaceAll(b.text, "127.0.0.1:4318", over[0].http))
+		}
+	}
+	if len(documented) == 0 {
+		t.Fatal("otlp.md has no set-up")
+	}
+	out, err := output(t.Context(), dir, append(append([]string{"env"}, documented...), "node", "service.js", over[1].http, over[2].grpc)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 // A service that traces with OpenTelemetry's SDK, and counts its calls itself: it prints what began and ended in which second, by name.
-// Its spans go by JSON and by protobuf over HTTP, and by gRPC, to the addresses that it is given.
+// Its spans go by JSON over HTTP to where the environment says, and by protobuf and by gRPC to the addresses that it is given.
 const { BasicTracerProvider, BatchSpanProcessor } = require('@opentelemetry/sdk-trace-base')
 const { resourceFromAttributes } = require('@opentelemetry/resources')
 const json = require('@opentelemetry/exporter-trace-otlp-http')
 const proto = require('@opentelemetry/exporter-trace-otlp-proto')
 const grpc = require('@opentelemetry/exporter-trace-otlp-grpc')
 
-const [toJSON, toProtobuf, toGRPC] = process.argv.slice(2)
+const [toProtobuf, toGRPC] = process.argv.slice(2)
 const counted = {}
 const count = (name, what, [second]) => {
   const key = [name, what, second].join('|')
@@ -26,10 +26,10 @@ const inProcess = {
 }
 const batch = exporter => new BatchSpanProcessor(exporter, { scheduledDelayMillis: 1000 })
 const provider = new BasicTracerProvider({
-  resource: resourceFromAttributes({ 'service.name': 'node' }),
+  resource: resourceFromAttributes({ 'service.name': process.env.OTEL_SERVICE_NAME }),
   spanProcessors: [
     inProcess,
-    batch(new json.OTLPTraceExporter({ url: `http://${toJSON}/v1/traces`, compression: 'gzip' })),
+    batch(new json.OTLPTraceExporter({ compression: 'gzip' })),
     batch(new proto.OTLPTraceExporter({ url: `http://${toProtobuf}/v1/traces` })),
     batch(new grpc.OTLPTraceExporter({ url: `http://${toGRPC}` })),
   ],
@@ -59,7 +59,6 @@ async function main() {
   for (const end = Date.now() + 8000, i = { n: 0 }; Date.now() < end; await sleep(10)) calls.push(call(i.n++))
   await Promise.all(calls)
   await provider.shutdown()
-  delete counted.parse
   for (const key of Object.keys(counted)) if (key.startsWith('parse|')) delete counted[key]
   console.log(JSON.stringify(counted))
 }
