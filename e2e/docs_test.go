@@ -115,6 +115,10 @@ func readConfiguration(t *testing.T, text string) error {
 		return readReceiver(t, text)
 	case has("groups"):
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
+	case has("exporters"): // of the OpenTelemetry Collector
+		return nil
+	case has("otel_traces_export"): // of the eBPF instrumentation, which is not run
+		return nil
 	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
 		return nil
 	case has("http_server_config"): // of --web.config.file: the command tells all that is wrong with its flags at once
