@@ -65,7 +65,7 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 	inner.kind = 1
 	again := ago(1, 2*time.Second)
 	outbound := ago(6, time.Second)
-	outbound.kind, outbound.name, outbound.attributes = kindClient, "GET", map[string]any{"peer.service": "mail", "http.status_code": -1}
+	outbound.kind, outbound.name, outbound.attributes = kindClient, "GET", map[string]any{"peer.service": "mail", "http.status_code": 200 - 1<<16}
 	odd := ago(7, time.Second)
 	odd.name, odd.attributes = "\" \n é", map[string]any{"http.status_code": 200}
 	nestedServer := ago(8, time.Second)
@@ -325,6 +325,7 @@ func TestGRPC(t *testing.T) {
 		"packed, not said how":    {grpcMethod, "", framed(1, packed(good)), "12"},
 		"another method":          {"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "", framed(0, good), "12"},
 		"half a message":          {grpcMethod, "", framed(0, good)[:20], "3"},
+		"less than it says":       {grpcMethod, "", append([]byte{0, 0, 1, 0, 0}, good...), "3"},
 		"half a header":           {grpcMethod, "", []byte{0, 0}, "3"},
 		"no message":              {grpcMethod, "", nil, "3"},
 		"no protobuf":             {grpcMethod, "", framed(0, []byte("hello")), "3"},

@@ -95,7 +95,7 @@ func TestManyServices(t *testing.T) {
 	r := receive(t, Options{MaxResources: most}, second(0), time.Time{})
 	for i := range services {
 		s := at(uint64(i+1), 1, 1.5)
-		s.service = fmt.Sprint("greedy")
+		s.service = "greedy"
 		s.attributes["http.route"] = fmt.Sprint("/", i)
 		r.send(t, 2, s)
 	}
