@@ -115,7 +115,7 @@ func readConfiguration(t *testing.T, text string) error {
 		return readReceiver(t, text)
 	case has("groups"):
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
-	case has("exporters"): // of the OpenTelemetry Collector
+	case has("exporters"): // of the OpenTelemetry Collector; TestSpansForwardedByACollector runs it
 		return nil
 	case has("otel_traces_export"): // of the eBPF instrumentation, which is not run
 		return nil

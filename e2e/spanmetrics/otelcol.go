@@ -1,3 +1,7 @@
+// Command spanmetrics is the OpenTelemetry Collector with what TestSpanmetrics needs of it: it receives spans, makes metrics of them, and
+// forwards both.
+//
+// It is a module of its own, because nothing else needs the modules that it is made of.
 package main
 
 import (
