@@ -32,8 +32,8 @@ func (c *counts) add(request *counts) {
 	}
 }
 
-// Metrics are what a Receiver publishes on its Collector: what became of the spans so far.
-func (r *Receiver) Metrics() []collector.Metric {
+// metrics are what a receiver publishes on its Collector: what became of the spans so far.
+func (r *receiver) metrics() []collector.Metric {
 	read := func() counts {
 		r.mu.Lock()
 		defer r.mu.Unlock()

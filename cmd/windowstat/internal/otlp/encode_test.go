@@ -137,7 +137,7 @@ func toJSON(spans ...sent) []byte {
 
 // receiving is a receiver with a Collector, at a time of the test.
 type receiving struct {
-	*Receiver
+	*receiver
 	stats *collector.Collector
 	now   time.Time
 }

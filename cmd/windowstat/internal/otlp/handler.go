@@ -16,12 +16,12 @@ import (
 
 // handler serves OTLP for traces, by HTTP and by gRPC on the same port. An answer comes when the spans are counted.
 type handler struct {
-	receiver *Receiver
+	receiver *receiver
 	used     atomic.Int64 // by bodies
 	batches  chan *batch  // that are not in use: as many requests are decoded at a time as there are processors
 }
 
-func newHandler(r *Receiver) *handler {
+func newHandler(r *receiver) *handler {
 	h := &handler{receiver: r, batches: make(chan *batch, runtime.GOMAXPROCS(0))}
 	for range cap(h.batches) {
 		h.batches <- new(batch)

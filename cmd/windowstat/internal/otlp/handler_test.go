@@ -51,7 +51,7 @@ func post(h http.Handler, contentType, encoding string, body []byte) *httptest.R
 
 func newTestHandler(t testing.TB, o Options) (*handler, *receiving) {
 	r := receive(t, o, time.Now(), time.Time{})
-	return newHandler(r.Receiver), r
+	return newHandler(r.receiver), r
 }
 
 // Whatever a span is written in, it is the same call, with the same name, code and outcome.

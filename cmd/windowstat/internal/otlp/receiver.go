@@ -13,9 +13,9 @@ import (
 	"github.com/windowstat/windowstat/internal/logonce"
 )
 
-// Receiver puts spans into the seconds in which they were. It must be made with newReceiver and is safe for concurrent use: requests take
+// receiver puts spans into the seconds in which they were. It must be made with newReceiver and is safe for concurrent use: requests take
 // turns, for about a microsecond a span.
-type Receiver struct {
+type receiver struct {
 	service   string
 	tolerance time.Duration
 	clock     timeline.Clock
@@ -32,8 +32,8 @@ type Receiver struct {
 const delay = time.Second
 
 // newReceiver makes a receiver whose first second is behind after, the last one that the process before it has counted.
-func newReceiver(o *Options, strangers *httpstat.Names, after, now time.Time) *Receiver {
-	r := &Receiver{
+func newReceiver(o *Options, strangers *httpstat.Names, after, now time.Time) *receiver {
+	r := &receiver{
 		service: o.Service, tolerance: o.Tolerance, names: newNames(o.Service, strangers, o.MaxResources), seen: newSeen(o.MaxSpans, now),
 		// A second is open for the tolerance and the delay, and spans may be ahead by the tolerance.
 		timeline: timeline.New(2*int64(o.Tolerance/time.Second) + 4),
@@ -47,22 +47,22 @@ func newReceiver(o *Options, strangers *httpstat.Names, after, now time.Time) *R
 }
 
 // serve has the calls counted by a Collector, which has the clock.
-func (r *Receiver) serve(c *collector.Collector, logger *slog.Logger) {
+func (r *receiver) serve(c *collector.Collector, logger *slog.Logger) {
 	r.log.To = logger
 	r.timeline.Counter = &timeline.Collected{Collector: c, Clock: &r.clock, Resource: r.names.resourceOf, Ended: func() {}}
 }
 
 // over is the first second that is open.
-func (r *Receiver) over(now time.Time) int64 { return now.Add(-r.tolerance - delay).Unix() }
+func (r *receiver) over(now time.Time) int64 { return now.Add(-r.tolerance - delay).Unix() }
 
 // advance plays the seconds that are over.
-func (r *Receiver) advance(now time.Time) error {
+func (r *receiver) advance(now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until(now)
 }
 
-func (r *Receiver) until(now time.Time) error {
+func (r *receiver) until(now time.Time) error {
 	second := r.over(now)
 	err := r.timeline.Until(second)
 	r.clock.Set(second * timeline.Nanos)
@@ -70,7 +70,7 @@ func (r *Receiver) until(now time.Time) error {
 }
 
 // finish plays all that is held, when no more will come.
-func (r *Receiver) finish() error {
+func (r *receiver) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.timeline.Until(math.MaxInt64)
@@ -83,7 +83,7 @@ type rejected struct {
 }
 
 // take counts the spans of a request, all or, with an error, none.
-func (r *Receiver) take(b *batch, now time.Time) (rejected, error) {
+func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen.turn(now)
@@ -122,7 +122,7 @@ func (r *Receiver) take(b *batch, now time.Time) (rejected, error) {
 }
 
 // count puts a span into the timeline.
-func (r *Receiver) count(s *span, counts *counts) {
+func (r *receiver) count(s *span, counts *counts) {
 	to := r.names.of(s)
 	w, estimate := weight(s.state)
 	to.rest += w

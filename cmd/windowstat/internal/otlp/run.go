@@ -80,7 +80,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t.Collector.Publish(r.Metrics()...)
+	t.Collector.Publish(r.metrics()...)
 	saveNames := t.KeepNames(strangers)
 	r.serve(t.Collector, t.Logger)
 	h := newHandler(r)
@@ -93,14 +93,14 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		saveNames()
 		return errors.Join(err, t.Stop())
 	}
-	for flag, address := range map[string]string{"--otlp.http-listen-address": o.HTTP, "--otlp.grpc-listen-address": o.GRPC} {
-		s, err := server.Listen(address, h, t.Logger, o.Bounds)
+	for _, x := range [...]struct{ flag, address string }{{"--otlp.http-listen-address", o.HTTP}, {"--otlp.grpc-listen-address", o.GRPC}} {
+		s, err := server.Listen(x.address, h, t.Logger, o.Bounds)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", flag, err), stop())
+			return errors.Join(fmt.Errorf("%s: %w", x.flag, err), stop())
 		}
 		servers = append(servers, s)
 	}
-	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; the calls counted are those of spans received\n%s", o.HTTP, o.GRPC, o.Tolerance+delay, t.Banner())
+	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner())
 	ctx, cancel := server.Until(ctx, append(servers, t.Pages)...)
 	defer cancel()
 	t.ReadyUntil(ctx)
@@ -109,7 +109,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 }
 
 // play plays seconds when they are over, until ctx ends.
-func (r *Receiver) play(ctx context.Context) error {
+func (r *receiver) play(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
