@@ -220,8 +220,8 @@ func TestMalformedSpans(t *testing.T) {
 		why    error
 	}{
 		"no ids":                {func(s *sent) { s.id = 0 }, errID},
-		"no begin":              {func(s *sent) { s.start = time.Time{} }, errNoBegin},
-		"no end":                {func(s *sent) { s.end = time.Time{} }, errNoEnd},
+		"no begin":              {func(s *sent) { s.start = time.Time{} }, errOpen},
+		"no end":                {func(s *sent) { s.end = time.Time{} }, errOpen},
 		"it ends before":        {func(s *sent) { s.end = s.start.Add(-1) }, errBackward},
 		"times in milliseconds": {func(s *sent) { s.start, s.end = time.Unix(0, s.start.UnixMilli()), time.Unix(0, s.end.UnixMilli()) }, errEpoch},
 		"beyond the epoch":      {func(s *sent) { s.end = time.Unix(0, -1) }, errEpoch},

@@ -16,10 +16,9 @@ type resource struct {
 	key     resourceKey
 	id      int32
 	options []collector.CallOption
-	holder  *fairshare.Holder[string, *resource] // nil if it is never evicted
-	used    int64                                // Unix time
-	rest    float64                              // of a call, that the weights of its spans leave over
-	gone    bool
+	used    int64   // Unix time of the last span
+	rest    float64 // of a call, that the weights of its spans leave over
+	gone    bool    // it was evicted, and its id may be another one's
 }
 
 type resourceKey struct {
@@ -27,10 +26,16 @@ type resourceKey struct {
 	direction
 }
 
-// names are the resources of spans, and their bounds. A name that a service has made itself is its resource from the first call on; one
+// names are the resources of spans, and their bounds. A name that a service has made itself is its resource from the first call on. One
 // that a stranger may have made up, such as the path of a request without a route, is earned as in the proxy, see [httpstat.Names], but
-// by its first answer: a span has its answer when it is named. Of all together there are as many as the options say. A service may have more while it has fewer than are left, or fewer than eight; a
-// new one evicts the one that has been idle longest, if that is for ten minutes. Calls of any other count for [collector.Other].
+// by its first answer already: a span has its answer when it is named.
+//
+// Of all together there are as many as the options say. A service may have one more while it has fewer than are left, or fewer than eight, so
+// one service alone gets half of them, and ten thousand take no more memory than one. Those that are idle for eleven minutes make room. A
+// call for which there is none counts for [collector.Other]. A busy name never gives way.
+//
+// Naming is most of what a span costs, so what it found is remembered for the words that it found it for: a span whose words have come
+// before costs a lookup. It is not safe for concurrent use.
 type names struct {
 	service   string // the only one that is counted, whose name is not in those of its resources; empty for all
 	strangers *httpstat.Names
@@ -53,12 +58,14 @@ type knownName struct {
 }
 
 const (
+	// maxKnown is how many names are remembered. Then all are forgotten, and those that are in use come back.
 	maxKnown = 50_000
 	// maxKey is how long the words of a name may be that is remembered.
 	maxKey = 1 << 10
 	// fewNames is how many a service may have however few are left.
 	fewNames = 8
-	// idleAfter is how long a resource that may be evicted was idle, so that every way out has had its last seconds.
+	// idleAfter is how long a resource was idle that makes room: a minute longer than the Collector keeps its seconds for, so that every
+	// way out has had them, and the Collector has room by then.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
 )
 
@@ -71,11 +78,11 @@ func newNames(service string, strangers *httpstat.Names, most int) *names {
 
 // of returns the resource of a span.
 func (n *names) of(s *span) *resource {
-	d, made := s.direction(), byte(0)
-	if s.known() {
-		made = 1
+	d, own := s.direction(), byte(0)
+	if s.ownName() {
+		own = 1
 	}
-	n.key = append(append(append(n.key[:0], byte(d), made), s.service...), 0)
+	n.key = append(append(append(n.key[:0], byte(d), own), s.service...), 0)
 	at := len(n.key)
 	n.key = n.append(n.key, s, d)
 	k := n.known[string(n.key)]
@@ -89,13 +96,13 @@ func (n *names) of(s *span) *resource {
 		}
 	}
 	name, service := k.Plain, k.service
-	if made == 0 {
+	if own == 0 {
 		status, standing := http.StatusNotFound, httpstat.Unearned
 		if s.answered() {
 			status = http.StatusOK
 		}
 		if name, standing = n.strangers.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
-			name, standing = n.strangers.Name(k.Plain, k.service) // it has earned it itself
+			name, standing = n.strangers.Name(k.Plain, k.service) // this call has earned it
 		}
 		if standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
@@ -152,7 +159,7 @@ func (n *names) resource(service string, key resourceKey) *resource {
 		r.options = []collector.CallOption{collector.Outbound()}
 	}
 	if bounded {
-		r.holder = n.inUse.Add(service, 1, r)
+		n.inUse.Add(service, 1, r)
 	}
 	if last := len(n.free) - 1; last >= 0 {
 		r.id, n.free = n.free[last], n.free[:last]

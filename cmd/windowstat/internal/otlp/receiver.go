@@ -13,8 +13,12 @@ import (
 	"github.com/windowstat/windowstat/internal/logonce"
 )
 
-// receiver puts spans into the seconds in which they were. It must be made with newReceiver and is safe for concurrent use: requests take
-// turns, for about a microsecond a span.
+// receiver puts spans into the seconds in which they were. It must be made with newReceiver and be given a Collector by serve. It is safe
+// for concurrent use: requests take turns, for about a microsecond a span.
+//
+// Its time is the wall clock less the tolerance and a second. Each span counts once: as one that has come before, that is late or from the future,
+// or as a call. What it holds is bounded by spans that are remembered and calls that wait for their second; beyond these it takes no request
+// until some are over, so it loses nothing that a sender repeats. What it holds is lost when the process is killed.
 type receiver struct {
 	service   string
 	tolerance time.Duration
@@ -82,7 +86,7 @@ type rejected struct {
 	why   string
 }
 
-// take counts the spans of a request, all or, with an error, none.
+// take counts the spans of a request, all or, with an error, none. What is wrong with some of them is no error.
 func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

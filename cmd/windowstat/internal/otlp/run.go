@@ -14,10 +14,9 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// Options are those of the command.
+// Options are those of the command. The zero value is of no use: its flags have the defaults.
 type Options struct {
 	Telemetry telemetry.Options
-	Bounds    server.Bounds // of the senders
 
 	HTTP, GRPC   string        // addresses; both serve both
 	Service      string        // service.name of the spans that are counted; empty for all
@@ -53,8 +52,6 @@ func (o *Options) Check() error {
 	if o.MaxSpans < maxSpans {
 		wrong("MaxSpans", "%d is less than %d, which one request may have", o.MaxSpans, maxSpans)
 	}
-	o.Bounds = server.Pages()
-	o.Bounds.HTTP2 = true
 	o.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
@@ -62,7 +59,8 @@ func (o *Options) Check() error {
 // tick is how often seconds that are over are played when no spans come.
 const tick = 200 * time.Millisecond
 
-// Run receives spans until ctx ends, or one of its servers ends.
+// Run receives spans until ctx ends, or one of its servers ends. The end is in an order: nothing is received any more, all that is held is
+// counted, and the ways out write and send it. The options must be checked. Errors name the flag that they are about.
 func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
@@ -83,7 +81,8 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 	t.Collector.Publish(r.metrics()...)
 	saveNames := t.KeepNames(strangers)
 	r.serve(t.Collector, t.Logger)
-	h := newHandler(r)
+	h, bounds := newHandler(r), server.Pages()
+	bounds.HTTP2 = true
 	var servers []*server.Server
 	stop := func() (err error) {
 		for _, s := range servers {
@@ -94,7 +93,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		return errors.Join(err, t.Stop())
 	}
 	for _, x := range [...]struct{ flag, address string }{{"--otlp.http-listen-address", o.HTTP}, {"--otlp.grpc-listen-address", o.GRPC}} {
-		s, err := server.Listen(x.address, h, t.Logger, o.Bounds)
+		s, err := server.Listen(x.address, h, t.Logger, bounds)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", x.flag, err), stop())
 		}

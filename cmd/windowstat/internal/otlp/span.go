@@ -8,7 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// span is what counts of a span. Its bytes belong to the body of a request.
+// span is what counts of a span. Its bytes belong to the body of a request, and are valid until that has its answer. The zero value is
+// malformed.
 type span struct {
 	trace, id  []byte
 	state      []byte // tracestate
@@ -35,7 +36,7 @@ const (
 // call reports whether a span of this kind is one; an internal one is not.
 func (k kind) call() bool { return k >= kindServer && k <= kindConsumer }
 
-// direction is what a call is to its service.
+// direction is what a call is to its service. Inbound ones make the total.
 type direction uint8
 
 const (
@@ -64,8 +65,7 @@ func (s *span) direction() direction {
 // The errors of spans that are malformed.
 var (
 	errID       = errors.New("the trace id is not 16 bytes or the span id is not 8, or one is zero")
-	errNoBegin  = errors.New("it has no begin")
-	errNoEnd    = errors.New("it has no end")
+	errOpen     = errors.New("it has no begin, or no end")
 	errBackward = errors.New("it ends before it begins")
 	errEpoch    = errors.New("its times are not Unix nanoseconds")
 )
@@ -76,12 +76,10 @@ const epoch = 1e18
 // check returns what is wrong with a span.
 func (s *span) check() error {
 	switch {
-	case len(s.trace) != 16 || len(s.id) != 8 || zero(s.trace) || zero(s.id):
+	case len(s.trace) != 16 || len(s.id) != 8 || [16]byte(s.trace) == [16]byte{} || [8]byte(s.id) == [8]byte{}:
 		return errID
-	case s.start == 0:
-		return errNoBegin
-	case s.end == 0:
-		return errNoEnd
+	case s.start == 0 || s.end == 0:
+		return errOpen
 	case s.end < s.start:
 		return errBackward
 	case s.start < epoch || s.end > 1<<63-1:
@@ -90,23 +88,15 @@ func (s *span) check() error {
 	return nil
 }
 
-func zero(id []byte) bool {
-	for _, b := range id {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// known reports whether the service itself has made the name: strangers cannot make up a route, a method that is implemented, or
-// a call that the service makes.
-func (s *span) known() bool {
+// ownName reports whether the service itself has made the name: strangers cannot make up a route, a method that is implemented, or
+// a call that the service makes. The name of a server's span may have a path in it, although OpenTelemetry's conventions forbid that.
+func (s *span) ownName() bool {
 	return s.kind != kindServer || len(s.route) > 0 || len(s.rpcMethod) > 0 && s.code() != timeline.GRPC+unimplemented
 }
 
-// answered reports whether the service itself has answered, not what answers strangers: a success, or an error of its own. A name that is
-// not known is earned so.
+// answered reports whether the service itself has answered, by which a name that may be a stranger's is earned: with success, or with an
+// error of its own (5xx). Routers answer paths that nobody knows with 404 or 405, and what guards them with 401, 403 or a redirect. A span
+// without a status, as of another protocol, is judged by its outcome.
 func (s *span) answered() bool {
 	switch code := s.code(); {
 	case code > 0 && code < timeline.GRPC:
