@@ -37,6 +37,15 @@ func packed(b []byte) []byte {
 	return to.Bytes()
 }
 
+func indented(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var to bytes.Buffer
+	if err := json.Indent(&to, b, "\r\n", "\t"); err != nil {
+		t.Fatal(err)
+	}
+	return to.Bytes()
+}
+
 // post sends a request to a handler.
 func post(h http.Handler, contentType, encoding string, body []byte) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
@@ -81,6 +90,7 @@ func TestProtobufAndJSONAreTheSame(t *testing.T) {
 		{"application/x-protobuf", "gzip", packed(toProtobuf(spans...))},
 		{"application/json; charset=utf-8", "identity", toJSON(spans...)},
 		{"application/json", "gzip", packed(toJSON(spans...))},
+		{"application/json", "", indented(t, toJSON(spans...))},
 	} {
 		h, r := newTestHandler(t, Options{})
 		w := post(h, tc.contentType, tc.encoding, tc.body)

@@ -51,23 +51,26 @@ func (b *batch) json(request []byte) error {
 	if !json.Valid(request) {
 		return errJSON
 	}
-	c := cursor{request}
-	encoded, err := c.message(nil, jsonRequest)
+	c := cursor{all: request}
+	encoded, err := c.message(make([]byte, 0, len(request)/2), jsonRequest)
 	if err != nil {
 		return err
 	}
 	return b.protobuf(encoded)
 }
 
-// cursor is the rest of JSON that is valid, so what it finds is whole.
-type cursor struct{ rest []byte }
+// cursor is where the reading of JSON is. That is valid, so what begins is whole, and no end has to be looked for.
+type cursor struct {
+	all []byte
+	at  int
+}
 
 // message appends the fields of a message.
 func (c *cursor) message(b []byte, of message) ([]byte, error) {
 	err := c.each('{', func() (err error) {
 		key := c.text()
 		c.next()
-		c.rest = c.rest[1:] // the colon
+		c.at++ // the colon
 		f, ok := of[string(key)]
 		switch {
 		case !ok:
@@ -136,10 +139,10 @@ func (c *cursor) scalar(b []byte, f jsonField) ([]byte, error) {
 
 // next passes over white space, and returns what comes then.
 func (c *cursor) next() byte {
-	for c.rest[0] <= ' ' {
-		c.rest = c.rest[1:]
+	for c.all[c.at] <= ' ' {
+		c.at++
 	}
-	return c.rest[0]
+	return c.all[c.at]
 }
 
 // each calls f for each element of an array, or each key of an object. There is none in null.
@@ -152,17 +155,17 @@ func (c *cursor) each(begin byte, f func() error) error {
 	default:
 		return errJSON
 	}
-	c.rest = c.rest[1:]
+	c.at++
 	for end := begin + 2; c.next() != end; { // in ASCII
-		if c.rest[0] == ',' {
-			c.rest = c.rest[1:]
+		if c.all[c.at] == ',' {
+			c.at++
 			c.next()
 		}
 		if err := f(); err != nil {
 			return err
 		}
 	}
-	c.rest = c.rest[1:]
+	c.at++
 	return nil
 }
 
@@ -180,28 +183,27 @@ func (c *cursor) text() []byte {
 // skip passes over a value, and returns it.
 func (c *cursor) skip() []byte {
 	c.next()
-	all, i, depth := c.rest, 0, 0
+	begin, depth := c.at, 0
 	for {
-		switch all[i] {
+		switch c.all[c.at] {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
 		case '"':
-			for i++; all[i] != '"'; i++ {
-				if all[i] == '\\' {
-					i++
+			for c.at++; c.all[c.at] != '"'; c.at++ {
+				if c.all[c.at] == '\\' {
+					c.at++ // what follows is no end
 				}
 			}
 		}
-		i++
+		c.at++
 		// A string, an object and an array are over by themselves, a word or a number where something else begins.
-		if depth == 0 && (i == len(all) || bytes.IndexByte(ends, all[i]) >= 0) {
-			c.rest = all[i:]
-			return all[:i]
+		if depth == 0 && (c.at == len(c.all) || c.all[c.at] <= ' ' || bytes.IndexByte(ends, c.all[c.at]) >= 0) {
+			return c.all[begin:c.at]
 		}
 	}
 }
 
-// ends are what may come after a value or a key.
-var ends = []byte(",:]} \t\r\n")
+// ends are what may come after a value or a key, besides white space.
+var ends = []byte(",:]}")
