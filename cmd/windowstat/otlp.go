@@ -40,8 +40,8 @@ calls as its threshold (ot=th: in tracestate) says, and for one without it.`,
 
 func otlpFlags(o *otlp.Options) flags.Set {
 	return flags.Set{
-		{Flag: &cli.GenericFlag{Name: "otlp.http-listen-address", Value: flags.Value(&o.HTTP, otlp.DefaultHTTP, flags.ParseAddress), Usage: "`ADDRESS` for OTLP over HTTP, host:port; traces are received at /v1/traces"}},
-		{Flag: &cli.GenericFlag{Name: "otlp.grpc-listen-address", Value: flags.Value(&o.GRPC, otlp.DefaultGRPC, flags.ParseAddress), Usage: "`ADDRESS` for OTLP over gRPC, without TLS"}},
+		{Flag: &cli.GenericFlag{Name: "spans.http-listen-address", Value: flags.Value(&o.HTTP, otlp.DefaultHTTP, flags.ParseAddress), Usage: "`ADDRESS` for OTLP over HTTP, host:port; traces are received at /v1/traces"}},
+		{Flag: &cli.GenericFlag{Name: "spans.grpc-listen-address", Value: flags.Value(&o.GRPC, otlp.DefaultGRPC, flags.ParseAddress), Usage: "`ADDRESS` for OTLP over gRPC, without TLS"}},
 		{Flag: &cli.StringFlag{Name: "service", Destination: &o.Service, Usage: "`NAME` of the only service whose spans are counted, its service.name"}},
 		{Of: "Tolerance", Zero: true, Flag: &cli.DurationFlag{Name: "tolerance", Value: otlp.DefaultTolerance, Destination: &o.Tolerance, Usage: "`DURATION` by which spans may come after their ends, in whole seconds"}},
 		{Of: "Collector.MaxResources", Flag: &cli.IntFlag{Name: "max-resources", Value: collector.DefaultMaxResources, Destination: &o.MaxResources, Usage: "how many resources are counted apart; calls of all others are counted together, as _other"}},

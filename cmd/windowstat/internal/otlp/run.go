@@ -92,7 +92,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		saveNames()
 		return errors.Join(err, t.Stop())
 	}
-	for _, x := range [...]struct{ flag, address string }{{"--otlp.http-listen-address", o.HTTP}, {"--otlp.grpc-listen-address", o.GRPC}} {
+	for _, x := range [...]struct{ flag, address string }{{"--spans.http-listen-address", o.HTTP}, {"--spans.grpc-listen-address", o.GRPC}} {
 		s, err := server.Listen(x.address, h, t.Logger, bounds)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", x.flag, err), stop())

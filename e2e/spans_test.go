@@ -47,7 +47,7 @@ func newOTLPReceiver(t *testing.T) *otlpReceiver {
 // start starts it, and waits until it is ready.
 func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 	t.Helper()
-	o.process = command(t, binary, append([]string{"otlp", "--otlp.http-listen-address=" + o.http, "--otlp.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
+	o.process = command(t, binary, append([]string{"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
 	o.process.Stderr = os.Stderr
 	if err := o.process.Start(); err != nil {
 		t.Fatal(err)
@@ -148,10 +148,10 @@ func (s *spanSeconds) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 }
 
-// TestOTLP has one service counted in process, by httpstat, by otelstat, and by its SDK's own times, and by its spans through the SDK's
+// TestSpans has one service counted in process, by httpstat, by otelstat, and by its SDK's own times, and by its spans through the SDK's
 // exporters, over HTTP and gRPC: equal second by second. One receiver comes up when the load has begun, so that the SDK repeats what it
 // sends.
-func TestOTLP(t *testing.T) {
+func TestSpans(t *testing.T) {
 	t.Parallel()
 	binary := buildWindowstat(t)
 	over := map[string]*otlpReceiver{"HTTP": newOTLPReceiver(t), "gRPC": newOTLPReceiver(t)}
@@ -276,9 +276,9 @@ func pageOf(t *testing.T, c *collector.Collector) string {
 	return w.Body.String()
 }
 
-// TestOTLPFromNode has a service in JavaScript counted by itself and by its spans, which its SDK sends as JSON and as protobuf over
+// TestSpansFromNode has a service in JavaScript counted by itself and by its spans, which its SDK sends as JSON and as protobuf over
 // HTTP, and by gRPC.
-func TestOTLPFromNode(t *testing.T) {
+func TestSpansFromNode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"package.json", "package-lock.json", "service.js"} {

@@ -139,8 +139,8 @@ func processorTime(t *testing.T, pid int) (used time.Duration, memory string) {
 	return used, strings.TrimSpace(memory)
 }
 
-// TestOTLPRate sends 30,000 spans a second, 3, 8 and 13 seconds after they ended: none is lost, and each is in its second.
-func TestOTLPRate(t *testing.T) {
+// TestSpansRate sends 30,000 spans a second, 3, 8 and 13 seconds after they ended: none is lost, and each is in its second.
+func TestSpansRate(t *testing.T) {
 	t.Parallel()
 	o := newOTLPReceiver(t)
 	o.start(t, buildWindowstat(t), "--service=shop")

@@ -36,7 +36,7 @@ func sendSpan(t *testing.T, url string, id int, end time.Time) string {
 func TestOTLPGoesOnWithItsLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := []string{"otlp", anyPort, "--otlp.http-listen-address=127.0.0.1:0", "--otlp.grpc-listen-address=127.0.0.1:0", "--metric-log.dir", dir}
+	args := []string{"otlp", anyPort, "--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=127.0.0.1:0", "--metric-log.dir", dir}
 	p := launch(t, args...)
 	url := p.find(t, `otlp +(http://\S+) and gRPC`)
 	middle := time.Now().Truncate(time.Second).Add(-3500 * time.Millisecond)
@@ -99,11 +99,11 @@ func TestMistakesInOTLPsArguments(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{[]string{"--tolerance=1500ms", "--max-spans=10", "--otlp.http-listen-address=nowhere", "x"}, 2, []string{"--tolerance: 1.5s is not whole seconds", "--max-spans: 10 is less", "--otlp.http-listen-address", "takes no arguments"}},
+		{[]string{"--tolerance=1500ms", "--max-spans=10", "--spans.http-listen-address=nowhere", "x"}, 2, []string{"--tolerance: 1.5s is not whole seconds", "--max-spans: 10 is less", "--spans.http-listen-address", "takes no arguments"}},
 		{[]string{"--tolerance=1h"}, 2, []string{"--tolerance: 1h0m0s is not whole seconds from 1s to 4m0s"}},
 		{[]string{"--tolerance=0s", "--max-resources=-1"}, 2, []string{"--tolerance: 0s", "--max-resources: -1"}},
 		{[]string{"--metric-log.app=x"}, 2, []string{"--metric-log.app: needs --metric-log.dir"}},
-		{[]string{"--otlp.http-listen-address=127.0.0.1:0", "--otlp.grpc-listen-address=" + taken.Addr().String()}, 1, []string{"--otlp.grpc-listen-address: listen tcp"}},
+		{[]string{"--spans.http-listen-address=127.0.0.1:0", "--spans.grpc-listen-address=" + taken.Addr().String()}, 1, []string{"--spans.grpc-listen-address: listen tcp"}},
 	} {
 		p := launch(t, append([]string{"otlp", anyPort}, tc.args...)...)
 		status := p.wait(t)
