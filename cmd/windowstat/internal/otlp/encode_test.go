@@ -153,11 +153,11 @@ func receive(t testing.TB, o Options, now time.Time, after time.Time) *receiving
 	if o.MaxSpans == 0 {
 		o.MaxSpans = DefaultMaxSpans
 	}
-	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
+	earned, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReceiver(&o, strangers, after, now)
+	r := newReceiver(&o, earned, after, now)
 	c, err := collector.New(collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources})
 	if err != nil {
 		t.Fatal(err)

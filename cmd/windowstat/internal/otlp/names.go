@@ -13,12 +13,12 @@ import (
 
 // resource is one that spans are counted for.
 type resource struct {
-	key     resourceKey
-	id      int32
-	options []collector.CallOption
-	used    int64   // Unix time of the last span
-	rest    float64 // of a call, that the weights of its spans leave over
-	gone    bool    // it was evicted, and its id may be another one's
+	key       resourceKey
+	id        int32
+	options   []collector.CallOption
+	used      int64   // Unix time of the last span
+	remainder float64 // of a call, that the weights of its spans leave over
+	gone      bool    // it was evicted, and its id may be another one's
 }
 
 type resourceKey struct {
@@ -37,9 +37,9 @@ type resourceKey struct {
 // Naming is most of what a span costs, so what it found is remembered for the words that it found it for: a span whose words have come
 // before costs a lookup. It is not safe for concurrent use.
 type names struct {
-	service   string // the only one that is counted, whose name is not in those of its resources; empty for all
-	strangers *httpstat.Names
-	most      int
+	service string // the only one that is counted, whose name is not in those of its resources; empty for all
+	earned  *httpstat.Names
+	most    int
 
 	known map[string]*knownName // by all that a name is made of
 	byKey map[resourceKey]*resource
@@ -69,8 +69,8 @@ const (
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
 )
 
-func newNames(service string, strangers *httpstat.Names, most int) *names {
-	n := &names{service: service, strangers: strangers, most: most, known: map[string]*knownName{}, byKey: map[resourceKey]*resource{}}
+func newNames(service string, earned *httpstat.Names, most int) *names {
+	n := &names{service: service, earned: earned, most: most, known: map[string]*knownName{}, byKey: map[resourceKey]*resource{}}
 	n.inUse.Kept = math.MaxInt
 	n.inUse.Used = func(r *resource) int64 { return r.used }
 	return n
@@ -101,8 +101,8 @@ func (n *names) of(s *span) *resource {
 		if s.answered() {
 			status = http.StatusOK
 		}
-		if name, standing = n.strangers.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
-			name, standing = n.strangers.Name(k.Plain, k.service) // this call has earned it
+		if name, standing = n.earned.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
+			name, standing = n.earned.Name(k.Plain, k.service) // this call has earned it
 		}
 		if standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
@@ -148,7 +148,7 @@ func (n *names) resource(service string, key resourceKey) *resource {
 		return r
 	}
 	bounded := key.name != httpstat.Unmatched && key.name != collector.Other
-	if bounded && !n.room(service) {
+	if bounded && !n.admits(service) {
 		return n.resource("", resourceKey{collector.Other, key.direction})
 	}
 	r := &resource{key: key, used: n.now}
@@ -172,8 +172,8 @@ func (n *names) resource(service string, key resourceKey) *resource {
 	return r
 }
 
-// room reports whether a service may have one more resource. It evicts those that are idle.
-func (n *names) room(service string) bool {
+// admits reports whether a service may have one more resource. It evicts those that are idle.
+func (n *names) admits(service string) bool {
 	for x := n.inUse.First(); x != nil && n.now-x.Value.used > idleAfter; x = n.inUse.First() {
 		r := x.Value
 		n.inUse.Remove(x)

@@ -36,9 +36,9 @@ type receiver struct {
 const delay = time.Second
 
 // newReceiver makes a receiver whose first second is behind after, the last one that the process before it has counted.
-func newReceiver(o *Options, strangers *httpstat.Names, after, now time.Time) *receiver {
+func newReceiver(o *Options, earned *httpstat.Names, after, now time.Time) *receiver {
 	r := &receiver{
-		service: o.Service, tolerance: o.Tolerance, names: newNames(o.Service, strangers, o.MaxResources), seen: newSeen(o.MaxSpans, now),
+		service: o.Service, tolerance: o.Tolerance, names: newNames(o.Service, earned, o.MaxResources), seen: newSeen(o.MaxSpans, now),
 		// A second is open for the tolerance and the delay, and spans may be ahead by the tolerance.
 		timeline: timeline.New(2*int64(o.Tolerance/time.Second) + 4),
 	}
@@ -91,7 +91,7 @@ func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen.turn(now)
-	if !r.seen.room(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
+	if !r.seen.fits(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
 		r.counts[refused]++
 		r.log.Log(slog.LevelWarn, "requests are refused until there is room for their spans; their senders repeat them", "remembered_at_most", r.seen.most, "held", r.timeline.Held())
 		return rejected{}, errFull
@@ -129,9 +129,9 @@ func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 func (r *receiver) count(s *span, counts *counts) {
 	to := r.names.of(s)
 	w, estimate := weight(s.state)
-	to.rest += w
-	n := math.Floor(to.rest)
-	to.rest -= n
+	to.remainder += w
+	n := math.Floor(to.remainder)
+	to.remainder -= n
 	c := timeline.Call{At: int64(s.start), Duration: int64(s.end - s.start), Name: to.id, N: int32(n), Status: s.code()}
 	if s.failed {
 		c.Outcome = timeline.Failed

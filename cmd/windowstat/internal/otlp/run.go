@@ -62,7 +62,7 @@ const tick = 200 * time.Millisecond
 // Run receives spans until ctx ends, or one of its servers ends. The end is in an order: nothing is received any more, all that is held is
 // counted, and the ways out write and send it. The options must be checked. Errors name the flag that they are about.
 func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
-	strangers, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
+	earned, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := newReceiver(o, strangers, after, time.Now())
+	r := newReceiver(o, earned, after, time.Now())
 	x := &o.Telemetry.Exporter
 	x.Collector = collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources}
 	x.Drain = -1 // when no spans come any more, nothing completes
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		return err
 	}
 	t.Collector.Publish(r.metrics()...)
-	saveNames := t.KeepNames(strangers)
+	saveNames := t.KeepNames(earned)
 	r.serve(t.Collector, t.Logger)
 	h, bounds := newHandler(r), server.Pages()
 	bounds.HTTP2 = true

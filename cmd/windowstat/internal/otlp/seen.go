@@ -42,8 +42,8 @@ func (s *seen) turn(now time.Time) {
 	s.since = now // a machine that has slept
 }
 
-// room reports whether so many spans more can be remembered.
-func (s *seen) room(n int) bool {
+// fits reports whether so many spans more can be remembered.
+func (s *seen) fits(n int) bool {
 	for _, set := range s.sets {
 		n += len(set)
 	}
