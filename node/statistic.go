@@ -76,21 +76,21 @@ type Statistic struct {
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
-	end   leap.Reading  // reading at which it ends
-	began int64         // calls in flight when the open second began
+	end   leap.Reading  // reading at which it ends, see retired; changes under all stripes' locks, too
 	rings *rings        // nil while nothing was counted before the open bucket
 
-	retired bool // changes under mu and all stripes' locks, too
+	began     int32  // calls in flight when the open second began
+	borrowers uint32 // calls that have borrowed from buckets to come; changes under all stripes' locks, too
 
-	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
-	spent     time.Duration // by the calls of the open second, before the open bucket
-	counters  *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
+	spent    time.Duration // by the calls of the open second, before the open bucket
+	counters *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
 type rings struct {
-	total    Counts   // of all buckets before the open one
-	spent    callTime // of all seconds before the open one
+	total    Counts        // of all buckets before the open one
+	spent    callTime      // of all seconds before the open one
+	took     time.Duration // the response times in total; wraps
 	window   leap.Array[Counts]
 	passes   int64         // in the second window, before the open bucket
 	occupied int64         // OccupiedPass of the open bucket
@@ -220,6 +220,7 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, n, failed, code)
+	st.aside += rt * time.Duration(n) // nothing of it was in flight
 	st.unlock()
 }
 
@@ -242,7 +243,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.advance(now)
 	s.lockStripes()
 	defer s.unlockStripes()
-	if s.retired {
+	if s.retired() {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
@@ -282,6 +283,7 @@ func (c *Call) Backdate(to leap.Reading) {
 		return
 	}
 	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
+	st.aside += c.entered.Sub(to)
 	c.entered = to
 }
 
@@ -311,6 +313,9 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	}
 	st.open.complete(rt, n, failed)
 	st.count(cell, n)
+	if n > 1 { // which were one in flight
+		st.aside += rt * time.Duration(n-1)
+	}
 	if code != 0 {
 		st.rt.codes.add(code, n)
 	}
