@@ -128,11 +128,11 @@ type Call struct {
 	batch   batch
 }
 
-// batch is how many calls one stands for. Go keeps a struct in registers only if it has no more than four fields and four words: a Call
+// batch is how many calls one stands for, and its owner's note. Go keeps a struct in registers only if it has no more than four fields and four words: a Call
 // and a pointer beside it.
 type batch struct {
-	n      uint32 // 0 once it has ended; changes under the stripe's lock
-	marked bool
+	n    uint32 // 0 once it has ended; changes under the stripe's lock
+	note uint32
 }
 
 // maxBatch is how many calls one Call can stand for.
@@ -261,11 +261,11 @@ func (c *Call) End(failed bool, code Code) int64 {
 	return c.Exit(c.st.shape.line.Now(), failed, code)
 }
 
-// Mark marks the call for its owner, who keeps something for few of its calls. It must come before anybody else knows the call.
-func (c *Call) Mark() { c.batch.marked = true }
+// SetNote keeps a note of the owner with the call. It must come before anybody else knows the call.
+func (c *Call) SetNote(n uint32) { c.batch.note = n }
 
-// Marked reports whether the call was marked.
-func (c *Call) Marked() bool { return c.batch.marked }
+// Note is the owner's note, 0 if there is none.
+func (c *Call) Note() uint32 { return c.batch.note }
 
 // Entered is the reading at which the call entered.
 func (c *Call) Entered() leap.Reading { return c.entered }
