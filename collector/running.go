@@ -59,14 +59,18 @@ func (c *Collector) Oldest(n int) []Running {
 
 // oldest yields the age of the oldest call of each resource that has calls in [Collector.Running].
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
-	ages := map[*Resource]time.Duration{}
-	now := c.line.Now()
+	first := map[*Resource]*frame{}
 	for f := range c.frames {
-		r := f.leaf.resource
-		ages[r] = max(ages[r], f.age(now))
+		if x := first[f.leaf.resource]; x == nil || f.entered() < x.entered() {
+			first[f.leaf.resource] = f
+		}
 	}
-	for r, age := range ages {
-		yield(age.Seconds(), r.name)
+	if len(first) == 0 {
+		return
+	}
+	now := c.line.Now()
+	for r, f := range first {
+		yield(f.age(now).Seconds(), r.name)
 	}
 }
 
