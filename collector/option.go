@@ -71,7 +71,7 @@ func Earned() CallOption { return CallOption{kind: optionEarned} }
 // its own that are in flight when it first counts another name are not known to limits with patterns.
 func CountedAs(resource string) CallOption { return CallOption{kind: optionCountedAs, text: resource} }
 
-// TraceID is the id of the trace that the call, and those below it, are part of, for [Collector.Running]. One that is longer than 64
+// TraceID is the id of the trace that the call, and those below it, are part of, for [Collector.Oldest]. One that is longer than 64
 // bytes is left out. It costs an allocation. For exemplars see [Entry.ExitTrace].
 func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
 

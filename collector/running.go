@@ -3,7 +3,6 @@ package collector
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Running is a call in flight that has a context, as [Collector.Running] lists it.
+// Running is a call in flight that entered by a context, as [Collector.Oldest] lists it.
 type Running struct {
 	Resource, Origin, Entrance string
 	// TraceID is that of [TraceID], of this call or the nearest one above it; empty without one.
@@ -22,39 +21,46 @@ type Running struct {
 	Age time.Duration
 }
 
-// Running lists the calls in flight that entered by a context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the
-// middlewares. Calls by a handle are in none of its answers, because nothing is kept of them but their number. A call that begins or
-// ends meanwhile may be in it or not. With more than some twenty
-// thousand calls in flight at once in the process it misses a few, which found no place in the list when they began.
+// Oldest lists the n calls that have been in flight for longest, the oldest first, of those that entered by a context: by
+// [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. Calls by a handle are not in the list, because nothing
+// is kept of them but their number. With more than some twenty thousand calls in flight at once in the process it misses a few, which
+// found no place in the list when they began.
 //
-// It takes no lock and holds up no call. It costs some ten microseconds, and up to a microsecond for each call. It asks contexts for their
-// values. A nil Collector has none.
-func (c *Collector) Running() iter.Seq[Running] {
-	return func(yield func(Running) bool) {
-		if c == nil {
-			return
-		}
-		now := c.line.Now()
-		for f := range c.frames {
-			if !yield(f.describe(now)) {
-				return
-			}
-		}
+// It takes no lock and holds up no call. It costs some ten microseconds, and some ten nanoseconds for each call in flight. It asks the
+// contexts of the calls that it lists for a value. A nil Collector has no calls.
+func (c *Collector) Oldest(n int) []Running {
+	if c == nil {
+		return nil
 	}
+	return c.listOldest(n, nil)
 }
 
-// Oldest is the n calls of [Collector.Running] that have been in flight for longest, the oldest first.
-func (c *Collector) Oldest(n int) []Running {
-	var all []Running
-	for x := range c.Running() {
-		i, _ := slices.BinarySearchFunc(all, x.Age, func(a Running, age time.Duration) int { return cmp.Compare(age, a.Age) })
-		if i >= n {
+// Oldest is [Collector.Oldest] for the calls of the resource.
+func (r *Resource) Oldest(n int) []Running {
+	if r == nil {
+		return nil
+	}
+	return r.c.listOldest(n, r.now())
+}
+
+// listOldest lists the n oldest calls of a resource, of all resources for nil.
+func (c *Collector) listOldest(n int, of *Resource) []Running {
+	var found []*frame
+	for f := range c.frames {
+		if of != nil && f.leaf.resource != of {
 			continue
 		}
-		all = slices.Insert(all, i, x)
-		all = all[:min(len(all), n)]
+		i, _ := slices.BinarySearchFunc(found, f, func(a, b *frame) int { return cmp.Compare(a.entered(), b.entered()) })
+		if i < n {
+			found = slices.Insert(found, i, f)[:min(len(found)+1, n)]
+		}
 	}
-	return all
+	now := c.line.Now()
+	list := make([]Running, len(found))
+	for i, f := range found {
+		list[i] = f.describe(now)
+	}
+	return list
 }
 
 // oldest yields the age of the oldest call of each resource that has calls in [Collector.Running].
@@ -76,10 +82,14 @@ func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 
 // describe describes the call at the reading now.
 func (f *frame) describe(now leap.Reading) Running {
-	x := Running{Resource: f.leaf.resource.name, Origin: f.leaf.origin, Entrance: f.leaf.treeNode.entrance.name, Age: f.age(now)}
+	return Running{f.leaf.resource.name, f.leaf.origin, f.leaf.treeNode.entrance.name, f.traceID(), f.age(now)}
+}
+
+// traceID finds the trace of the call.
+func (f *frame) traceID() (id string) {
 	defer func() { _ = recover() }() // a context of somebody's own may panic
-	x.TraceID, _ = f.Value(traceKey{}).(string)
-	return x
+	id, _ = f.Value(traceKey{}).(string)
+	return id
 }
 
 func (f *frame) age(now leap.Reading) time.Duration { return max(now.Sub(f.entered()), 0) }

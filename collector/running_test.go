@@ -108,8 +108,8 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 	var none *collector.Collector
 	for c, want := range map[*collector.Collector]string{a: "a", b: "b", none: ""} {
 		got := ""
-		for r := range c.Running() {
-			got += r.Resource
+		for _, x := range c.Oldest(10) {
+			got += x.Resource
 		}
 		if got != want {
 			t.Errorf("%q runs, want %q", got, want)
@@ -146,12 +146,7 @@ func TestMoreCallsThanPlaces(t *testing.T) {
 	for i := range all {
 		_, all[i], _ = c.Enter(t.Context(), "load")
 	}
-	count := func() (n int) {
-		for range c.Running() {
-			n++
-		}
-		return n
-	}
+	count := func() int { return len(c.Resource("load").Oldest(len(all))) }
 	if n := count(); n < 25_000 || n > len(all) {
 		t.Errorf("%d calls are listed", n)
 	}
@@ -217,10 +212,8 @@ func TestTraceIDs(t *testing.T) {
 	defer outer.Exit(nil)
 	defer inner.Exit(nil)
 	defer last.Exit(nil)
-	for x := range c.Running() {
-		if x.Resource == "last" && x.TraceID != "" {
-			t.Errorf("%+v", x)
-		}
+	if got := c.Resource("last").Oldest(10); len(got) != 1 || got[0].TraceID != "" {
+		t.Errorf("%+v", got)
 	}
 	if got := c.Oldest(2)[1].TraceID; got != "inner" && got != "outer" {
 		t.Errorf("trace %q", got)
