@@ -53,18 +53,19 @@ func (e *Entry) Exit(err error) {
 		e.exitWith(err, Code{})
 		return
 	}
-	if e.call.End(false, 0) > 0 && e.call.Marked() { // as end does, without a call
-		e.at.reserved.release()
+	if e.call.Marked() {
+		e.end(false, Code{})
+		return
 	}
+	e.call.End(false, 0) // as end does, without a call
 }
 
 // end ends the call, and returns how many completions were counted.
 func (e *Entry) end(failed bool, code Code) int64 {
-	n := e.call.End(failed, code.n)
-	if n > 0 && e.call.Marked() {
-		e.at.reserved.release()
+	if e.call.Marked() {
+		return e.at.reserved.end(&e.call, failed, code.n)
 	}
-	return n
+	return e.call.End(failed, code.n)
 }
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It

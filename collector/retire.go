@@ -129,11 +129,12 @@ func (r *Resource) retire(since int64) {
 			c.dropEntrance(t.entrance)
 		}
 	}
-	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
+	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().busy() {
 		return
 	}
 	r.dead.Store(true)
 	r.sole.dead.Store(true)
+	r.retireDryRuns()
 	c.byName.Delete(r.name)
 	c.registered.Add(-1)
 	c.retired++
