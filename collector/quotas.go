@@ -173,4 +173,3 @@ func (s *quotas) count(origin string, f func(*node.Quota)) {
 		f(x.passes)
 	}
 }
-

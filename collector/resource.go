@@ -21,7 +21,7 @@ type Resource struct {
 	generation
 
 	name string
-	sole generation // the origin "" while there is no other; dead when there is
+	sole generation              // the origin "" while there is no other; dead when there is
 	kept atomic.Pointer[limiter] // what limiter is or was; changes under the collector's mu
 
 	given  atomic.Bool // not only earned, see [Earned]
