@@ -23,8 +23,8 @@ type reservation struct {
 	place
 	list    []*limiter  // the first is the resource's, whose leaf counts the call in flight
 	array   [2]*limiter // of the list
-	refused []*meter    // of dry runs that would have refused the call
 	taken   bool        // the others count the call in flight
+	refused bool        // a dry run would have refused the call
 }
 
 // reserve finds the limiters of a call, and its reservation, nil if it needs none. It returns errMoved if the name has a resource of
@@ -82,19 +82,19 @@ func (r *reservation) take() {
 
 // end ends a call in flight, and returns how many completions were counted.
 func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64) {
-	if len(r.refused) == 0 {
+	if !r.refused {
 		if n = call.End(failed, code); n > 0 {
 			r.release()
 		}
 		return n
 	}
-	// No dry run may see that it is over before it sees that one of those that it would have refused is.
+	// No dry run may see one call less in flight before it sees one less of those that it would have refused.
 	if lock(r.list) != nil {
 		return 0 // it is over
 	}
 	if n = call.End(failed, code); n > 0 {
-		for _, x := range r.refused {
-			x.inFlight.Add(-1)
+		for _, m := range r.list {
+			m.dry.leave(r.leaf.origin)
 		}
 	}
 	unlock(r.list)
@@ -115,7 +115,7 @@ func (r *reservation) release() {
 	}
 	for _, m := range r.list[1:] {
 		m.mu.Lock()
-		m.put(r.leaf.origin)
+		m.leave(r.leaf.origin)
 		m.mu.Unlock()
 	}
 }

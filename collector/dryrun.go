@@ -61,10 +61,22 @@ func judge(list []*limiter, e *Entry, o *options, now leap.Reading, at time.Dura
 			return nil
 		}
 	}
-	for _, m := range list {
-		m.of(true).counting(l.origin, func(x *meter) { e.reservation(list).refuse(x) })
-	}
+	e.refuse(list)
 	return refused
+}
+
+// refuse counts the call among those in flight that dry runs would have refused, until it ends.
+func (e *Entry) refuse(list []*limiter) {
+	l := e.at.leaf
+	if e.at.reserved == nil {
+		r := &reservation{list: list, taken: true}
+		r.place = place{leaf: l, reserved: r}
+		e.at = &r.place
+	}
+	e.at.reserved.refused = true
+	for _, m := range list {
+		m.of(true).enter(l.origin)
+	}
 }
 
 // passDry counts n passes that dry runs do not refuse. Holds the limiters' locks.
@@ -74,32 +86,6 @@ func passDry(list []*limiter, bucket time.Duration, n int64, origin string) {
 			m.dry.pass(bucket, n, origin)
 		}
 	}
-}
-
-// counting calls f with the meters of calls in flight that a call of the origin counts for.
-func (s *quotas) counting(origin string, f func(*meter)) {
-	if s.all.counts {
-		f(&s.all)
-	}
-	if x := s.origins[origin]; x != nil && x.counts {
-		f(x)
-	}
-}
-
-// reservation is that of the call, made if need be.
-func (e *Entry) reservation(list []*limiter) *reservation {
-	if e.at.reserved == nil {
-		r := &reservation{list: list, taken: true}
-		r.place = place{leaf: e.at.leaf, reserved: r}
-		e.at = &r.place
-	}
-	return e.at.reserved
-}
-
-// refuse counts the call among those in flight that a dry run would have refused, until it ends.
-func (r *reservation) refuse(x *meter) {
-	x.inFlight.Add(1)
-	r.refused = append(r.refused, x)
 }
 
 // arrive lets the dry runs decide about a call that has waited for its bucket.
@@ -118,9 +104,7 @@ func arrive(e *Entry, o *options, list []*limiter) {
 
 // countDry counts n calls that a dry run would have refused, and have entered as e. The limiter is that of the resource.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
-	if e.at.reserved != nil {
-		e.call.Mark()
-	}
+	e.call.Mark()
 	x := m.dryRuns().find(refused.Limit.String())
 	if x.stat == nil {
 		// No reader has been handed out the second that is open here; and who lists the dry runs from now on finds this one.

@@ -300,8 +300,8 @@ func TestDryRunsAreReplaced(t *testing.T) {
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{nil, map[string]int64{"qps a": 4}},
-		{dry(flying("a", 14)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 3 + 9 are in flight
-		{dry(flying("a", 15)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 14 of 15 are so for the dry run
+		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 are in flight, but for 4
+		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 10 of 15 are so for the dry run
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
 		limit(t, c, tc.limits...)

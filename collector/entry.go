@@ -53,11 +53,11 @@ func (e *Entry) Exit(err error) {
 		e.exitWith(err, Code{})
 		return
 	}
-	if e.call.Marked() {
-		e.end(false, Code{})
+	if !e.call.Marked() {
+		e.call.End(false, 0) // as end does, without a call
 		return
 	}
-	e.call.End(false, 0) // as end does, without a call
+	e.end(false, Code{})
 }
 
 // end ends the call, and returns how many completions were counted.

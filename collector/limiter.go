@@ -124,23 +124,12 @@ func (m *limiter) limits() (list []Limit) {
 // take counts a call of a name that has no leaf. Holds mu.
 func (m *limiter) take(origin string) {
 	m.last = m.c.second()
-	m.all.inFlight.Add(1)
+	m.enter(origin)
 	if origin == "" {
 		return
 	}
-	x := m.meter(origin)
-	if x.inFlight.Add(1); x.passes == nil {
+	if x := m.meter(origin); x.passes == nil {
 		x.passes = m.c.newQuota()
-	}
-}
-
-// put takes back what take counted. Holds mu.
-func (m *limiter) put(origin string) {
-	m.all.inFlight.Add(-1)
-	if x := m.origins[origin]; origin != "" {
-		if x.inFlight.Add(-1); x.unused() {
-			delete(m.origins, origin)
-		}
 	}
 }
 

@@ -111,6 +111,24 @@ func (x *meter) unused() bool {
 	return !x.read && !x.counts && x.before == nil && x.inFlight.Load() == 0
 }
 
+// enter counts a call of the origin in flight.
+func (s *quotas) enter(origin string) {
+	s.all.inFlight.Add(1)
+	if origin != "" {
+		s.meter(origin).inFlight.Add(1)
+	}
+}
+
+// leave takes back what enter counted.
+func (s *quotas) leave(origin string) {
+	s.all.inFlight.Add(-1)
+	if x := s.origins[origin]; origin != "" {
+		if x.inFlight.Add(-1); x.unused() {
+			delete(s.origins, origin)
+		}
+	}
+}
+
 // full refuses one more call of the origin if a limit on concurrency is reached; nil if none is. Waiting is how many calls in flight
 // are the call itself: 1 if it has waited. Calls that end meanwhile make the reading too high, never too low, and those that enter
 // wait for the lock.
