@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -239,7 +240,8 @@ func TestADryRunBesideALimit(t *testing.T) {
 
 // Goroutines meet at a dry run: exactly what is over the quota is counted, and each call once.
 func TestADryRunIsExactUnderConcurrency(t *testing.T) {
-	const goroutines, calls = 16, 500
+	const goroutines, calls = 16, 2000
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that calls are interrupted anywhere
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
 		for g := range goroutines {
@@ -249,7 +251,7 @@ func TestADryRunIsExactUnderConcurrency(t *testing.T) {
 	}
 	for _, name := range []string{"a", "no resource"} {
 		c, _ := clocked(t, collector.Options{})
-		limit(t, c, append(dry(qps("*", 1000), flying("*", 5)), qps("*", 3000))...)
+		limit(t, c, append(dry(qps("*", 1000), flying("*", 5)), qps("*", 12000))...)
 		var opts []collector.CallOption
 		if name != "a" {
 			opts = append(opts, collector.CountedAs("others"))
@@ -261,8 +263,8 @@ func TestADryRunIsExactUnderConcurrency(t *testing.T) {
 			}
 		})
 		r := c.Resource(map[bool]string{true: "a", false: "others"}[name == "a"])
-		if got := wouldRefuse(r)["concurrency *"]; got != 3000-5 {
-			t.Errorf("%s: 5 are in flight, 5 may be, and %d of 2995 would be refused", name, got)
+		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5 {
+			t.Errorf("%s: 5 are in flight, 5 may be, and %d of 11995 would be refused", name, got)
 		}
 		limit(t, c, dry(qps("*", 1000), flying("*", goroutines+5))...)
 		each(func(int) {
@@ -271,14 +273,14 @@ func TestADryRunIsExactUnderConcurrency(t *testing.T) {
 			}
 		})
 		got := wouldRefuse(r)
-		if over := int64(goroutines*calls - (1000 - 5)); got["qps *"] != over || got["concurrency *"] != 3000-5 {
+		if over := int64(goroutines*calls - (1000 - 5)); got["qps *"] != over || got["concurrency *"] != 12000-5 {
 			t.Errorf("%s: %v would be refused, want %d over the quota", name, got, over)
 		}
 		exit(stay)
 		limit(t, c, dry(flying("*", 1))...)
 		last := pass(c, name, 3, opts...)
-		if got := wouldRefuse(r)["concurrency *"]; got != 3000-5+2 {
-			t.Errorf("%s: %d of 3 would be refused when all have left, want 2", name, got-2995)
+		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5+2 {
+			t.Errorf("%s: %d of 3 would be refused when all have left, want 2", name, got-11995)
 		}
 		exit(last)
 		if s := r.Snapshot(nil); s.InFlight != 0 || s.Total.Pass+s.Total.Block != 2*goroutines*calls+8 {
@@ -299,6 +301,7 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}{
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
+		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 are in flight, but for 4
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 10 of 15 are so for the dry run
@@ -328,6 +331,22 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}
 	if got := wouldRefuse(r); len(got) != 16 || got[collector.Other] < 10 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A name that has shared the quota of a dry run, and gets its own, takes along what the dry run let pass, and no more.
+func TestARoomyTableIsNoFreshQuotaOfADryRun(t *testing.T) {
+	c, f := crowded(t, 1)
+	limit(t, c, dry(qps("*", 5))...)
+	exit(pass(c, "a", 1))
+	f.add(4900 * ms)
+	exit(pass(c, "x", 7)) // together with all names but a
+	f.add(200 * ms)       // a is forgotten
+	c.Seal()
+	limit(t, c, dry(qps("*", 7))...)
+	exit(pass(c, "x", 9))
+	if got := wouldRefuse(c.Resource(collector.Other))["qps *"]; got != 2+7 {
+		t.Errorf("%d would be refused, want 2 of 7 and 7 of 9", got)
 	}
 }
 
