@@ -223,7 +223,7 @@ type Health struct {
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle, evicted ones included.
 	Retired int64
-	// Limits is how many limits there are.
+	// Limits is how many limits there are, dry runs included.
 	Limits int
 	// Clock is how the timeline follows the wall clock.
 	Clock leap.Health

@@ -47,11 +47,12 @@ func (g Grade) String() string {
 // Beyond that, a new name evicts those without a call in flight or in the last four seconds. If all are busier, further names share one
 // quota for each pattern that they match. A name that gets a resource later takes what it used along.
 //
-// A dry run is a limit that refuses nothing: it decides about each call that the limits let pass as if it were in force, and counts
-// what it would refuse. Such a call passes and counts everywhere else, and is in none of the quotas of dry runs. Together the dry runs are
-// a set of limits of their own: with callers that do not try again they count what the same limits would refuse, once those that came
-// before they were set are over; these count as they were. A dry run and a limit may be for the same thing. A prioritized call
-// for which there is a later bucket is not refused, and none that waits is judged before it passes.
+// A dry run is a limit that refuses nothing, and counts what it would refuse: see [Resource.DryRuns]. It decides about the calls that
+// get past all limits, when they pass. A call that it would refuse passes all the same and counts everywhere but in the quotas of
+// dry runs; so, if callers do not try again, the dry runs for a name together count what the same limits would refuse. They begin with
+// what has passed and what is in flight, as limits do. A prioritized call for which a later bucket has quota left passes in that
+// bucket for a dry run. A dry run and a limit may be for the same thing; neither changes what the other does. A call that a dry run
+// would refuse costs about what one that passes and one that is refused cost together.
 //
 // Limitations. Only [Collector.Enter] knows the name of a call that is counted for Other; calls by handles that were made when the table
 // was full are all of the name Other. What names that are counted for Other did before the first pattern was for them is
