@@ -92,14 +92,13 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 	if lock(r.list) != nil {
 		return 0 // it is over
 	}
+	defer unlock(r.list)
 	if n = call.End(failed, code); n > 0 {
-		for _, m := range r.list {
-			m.dry.leave(r.leaf.origin)
+		for i, m := range r.list {
+			if m.dry.leave(r.leaf.origin); i > 0 {
+				m.leave(r.leaf.origin)
+			}
 		}
-	}
-	unlock(r.list)
-	if n > 0 {
-		r.release()
 	}
 	return n
 }

@@ -26,18 +26,13 @@ type dryCount struct {
 
 // of is the quotas of the limits that refuse calls, or of the dry runs, made if need be.
 func (m *limiter) of(dry bool) *quotas {
-	if !dry {
+	switch {
+	case !dry:
 		return &m.quotas
-	}
-	return &m.dryRuns().quotas
-}
-
-// dryRuns returns the dry runs, and makes them if need be.
-func (m *limiter) dryRuns() *dryRuns {
-	if m.dry == nil {
+	case m.dry == nil:
 		m.dry = new(dryRuns)
 	}
-	return m.dry
+	return &m.dry.quotas
 }
 
 // judge lets the dry runs decide about a call in the bucket at, and returns why they would refuse it, nil if they would not: then
@@ -105,13 +100,11 @@ func arrive(e *Entry, o *options, list []*limiter) {
 // countDry counts n calls that a dry run would have refused, and have entered as e. The limiter is that of the resource.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.call.Mark()
-	x := m.dryRuns().find(refused.Limit.String())
-	if x.stat == nil {
-		// No reader has been handed out the second that is open here; and who lists the dry runs from now on finds this one.
-		r := e.at.leaf.resource
-		began := r.c.line.Now()
-		x.stat, x.generation = node.New(r.c.shape, began), new(generation)
-		x.init(r.c, node.NewView(r.c.shape, began), ofDryRun, r, x.reason)
+	x := m.dry.find(refused.Limit.String())
+	if c := m.c; x.stat == nil {
+		// No reader has been handed out the second that is open here, and those that list the dry runs from now on find this one.
+		began := c.line.Now()
+		x.stat, x.generation = node.New(c.shape, began), &generation{c: c, view: node.NewView(c.shape, began)}
 		x.view.Add(x.stat)
 	}
 	x.stat.Block(now, n)
@@ -131,18 +124,6 @@ func (d *dryRuns) find(reason string) *dryCount {
 	return &d.counts[len(d.counts)-1]
 }
 
-// listDryRuns makes the counts those of the dry runs among the limits, and of those that have counted something.
-func (m *limiter) listDryRuns(limits []Limit) {
-	if m.dry != nil {
-		m.dry.counts = filter(m.dry.counts, func(x dryCount) bool { return x.stat != nil })
-	}
-	for _, l := range limits {
-		if l.DryRun {
-			m.dryRuns().find(l.String())
-		}
-	}
-}
-
 // dryCounts is a copy of the counts.
 func (r *Resource) dryCounts() []dryCount {
 	m := r.kept.Load()
@@ -157,23 +138,14 @@ func (r *Resource) dryCounts() []dryCount {
 	return slices.Clone(m.dry.counts)
 }
 
-// dryRun is the generation of a reason, nil if there is none.
+// dryRun is what was counted for a reason, nil if there is nothing.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
-		if x.reason == reason {
+		if x.reason == reason && r.alive() {
 			return x.generation
 		}
 	}
 	return nil
-}
-
-// retireDryRuns retires what was counted.
-func (r *Resource) retireDryRuns() {
-	for _, x := range r.dryCounts() {
-		if x.generation != nil {
-			x.dead.Store(true)
-		}
-	}
 }
 
 // DryRuns iterates over the dry runs of the resource by reason, the name of the limit, each with a View of the calls that it would
@@ -187,11 +159,8 @@ func (r *Resource) DryRuns() iter.Seq2[string, View] {
 		}
 		r := r.now()
 		for _, x := range r.dryCounts() {
-			g := x.generation
-			if g == nil { // which finds the first one
-				g = &generation{c: r.c, kind: ofDryRun, resource: r, key: x.reason}
-				g.dead.Store(true)
-			}
+			g := &generation{c: r.c, kind: ofDryRun, resource: r, key: x.reason}
+			g.dead.Store(true) // so that it finds what is counted for the name and the reason whenever it is read
 			if !yield(x.reason, View{g}) {
 				return
 			}

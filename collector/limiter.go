@@ -153,11 +153,6 @@ func (r *Resource) setLimits(limits []Limit) {
 		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.pattern() || l.Resource == r.name })
 	}
 	r.blocks.prune()
-	for _, l := range limits {
-		if !l.DryRun {
-			r.blocks.add(l.String(), 0) // so that there is a series before the first block
-		}
-	}
 	m := r.kept.Load()
 	if m == nil {
 		if len(limits) == 0 {
@@ -172,7 +167,17 @@ func (r *Resource) setLimits(limits []Limit) {
 		r.limiter.Store(nil)
 	}
 	m.set(rules, r)
-	m.listDryRuns(limits)
+	if m.dry != nil {
+		m.dry.counts = filter(m.dry.counts, func(x dryCount) bool { return x.stat != nil })
+	}
+	for _, l := range limits { // so that there is a series before the first block
+		if l.DryRun {
+			m.of(true)
+			m.dry.find(l.String())
+		} else {
+			r.blocks.add(l.String(), 0)
+		}
+	}
 	for _, t := range r.treeNodes() {
 		for _, l := range t.listLeaves() {
 			l.SetCounters(m.counters(l.origin)...)

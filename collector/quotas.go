@@ -35,15 +35,6 @@ type rule struct {
 // covers reports whether the rule is for calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// calls is how many calls are in flight that count for the rule.
-func (x *rule) calls() int64 {
-	n := x.inFlight.Load()
-	if x.refused != nil {
-		n -= x.refused.inFlight.Load()
-	}
-	return n
-}
-
 // meter finds or makes the meter of an origin, or of all origins together for the empty name.
 func (s *quotas) meter(origin string) *meter {
 	if origin == "" {
@@ -71,13 +62,8 @@ func (s *quotas) reset() {
 
 // drop drops the meters that are of no use, and with forget the passes that nobody reads.
 func (s *quotas) drop(forget bool) {
-	if forget {
-		s.all.forget()
-		for _, x := range s.origins {
-			x.forget()
-		}
-	}
-	maps.DeleteFunc(s.origins, func(_ string, x *meter) bool { return x.unused() })
+	s.all.drop(forget)
+	maps.DeleteFunc(s.origins, func(_ string, x *meter) bool { return x.drop(forget) })
 }
 
 // inherit takes over the passes of others.
@@ -99,11 +85,12 @@ func (c *Collector) copied(passes *node.Quota) *node.Quota {
 	return q
 }
 
-// forget forgets the passes if nobody reads them.
-func (x *meter) forget() {
-	if !x.read {
+// drop forgets the passes if it may and nobody reads them, and reports whether the meter is unused.
+func (x *meter) drop(forget bool) bool {
+	if forget && !x.read {
 		x.passes = nil
 	}
+	return x.unused()
 }
 
 // unused reports whether nothing is lost if an origin has no meter.
@@ -135,7 +122,11 @@ func (s *quotas) leave(origin string) {
 func (s *quotas) full(origin string, waiting int64) *BlockedError {
 	for i := range s.concurrency {
 		x := &s.concurrency[i]
-		if inFlight := x.calls() - waiting; inFlight >= x.Count && x.covers(origin) {
+		inFlight := x.inFlight.Load() - waiting
+		if x.refused != nil {
+			inFlight -= x.refused.inFlight.Load()
+		}
+		if inFlight >= x.Count && x.covers(origin) {
 			return &BlockedError{Limit: x.Limit, Reading: inFlight}
 		}
 	}

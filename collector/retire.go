@@ -134,7 +134,6 @@ func (r *Resource) retire(since int64) {
 	}
 	r.dead.Store(true)
 	r.sole.dead.Store(true)
-	r.retireDryRuns()
 	c.byName.Delete(r.name)
 	c.registered.Add(-1)
 	c.retired++

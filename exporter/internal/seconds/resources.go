@@ -81,7 +81,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 // histogram is the selected histogram of some families, nil for none.
 func (r *Resources) histogram(s *Selection, f *families) *table.Family {
 	switch {
-	case r.stats.DurationsUnknown():
+	case r.stats.DurationsUnknown(), f == &r.dryRuns:
 	case s.Histogram == Cumulative:
 		return &f.histograms.Cumulative
 	case s.Histogram == Single:
@@ -112,11 +112,13 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 		}
 		return one.whole
 	}
-	one, dry := r.size(s, &r.resources), r.drySize(s)
+	one, dry := r.size(s, &r.resources), r.size(s, &r.dryRuns)
 	for _, x := range s.resources(r.stats.Resources()) {
 		all = all.Add(of(x.View().Node(), one).named(x.Name()))
-		for reason, v := range dryRuns(x) {
-			all = all.Add(of(v, dry).named(x.Name() + reason))
+		for reason, v := range x.DryRuns() {
+			if n := v.Node(); n != nil {
+				all = all.Add(of(n, dry).named(`reason="",` + reason + x.Name()))
+			}
 		}
 	}
 	if v := r.total(s); v != nil {
@@ -219,11 +221,16 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	}
 	reached = min(to, r.line.After(from, left))
 	begin, end := r.line.Index(from), r.line.Index(reached)
-	e, dry := r.emitter(s, &r.resources, sink), &emitter{sink: sink, metrics: r.dryRuns.selected(s)}
+	e, dry := r.emitter(s, &r.resources, sink), r.emitter(s, &r.dryRuns, sink)
 	for _, x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), begin, end)
 		e.resource(x.Name(), e.seen)
-		dry.dryRuns(r, x, begin, end)
+		for reason, v := range x.DryRuns() {
+			if n := v.Node(); n != nil { // it would have refused something
+				dry.read(r, n, begin, end)
+				dry.emit(dryRunLabels, []string{reason, x.Name()}, dry.seen)
+			}
+		}
 	}
 	if total := r.total(s); total != nil {
 		e = r.emitter(s, &r.inbound, sink)
@@ -233,6 +240,8 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	r.emitRuns(s, begin, end, sink)
 	return reached
 }
+
+var dryRunLabels = []string{"reason", "resource"}
 
 // emitRuns emits which process counted each of the seconds of this process.
 func (r *Resources) emitRuns(s *Selection, begin, end int64, sink Sink) {
