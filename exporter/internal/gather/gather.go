@@ -24,9 +24,8 @@ func (p *Metrics) Gather(to Sink) {
 	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
 	s.names = []string{"resource"}
 	if p.by != "" {
-		s.names = []string{p.by, "resource"} // sorted, as both of them come before it
+		s.names = []string{string(p.by), "resource"} // sorted, as both of them come before it
 	}
-	s.perView = p.by == "" || p.histogramsBy
 	m := p.stats.Seal()
 	s.now = m.Now
 	labelled, view := s.labelled, s.view // allocated once, not for each resource
@@ -39,16 +38,16 @@ func (p *Metrics) Gather(to Sink) {
 				s.optional()
 			}
 		}
-		if !s.perView {
+		if p.by != "" { // a histogram for each origin or entrance would be too many series
 			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:], s.began())
 			s.histogram(s.List, s.resource.Exemplars())
 		}
 		switch p.by {
-		case byOrigin:
+		case ByOrigin:
 			s.resource.Origins()(view)
-		case byEntrance:
+		case ByEntrance:
 			s.resource.Entrances()(view)
 		default:
 			s.view("", s.resource.View())
@@ -63,7 +62,6 @@ type scrape struct {
 	*Metrics
 	to            Sink
 	names, values []string // of labels
-	perView       bool     // every view has its own histogram
 	now           leap.Reading
 	resource      *collector.Resource
 	metric        *Metric
@@ -100,13 +98,9 @@ func (s *scrape) view(name string, view collector.View) bool {
 	s.values[0], s.values[1] = name, s.resource.Name()
 	values := s.values[2-len(s.names):]
 	s.to.Labels(s.names, values, v.Began())
-	if s.perView {
+	if s.by == "" {
 		s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
-		var exemplars []collector.Exemplar // of a resource, not of a view
-		if s.by == "" {
-			exemplars = s.resource.Exemplars()
-		}
-		s.histogram(s.List, exemplars)
+		s.histogram(s.List, s.resource.Exemplars())
 	} else {
 		s.reading.Set(v.SnapshotByCode(s.now, nil, &s.reading.Codes))
 	}
