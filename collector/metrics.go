@@ -3,6 +3,8 @@ package collector
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -177,7 +179,7 @@ func (c *Collector) checkMetrics(all []Metric) error {
 	return errors.Join(errs...)
 }
 
-// Metrics are those of the Collector itself, which tell what [Collector.Health] does, and then those that were published, in
+// Metrics are those of the Collector itself, which tell what [Collector.Health] does and the build, and then those that were published, in
 // the order of publication. Of a nil Collector they are its own, for documents.
 func (c *Collector) Metrics() []Metric {
 	all := c.own()
@@ -229,5 +231,30 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return h.Clock.Offset.Seconds() })
 	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
-	return all
+	return append(all, Metric{
+		Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"}, Began: began,
+		Read: func(yield func(float64, ...string)) {
+			if c != nil {
+				yield(1, runtime.Version(), Version())
+			}
+		},
+	})
+}
+
+// Version returns the version of windowstat in this program from its build information, or unknown.
+func Version() string {
+	const path = "github.com/windowstat/windowstat"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == path && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == path {
+			return dep.Version
+		}
+	}
+	return "unknown"
 }

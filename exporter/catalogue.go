@@ -5,18 +5,13 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
-	"github.com/windowstat/windowstat/exporter/internal/gather"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/exporter/internal/version"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/sampler"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
-
-// Version is the version of windowstat in this program, as the build knows it.
-func Version() string { return version.String() }
 
 // Metric is a metric that windowstat has: a row of the catalogue, for documents, dashboards and their tests.
 type Metric struct {
@@ -37,7 +32,7 @@ func Catalogue() []Metric {
 		all = append(all, Metric{Name: m.Name, Type: string(m.Type), Unit: m.Unit, Help: m.Help, Labels: m.Labels})
 	}
 	for _, list := range [][]collector.Metric{
-		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), push.Metrics(), verify.Metrics(), {gather.BuildInfo},
+		(*collector.Collector)(nil).Metrics(), limitfile.Metrics(), metriclog.Metrics(), prom.Metrics(), sampler.Metrics(), push.Metrics(), verify.Metrics(),
 	} {
 		for _, m := range list {
 			all = append(all, Metric{Name: m.Name, Type: string(table.TypeOf(m.Name)), Unit: m.Unit, Help: m.Help, Labels: m.Labels})

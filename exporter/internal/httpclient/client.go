@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/version"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // New returns a copy of a client, or, if that is nil, one with the default transport that keeps some idle connections. It follows no
@@ -25,7 +25,7 @@ func New(given *http.Client, idle int) *http.Client {
 }
 
 // UserAgent is the value of the header, unless the client's transport says otherwise.
-func UserAgent() string { return "windowstat/" + version.String() }
+func UserAgent() string { return "windowstat/" + collector.Version() }
 
 // RetryAfter returns the wait that a server asks for, at most a minute; 0 for none.
 func RetryAfter(h http.Header) time.Duration {
