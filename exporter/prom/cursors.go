@@ -179,6 +179,3 @@ func (s *Seconds) metrics() []collector.Metric {
 	}
 	return append(all, s.out.last.metrics()...)
 }
-
-// Metrics describes the metrics that [Handler] and [Seconds] publish about themselves, for documentation. They have no values.
-func Metrics() []collector.Metric { return (&Seconds{positions: positionsName}).metrics() }
