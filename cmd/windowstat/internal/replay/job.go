@@ -185,7 +185,7 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	t.Collector.Publish(f.Metrics()...)
 	saveNames := t.KeepNames(f.Earned())
-	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance, t.Banner())
+	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner())
 	ctx, cancel := server.Until(ctx, t.Pages)
 	defer cancel()
 	t.ReadyUntil(ctx)
