@@ -24,7 +24,7 @@ type emitter struct {
 }
 
 // records are seconds, and those of them that are not still.
-type records struct{ seconds, active []node.MetricNode }
+type records struct{ seconds, told []node.MetricNode }
 
 var resourceLabel = []string{"resource"}
 
@@ -47,12 +47,12 @@ func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 		e.before = stillBefore(r.stats, v, first)
 	}
 	s := e.before
-	active := s.without(e.kept[:0], all)
-	if len(active) < len(all) {
-		e.kept = active
+	told := s.told(e.kept[:0], all)
+	if len(told) < len(all) {
+		e.kept = told
 	}
-	e.seen = records{all, active}
-	if e.times = e.timed && len(active) > 0; e.times {
+	e.seen = records{all, told}
+	if e.times = e.timed && len(told) > 0; e.times {
 		e.rts.read(r, v, from, to, e.cumulative)
 	}
 }
@@ -66,7 +66,7 @@ func (e *emitter) resource(name string, all records) {
 // emit emits records with these labels, and the response times that were read with them.
 func (e *emitter) emit(labels, values []string, all records) {
 	for _, m := range e.metrics {
-		seconds := all.active
+		seconds := all.told
 		if m.Always {
 			seconds = all.seconds
 		}
@@ -85,7 +85,7 @@ func (e *emitter) emit(labels, values []string, all records) {
 		if e.cumulative {
 			e.rts.points(e.sink, e.before, all.seconds)
 		} else {
-			e.rts.singles(e.sink, all.active)
+			e.rts.singles(e.sink, all.told)
 		}
 	}
 }
@@ -137,13 +137,13 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	}
 }
 
-// singles emits the histogram of each of the active seconds, those that are not still; it is empty if no call ended in one.
-func (d *distributions) singles(sink Sink, active []node.MetricNode) {
+// singles emits the histogram of each of the seconds told, those that are not still; it is empty if no call ended in one.
+func (d *distributions) singles(sink Sink, told []node.MetricNode) {
 	for i, unix := range d.unix {
-		for len(active) > 0 && active[0].Start.Unix() < unix {
-			active = active[1:]
+		for len(told) > 0 && told[0].Start.Unix() < unix {
+			told = told[1:]
 		}
-		if len(active) > 0 && active[0].Start.Unix() == unix {
+		if len(told) > 0 && told[0].Start.Unix() == unix {
 			sink.Histogram(unix, &d.hs[i])
 		}
 	}
@@ -161,16 +161,16 @@ func (d *distributions) points(sink Sink, past still, seconds []node.MetricNode)
 			seconds = seconds[1:]
 		}
 		at := d.unix[i]
-		active, begins := false, false
+		told, begins := false, false
 		if at != 0 && len(seconds) > 0 {
 			begins = past.is(at - 1)
-			active = !past.see(&seconds[0])
+			told = !past.see(&seconds[0])
 		}
-		if active && begins {
+		if told && begins {
 			sink.Histogram(at, &d.before)
 		}
 		d.before.Add(&d.hs[i])
-		if active {
+		if told {
 			sink.Histogram(at+1, &d.before)
 		}
 	}

@@ -34,8 +34,8 @@ func (s *still) see(m *node.MetricNode) bool {
 // is reports whether an idle second is still.
 func (s *still) is(unix int64) bool { return unix-stillFor > int64(*s) }
 
-// without appends the seconds that are not still. If that is all of them it returns those, and appends nothing.
-func (s *still) without(dst, all []node.MetricNode) []node.MetricNode {
+// told appends the seconds that are not still. If that is all of them it returns those, and appends nothing.
+func (s *still) told(dst, all []node.MetricNode) []node.MetricNode {
 	for i := range all {
 		if !s.see(&all[i]) {
 			continue

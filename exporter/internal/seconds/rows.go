@@ -99,5 +99,5 @@ func (r *rows) fill(of *series, maxIdle time.Duration) records {
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
-	return records{all, of.still.without(nil, all)}
+	return records{all, of.still.told(nil, all)}
 }

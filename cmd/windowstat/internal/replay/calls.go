@@ -17,7 +17,7 @@ type call struct {
 // unknown is the duration of a call whose log does not say.
 const unknown = -1
 
-// outcome is what became of a call, by its status.
+// outcome is what became of a call, as its status tells.
 type outcome uint8
 
 const (
