@@ -194,6 +194,24 @@ func (c *Collector) Metrics() []Metric {
 	return all
 }
 
+// Version returns the version of windowstat in this program from its build information, or unknown.
+func Version() string {
+	const path = "github.com/windowstat/windowstat"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == path && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == path {
+			return dep.Version
+		}
+	}
+	return "unknown"
+}
+
 // own are the metrics of the Collector itself.
 func (c *Collector) own() (all []Metric) {
 	var began time.Time
@@ -225,13 +243,7 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.Retired) })
 	metric("limits", "", "Limits in force.",
 		func(h Health) float64 { return float64(h.Limits) })
-	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
-		func(h Health) float64 { return float64(h.Clock.Steps) })
-	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
-		func(h Health) float64 { return h.Clock.Offset.Seconds() })
-	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
-		func(h Health) float64 { return float64(h.Clock.Repeated) })
-	return append(all, Metric{
+	all = append(all, Metric{
 		Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"}, Began: began,
 		Read: func(yield func(float64, ...string)) {
 			if c != nil {
@@ -239,22 +251,11 @@ func (c *Collector) own() (all []Metric) {
 			}
 		},
 	})
-}
-
-// Version returns the version of windowstat in this program from its build information, or unknown.
-func Version() string {
-	const path = "github.com/windowstat/windowstat"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Path == path && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == path {
-			return dep.Version
-		}
-	}
-	return "unknown"
+	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
+		func(h Health) float64 { return float64(h.Clock.Steps) })
+	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
+		func(h Health) float64 { return h.Clock.Offset.Seconds() })
+	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
+		func(h Health) float64 { return float64(h.Clock.Repeated) })
+	return all
 }
