@@ -31,7 +31,7 @@ func (n *Names) Count(k *Known, client string, status int) (name string, s Stand
 		s = Earned
 	}
 	switch {
-	case !earns(status):
+	case !Success(status):
 	case x == nil || !k.kept || !n.places.again(k.values):
 		n.learn(k.Plain, client, now)
 	default:

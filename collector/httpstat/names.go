@@ -125,7 +125,7 @@ func (n *Names) name(plain, client string, now int64) (name string, s Standing) 
 
 // Learn tells how the service answered a call of the plain name. A status of 0 is no answer.
 func (n *Names) Learn(plain, client string, status int) {
-	if !earns(status) || n.given[plain] {
+	if !Success(status) || n.given[plain] {
 		return
 	}
 	n.mu.Lock()
@@ -154,8 +154,8 @@ func (n *Names) decide(c *collector.Collector, plain string, r *http.Request, op
 	return name, append(opts, standing.options()...), func(status int) { n.Learn(plain, client, status) }
 }
 
-// earns reports whether a status earns a name: one that only the service itself gives, because it knows the path: 2xx, 101 or 304.
-func earns(status int) bool {
+// Success reports whether a status is one that only the service itself gives, because it knows the path: 2xx, 101 or 304.
+func Success(status int) bool {
 	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
 }
 
