@@ -184,6 +184,11 @@ func TestProxyAddsNothingToAnAnswer(t *testing.T) {
 // 400 requests of an upstream that is broken in one way are one line, which says how; and no token of a URL is in it.
 func TestProxyTellsFaultsOnce(t *testing.T) {
 	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
 	const (
 		secret      = "hunter2"
 		unreachable = "the upstream does not answer: no connection"
@@ -204,7 +209,7 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 	} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
-			upstream, n, timeout := "127.0.0.1:1", 400, time.Minute // where nobody listens
+			upstream, n := closed.Addr().String(), 400
 			switch tc.answer {
 			case "-":
 			case "wait":
@@ -213,11 +218,11 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				upstream, n, timeout = l.Addr().String(), 5, 100*time.Millisecond
+				upstream, n = l.Addr().String(), 5
 			default:
 				upstream, _ = rawUpstream(t, tc.answer)
 			}
-			p, address := startProxy(t, upstream, fmt.Sprint("--proxy.upstream-timeout=", timeout), "--log.level=debug")
+			p, address := startProxy(t, upstream, "--proxy.upstream-timeout=100ms", "--log.level=debug")
 			before := strings.Count(p.output(), "\n")
 			for range n {
 				got := send(t, address, "POST /?token="+secret+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
