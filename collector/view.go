@@ -19,7 +19,7 @@ import (
 // for a short time, and costs in proportion to the leaves.
 type View struct{ generation *generation }
 
-// Window reads the second window: the bucket that is open and those before it, a second by default.
+// Window reads the second window: the bucket that is open and those before it, together a second.
 func (v View) Window() node.Window {
 	return read(v, (*node.View).Window)
 }

@@ -63,7 +63,7 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	}
 	if r := s.rings; r != nil {
 		r.passes = 0
-		for _, b := range r.window.Window(s.at, s.first.shape.span) {
+		for _, b := range r.window.Window(s.at, time.Second) {
 			r.passes = saturate(r.passes, b.Pass)
 		}
 	}

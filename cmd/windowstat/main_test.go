@@ -630,7 +630,6 @@ func TestBadArguments(t *testing.T) {
 			[]string{"--verify.url: there is no metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
 		},
 		{"demo --verify.label=a=b", 2, []string{"--verify.label: needs --verify.url"}},
-		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{
 			"demo --remote-write.url=ftp://x --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,

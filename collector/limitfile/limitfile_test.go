@@ -184,7 +184,7 @@ func TestReadIsBounded(t *testing.T) {
 	if _, err := limitfile.Read(path); err == nil {
 		t.Error("a file that is not there")
 	}
-	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", limitfile.MaxSize)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", 1<<20)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := limitfile.Read(path); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {

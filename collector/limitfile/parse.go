@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// MaxSize is how long a file may be, in bytes.
-const MaxSize = 1 << 20
+// maxSize is how long a file may be, in bytes.
+const maxSize = 1 << 20
 
 // Read reads the limits from a file. The error names every mistake in it.
 func Read(path string) (_ []collector.Limit, err error) {
@@ -29,12 +29,12 @@ func Read(path string) (_ []collector.Limit, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, MaxSize)
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
 	}
 	limits, err := Parse(data)
 	if err != nil {

@@ -61,7 +61,7 @@ func rangeOf(from, to int64) *snapshot {
 	return &snapshot{from: from, to: to, lately: from, spark: from}
 }
 
-// read reads the seconds of each resource, and reports whether it did: others wait for who does.
+// read reads the seconds of each resource, and reports whether it did: others wait for the one that does.
 func (s *snapshot) read(f *feed) (did bool) {
 	s.once.Do(func() {
 		did = true

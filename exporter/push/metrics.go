@@ -48,9 +48,6 @@ func (p *Pusher) metrics() []collector.Metric {
 	}
 }
 
-// Metrics describes the metrics that a [Pusher] publishes about itself, for documentation. They have no values.
-func Metrics() []collector.Metric { return new(Pusher).metrics() }
-
 // target returns a URL without user, query and fragment, which may be secret.
 func target(s string) string {
 	u, err := url.Parse(s)

@@ -32,6 +32,3 @@ func (k *Checker) metrics() []collector.Metric {
 		metric("database_last_success_timestamp_seconds", "seconds", "Unix time of the last check that succeeded; none before the first.", func() float64 { return float64(k.succeeded.UnixMilli()) / float64(time.Second/time.Millisecond) }),
 	}
 }
-
-// Metrics describes the metrics that a [Checker] publishes, for documentation. They have no values.
-func Metrics() []collector.Metric { return new(Checker).metrics() }

@@ -137,7 +137,7 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	}
 }
 
-// singles emits the histogram of each of the seconds told, empty if no call ended in it.
+// singles emits the histogram of each of the seconds told, those that are not still; it is empty if no call ended in one.
 func (d *distributions) singles(sink Sink, told []node.MetricNode) {
 	for i, unix := range d.unix {
 		for len(told) > 0 && told[0].Start.Unix() < unix {

@@ -16,6 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -63,8 +64,7 @@ func (o *Options) Flags() flags.Set {
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
 		{Flag: &cli.BoolFlag{Name: "web.enable-pprof", Destination: &o.Profiles, Usage: "serve profiles of this process at /debug/pprof/, to everybody who can read the metrics page"}},
-		{Of: "Metrics.By", Flag: &cli.StringFlag{Name: "metrics.by", Destination: &x.Metrics.By, Usage: "`LABEL` of the metrics of resources, besides resource: origin or entrance"}},
-		{Of: "Metrics.HistogramsBy", Needs: []string{"metrics.by"}, Flag: &cli.BoolFlag{Name: "metrics.histograms-by", Destination: &x.Metrics.HistogramsBy, Usage: "give the histogram this label, too"}},
+		{Of: "Metrics.By", Flag: &cli.GenericFlag{Name: "metrics.by", Value: flags.Value(&x.Metrics.By, "", func(s string) (prom.By, error) { return prom.By(s), nil }), Usage: "`LABEL` of the metrics of resources, besides resource: origin or entrance"}},
 		{Of: "LimitsFile", Flag: &cli.StringFlag{Name: "limits.file", Destination: &x.LimitsFile, Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"}},
 	}
 	messages := flags.Set{
