@@ -46,6 +46,8 @@ type Healing struct {
 //
 //   - A second that no labels have belongs to those with the last second of its run before it or, if there is none, with the first one
 //     after it. So a hole between labels that change belongs to the earlier ones.
+//   - What lies before the first second that labels have of a run is not theirs if what they have is no more than the history that the
+//     next process may have handed on.
 //   - A second that other labels have is theirs, unless they are those of a replica: labels that have a run at the same time for longer
 //     than the history and a minute. Each replica has all seconds. A hole is also theirs who have seconds on both sides of it, if the
 //     others have the run from the same second on, and some of the same seconds within a minute on both sides.
