@@ -334,11 +334,11 @@ func (r *healRoundRun) settle() {
 		}
 		return n
 	}
-	for n := all(); ; {
+	for n, same := all(), 0; same < 3; same++ { // VictoriaMetrics may need seconds for the last of it
 		time.Sleep(2 * time.Second)
 		before := n
-		if n = all(); n == before {
-			return
+		if n = all(); n != before {
+			same = -1
 		}
 	}
 }
