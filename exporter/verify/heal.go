@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -77,6 +75,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 		return h, fmt.Errorf("verify: %w", err)
 	}
 	var failed error
+	found := c.report
 	h.WriteResult, err = to.write(ctx, c.report.Labels, func(sink seconds.Sink) error {
 		c.heal = sink
 		h.Before, failed = c.run(ctx)
@@ -88,9 +87,9 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	}
 	// A database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted.
 	const looks = 30
-	o.Metrics, o.Delay, o.Labels = slices.Sorted(maps.Keys(c.metrics)), time.Second, c.report.Labels
 	for range looks {
-		if h.After, err = Check(ctx, c.gap, o); err != nil || h.After.holes == 0 {
+		c.heal, c.whose, c.report = nil, nil, found
+		if h.After, err = c.run(ctx); err != nil || h.After.holes == 0 {
 			break
 		}
 		background.Sleep(ctx, time.Second)

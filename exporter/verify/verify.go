@@ -58,16 +58,8 @@ func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
 	return &comparison{
 		client: newClient(o), gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
-		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
+		partSize: partSize, report: Report{Labels: o.Labels},
 	}
-}
-
-// names are the metrics that may be compared.
-func (c *comparison) names() []string {
-	if len(c.options.Metrics) > 0 {
-		return c.options.Metrics
-	}
-	return seconds.Names(c.gap.namespace(), true)
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
@@ -105,7 +97,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if c.runs, err = c.gap.runs(); err != nil {
 		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+redact.Line(err.Error()))
 	}
-	names, from, to := c.names(), c.gap.From.Unix(), c.gap.To.Unix()
+	names, from, to := seconds.Names(c.gap.namespace(), true), c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(names, c.report.Labels), from, to)
 	if err == nil && len(all) == 0 {
 		all, err = c.series(ctx, selector(names, c.report.Labels), from-around, to+around)
@@ -116,13 +108,13 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Those that were asked for are compared, or those that the database has of the instance.
+	// Those that the database has of the instance are compared.
 	if !c.found {
 		c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
 	}
 	for _, name := range names {
 		has := func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) }
-		if !c.found || len(c.options.Metrics) > 0 || slices.ContainsFunc(all, has) {
+		if !c.found || c.options.All || slices.ContainsFunc(all, has) {
 			c.metrics[name] = true
 		}
 	}
@@ -141,6 +133,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
+	c.findings = findings{series: map[key]*finding{}}
 	if c.gap.From.After(c.gap.To) {
 		return c.done(0), nil
 	}
