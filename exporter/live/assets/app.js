@@ -39,7 +39,7 @@ function draw() {
   charts.flight.show([times, column(FLIGHT)]);
   machine();
   const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
-  byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
+  byId('timed').textContent = !untimed ? '' : timed ? '; p99 from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
   if (pointedAt === null) figures(seconds); else queueMicrotask(() => pointTo(pointedAt)); // where that second is when the charts have moved
   tell();
   byId('running').hidden = subject !== ALL || !present() || !known.running.length;
@@ -158,7 +158,7 @@ function details(d) {
   byId('details').replaceChildren(
     shares('Origins, since the start', d.origins.map(passed)),
     shares('Called by', d.callers.map(passed)),
-    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass || 0)]), ...d.blocks.map(passed)]),
+    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, '', count(s.pass || 0)]), ...d.blocks.map(passed)]),
     shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
     ...present() ? [running(d.running)] : [],
   );
