@@ -36,7 +36,7 @@ func BenchmarkRemoteWrite(b *testing.B) {
 		c.Seal()
 		stream, line := seconds.NewResources(c, "windowstat", nil), seconds.NewLine(c)
 		for name, span := range map[string]int64{"each second": 1, "every 5 s": 5} {
-			for _, histogram := range []seconds.Histogram{seconds.None, seconds.Single} {
+			for _, histogram := range []seconds.Temporality{seconds.None, seconds.Single} {
 				b.Run(fmt.Sprint(calls, " calls, ", name, ", histogram ", histogram == seconds.Single), func(b *testing.B) {
 					open, enc := line.Open(), RemoteWrite.encoder()
 					for b.Loop() {

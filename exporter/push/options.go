@@ -123,8 +123,9 @@ func (o Options) Check() error {
 // selection is what is sent of the resources.
 func (o *Options) selection() seconds.Selection {
 	s := seconds.Selection{Metrics: o.Metrics, Resources: o.Resources}
-	if o.Histogram {
-		s.Histogram = seconds.Single
+	s.Sums, s.Histogram = o.Format.temporality()
+	if !o.Histogram {
+		s.Histogram = seconds.None
 	}
 	return s
 }

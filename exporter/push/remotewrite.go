@@ -16,7 +16,7 @@ import (
 // Mimir, Thanos and others. Histograms are native ones.
 var RemoteWrite Format = remoteWrite{}
 
-type remoteWrite struct{}
+type remoteWrite struct{ plain }
 
 func (remoteWrite) name() string { return "remote_write" }
 
