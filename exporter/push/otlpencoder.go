@@ -64,7 +64,7 @@ type otlpEncoder struct {
 	// Of the present series.
 	metric        *otlpMetric
 	attributes    []byte // of each point
-	start         int64
+	start         int64  // Unix time; 0 for one that is not cumulative
 	job, instance string
 
 	point, buckets []byte
@@ -178,10 +178,7 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 func (e *otlpEncoder) begin(unix int64) []byte {
 	const nanoseconds = 1e9
 	start := e.start
-	switch {
-	case e.metric.Type == table.Gauge:
-		start = 0
-	case e.delta:
+	if e.delta && e.metric.Type != table.Gauge {
 		start, unix = unix, unix+1
 	}
 	b := append(e.point[:0], e.attributes...)

@@ -18,8 +18,8 @@ import (
 // with other labels beside them.
 var ErrSeveral = errors.New("the labels do not select one instance")
 
-// selector selects metrics, all if there are none, with labels, in PromQL. A name that is no identifier, such as service.name of what came
-// by OTLP, is quoted.
+// selector selects metrics, all if there are none, with labels, in PromQL. A name with dots, such as
+// service.name in a VictoriaMetrics that was pushed to by OTLP, is quoted.
 func selector(metrics []string, labels map[string]string) string {
 	var all []string
 	if len(metrics) > 0 {
@@ -27,7 +27,7 @@ func selector(metrics []string, labels map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		value := strconv.Quote(labels[name])
-		if !validLabel.MatchString(name) {
+		if strings.Contains(name, ".") {
 			name = strconv.Quote(name)
 		}
 		all = append(all, name+"="+value)
