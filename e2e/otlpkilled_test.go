@@ -42,7 +42,9 @@ func TestOTLPOutage(t *testing.T) {
 	}
 	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
 	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
-	vm := start("victoria", victoria, otlpToVictoria, "-dedup.minScrapeInterval=1ms") // of what is sent twice
+	vm := start("victoria", victoria, otlpToVictoria, 
+		"-dedup.minScrapeInterval=1ms", // of what is sent twice
+		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // so labels are those of all other ways
 
 	t.Cleanup(c.kill)
 	var killed []int64
@@ -89,6 +91,11 @@ func TestOTLPOutage(t *testing.T) {
 				samples += checkDeltas(t, s, of, rows, killed, end)
 			} else {
 				samples += checkTotals(t, s, of, rows, killed)
+			}
+			for _, x := range s.query(t, fmt.Sprintf(`windowstat_persecond_run{job=%q}`, of.name)) {
+				if len(x.Metric) != 3 || x.Metric["instance"] != c.addr {
+					t.Errorf("the labels are %v", x.Metric)
+				}
 			}
 			t.Logf("%d samples", samples)
 		})
