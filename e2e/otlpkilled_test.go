@@ -42,8 +42,8 @@ func TestOTLPOutage(t *testing.T) {
 	}
 	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
 	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
-	vm := start("victoria", victoria, otlpToVictoria, 
-		"-dedup.minScrapeInterval=1ms", // of what is sent twice
+	vm := start("victoria", victoria, otlpToVictoria,
+		"-dedup.minScrapeInterval=1ms",                                             // of what is sent twice
 		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // so labels are those of all other ways
 
 	t.Cleanup(c.kill)
