@@ -20,12 +20,14 @@ type emitter struct {
 	seen   records           // that were read
 	kept   []node.MetricNode // memory for those that are not still
 	before still             // as of before the seconds; not known if it makes no difference
-	counts node.Counts       // of all time before the seconds, if counted
 	rts    distributions
 	name   [1]string // of a resource
 
-	counted bool
-	began   int64 // second since which counts and cumulative histograms are
+	// Of cumulative sums and histograms.
+	began   int64       // the second since which they count
+	counts  node.Counts // what sums had before the seconds
+	counted bool        // counts is known
+	sum     node.MetricNode
 }
 
 // records are seconds, and those of them that are not still.
@@ -119,9 +121,10 @@ func (e *emitter) start(f *table.Family, labels, values []string) {
 // totals emits the metric's sum at the end of each of the seconds given, and at the beginning of one that comes after those that have
 // none, so that each second is the difference of two samples. The seconds between are idle.
 func (e *emitter) totals(m *family, seconds []node.MetricNode) {
-	sum, past := node.MetricNode{Counts: e.counts}, e.before
+	past := e.before
+	e.sum.Counts = e.counts
 	emit := func(unix int64) {
-		v, _ := m.Value(&sum)
+		v, _ := m.Value(&e.sum)
 		e.sink.Value(unix, v)
 	}
 	for i := range seconds {
@@ -130,7 +133,7 @@ func (e *emitter) totals(m *family, seconds []node.MetricNode) {
 			emit(at)
 		}
 		past.see(&seconds[i])
-		sum.Counts = sum.Add(seconds[i].Counts)
+		e.sum.Counts = e.sum.Add(seconds[i].Counts)
 		emit(at + 1)
 	}
 }
