@@ -77,24 +77,3 @@ func (otlp) refused(body []byte) (samples int64, words string) {
 	})
 	return samples, words
 }
-
-// eachField calls f for each varint and each string or message of a protobuf message. The message may be cut off: then so is its last
-// string.
-func eachField(b []byte, f func(no protowire.Number, v uint64, text []byte)) {
-	for len(b) > 0 {
-		no, kind, n := protowire.ConsumeTag(b)
-		if n < 0 || kind != protowire.VarintType && kind != protowire.BytesType {
-			return
-		}
-		v, size := protowire.ConsumeVarint(b[n:])
-		if size < 0 {
-			return
-		}
-		var text []byte
-		if b = b[n+size:]; kind == protowire.BytesType {
-			end := min(v, uint64(len(b)))
-			text, b = b[:end], b[end:]
-		}
-		f(no, v, text)
-	}
-}

@@ -366,7 +366,7 @@ func TestOTLPDeltasAreApart(t *testing.T) {
 // What an accepting server says that it did not take is refused, also if its words are longer than what is read of them.
 func TestOTLPPartialSuccess(t *testing.T) {
 	partial := func(rejected int64, words string) string {
-		b := appendString(appendUint(nil, 1, uint64(rejected)), 2, words)
+		b := appendString(appendVarint(nil, 1, uint64(rejected)), 2, words)
 		return string(appendString(nil, 1, b))
 	}
 	for _, tc := range []struct {

@@ -3,7 +3,6 @@ package push
 import (
 	"bytes"
 	"errors"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -12,46 +11,31 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The fields of the messages of OTLP (metrics/v1/metrics.proto, resource/v1 and common/v1).
+// The fields of OTLP's messages (collector/metrics/v1/metrics_service.proto, metrics/v1/metrics.proto, resource/v1 and common/v1).
 const (
-	requestResources  = 1
-	resourceOf        = 1 // of ResourceMetrics
-	resourceScopes    = 2
-	scopeMetrics      = 2
-	resourceAttribute = 1
-	attributeKey      = 1
-	attributeValue    = 2
-	anyString         = 1
+	requestResources                           = 1
+	resourceMetricsOf, resourceMetricsScopes   = 1, 2
+	scopeMetrics                               = 2
+	resourceAttributes                         = 1
+	attributeKey, attributeValue, stringValue  = 1, 2, 1
+	metricTitle, metricDescription, metricUnit = 1, 2, 3
+	dataPoints, dataTemporality, dataMonotonic = 1, 2, 3 // of a Gauge, a Sum and an ExponentialHistogram
+	pointStart, pointTime, pointDouble         = 2, 3, 4
+	pointAttributes, histogramAttributes       = 7, 1
 
-	otlpName                 = 1
-	otlpDescription          = 2
-	otlpUnit                 = 3
-	otlpGauge                = 5
-	otlpSum                  = 7
-	otlpExponentialHistogram = 10
+	exponentialCount, exponentialSum, exponentialScale, exponentialZero, exponentialPositive = 4, 5, 6, 7, 8
 
-	// of a Gauge, a Sum and an ExponentialHistogram
-	otlpPoints      = 1
-	otlpTemporality = 2
-	otlpMonotonic   = 3
+	bucketsOffset, bucketsCounts = 1, 2
 
-	// of a NumberDataPoint and an ExponentialHistogramDataPoint
-	pointStart           = 2
-	pointTime            = 3
-	pointDouble          = 4
-	pointAttributes      = 7
-	histogramAttributes  = 1
-	otlpHistogramCount   = 4
-	otlpHistogramSum     = 5
-	otlpHistogramScale   = 6
-	otlpHistogramZero    = 7
-	otlpHistogramBuckets = 8
-	bucketsOffset        = 1
-	bucketsCounts        = 2
-
-	temporalityDelta      = 1
-	temporalityCumulative = 2
+	delta, cumulative = 1, 2 // temporality
 )
+
+// The kinds of data of a metric, by their fields.
+const otlpGauge, otlpSum, otlpHistogram protowire.Number = 5, 7, 10
+
+var otlpKinds = map[table.Type]protowire.Number{
+	table.Gauge: otlpGauge, table.Counter: otlpSum, table.Histogram: otlpHistogram, table.GaugeHistogram: otlpHistogram,
+}
 
 // otlpEncoder encodes an ExportMetricsServiceRequest with one resource: the series of a request are those of one process. Points are
 // collected by metric, and keep their memory for the next request.
@@ -75,14 +59,14 @@ type otlpEncoder struct {
 // otlpMetric is a metric with its points.
 type otlpMetric struct {
 	*table.Family
-	data   []byte // a Gauge, a Sum or an ExponentialHistogram
-	points int
+	kind protowire.Number
+	data []byte // a message of the kind; empty without points
 }
 
 // Reset implements encoder.
 func (e *otlpEncoder) Reset() {
 	for _, m := range e.order {
-		m.data, m.points = m.data[:0], 0
+		m.data = m.data[:0]
 	}
 	e.samples = 0
 }
@@ -94,18 +78,15 @@ func (e *otlpEncoder) Samples() int { return e.samples }
 func (e *otlpEncoder) Series(f *table.Family, names, values []string) {
 	m := e.metrics[f.Name]
 	if m == nil {
-		m = &otlpMetric{Family: f}
+		m = &otlpMetric{Family: f, kind: otlpKinds[f.Type]}
 		e.metrics[f.Name] = m
 		e.order = append(e.order, m)
 	}
-	if e.metric = m; len(m.data) == 0 {
-		m.data = e.kind(m.data, f.Type)
-	}
 	field := protowire.Number(pointAttributes)
-	if m.histogram() {
+	if m.kind == otlpHistogram {
 		field = histogramAttributes
 	}
-	e.attributes, e.start = e.attributes[:0], 0
+	e.metric, e.attributes, e.start = m, e.attributes[:0], 0
 	for i, name := range names {
 		switch name {
 		case "job":
@@ -117,41 +98,20 @@ func (e *otlpEncoder) Series(f *table.Family, names, values []string) {
 	}
 }
 
-// kind appends the fields of a Sum or an ExponentialHistogram beside its points.
-func (e *otlpEncoder) kind(b []byte, of table.Type) []byte {
-	if of == table.Gauge {
-		return b
-	}
-	temporality := uint64(temporalityCumulative)
-	if e.delta {
-		temporality = temporalityDelta
-	}
-	b = appendUint(b, otlpTemporality, temporality)
-	if of == table.Counter {
-		b = appendUint(b, otlpMonotonic, 1)
-	}
-	return b
-}
-
-func (m *otlpMetric) histogram() bool {
-	return m.Type == table.Histogram || m.Type == table.GaugeHistogram
-}
-
 // Start implements seconds.Starter.
 func (e *otlpEncoder) Start(unix int64) { e.start = unix }
 
 // Value implements seconds.Sink.
 func (e *otlpEncoder) Value(unix int64, v float64) {
-	e.add(appendFixed(e.begin(unix), pointDouble, math.Float64bits(v)))
+	e.add(appendDouble(e.begin(unix), pointDouble, v))
 }
 
 // Histogram implements seconds.Sink. The buckets are dense, and one with the index i is called i-1 in OTLP, by its lower bound.
 func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
-	b := e.begin(unix)
-	b = appendFixed(b, otlpHistogramCount, uint64(h.Count()))
-	b = appendFixed(b, otlpHistogramSum, math.Float64bits(h.Sum().Seconds()))
-	b = appendUint(b, otlpHistogramScale, protowire.EncodeZigZag(node.NativeSchema))
-	b = appendFixed(b, otlpHistogramZero, uint64(h.Zero()))
+	b := appendFixed(e.begin(unix), exponentialCount, uint64(h.Count()))
+	b = appendDouble(b, exponentialSum, h.Sum().Seconds())
+	b = appendVarint(b, exponentialScale, protowire.EncodeZigZag(node.NativeSchema))
+	b = appendFixed(b, exponentialZero, uint64(h.Zero()))
 	counts := e.buckets[:0]
 	first, next := 0, 0
 	for i, n := range h.Native() {
@@ -166,9 +126,8 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 	}
 	if e.buckets = counts; len(counts) > 0 {
 		offset := protowire.EncodeZigZag(int64(first - 1))
-		size := protowire.SizeTag(bucketsOffset) + protowire.SizeVarint(offset) + protowire.SizeTag(bucketsCounts) + protowire.SizeBytes(len(counts))
-		b = appendHead(b, otlpHistogramBuckets, size)
-		b = appendString(appendUint(b, bucketsOffset, offset), bucketsCounts, counts)
+		b = appendHead(b, exponentialPositive, sizeVarint(bucketsOffset, offset)+sizeString(bucketsCounts, counts))
+		b = appendString(appendVarint(b, bucketsOffset, offset), bucketsCounts, counts)
 	}
 	e.add(b)
 }
@@ -178,7 +137,7 @@ func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
 func (e *otlpEncoder) begin(unix int64) []byte {
 	const nanoseconds = 1e9
 	start := e.start
-	if e.delta && e.metric.Type != table.Gauge {
+	if e.delta && e.metric.kind != otlpGauge {
 		start, unix = unix, unix+1
 	}
 	b := append(e.point[:0], e.attributes...)
@@ -190,9 +149,19 @@ func (e *otlpEncoder) begin(unix int64) []byte {
 
 // add adds a point to the metric of the present series.
 func (e *otlpEncoder) add(point []byte) {
+	m := e.metric
+	if len(m.data) == 0 && m.kind != otlpGauge {
+		temporality := uint64(cumulative)
+		if e.delta {
+			temporality = delta
+		}
+		m.data = appendVarint(m.data, dataTemporality, temporality)
+		if m.kind == otlpSum {
+			m.data = appendVarint(m.data, dataMonotonic, 1)
+		}
+	}
+	m.data = appendString(m.data, dataPoints, point)
 	e.point = point
-	e.metric.data = appendString(e.metric.data, otlpPoints, point)
-	e.metric.points++
 	e.samples++
 }
 
@@ -200,14 +169,14 @@ func (e *otlpEncoder) add(point []byte) {
 func (e *otlpEncoder) Body() ([]byte, error) {
 	b := e.body[:0]
 	for _, m := range e.order {
-		if m.points > 0 {
+		if len(m.data) > 0 {
 			b = m.append(b)
 		}
 	}
 	e.body = b
-	resource := appendAttribute(nil, resourceAttribute, "service.name", e.job)
-	resource = appendAttribute(resource, resourceAttribute, "service.instance.id", e.instance)
-	resource = appendHead(appendString(nil, resourceOf, resource), resourceScopes, len(b))
+	resource := appendAttribute(nil, resourceAttributes, "service.name", e.job)
+	resource = appendAttribute(resource, resourceAttributes, "service.instance.id", e.instance)
+	resource = appendHead(appendString(nil, resourceMetricsOf, resource), resourceMetricsScopes, len(b))
 	e.zipped.Reset()
 	z, end := zips.Start(&e.zipped)
 	_, err := z.Write(append(appendHead(nil, requestResources, len(resource)+len(b)), resource...))
@@ -220,48 +189,21 @@ func (e *otlpEncoder) Body() ([]byte, error) {
 
 // append appends the metric, as one of its scope.
 func (m *otlpMetric) append(b []byte) []byte {
-	unit, kind := "", protowire.Number(otlpGauge)
+	unit := ""
 	if strings.HasSuffix(m.Name, "_seconds") {
 		unit = "s"
 	}
-	switch {
-	case m.histogram():
-		kind = otlpExponentialHistogram
-	case m.Type == table.Counter:
-		kind = otlpSum
-	}
-	size := protowire.SizeTag(kind) + protowire.SizeBytes(len(m.data))
-	for _, text := range []string{m.Name, m.Help, unit} {
-		size += protowire.SizeTag(otlpName) + protowire.SizeBytes(len(text))
-	}
-	b = appendHead(b, scopeMetrics, size)
-	b = appendString(b, otlpName, m.Name)
-	b = appendString(b, otlpDescription, m.Help)
-	b = appendString(b, otlpUnit, unit)
-	return appendString(b, kind, m.data)
+	b = appendHead(b, scopeMetrics, sizeString(metricTitle, m.Name)+sizeString(metricDescription, m.Help)+sizeString(metricUnit, unit)+sizeString(m.kind, m.data))
+	b = appendString(b, metricTitle, m.Name)
+	b = appendString(b, metricDescription, m.Help)
+	b = appendString(b, metricUnit, unit)
+	return appendString(b, m.kind, m.data)
 }
 
 // appendAttribute appends a KeyValue with a string.
 func appendAttribute(b []byte, field protowire.Number, key, value string) []byte {
-	text := protowire.SizeTag(anyString) + protowire.SizeBytes(len(value))
-	b = appendHead(b, field, protowire.SizeTag(attributeKey)+protowire.SizeBytes(len(key))+protowire.SizeTag(attributeValue)+protowire.SizeBytes(text))
-	b = appendString(b, attributeKey, key)
-	return appendString(appendHead(b, attributeValue, text), anyString, value)
-}
-
-// appendHead appends what is before a message of this size.
-func appendHead(b []byte, field protowire.Number, size int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
-}
-
-func appendString[T string | []byte](b []byte, field protowire.Number, text T) []byte {
-	return append(appendHead(b, field, len(text)), text...)
-}
-
-func appendUint(b []byte, field protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
-}
-
-func appendFixed(b []byte, field protowire.Number, v uint64) []byte {
-	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
+	text := sizeString(stringValue, value)
+	b = appendHead(b, field, sizeString(attributeKey, key)+protowire.SizeTag(attributeValue)+protowire.SizeBytes(text))
+	b = appendHead(appendString(b, attributeKey, key), attributeValue, text)
+	return appendString(b, stringValue, value)
 }
