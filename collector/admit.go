@@ -109,7 +109,7 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 		if e.call.IsZero() {
 			r.release()
 		} else {
-			e.call.Mark()
+			e.call.SetNote(reserved)
 		}
 	}()
 	return decide(ctx, e, o, list)
@@ -126,7 +126,7 @@ func (m *limiter) resume(e *Entry, o *options) {
 			r.take()
 			unlock(list)
 			e.at = &r.place
-			e.call.Mark()
+			e.call.SetNote(reserved)
 			return
 		}
 	}

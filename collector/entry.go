@@ -14,7 +14,7 @@ var ErrPanicked = errors.New("collector: panicked")
 //
 // A call ends by one of its methods, from any goroutine, in any order with other entries. What ends it a second time counts nothing.
 type Entry struct {
-	call node.Call // marked if there is a reservation
+	call node.Call // its note says what ends with it: a slot of the frames, and whether there is a reservation
 	at   *place
 }
 
@@ -53,18 +53,30 @@ func (e *Entry) Exit(err error) {
 		e.exitWith(err, Code{})
 		return
 	}
-	if e.call.End(false, 0) > 0 && e.call.Marked() { // as end does, without a call
-		e.at.reserved.release()
+	if e.call.End(false, 0) > 0 && e.call.Note() != 0 { // as end does, without a call
+		e.release()
 	}
 }
 
 // end ends the call, and returns how many completions were counted.
 func (e *Entry) end(failed bool, code Code) int64 {
 	n := e.call.End(failed, code.n)
-	if n > 0 && e.call.Marked() {
-		e.at.reserved.release()
+	if n > 0 && e.call.Note() != 0 {
+		e.release()
 	}
 	return n
+}
+
+// reserved is the bit of a call's note that tells of a reservation.
+const reserved = 1 << 31
+
+// release gives back what the call held while it was in flight.
+func (e *Entry) release() {
+	note := e.call.Note()
+	unregister(note &^ reserved)
+	if note&reserved != 0 {
+		e.at.reserved.release()
+	}
 }
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It

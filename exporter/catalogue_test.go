@@ -86,6 +86,8 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		_, e, _ := x.Collector.Enter(t.Context(), "a", collector.Inbound(), collector.Admitted())
 		e.ExitCode(err, collector.HTTPStatus(404))
 	}
+	_, running, _ := x.Collector.Enter(t.Context(), "a")
+	defer running.Exit(nil)
 	call(io.ErrUnexpectedEOF) // classes are shown when there are some
 	native := func(path string) map[string]*dto.MetricFamily {
 		rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)

@@ -128,6 +128,11 @@ func ofView(prefix string, labels []string) []Metric {
 			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
 			Value: func(r *Reading) float64 { return r.InFlightSeconds },
 		},
+		{
+			Name: prefix + "in_flight_elapsed_seconds", Type: Gauge, Unit: "seconds", Labels: labels,
+			Help:  "Response times so far of the calls in flight, all together. Divided by in_flight it is their average age.",
+			Value: func(r *Reading) float64 { return r.InFlightElapsed },
+		},
 	}, rates, []Metric{{
 		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,
 		Help:  "Most calls admitted in any sliding second that ended in the last minute.",
