@@ -72,7 +72,7 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	if o.inbound || up != nil && up.inbound() && !o.outbound {
 		f.stamp |= 1
 	}
-	e.call.SetNote(e.call.Note() | f.register())
+	e.call.SetNote(e.call.Note() | l.resource.c.running.put(f))
 	return f
 }
 

@@ -53,30 +53,30 @@ func (e *Entry) Exit(err error) {
 		e.exitWith(err, Code{})
 		return
 	}
-	if e.call.End(false, 0) > 0 && e.call.Note() != 0 { // as end does, without a call
-		e.release()
+	if note := e.call.Note(); note&reserved == 0 { // as end does, without a call
+		if e.call.End(false, 0) > 0 && note != 0 {
+			e.at.leaf.resource.c.running.empty(note)
+		}
+		return
 	}
+	e.end(false, Code{})
 }
 
-// end ends the call, and returns how many completions were counted.
-func (e *Entry) end(failed bool, code Code) int64 {
-	n := e.call.End(failed, code.n)
-	if n > 0 && e.call.Note() != 0 {
-		e.release()
-	}
-	return n
-}
-
-// reserved is the bit of a call's note that tells of a reservation.
+// reserved is the bit of a call's note that tells of a reservation. The others are the number of a slot.
 const reserved = 1 << 31
 
-// release gives back what the call held while it was in flight.
-func (e *Entry) release() {
+// end ends the call, and returns how many completions were counted.
+func (e *Entry) end(failed bool, code Code) (n int64) {
 	note := e.call.Note()
-	unregister(note &^ reserved)
 	if note&reserved != 0 {
-		e.at.reserved.release()
+		n = e.at.reserved.end(&e.call, failed, code.n)
+	} else {
+		n = e.call.End(failed, code.n)
 	}
+	if n > 0 {
+		e.at.leaf.resource.c.running.empty(note &^ reserved)
+	}
+	return n
 }
 
 // exitWith asks whether the error is an exception. Whatever the answer, even a panic, which is one, the call ends. It

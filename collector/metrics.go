@@ -221,7 +221,7 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.TreeOverflow) })
 	metric("retired_resources_total", "", "Resources retired because they were idle, including those evicted by new names.",
 		func(h Health) float64 { return float64(h.Retired) })
-	metric("limits", "", "Limits in force.",
+	metric("limits", "", "Limits in force, dry runs included.",
 		func(h Health) float64 { return float64(h.Limits) })
 	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
 		func(h Health) float64 { return float64(h.Clock.Steps) })

@@ -23,7 +23,7 @@ type Running struct {
 
 // Oldest lists the n calls that have been in flight for longest, the oldest first, of those that entered by a context: by
 // [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. Calls by a handle are not in the list, because nothing
-// is kept of them but their number. With more than some twenty thousand calls in flight at once in the process it misses a few, which
+// is kept of them but their number. With more than some twenty thousand calls in flight at once it misses a few, which
 // found no place in the list when they began.
 //
 // It takes no lock and holds up no call. It costs some ten microseconds, and some ten nanoseconds for each call in flight. It asks the
@@ -46,7 +46,7 @@ func (r *Resource) Oldest(n int) []Running {
 // listOldest lists the n oldest calls of a resource, of all resources for nil.
 func (c *Collector) listOldest(n int, of *Resource) []Running {
 	var found []*frame
-	for f := range c.frames {
+	for f := range c.running.all {
 		if of != nil && f.leaf.resource != of {
 			continue
 		}
@@ -66,7 +66,7 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 // oldest yields the age of the oldest call of each resource that has calls in [Collector.Running].
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
-	for f := range c.frames {
+	for f := range c.running.all {
 		if x := first[f.leaf.resource]; x == nil || f.entered() < x.entered() {
 			first[f.leaf.resource] = f
 		}
@@ -113,30 +113,29 @@ type slot = atomic.Pointer[frame]
 // and rarely one that another processor writes to; if it is full, in others, which the frame's address chooses.
 type lineOfSlots [8]slot
 
-// The lines are those of all Collectors, and most have a fixed address, because to find them by way of a Collector takes a call longer
-// than to store.
-var (
-	lines     [256]lineOfSlots
-	moreLines atomic.Pointer[[4096]lineOfSlots] // nil until a call finds its line full
-)
+// slots are those of a Collector.
+type slots struct {
+	lines [64]lineOfSlots
+	more  atomic.Pointer[[4096]lineOfSlots] // nil until a call finds its line full
+}
 
-// register puts a frame into a slot, and returns the slot's number, 0 if those that it may have are taken.
-func (f *frame) register() uint32 {
+// put puts a frame into a slot, and returns the slot's number, 0 if those that it may have are taken.
+func (s *slots) put(f *frame) uint32 {
 	var here byte
-	n := line(unsafe.Pointer(&here), 11, uint32(len(lines)))
-	if i := lines[n].take(f); i >= 0 {
+	n := line(unsafe.Pointer(&here), 11, uint32(len(s.lines)))
+	if i := s.lines[n].take(f); i >= 0 {
 		return n*8 + uint32(i) + 1
 	}
-	more := moreLines.Load()
+	more := s.more.Load()
 	if more == nil {
-		moreLines.CompareAndSwap(nil, new([4096]lineOfSlots))
-		more = moreLines.Load()
+		s.more.CompareAndSwap(nil, new([4096]lineOfSlots))
+		more = s.more.Load()
 	}
 	first := line(unsafe.Pointer(f), 5, uint32(len(more)))
 	for probe := range uint32(8) {
 		n := (first + probe) % uint32(len(more))
 		if i := more[n].take(f); i >= 0 {
-			return (uint32(len(lines))+n)*8 + uint32(i) + 1
+			return (uint32(len(s.lines))+n)*8 + uint32(i) + 1
 		}
 	}
 	return 0
@@ -157,27 +156,27 @@ func (l *lineOfSlots) take(f *frame) int {
 	return -1
 }
 
-// unregister empties the slot with a number that register returned.
-func unregister(number uint32) {
+// empty empties the slot with a number that put returned.
+func (s *slots) empty(number uint32) {
 	switch n := int(number) - 1; {
 	case n < 0:
-	case n/8 < len(lines):
-		lines[n/8][n%8].Store(nil)
+	case n/8 < len(s.lines):
+		s.lines[n/8][n%8].Store(nil)
 	default:
-		moreLines.Load()[n/8-len(lines)][n%8].Store(nil)
+		s.more.Load()[n/8-len(s.lines)][n%8].Store(nil)
 	}
 }
 
-// frames yields the frames that are in slots.
-func (c *Collector) frames(yield func(*frame) bool) {
-	all := [][]lineOfSlots{lines[:]}
-	if more := moreLines.Load(); more != nil {
-		all = append(all, more[:])
+// all yields the frames that are in slots.
+func (s *slots) all(yield func(*frame) bool) {
+	lists := [][]lineOfSlots{s.lines[:]}
+	if more := s.more.Load(); more != nil {
+		lists = append(lists, more[:])
 	}
-	for _, list := range all {
+	for _, list := range lists {
 		for n := range list {
 			for i := range list[n] {
-				if f := list[n][i].Load(); f != nil && f.leaf.resource.c == c && !yield(f) {
+				if f := list[n][i].Load(); f != nil && !yield(f) {
 					return
 				}
 			}

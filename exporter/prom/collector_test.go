@@ -404,7 +404,7 @@ func TestInAnotherRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-3+len(c.Metrics()))+1 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-4+len(c.Metrics()))+1 {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }

@@ -68,6 +68,17 @@ func Metrics() []Metric {
 	block.Labels, block.Value = []string{"resource", "reason"}, nil
 	block.Labelled = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
+	all = slices.Insert(all, at(Blocks)+1, Metric{
+		Name: "dry_run_block_total", Type: Counter, Labels: []string{"resource", "reason"},
+		Help: "Calls admitted that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Labelled: func(r *collector.Resource, yield func(string, int64) bool) {
+			for reason, v := range r.DryRuns() {
+				if !yield(reason, v.Snapshot(nil).Total.Block) {
+					return
+				}
+			}
+		},
+	})
 	return slices.Insert(all, at("exception_total")+1, Metric{
 		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
 		Help:     "Calls that ended with an error, by class; none unless classes are configured.",
