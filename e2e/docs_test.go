@@ -134,17 +134,21 @@ func readConfiguration(t *testing.T, text string) error {
 	return errors.New("no test reads this configuration; give it a case in e2e/docs_test.go")
 }
 
-// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest,
-// TestOpenTelemetryCollector finds out.
+// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest, and one
+// for OTLP, TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo find out.
 func readReceiver(t *testing.T, text string) error {
 	t.Helper()
 	var c struct {
 		Receivers struct {
 			Prometheus struct{ Config map[string]any }
+			OTLP       map[string]any
 		}
 	}
 	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
 		return err
+	}
+	if c.Receivers.OTLP != nil {
+		return nil
 	}
 	b, err := yaml.Marshal(c.Receivers.Prometheus.Config)
 	if err != nil {

@@ -659,6 +659,10 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	if !v.HistogramBefore(zero+from, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", from, h.Count(), h.Sum(), want)
 	}
+	want.RTMin, want.RTMax = 0, 0
+	if got, known := v.CountsBefore(zero + from); !known || got != want {
+		t.Fatalf("counts before second %d: %+v (%t), want %+v", from, got, known, want)
+	}
 	for i := range hs {
 		checkCells(t, &h)
 		checkCells(t, &hs[i])

@@ -22,7 +22,7 @@ func (p *Pusher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{
 			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
-			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write or vm.",
+			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write, vm, otlp or otlp_delta.",
 			Read: func(yield func(float64, ...string)) {
 				open := p.line.Open()
 				p.mu.Lock()

@@ -189,3 +189,11 @@ func FuzzSamples(f *testing.F) {
 		}
 	})
 }
+
+// The attributes that VictoriaMetrics keeps as labels of what came by OTLP are quoted in a selector.
+func TestSelectorOfAttributes(t *testing.T) {
+	labels := map[string]string{"job": "a\"b", "service.name": "a\"b"}
+	if got, want := selector([]string{"m"}, labels), `{__name__=~"m",job="a\"b","service.name"="a\"b"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

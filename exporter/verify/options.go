@@ -62,7 +62,7 @@ func (o *Options) defaults(delay time.Duration) {
 }
 
 var (
-	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
 	endpoint   = regexp.MustCompile(`/api/v1(/|$)`)
 )
 
@@ -84,7 +84,7 @@ func (o Options) Check(namespace string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
 		if value := o.Labels[name]; !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
-			wrong("Labels", "%q=%q: letters, digits and _ are allowed in names, no digit in front, not __ and not resource; values are not empty", name, value)
+			wrong("Labels", "%q=%q: letters, digits, _ and . are allowed in names, no digit or . in front, not __ and not resource; values are not empty", name, value)
 		}
 	}
 	if err := gather.CheckNamespace(cmp.Or(namespace, table.Namespace)); err != nil {

@@ -33,17 +33,18 @@ type families struct {
 	histograms table.Histograms
 }
 
-// family is a row of [table.Seconds] with its full name.
+// family is a row of [table.Seconds] with its full name, and its sum if it has one.
 type family struct {
 	table.Second
-	family table.Family
+	family, sum table.Family
 }
 
 // newFamilies makes those of some rows.
 func newFamilies(namespace string, metrics []table.Second, keep func(*table.Second) bool) (list []family) {
 	for _, m := range metrics {
 		if keep(&m) {
-			list = append(list, family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}})
+			name := namespace + "_" + m.Name
+			list = append(list, family{m, table.Family{Name: name, Type: table.Gauge, Help: m.Help}, table.Family{Name: name + "_total", Type: table.Counter, Help: m.Sum}})
 		}
 	}
 	return list
@@ -156,6 +157,9 @@ type rowSize struct{ whole, always Size }
 func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 	for _, m := range f.selected(s) {
 		line := Size{1, lineBytes + len(m.family.Name)}
+		if s.Sums != None && m.Sum != "" {
+			line = line.Add(line)
+		}
 		one.whole = one.whole.Add(line)
 		if m.Always {
 			one.always = one.always.Add(line)

@@ -27,6 +27,8 @@ type Second struct {
 	Timed bool
 	// Logged metrics are in the metric log, too, and what is read from there is the same.
 	Logged bool
+	// Sum is the help of the metric's sum over seconds, which has the name with _total; empty for a metric that does not add up.
+	Sum string
 }
 
 // logged are the columns that the metric log has without a loss: it has the average response time in milliseconds.
@@ -42,6 +44,9 @@ func Seconds() (all []Second) {
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
 		case node.CallTime: // of a second, and so a plain number of calls
 			m.Timed = true
+		}
+		if c.Kind == node.Count {
+			m.Sum = c.Help + "."
 		}
 		if c.Kind == node.Count || c.Kind == node.Time { // the help of others says when
 			m.Help = when(c.Help, "in this second")
@@ -75,6 +80,9 @@ func InboundSeconds() []Second {
 	for i := range all {
 		m := &all[i]
 		m.Name, m.Help = strings.Replace(m.Name, "persecond_", "persecond_inbound_", 1), inbound(m.Help)
+		if m.Sum != "" {
+			m.Sum = inbound(m.Sum)
+		}
 	}
 	return all
 }

@@ -32,6 +32,7 @@ type Options struct {
 	level  string
 	format string
 	push   [len(pushFlags)]push.Options // without a URL there is none
+	deltas bool                         // by OTLP
 	verify verify.Options
 }
 
@@ -42,6 +43,7 @@ var pushFlags = [...]struct {
 }{
 	{"remote-write.", "a server that takes Prometheus remote write", push.RemoteWrite},
 	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus", push.VictoriaMetrics},
+	{"otlp.", "a server that takes OpenTelemetry's OTLP, …/v1/metrics", push.OTLP},
 }
 
 // Flags returns the flags of the options.
@@ -90,6 +92,9 @@ func (o *Options) Flags() flags.Set {
 			{Of: w.prefix + "Timeout", Flag: &cli.DurationFlag{Name: w.prefix + "timeout", Value: push.DefaultTimeout, Destination: &p.Timeout, Usage: "`DURATION` that a request may take"}},
 		}.Needing(w.prefix+"url")...).Under("Push")
 	}
+	all = append(all, flags.Set{
+		{Needs: []string{"otlp.url"}, Flag: &cli.BoolFlag{Name: "otlp.deltas", Destination: &o.deltas, Usage: "send sums and histograms of single seconds there, with delta temporality, and not cumulative ones"}},
+	}.Under("Push")...)
 	compare := append(flags.Set{{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}}}, flags.Set{
 		{Of: "Verify[0].Labels", Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
 		{Of: "Verify[0].Client", Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
@@ -106,9 +111,16 @@ func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
 func (o *Options) exporter() exporter.Options {
 	x := o.Exporter
 	for _, p := range o.push {
-		if p.URL != "" {
-			x.Push = append(x.Push, p)
+		if p.URL == "" {
+			continue
 		}
+		if p.Format == push.OTLP { // every receiver takes its histograms
+			p.Histogram = true
+			if o.deltas {
+				p.Format = push.OTLPDelta
+			}
+		}
+		x.Push = append(x.Push, p)
 	}
 	if o.verify.URL != "" {
 		x.Verify = []verify.Options{o.verify}
