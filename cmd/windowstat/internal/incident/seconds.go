@@ -1,0 +1,128 @@
+// Package incident reads what metric logs have of an incident: which resources left their usual numbers, and in what order
+// ([Seconds.Onsets]), what a limit would have refused ([Seconds.Backtest]), and a page for a browser that has both and the seconds
+// themselves ([Report]).
+package incident
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Before is how many seconds before the range say what is usual.
+const Before = 600
+
+// after is how many seconds behind the range are read, to see whether what began in it lasted.
+const after = steady - 1
+
+// maxRows bounds the memory, some 30 bytes for each.
+const maxRows = 5_000_000
+
+// Seconds are the rows of a range, and of the ten minutes before it, in memory.
+type Seconds struct {
+	From, To int64 // Unix times of the first and the last second
+	Zone     *time.Location
+	logs     []*log
+}
+
+// log is one log of a directory.
+type log struct {
+	name        string // shop, or shop.pid12; with its directory if another one has the name, too
+	host        int    // its directory: clocks of several may differ
+	first, last int64  // seconds that it has, within what was read
+	resources   []*resource
+	total       *resource // all inbound calls; nil if there are none
+	byName      map[string]*resource
+}
+
+// resource is the rows of a resource in a log, ascending. A second without calls has none.
+type resource struct {
+	name string
+	rows []row
+}
+
+// row is a second, in the numbers of the log. Counts are cut at two billion.
+type row struct {
+	at                                               int64
+	pass, block, complete, exception, rtMs, inFlight int32
+}
+
+// Read reads the rows that the selections choose, whose ranges are the same. Each selection is a directory, taken for a host. What
+// was left out is printed to stderr. The error says what could not be read, or that there is too much of it.
+func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Seconds, error) {
+	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: all[0].Zone}
+	n := 0
+	for host, sel := range all {
+		match := sel.Match
+		if match != nil {
+			match = func(name string) bool { return name == collector.InboundTotal || sel.Match(name) }
+		}
+		rows, err := sel.Searcher.Search(metriclog.Query{
+			From: sel.From.Add(-Before * time.Second), To: sel.To.Add(after * time.Second), PIDs: sel.PIDs, Match: match,
+		})
+		if err != nil {
+			return nil, err
+		}
+		logs := map[metriclog.Log]*log{}
+		err = rows.Each(ctx, func(r *metriclog.Row) error {
+			if n++; n > maxRows {
+				return fmt.Errorf("there are more than %d rows; a shorter range, or --resource, is needed", maxRows)
+			}
+			id := metriclog.Log{App: r.App, PID: r.PID}
+			l := logs[id]
+			if l == nil {
+				l = s.open(id, host, sel)
+				logs[id] = l
+			}
+			l.add(r)
+			return nil
+		})
+		if err := errors.Join(err, rows.Close(), rows.Err()); err != nil {
+			return nil, err
+		}
+		sel.Malformed(stderr, rows.Malformed())
+	}
+	return s, nil
+}
+
+// open adds a log of a directory.
+func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log {
+	l := &log{name: id.String(), host: host, byName: map[string]*resource{}}
+	own := metriclog.Searcher{Dir: sel.Searcher.Dir, App: id.App}
+	first, last, _ := own.Span(id.PID) // it has just been read
+	l.first, l.last = max(first.Unix(), s.From-Before), min(last.Unix(), s.To+after)
+	for _, other := range s.logs {
+		if other.name == l.name {
+			l.name = sel.Searcher.Dir + ": " + l.name
+		}
+	}
+	s.logs = append(s.logs, l)
+	return l
+}
+
+func (l *log) add(r *metriclog.Row) {
+	x := l.byName[r.Resource]
+	if x == nil {
+		x = &resource{name: r.Resource}
+		l.byName[r.Resource] = x
+		if r.Resource == collector.InboundTotal {
+			l.total = x
+		} else {
+			l.resources = append(l.resources, x)
+		}
+	}
+	cut := func(v int64) int32 { return int32(min(v, math.MaxInt32)) }
+	x.rows = append(x.rows, row{
+		r.Start.Unix(), cut(r.Pass), cut(r.Block), cut(r.Success), cut(r.Exception), cut(r.RT.Milliseconds()), cut(r.Concurrency),
+	})
+}
+
+// time shows a second.
+func (s *Seconds) time(at int64) string { return time.Unix(at, 0).In(s.Zone).Format(time.DateTime) }
