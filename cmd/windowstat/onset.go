@@ -22,6 +22,7 @@ type question struct {
 	onset  bool
 	limits []collector.Limit
 	offset time.Duration
+	most   time.Duration // of the range; 0 is no limit
 }
 
 func clockOffset(q *question) cli.Flag {
@@ -41,6 +42,9 @@ func (q *question) read(ctx context.Context, c *cli.Command, set flags.Set, sour
 	for _, source.Dir = range q.dirs {
 		s, err := logquery.Select(source, now)
 		all, errs = append(all, s), append(errs, err)
+		if q.most > 0 && s.To.Sub(s.From) >= q.most {
+			errs = append(errs, fmt.Errorf("--from: more than %v before --to", q.most))
+		}
 	}
 	if err := set.Check(c, errors.Join(errs...)); err != nil {
 		return nil, err

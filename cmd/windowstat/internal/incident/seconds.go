@@ -126,3 +126,11 @@ func (l *log) add(r *metriclog.Row) {
 
 // time shows a second.
 func (s *Seconds) time(at int64) string { return time.Unix(at, 0).In(s.Zone).Format(time.DateTime) }
+
+// Resources returns how many resources there are, in all logs.
+func (s *Seconds) Resources() (n int) {
+	for _, l := range s.logs {
+		n += len(l.resources)
+	}
+	return n
+}
