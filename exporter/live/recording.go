@@ -11,6 +11,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -25,6 +26,8 @@ type Recording struct {
 	// First is the Unix time of the first second, and Seconds how many there are, at least 1.
 	First   int64
 	Seconds int
+	// Offset is how far the times that the page shows are ahead of UTC, wherever it is opened.
+	Offset time.Duration
 	// Total is all inbound calls, and Resources are those of the table. A name must not be there twice.
 	Total     Recorded
 	Resources []Recorded
@@ -100,7 +103,7 @@ func (r *Recording) pack() (string, error) {
 		all = append(all, of(&r.Resources[i]))
 	}
 	err = json.NewEncoder(zip).Encode(map[string]any{
-		"first": r.First, "columns": []string{"pass", "block", "complete", "exception", rtAvg, "in_flight_max"}, "total": of(&r.Total), "resources": all,
+		"first": r.First, "offset": int64(r.Offset / time.Second), "columns": []string{"pass", "block", "complete", "exception", rtAvg, "in_flight_max"}, "total": of(&r.Total), "resources": all,
 	})
 	err = errors.Join(err, zip.Close(), text.Close())
 	return b.String(), err

@@ -1,8 +1,8 @@
 'use strict';
 
 // A recorded page has its seconds in it, and asks nobody: this stands in the place of follow.js, and of the server. The seconds are
-// compressed; of each resource and column there is a list with a number for each second.
-const recording = { span: null, columns: [], total: null, resources: [] };
+// compressed; offset is how many seconds their zone is ahead of UTC. Of each resource and column there is a list with a number for each second.
+const recording = { span: null, offset: 0, columns: [], total: null, resources: [] };
 
 async function follow(taken) {
   try {
@@ -57,7 +57,7 @@ function tableOf(q) {
 
 // tell tells the first and the last second.
 function tell() {
-  if (recording.span) byId('second').textContent = new Date(recording.first * 1000).toLocaleDateString('en-CA') + ', ' + from(recording.span);
+  if (recording.span) byId('second').textContent = new Date((recording.first + recording.offset) * 1000).toISOString().slice(0, 10) + ', ' + from(recording.span);
 }
 
 function say(text, bad) {

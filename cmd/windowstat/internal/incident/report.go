@@ -51,6 +51,8 @@ var page = template.Must(template.New("").Parse(`{{range .}}<section class="foun
 func (r *Report) Write(w io.Writer, s *Seconds) error {
 	first := s.From - Before
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(s.To - first + 1)}
+	_, offset := time.Unix(s.From, 0).In(s.Zone).Zone()
+	rec.Offset = time.Duration(offset) * time.Second
 	shown := s.ranked(r.Answers.Onsets)
 	if most := max(maxCells/rec.Seconds, minShown); len(shown) > most {
 		r.Answers.Notes = append(r.Answers.Notes, fmt.Sprintf("the charts and the table of resources have %d of %d resources", most, len(shown)))
@@ -150,19 +152,19 @@ func (r *Report) tables(s *Seconds) []table {
 	a := r.Answers
 	onsets := table{
 		Title: "Onset", Hint: "Which resources left what they were in the ten minutes before " + s.time(s.From) + ", the first one first. Those with an = may have been before or after another.",
-		Empty: "Nothing left what it was.", Head: []string{"Rank", "Second", "Log", "Resource", "What left"},
+		Empty: "Nothing left what it was.", Head: []string{"Rank", "Second", "Resource", "What left", "Log"},
 	}
 	for i := range a.Onsets {
 		o := &a.Onsets[i]
-		onsets.Rows = append(onsets.Rows, []string{o.Place(), o.Time.Format(time.DateTime), logquery.Visible(o.Log), logquery.Visible(o.Resource), o.What()})
+		onsets.Rows = append(onsets.Rows, []string{o.Place(), o.Time.Format(layout), logquery.Visible(o.Resource), o.What(), logquery.Visible(o.Log)})
 	}
 	all := []table{onsets, s.refusals()}
 	if len(a.Trials) > 0 {
-		t := table{Title: "Limits, tried on the log", Hint: "Refusals are " + Least + ".", Head: []string{"Limit", "Log", "Resource", "Calls", "Refused then", "Would have been, at least", "In seconds", "Highest", "At"}}
+		t := table{Title: "Limits, tried on the log", Hint: "Refusals are " + Least + ".", Head: []string{"Limit", "Resource", "Calls", "Refused then", "Would have been, at least", "In seconds", "Highest", "At", "Log"}}
 		for _, x := range a.Trials {
 			t.Rows = append(t.Rows, []string{
-				logquery.Visible(x.Limit), logquery.Visible(x.Log), logquery.Visible(x.Resource), fmt.Sprint(x.Offered), fmt.Sprint(x.Blocked), fmt.Sprint(x.Refused),
-				fmt.Sprint(x.Seconds), fmt.Sprint(x.Highest), x.HighestAt.Format(time.DateTime),
+				logquery.Visible(x.Limit), logquery.Visible(x.Resource), fmt.Sprint(x.Offered), fmt.Sprint(x.Blocked), fmt.Sprint(x.Refused),
+				fmt.Sprint(x.Seconds), fmt.Sprint(x.Highest), x.HighestAt.Format(layout), logquery.Visible(x.Log),
 			})
 		}
 		all = append(all, t)
@@ -186,7 +188,7 @@ func (r *Report) tables(s *Seconds) []table {
 
 // refusals are the resources of which calls were refused in the range.
 func (s *Seconds) refusals() table {
-	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Log", "Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second"}}
+	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second", "Log"}}
 	for _, l := range s.logs {
 		for _, r := range l.resources {
 			var refused, calls, seconds, most, first, last int64
@@ -201,7 +203,7 @@ func (s *Seconds) refusals() table {
 			}
 			if refused > 0 {
 				t.Rows = append(t.Rows, []string{
-					logquery.Visible(l.name), logquery.Visible(r.name), fmt.Sprint(refused), fmt.Sprint(calls), fmt.Sprint(seconds), s.time(first), s.time(last), fmt.Sprint(most),
+					logquery.Visible(r.name), fmt.Sprint(refused), fmt.Sprint(calls), fmt.Sprint(seconds), s.time(first), s.time(last), fmt.Sprint(most), logquery.Visible(l.name),
 				})
 			}
 		}

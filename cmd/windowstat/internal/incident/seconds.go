@@ -27,8 +27,8 @@ const maxRows = 5_000_000
 
 // Seconds are the rows of a range, and of the ten minutes before it, in memory.
 type Seconds struct {
-	From, To int64 // Unix times of the first and the last second
-	Zone     *time.Location
+	From, To int64          // Unix times of the first and the last second
+	Zone     *time.Location // of times that are shown, with the offset of From
 	logs     []*log
 }
 
@@ -57,7 +57,8 @@ type row struct {
 // Read reads the rows that the selections choose, whose ranges are the same. Each selection is a directory, taken for a host. What
 // was left out is printed to stderr. The error says what could not be read, or that there is too much of it.
 func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Seconds, error) {
-	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: all[0].Zone}
+	name, offset := all[0].From.In(all[0].Zone).Zone()
+	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
 	n := 0
 	for host, sel := range all {
 		match := sel.Match
@@ -124,8 +125,11 @@ func (l *log) add(r *metriclog.Row) {
 	})
 }
 
+// layout is how times are shown, as windowstat log does.
+const layout = "2006-01-02 15:04:05-07:00"
+
 // time shows a second.
-func (s *Seconds) time(at int64) string { return time.Unix(at, 0).In(s.Zone).Format(time.DateTime) }
+func (s *Seconds) time(at int64) string { return time.Unix(at, 0).In(s.Zone).Format(layout) }
 
 // Resources returns how many resources there are, in all logs.
 func (s *Seconds) Resources() (n int) {

@@ -71,7 +71,7 @@ func (a *Answers) onsets(b *strings.Builder) {
 	fmt.Fprintln(columns, "rank\ttime\tlog\tresource\twhat left")
 	for i := range a.Onsets {
 		o := &a.Onsets[i]
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", o.Place(), o.Time.Format(time.DateTime), logquery.Visible(o.Log), logquery.Visible(o.Resource), o.What())
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", o.Place(), o.Time.Format(layout), logquery.Visible(o.Log), logquery.Visible(o.Resource), o.What())
 	}
 	_ = columns.Flush() // of a strings.Builder
 }
@@ -107,10 +107,10 @@ func (t *Trial) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%d were refused then", t.Blocked)
 	if t.Highest > 0 {
-		fmt.Fprintf(b, "; the highest second is %s with %d", t.HighestAt.Format(time.DateTime), t.Highest)
+		fmt.Fprintf(b, "; the highest second is %s with %d", t.HighestAt.Format(layout), t.Highest)
 	}
 	b.WriteByte('\n')
 	for _, x := range t.Spans {
-		fmt.Fprintf(b, "  %s to %s  at least %d, highest %d\n", x.From.Format(time.DateTime), x.To.Format(time.TimeOnly), x.Refused, x.Highest)
+		fmt.Fprintf(b, "  %s to %s  at least %d, highest %d\n", x.From.Format(layout), x.To.Format(time.TimeOnly), x.Refused, x.Highest)
 	}
 }
