@@ -27,7 +27,7 @@ const Least = "at least, because a log has calendar seconds and the window of a 
 func (s *Seconds) Notes() (notes []string) {
 	for _, l := range s.logs {
 		if n := max(0, s.From-max(l.first, s.From-Before)); n < 60 {
-			notes = append(notes, fmt.Sprintf("the log %s has %d seconds before %s; what is usual is not known from so few", logquery.Visible(l.name), n, s.time(s.From)))
+			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", logquery.Visible(l.name), n, s.time(s.From)))
 		}
 		if l.last < s.To-steady {
 			notes = append(notes, fmt.Sprintf("the log %s ends at %s", logquery.Visible(l.name), s.time(l.last)))
