@@ -54,7 +54,7 @@ func (q *question) read(ctx context.Context, c *cli.Command, set flags.Set, sour
 
 // answers returns what the seconds say.
 func (q *question) answers(s *incident.Seconds) *incident.Answers {
-	a := &incident.Answers{Notes: s.Notes()}
+	a := &incident.Answers{Notes: s.Notes(q.onset)}
 	if q.onset {
 		a.Onsets = s.Onsets(q.offset)
 	}

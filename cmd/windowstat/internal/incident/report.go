@@ -49,8 +49,11 @@ var page = template.Must(template.New("").Parse(`{{range .}}<section class="foun
 // Write writes the report of the seconds, those before the range included. It shows the resources that left what they were first, then
 // those with most exceptions and refusals, and says how many it leaves out.
 func (r *Report) Write(w io.Writer, s *Seconds) error {
-	first := s.From - Before
-	rec := live.Recording{Title: r.Title, First: first, Seconds: int(s.To - first + 1)}
+	first, last := s.To, s.From
+	for _, l := range s.logs { // before the first log begins and behind the end of the last one, nothing is known
+		first, last = min(first, l.first), max(last, min(l.last, s.To))
+	}
+	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
 	_, offset := time.Unix(s.From, 0).In(s.Zone).Zone()
 	rec.Offset = time.Duration(offset) * time.Second
 	shown := s.ranked(r.Answers.Onsets)

@@ -89,6 +89,12 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 			return nil, err
 		}
 		sel.Malformed(stderr, rows.Malformed())
+		if len(logs) == 0 {
+			sel.Empty(stderr, nil, 0)
+		}
+	}
+	if n == 0 {
+		return nil, errors.New("there is nothing to look at")
 	}
 	return s, nil
 }

@@ -21,12 +21,12 @@ type Answers struct {
 
 // Least is what a backtest cannot know, for those who read one.
 const Least = "at least, because a log has calendar seconds and the window of a limit slides: what it refuses of a burst across two seconds shows in neither; " +
-	"prioritized calls would have waited first, and clients that try again would have come more often"
+	"a call may be in flight in many seconds, so of concurrency the highest second counts; prioritized calls would have waited first, and clients that try again would have come more often"
 
-// Notes are what limits the answers: logs that do not say what is usual, or that end before the range does.
-func (s *Seconds) Notes() (notes []string) {
+// Notes are what limits the answers: logs that end before the range does, and for onsets those that hardly say what is usual.
+func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
-		if n := max(0, s.From-max(l.first, s.From-Before)); n < 60 {
+		if n := max(0, s.From-max(l.first, s.From-Before)); onsets && n < 60 {
 			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", logquery.Visible(l.name), n, s.time(s.From)))
 		}
 		if l.last < s.To-steady {
