@@ -114,7 +114,7 @@ func TestIncidents(t *testing.T) {
 				_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --backtest=db: products concurrency 20")
 				page, _ := os.ReadFile("../../docs/incidents.md")
 				said := regexp.MustCompile(`says that ([0-9]+) calls`).FindSubmatch(page)
-				if found := regexp.MustCompile(`at least ([0-9]+) of`).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
+				if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
 					t.Errorf("the page says %s:\n%s%s", said, out, stderr)
 				}
 			}

@@ -61,7 +61,7 @@ func (q *question) answers(s *incident.Seconds) *incident.Answers {
 	for _, l := range q.limits {
 		found := s.Backtest(l)
 		if a.Trials = append(a.Trials, found...); len(found) == 0 {
-			a.Notes = append(a.Notes, fmt.Sprintf("the log has no resource for the limit %s", logquery.Visible(l.String())))
+			a.Notes = append(a.Notes, fmt.Sprintf("the log has no resource for the limit %s", l))
 		}
 	}
 	return a

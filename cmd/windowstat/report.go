@@ -78,7 +78,7 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 				_ = os.Remove(out + ".new")
 				return err
 			}
-			fmt.Fprintf(c.Root().Writer, "%s: %d bytes, %d of %d resources left what they were\n", out, b.Len(), len(r.Answers.Onsets), s.Resources())
+			fmt.Fprintf(c.Root().Writer, "%s: %d bytes; resources that left what they were: %d\n", out, b.Len(), len(r.Answers.Onsets))
 			return nil
 		},
 	}

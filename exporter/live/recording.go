@@ -20,26 +20,31 @@ import (
 // network. It has the charts and the table of [Page], with all of the recording in the place of the last minutes.
 type Recording struct {
 	// Title is the page's title, "windowstat" if empty.
-	Title string
+	Title string `json:"-"`
 	// Above stands above the charts. It is not escaped: the caller must have escaped what strangers may have sent.
-	Above template.HTML
+	Above template.HTML `json:"-"`
 	// First is the Unix time of the first second, and Seconds how many there are, at least 1.
-	First   int64
-	Seconds int
+	First   int64 `json:"first"`
+	Seconds int   `json:"-"`
 	// Offset is how far the times that the page shows are ahead of UTC, wherever it is opened.
-	Offset time.Duration
-	// Total is all inbound calls, and Resources are those of the table. A name must not be there twice.
-	Total     Recorded
-	Resources []Recorded
+	Offset time.Duration `json:"offset"`
+	// Total is all inbound calls, and Resources are those of the table. No two may have one name.
+	Total     Recorded   `json:"total"`
+	Resources []Recorded `json:"resources"`
 }
 
 // Recorded is the seconds of a resource. Each list has a number for each second of the recording.
 type Recorded struct {
-	Name string
+	Name string `json:"name"`
 	// Pass to InFlightMax are as in the metric log; RT is the average response time in microseconds, -1 where there is none.
-	Pass, Block, Complete, Exception, RT, InFlightMax []int64
+	Pass        []int64 `json:"pass"`
+	Block       []int64 `json:"block"`
+	Complete    []int64 `json:"complete"`
+	Exception   []int64 `json:"exception"`
+	RT          []int64 `json:"rt_avg"`
+	InFlightMax []int64 `json:"in_flight_max"`
 	// Limits are drawn in the charts of the resource.
-	Limits []collector.Limit
+	Limits []collector.Limit `json:"limits"`
 }
 
 // part is a script or a style sheet of the page.
@@ -74,37 +79,13 @@ func (r *Recording) WriteHTML(w io.Writer) error {
 	return err
 }
 
-// pack returns the numbers as compressed JSON in base64, which has nothing that ends a script.
+// pack returns the recording as compressed JSON in base64, which has nothing that ends a script.
 func (r *Recording) pack() (string, error) {
-	type limit struct {
-		Name string `json:"name"`
-		Pass int64  `json:"pass"`
-	}
-	type resource struct {
-		Name   string    `json:"name"`
-		Values [][]int64 `json:"values"`
-		Limits []limit   `json:"limits"`
-	}
-	of := func(x *Recorded) resource {
-		out := resource{x.Name, [][]int64{x.Pass, x.Block, x.Complete, x.Exception, x.RT, x.InFlightMax}, []limit{}}
-		for _, l := range x.Limits {
-			out.Limits = append(out.Limits, limit{l.Grade.String(), l.Count})
-		}
-		return out
-	}
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = errors.Join(json.NewEncoder(zip).Encode(r), zip.Close(), text.Close())
 	}
-	all := []resource{}
-	for i := range r.Resources {
-		all = append(all, of(&r.Resources[i]))
-	}
-	err = json.NewEncoder(zip).Encode(map[string]any{
-		"first": r.First, "offset": int64(r.Offset / time.Second), "columns": []string{"pass", "block", "complete", "exception", rtAvg, "in_flight_max"}, "total": of(&r.Total), "resources": all,
-	})
-	err = errors.Join(err, zip.Close(), text.Close())
 	return b.String(), err
 }

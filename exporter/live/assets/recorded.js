@@ -2,7 +2,7 @@
 
 // A recorded page has its seconds in it, and asks nobody: this stands in the place of follow.js, and of the server. The seconds are
 // compressed; offset is how many seconds their zone is ahead of UTC. Of each resource and column there is a list with a number for each second.
-const recording = { span: null, offset: 0, columns: [], total: null, resources: [] };
+const recording = { span: null, offset: 0, columns: [PASS, BLOCK, COMPLETE, EXCEPTION, AVERAGE, FLIGHT], total: null, resources: [] };
 
 async function follow(taken) {
   try {
@@ -11,6 +11,7 @@ async function follow(taken) {
   } catch (e) {
     return say('the seconds cannot be read: ' + e.message, true);
   }
+  recording.offset /= 1e9; // of nanoseconds
   recording.span = [recording.first, recording.first + KEEP];
   known.places = Object.fromEntries(recording.columns.map((name, i) => [name, i + 1])); // behind the time, or the number
   known.total.add(secondsOf(recording.total), known.places, true);
@@ -21,13 +22,13 @@ async function follow(taken) {
 }
 
 // secondsOf are the rows of a resource, as a server sends them.
-const secondsOf = r => Array.from({ length: KEEP }, (_, i) => [recording.first + i, ...r.values.map(list => list[i])]);
+const secondsOf = r => Array.from({ length: KEEP }, (_, i) => [recording.first + i, ...recording.columns.map(name => r[name][i])]);
 
 function refollow() {
   if (!recording.taken) return;
   const r = recording.resources.find(x => x.name === subject);
   if (r && !known.resource.newest) known.resource.add(secondsOf(r), known.places, true);
-  Object.assign(known, { there: !!r, details: r ? { limits: r.limits } : null, table: tableOf(queryNow()) });
+  Object.assign(known, { there: !!r, details: r ? { limits: (r.limits || []).map(l => ({ name: ['qps', 'concurrency'][l.Grade], pass: l.Count })) } : null, table: tableOf(queryNow()) });
   const taken = recording.taken;
   recording.taken = null; // it would ask again
   taken('recorded: nothing here changes');
@@ -41,7 +42,7 @@ const settled = () => true;
 function tableOf(q) {
   const [first, end] = range().map(t => t - recording.first), each = Math.ceil((end - first) / MINUTE);
   const rows = recording.resources.filter(r => r.lower.includes(q.search.toLowerCase())).map(r => {
-    const of = name => r.values[known.places[name] - 1].slice(first, end), sum = list => list.reduce((a, b) => a + b, 0), complete = of(COMPLETE);
+    const of = name => r[name].slice(first, end), sum = list => list.reduce((a, b) => a + b, 0), complete = of(COMPLETE);
     const merge = { [AVERAGE]: list => sum(complete) ? sum(list.map((v, i) => v * complete[i])) / sum(complete) : -1, [FLIGHT]: list => Math.max(...list) };
     const row = [r.number, ...recording.columns.map(name => (merge[name] || sum)(of(name))), sum(of(EXCEPTION)), sum(of(BLOCK))];
     const pass = of(PASS), past = [];

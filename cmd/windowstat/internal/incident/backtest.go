@@ -77,13 +77,13 @@ func (s *Seconds) try(limit collector.Limit, r *resource, t *Trial) {
 		if x.at < s.From || x.at > s.To {
 			continue
 		}
-		offered := int64(x.pass) + int64(x.block)
-		t.Offered, t.Blocked = t.Offered+offered, t.Blocked+int64(x.block)
+		offered := int64(x.v[pass]) + int64(x.v[block])
+		t.Offered, t.Blocked = t.Offered+offered, t.Blocked+int64(x.v[block])
 		v, add := offered, func(a, b int64) int64 { return a + b }
 		if limit.Grade == collector.Concurrency {
-			v, add = int64(x.inFlight), func(a, b int64) int64 { return max(a, b) }
+			v, add = int64(x.v[inFlight]), func(a, b int64) int64 { return max(a, b) }
 		}
-		at := time.Unix(x.at, 0).In(s.Zone)
+		at := s.time(x.at)
 		if v > t.Highest {
 			t.Highest, t.HighestAt = v, at
 		}

@@ -19,22 +19,8 @@ const (
 	leastOld = 10 // seconds that are known before the range, or nothing is usual
 )
 
-// signal is a number of a resource.
-type signal struct {
-	Name  string
-	floor float64
-	of    func(r *row) float64
-	known func(r *row) bool // false where there is no such number; nil for always
-}
-
-// signals are those that may leave. Response times have whole milliseconds in the log.
-var signals = []signal{
-	{"pass", 4, func(r *row) float64 { return float64(r.pass) }, nil},
-	{"block", 4, func(r *row) float64 { return float64(r.block) }, nil},
-	{"exception", 4, func(r *row) float64 { return float64(r.exception) }, nil},
-	{"rt_avg_ms", 5, func(r *row) float64 { return float64(r.rtMs) }, func(r *row) bool { return r.complete > 0 }},
-	{"in_flight_max", 4, func(r *row) float64 { return float64(r.inFlight) }, nil},
-}
+// floors are how far a column must go to leave; one that is 0 is not looked at.
+var floors = [columns]float64{pass: 4, block: 4, exception: 4, rtMs: 5, inFlight: 4}
 
 // Change is a number that left.
 type Change struct {
@@ -63,8 +49,8 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	for _, l := range s.logs {
 		for _, r := range l.resources {
 			o := Onset{Log: l.name, Resource: r.name, host: l.host}
-			for i := range signals {
-				if c, left := s.left(l, r, &signals[i]); left {
+			for column := range columns {
+				if c, left := s.left(l, r, column); left && floors[column] > 0 {
 					o.Changes = append(o.Changes, c)
 				}
 			}
@@ -102,27 +88,28 @@ type point struct {
 	v  float64
 }
 
-// points are the numbers of a resource in the seconds of its log that have one: where it has no row there are no calls.
-func (l *log) points(r *resource, g *signal) (list []point) {
-	rows, none := r.rows, row{}
+// points are the numbers of a column in the seconds of a log. Where a resource has no row there are no calls, and where none ended there
+// is no response time.
+func (l *log) points(r *resource, column int) (list []point) {
+	rows := r.rows
 	for at := l.first; at <= l.last; at++ {
-		x := &none
 		for len(rows) > 0 && rows[0].at < at { // Sentinel's clock was set back
 			rows = rows[1:]
 		}
+		x := row{}
 		if len(rows) > 0 && rows[0].at == at {
-			x, rows = &rows[0], rows[1:]
+			x = rows[0]
 		}
-		if g.known == nil || g.known(x) {
-			list = append(list, point{at, g.of(x)})
+		if column != rtMs || x.v[complete] > 0 {
+			list = append(list, point{at, float64(x.v[column])})
 		}
 	}
 	return list
 }
 
 // left finds the second in which a number left.
-func (s *Seconds) left(l *log, r *resource, g *signal) (c Change, ok bool) {
-	list := l.points(r, g)
+func (s *Seconds) left(l *log, r *resource, column int) (c Change, ok bool) {
+	list := l.points(r, column)
 	begin, _ := slices.BinarySearchFunc(list, s.From, func(p point, at int64) int { return cmp.Compare(p.at, at) })
 	if begin < leastOld {
 		return c, false
@@ -133,11 +120,11 @@ func (s *Seconds) left(l *log, r *resource, g *signal) (c Change, ok bool) {
 		for i := range begin - steady + 1 {
 			far = max(far, together(list[i:i+steady], usual, sign))
 		}
-		limit := max(farther*far, usual/2, g.floor)
+		limit := max(farther*far, usual/2, floors[column])
 		for i := begin; i+steady <= len(list) && list[i].at <= s.To; i++ {
 			if sign*(list[i].v-usual) > limit && together(list[i:i+steady], usual, sign) > limit {
-				if at := time.Unix(list[i].at, 0).In(s.Zone); !ok || at.Before(c.Time) {
-					c, ok = Change{g.Name, at, usual, median(list[i : i+steady])}, true
+				if at := s.time(list[i].at); !ok || at.Before(c.Time) {
+					c, ok = Change{names[column], at, usual, median(list[i : i+steady])}, true
 				}
 				break
 			}

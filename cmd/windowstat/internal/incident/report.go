@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/verify"
@@ -33,13 +32,6 @@ type Report struct {
 	Alerts  []verify.Alert    // nil if no database was asked
 }
 
-// table is a part of the report, above the charts.
-type table struct {
-	Title, Hint, Empty string
-	Head               []string
-	Rows               [][]string
-}
-
 var page = template.Must(template.New("").Parse(`{{range .}}<section class="found"><h2>{{.Title}}</h2><p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
@@ -54,7 +46,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 		first, last = min(first, l.first), max(last, min(l.last, s.To))
 	}
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
-	_, offset := time.Unix(s.From, 0).In(s.Zone).Zone()
+	_, offset := s.time(s.From).Zone()
 	rec.Offset = time.Duration(offset) * time.Second
 	shown := s.ranked(r.Answers.Onsets)
 	if most := max(maxCells/rec.Seconds, minShown); len(shown) > most {
@@ -70,7 +62,9 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	rec.Total = recorded(first, rec.Seconds, totals...)
 	for _, x := range shown {
 		out := recorded(first, rec.Seconds, x.resource)
-		out.Name = s.label(x.log, x.name)
+		if out.Name = x.name; len(s.logs) > 1 {
+			out.Name = x.log.name + ": " + x.name
+		}
 		for _, l := range r.Limits {
 			if l.Matches(x.name) {
 				out.Limits = append(out.Limits, l)
@@ -86,14 +80,6 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	return rec.WriteHTML(w)
 }
 
-// label is the name of a resource, with its log if there are several.
-func (s *Seconds) label(l *log, name string) string {
-	if len(s.logs) > 1 {
-		return l.name + ": " + name
-	}
-	return name
-}
-
 // ranked are the resources of all logs, in the order in which a report shows them.
 func (s *Seconds) ranked(onsets []Onset) (all []ranked) {
 	rank := map[[2]string]int{}
@@ -104,8 +90,8 @@ func (s *Seconds) ranked(onsets []Onset) (all []ranked) {
 		for _, r := range l.resources {
 			x := ranked{log: l, resource: r, rank: rank[[2]string{l.name, r.name}]}
 			for i := range r.rows {
-				x.trouble += int64(r.rows[i].exception) + int64(r.rows[i].block)
-				x.pass += int64(r.rows[i].pass)
+				x.trouble += int64(r.rows[i].v[exception]) + int64(r.rows[i].v[block])
+				x.pass += int64(r.rows[i].v[pass])
 			}
 			all = append(all, x)
 		}
@@ -125,66 +111,48 @@ type ranked struct {
 
 // recorded is the seconds of resources, added up.
 func recorded(first int64, seconds int, all ...*resource) live.Recorded {
-	var x live.Recorded
-	lists := []*[]int64{&x.Pass, &x.Block, &x.Complete, &x.Exception, &x.RT, &x.InFlightMax}
-	for _, list := range lists {
-		*list = make([]int64, seconds)
+	var lists [columns][]int64
+	for i := range lists {
+		lists[i] = make([]int64, seconds)
 	}
 	for _, r := range all {
-		for _, v := range r.rows {
-			i := v.at - first
-			if i < 0 || i >= int64(seconds) {
-				continue
+		for _, x := range r.rows {
+			if i := x.at - first; i >= 0 && i < int64(seconds) {
+				for k, n := range x.v {
+					v := int64(n)
+					if k == rtMs {
+						v *= 1000 * int64(x.v[complete]) // microseconds of all calls
+					}
+					lists[k][i] += v
+				}
 			}
-			for k, n := range []int32{v.pass, v.block, v.complete, v.exception, 0, v.inFlight} {
-				(*lists[k])[i] += int64(n)
-			}
-			x.RT[i] += int64(v.rtMs) * 1000 * int64(v.complete)
 		}
 	}
-	for i, n := range x.Complete {
-		if x.RT[i] /= max(n, 1); n == 0 {
-			x.RT[i] = -1
+	for i, n := range lists[complete] {
+		if lists[rtMs][i] /= max(n, 1); n == 0 {
+			lists[rtMs][i] = -1
 		}
 	}
-	return x
+	return live.Recorded{
+		Pass: lists[pass], Block: lists[block], Complete: lists[complete], Exception: lists[exception], RT: lists[rtMs], InFlightMax: lists[inFlight],
+	}
 }
 
 // tables are what stands above the charts.
 func (r *Report) tables(s *Seconds) []table {
-	a := r.Answers
-	onsets := table{
-		Title: "Onset", Hint: "Which resources left what they were in the ten minutes before " + s.time(s.From) + ", the first one first. Those with an = may have been before or after another.",
-		Empty: "Nothing left what it was.", Head: []string{"Rank", "Second", "Resource", "What left", "Log"},
-	}
-	for i := range a.Onsets {
-		o := &a.Onsets[i]
-		onsets.Rows = append(onsets.Rows, []string{o.Place(), o.Time.Format(layout), logquery.Visible(o.Resource), o.What(), logquery.Visible(o.Log)})
-	}
-	all := []table{onsets, s.refusals()}
-	if len(a.Trials) > 0 {
-		t := table{Title: "Limits, tried on the log", Hint: "Refusals are " + Least + ".", Head: []string{"Limit", "Resource", "Calls", "Refused then", "Would have been, at least", "In seconds", "Highest", "At", "Log"}}
-		for _, x := range a.Trials {
-			t.Rows = append(t.Rows, []string{
-				logquery.Visible(x.Limit), logquery.Visible(x.Resource), fmt.Sprint(x.Offered), fmt.Sprint(x.Blocked), fmt.Sprint(x.Refused),
-				fmt.Sprint(x.Seconds), fmt.Sprint(x.Highest), x.HighestAt.Format(layout), logquery.Visible(x.Log),
-			})
-		}
-		all = append(all, t)
+	all := []table{r.Answers.onsets(), s.refusals()}
+	if len(r.Answers.Trials) > 0 {
+		all = append(all, r.Answers.trials())
 	}
 	if r.Alerts != nil {
 		t := table{Title: "Alerts", Hint: "That fired, as the database has them.", Empty: "None fired.", Head: []string{"Alert", "Labels", "From", "To"}}
 		for _, x := range r.Alerts {
-			t.Rows = append(t.Rows, []string{logquery.Visible(x.Name), logquery.Visible(x.Labels), s.time(x.From.Unix()), s.time(x.To.Unix())})
+			t.add(x.Name, x.Labels, x.From.In(s.Zone), x.To.In(s.Zone))
 		}
 		all = append(all, t)
 	}
-	if len(a.Notes) > 0 {
-		t := table{Title: "Notes"}
-		for _, n := range a.Notes {
-			t.Rows = append(t.Rows, []string{n})
-		}
-		all = append(all, t)
+	if len(r.Answers.Notes) > 0 {
+		all = append(all, r.Answers.notes())
 	}
 	return all
 }
@@ -199,15 +167,13 @@ func (s *Seconds) refusals() table {
 				if v.at < s.From || v.at > s.To {
 					continue
 				}
-				calls += int64(v.pass) + int64(v.block)
-				if v.block > 0 {
-					refused, seconds, most, first, last = refused+int64(v.block), seconds+1, max(most, int64(v.block)), cmp.Or(first, v.at), v.at
+				calls += int64(v.v[pass]) + int64(v.v[block])
+				if n := int64(v.v[block]); n > 0 {
+					refused, seconds, most, first, last = refused+n, seconds+1, max(most, n), cmp.Or(first, v.at), v.at
 				}
 			}
 			if refused > 0 {
-				t.Rows = append(t.Rows, []string{
-					logquery.Visible(r.name), fmt.Sprint(refused), fmt.Sprint(calls), fmt.Sprint(seconds), s.time(first), s.time(last), fmt.Sprint(most), logquery.Visible(l.name),
-				})
+				t.add(r.name, refused, calls, seconds, s.time(first), s.time(last), most, l.name)
 			}
 		}
 	}

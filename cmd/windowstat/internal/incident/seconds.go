@@ -48,11 +48,25 @@ type resource struct {
 	rows []row
 }
 
-// row is a second, in the numbers of the log. Counts are cut at two billion.
+// row is a second: its Unix time, and the numbers of the log, cut at two billion.
 type row struct {
-	at                                               int64
-	pass, block, complete, exception, rtMs, inFlight int32
+	at int64
+	v  [columns]int32
 }
+
+// The columns of a row.
+const (
+	pass = iota
+	block
+	complete
+	exception
+	rtMs
+	inFlight
+	columns
+)
+
+// names are those of the columns, as windowstat log has them, but for the unit of response times.
+var names = [columns]string{"pass", "block", "complete", "exception", "rt_avg_ms", "in_flight_max"}
 
 // Read reads the rows that the selections choose, whose ranges are the same. Each selection is a directory, taken for a host. What
 // was left out is printed to stderr. The error says what could not be read, or that there is too much of it.
@@ -125,22 +139,28 @@ func (l *log) add(r *metriclog.Row) {
 			l.resources = append(l.resources, x)
 		}
 	}
-	cut := func(v int64) int32 { return int32(min(v, math.MaxInt32)) }
-	x.rows = append(x.rows, row{
-		r.Start.Unix(), cut(r.Pass), cut(r.Block), cut(r.Success), cut(r.Exception), cut(r.RT.Milliseconds()), cut(r.Concurrency),
-	})
+	next := row{at: r.Start.Unix()}
+	for i, n := range [columns]int64{r.Pass, r.Block, r.Success, r.Exception, r.RT.Milliseconds(), r.Concurrency} {
+		next.v[i] = int32(min(n, math.MaxInt32))
+	}
+	x.rows = append(x.rows, next)
 }
 
 // layout is how times are shown, as windowstat log does.
 const layout = "2006-01-02 15:04:05-07:00"
 
-// time shows a second.
-func (s *Seconds) time(at int64) string { return time.Unix(at, 0).In(s.Zone).Format(layout) }
+// time returns a second, in the zone.
+func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) }
 
-// Resources returns how many resources there are, in all logs.
-func (s *Seconds) Resources() (n int) {
+// Notes are what limits the answers: logs that end before the range does, and for onsets those that hardly say what is usual.
+func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
-		n += len(l.resources)
+		if n := max(0, s.From-l.first); onsets && n < 60 {
+			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", l.name, n, s.time(s.From).Format(layout)))
+		}
+		if l.last < s.To-steady {
+			notes = append(notes, fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(layout)))
+		}
 	}
-	return n
+	return notes
 }
