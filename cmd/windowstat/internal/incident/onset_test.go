@@ -111,7 +111,7 @@ func read(t testing.TB, seconds int, dirs ...string) *Seconds {
 	return s
 }
 
-// order is the resources of onsets, in their order, those of one rank in brackets' stead joined by =.
+// order is the resources of onsets, in their order, those of one rank joined by =.
 func order(all []Onset) string {
 	var b strings.Builder
 	for i, o := range all {
@@ -234,6 +234,10 @@ func TestOnsets(t *testing.T) {
 		if got := order(read(t, 600, i.made(t, 600, 1)...).Onsets(i.offset)); got != i.want {
 			t.Errorf("%s:\n%s\nwant\n%s", i.name, got, i.want)
 		}
+	}
+	// A range may end with the second in which something leaves: what is behind it shows that it lasts.
+	if got := order(read(t, 101, incidents[0].made(t, 600, 1)...).Onsets(0)); got != "db in_flight_max+100" {
+		t.Errorf("at the end of a range: %s", got)
 	}
 	for seed := range uint64(3) {
 		if all := read(t, 3600, (&incident{}).made(t, 3600, seed)...).Onsets(0); len(all) > 0 {
