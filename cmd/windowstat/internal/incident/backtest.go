@@ -1,8 +1,10 @@
 package incident
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -55,7 +57,7 @@ type Trial struct {
 	Spans     []Span    `json:"spans"`
 }
 
-// Backtest tries a limit on each resource that it is for. [collector.Other] is tried by its name only, as a pattern limits each of the
+// Backtest tries a limit on each resource that it is for, and returns first where it would have refused most. [collector.Other] is tried by its name only, as a pattern limits each of the
 // names in it by itself.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	all := []Trial{}
@@ -68,6 +70,9 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Trial) int {
+		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(b.Highest, a.Highest))
+	})
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,9 @@ const MaxRange = 6 * time.Hour
 // maxCells is how many seconds of resources a report has at most, so that it stays below two megabytes; minShown is how many resources
 // it has in any case.
 const (
-	maxCells = 250_000
-	minShown = 10
+	maxCells  = 250_000
+	minShown  = 10
+	maxListed = 200 // rows of a table
 )
 
 // Report is one file for a browser.
@@ -32,10 +34,11 @@ type Report struct {
 	Alerts  []verify.Alert    // nil if no database was asked
 }
 
-var page = template.Must(template.New("").Parse(`{{range .}}<section class="found"><h2>{{.Title}}</h2><p class="hint">{{.Hint}}</p>
+var page = template.Must(template.New("").Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}<span>: {{len .Rows}}</span></h2></summary>
+<p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>{{else}}<p>{{.Empty}}</p>{{end}}</section>
+{{end}}</tbody></table></div>{{else}}<p>{{.Empty}}</p>{{end}}</details>
 {{end}}`))
 
 // Write writes the report of the seconds, those before the range included. It shows the resources that left what they were first, then
@@ -138,7 +141,7 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	}
 }
 
-// tables are what stands above the charts.
+// tables are what stands above the charts, each with its first rows.
 func (r *Report) tables(s *Seconds) []table {
 	all := []table{r.Answers.onsets(), s.refusals()}
 	if len(r.Answers.Trials) > 0 {
@@ -154,10 +157,16 @@ func (r *Report) tables(s *Seconds) []table {
 	if len(r.Answers.Notes) > 0 {
 		all = append(all, r.Answers.notes())
 	}
+	for i := range all {
+		if t := &all[i]; len(t.Rows) > maxListed {
+			t.Hint += fmt.Sprintf(" These are the first %d of %d.", maxListed, len(t.Rows))
+			t.Rows = t.Rows[:maxListed]
+		}
+	}
 	return all
 }
 
-// refusals are the resources of which calls were refused in the range.
+// refusals are the resources of which calls were refused in the range, the most first.
 func (s *Seconds) refusals() table {
 	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second", "Log"}}
 	for _, l := range s.logs {
@@ -177,5 +186,7 @@ func (s *Seconds) refusals() table {
 			}
 		}
 	}
+	refused := func(row []string) int { n, _ := strconv.Atoi(row[1]); return n }
+	slices.SortStableFunc(t.Rows, func(a, b []string) int { return cmp.Compare(refused(b), refused(a)) })
 	return t
 }
