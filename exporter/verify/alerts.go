@@ -20,7 +20,7 @@ type Alert struct {
 	To     time.Time
 }
 
-// AlertStep is how finely [Alerts] knows when an alert fired.
+// AlertStep is how finely [Alerts] knows when an alert fired. One that fired for less may be missed.
 const AlertStep = 15 * time.Second
 
 // Alerts asks the database which alerts fired in a range, the first one first. Of the options it takes URL, Client, Timeout and Labels,

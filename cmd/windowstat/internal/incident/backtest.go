@@ -41,8 +41,8 @@ type Span struct {
 // Trial is what a limit would have done to a resource of a log, which is one process, as a limit is.
 //
 // Of qps a second is offered the calls that passed and those that were refused. A limit lets no more than its count pass in a calendar
-// second, so it would have refused the rest, at least: its window slides from bucket to bucket, and what it refuses of a burst across
-// two seconds shows in neither. Of concurrency the log has how many calls were in flight at once: as many of these as are too many would
+// second, so the rest would have been refused, by it or by what refused them then. That is the least: its window slides from bucket to
+// bucket, and what it refuses of a burst across two seconds shows in neither. Of concurrency the log has how many calls were in flight at once: as many of these as are too many would
 // have been refused, in this second or before. Those of two seconds may be the same calls, so they are not added up.
 type Trial struct {
 	Limit     string    `json:"limit"`

@@ -148,7 +148,7 @@ func (r *Report) tables(s *Seconds) []table {
 		all = append(all, r.Answers.trials())
 	}
 	if r.Alerts != nil {
-		t := table{Title: "Alerts", Hint: "That fired, as the database has them.", Empty: "None fired.", Head: []string{"Alert", "Labels", "From", "To"}}
+		t := table{Title: "Alerts", Hint: fmt.Sprintf("That fired, as the database has them: to within %s, and one that fired for less may be missing.", verify.AlertStep), Empty: "None fired.", Head: []string{"Alert", "Labels", "From", "To"}}
 		for _, x := range r.Alerts {
 			t.add(x.Name, x.Labels, x.From.In(s.Zone), x.To.In(s.Zone))
 		}
