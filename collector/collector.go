@@ -41,6 +41,7 @@ type Collector struct {
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
+	running  slots
 	idle     idleResources
 
 	setting  sync.Mutex // held by who sets limits
@@ -223,7 +224,7 @@ type Health struct {
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle, evicted ones included.
 	Retired int64
-	// Limits is how many limits there are.
+	// Limits is how many limits there are, dry runs included.
 	Limits int
 	// Clock is how the timeline follows the wall clock.
 	Clock leap.Health

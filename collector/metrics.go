@@ -221,7 +221,7 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.TreeOverflow) })
 	metric("retired_resources_total", "", "Resources retired because they were idle, including those evicted by new names.",
 		func(h Health) float64 { return float64(h.Retired) })
-	metric("limits", "", "Limits in force.",
+	metric("limits", "", "Limits in force, dry runs included.",
 		func(h Health) float64 { return float64(h.Limits) })
 	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
 		func(h Health) float64 { return float64(h.Clock.Steps) })
@@ -229,5 +229,8 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return h.Clock.Offset.Seconds() })
 	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
-	return all
+	return append(all, Metric{
+		Name: "in_flight_oldest_seconds", Unit: "seconds", Labels: []string{"resource"}, Read: c.oldest,
+		Help: "Age of the oldest call in flight of those that entered by a context; none while there is none.",
+	})
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
 // A block is one of the documentation.
@@ -117,6 +119,9 @@ func readConfiguration(t *testing.T, text string) error {
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
 	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
 		return nil
+	case has("limits"):
+		_, err := limitfile.Parse([]byte(text))
+		return err
 	case has("http_server_config"): // of --web.config.file: the command tells all that is wrong with its flags at once
 		err := run(t.Context(), ".", buildWindowstat(t), "demo", "--log.level=none", "--web.config.file="+path)
 		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") || strings.Contains(text, "windowstat: --web.config.file") {

@@ -59,6 +59,8 @@ func Catalogue() []Metric {
 	all = append(all, Metric{Name: table.RunName, Type: string(run.Type), Help: run.Help, Seconds: true})
 	resources, inbound := table.SecondsHistograms(Namespace)
 	perSecond(table.Seconds(), resources, []string{"resource"})
+	dry := table.DryRun()
+	all = append(all, Metric{Name: dry.Name, Type: string(table.Gauge), Help: dry.Help, Labels: []string{"reason", "resource"}, Seconds: true})
 	perSecond(table.InboundSeconds(), inbound, nil)
 	return all
 }

@@ -56,7 +56,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	defer receiver.Close()
 	dir := t.TempDir()
 	limits := filepath.Join(dir, "limits.yml")
-	if err := os.WriteFile(limits, []byte("limits: [{resource: a, qps: 1, concurrency: 2}]"), 0o600); err != nil {
+	if err := os.WriteFile(limits, []byte("limits: [{resource: a, qps: 1, concurrency: 2}, {resource: a, qps: 0, dry_run: true}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
@@ -86,6 +86,11 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		_, e, _ := x.Collector.Enter(t.Context(), "a", collector.Inbound(), collector.Admitted())
 		e.ExitCode(err, collector.HTTPStatus(404))
 	}
+	if err := x.Collector.Resource("a").Do(func() error { return nil }); err != nil { // which the dry run would refuse
+		t.Fatal(err)
+	}
+	_, running, _ := x.Collector.Enter(t.Context(), "a", collector.Admitted())
+	defer running.Exit(nil)
 	call(io.ErrUnexpectedEOF) // classes are shown when there are some
 	native := func(path string) map[string]*dto.MetricFamily {
 		rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)

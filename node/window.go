@@ -173,7 +173,7 @@ func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 		latest := now
 		for _, s := range leaves {
 			s.lockAt(now)
-			if !s.retired { // one that is has nothing in any window
+			if !s.retired() { // one that is has nothing in any window
 				same = same && (first || s.at == bucket)
 				first, bucket, latest = false, s.at, max(latest, s.end-1)
 				read(s)
@@ -194,7 +194,7 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
 		s := leaves[0]
 		s.lockAt(now)
-		if !s.retired {
+		if !s.retired() {
 			sum = s.windowPasses()
 		}
 		s.unlockAll()

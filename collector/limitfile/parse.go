@@ -119,14 +119,14 @@ func (p *parser) entry(n *yaml.Node) {
 		case "concurrency":
 			counts[collector.Concurrency] = p.count(key, value)
 		case "strict":
-			if value.Tag != "!!bool" || value.Decode(&l.Strict) != nil {
-				p.wrong(value, "strict is %s; true or false is needed", kind(value))
-			}
+			l.Strict = p.flag(key, value)
+		case "dry_run":
+			l.DryRun = p.flag(key, value)
 		default:
 			return false
 		}
 		return true
-	}, "resource, origin, qps, concurrency, strict")
+	}, "resource, origin, qps, concurrency, strict, dry_run")
 	if n.Kind != yaml.MappingNode {
 		return
 	}
@@ -155,7 +155,7 @@ func (p *parser) add(n *yaml.Node, l collector.Limit) {
 			p.wrong(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
 		}
 	}
-	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade}
+	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
 	if line, twice := p.seen[subject]; twice {
 		p.wrong(n, "%q is limited in line %d already", subject, line)
 	}
@@ -198,6 +198,14 @@ func name(n *yaml.Node) bool {
 		return n.Kind == yaml.ScalarNode
 	}
 	return false
+}
+
+// flag reads true or false.
+func (p *parser) flag(key string, n *yaml.Node) (v bool) {
+	if n.Tag != "!!bool" || n.Decode(&v) != nil {
+		p.wrong(n, "%s is %s; true or false is needed", key, kind(n))
+	}
+	return v
 }
 
 func (p *parser) count(key string, n *yaml.Node) int64 {

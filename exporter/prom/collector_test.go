@@ -117,6 +117,8 @@ x_exception_total{resource="R"} 1
 x_exception_total{resource="_other"} 0
 x_in_flight{resource="R"} 1
 x_in_flight{resource="_other"} 0
+x_in_flight_elapsed_seconds{resource="R"} 0
+x_in_flight_elapsed_seconds{resource="_other"} 0
 x_in_flight_seconds_total{resource="R"} 0.310997376
 x_in_flight_seconds_total{resource="_other"} 0
 x_occupied_pass_total{resource="R"} 0
@@ -402,7 +404,7 @@ func TestInAnotherRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-3+len(c.Metrics())+1)+1 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-4+len(c.Metrics()))+1 {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }

@@ -68,6 +68,17 @@ func Metrics() []Metric {
 	block.Labels, block.Value = []string{"resource", "reason"}, nil
 	block.Labelled = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
+	all = slices.Insert(all, at(Blocks)+1, Metric{
+		Name: "dry_run_block_total", Type: Counter, Labels: []string{"resource", "reason"},
+		Help: "Calls admitted that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Labelled: func(r *collector.Resource, yield func(string, int64) bool) {
+			for reason, v := range r.DryRuns() {
+				if !yield(reason, v.Snapshot(nil).Total.Block) {
+					return
+				}
+			}
+		},
+	})
 	return slices.Insert(all, at("exception_total")+1, Metric{
 		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
 		Help:     "Calls that ended with an error, by class; none unless classes are configured.",
@@ -127,6 +138,11 @@ func ofView(prefix string, labels []string) []Metric {
 			Name: prefix + "in_flight_seconds_total", Type: Counter, Unit: "seconds", Labels: labels,
 			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
 			Value: func(r *Reading) float64 { return r.InFlightSeconds },
+		},
+		{
+			Name: prefix + "in_flight_elapsed_seconds", Type: Gauge, Unit: "seconds", Labels: labels,
+			Help:  "Response times so far of the calls in flight, all together. Divided by in_flight it is their average age.",
+			Value: func(r *Reading) float64 { return r.InFlightElapsed },
 		},
 	}, rates, []Metric{{
 		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,

@@ -59,6 +59,16 @@ func Seconds() (all []Second) {
 	})
 }
 
+// DryRun is the metric of single seconds, with the labels reason and resource, of what dry runs of limits would have refused. It reads
+// the seconds of a View of [collector.Resource.DryRuns].
+func DryRun() Second {
+	return Second{
+		Name:  "persecond_dry_run_block",
+		Help:  "Calls admitted in this second that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Value: func(m *node.MetricNode) (float64, bool) { return float64(m.Block), true },
+	}
+}
+
 // InboundSeconds returns the same metrics of all inbound traffic, without labels, see [Inbound].
 func InboundSeconds() []Second {
 	all := Seconds()

@@ -45,6 +45,8 @@ function draw() {
   byId('timed').textContent = !untimed || RECORDED ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
   if (pointedAt === null) figures(seconds); else queueMicrotask(() => pointTo(pointedAt)); // where that second is when the charts have moved
   tell();
+  byId('running').hidden = subject !== ALL || !present() || !known.running.length;
+  byId('running').replaceChildren(running(known.running)); // below the rows, which hold still
   if (subject !== ALL && known.details && !RECORDED) details(known.details);
 }
 
@@ -72,6 +74,7 @@ function figures(seconds) {
     ['Pass', count(of(PASS, sum))], ['Blocked', count(of(BLOCK, sum))], ['Exceptions', count(of(EXCEPTION, sum))],
     ['Average', duration(ended && of(AVERAGE, sum) !== null ? spent / ended : null)], ...RECORDED ? [] : [[many ? 'Highest p99 of a second' : 'p99', duration(of(P99, highest))]],
     RECORDED ? ['In flight, most', count(of(FLIGHT, highest))] : ['In flight, average', calls(of(FLIGHT, list => sum(list) / list.length))],
+    ...!present() || under ? [] : subject === ALL ? [['Oldest in flight', known.running.length ? duration((known.now - known.running[0].since) * 1000) : '–']] : [['Average age of these', duration(known.age < 0 ? null : known.age)]],
     [view.zoom ? 'Busiest second of these' : 'Busiest of ' + (view.range === 1 ? 'a minute' : view.range + ' minutes'), busiest.row ? count(value(busiest, PASS)) + ' at ' + clock(busiest.at) : '–'],
   ];
   byId('now').replaceChildren(...facts.map(([k, v]) => {
@@ -160,10 +163,18 @@ function details(d) {
     shares('Called by', d.callers.map(passed)),
     shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass || 0)]), ...d.blocks.map(passed)]),
     shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
+    ...present() ? [running(d.running)] : [],
   );
   byId('details').hidden = false;
   byId('above').style.minHeight = '';
 }
+
+// present is whether the page goes on with the last second: what is known of now only is not shown beside another moment.
+const present = () => !RECORDED && !paused && !view.zoom;
+
+// running lists calls in flight that have been so for long.
+const running = list => shares('In flight for longest', list.map(x =>
+  [[subject === ALL && x.resource, x.origin && 'by ' + x.origin, x.entrance, x.trace && 'trace ' + x.trace].filter(Boolean).join(' · '), duration((known.now - x.since) * 1000)]));
 
 // shares is who has how much of a resource: a name and what is said of it in each row.
 function shares(title, list) {

@@ -32,7 +32,7 @@ class Past {
 }
 
 const nothing = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
-const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, table: nothing, entries: new Map() };
+const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, age: -1, running: [], table: nothing, entries: new Map() };
 
 // take adds what the server sent. A server that was started again may have other columns; what was known before stays, with the
 // places that it came with.
@@ -45,7 +45,7 @@ function take(message) {
     known.process = message.process;
   }
   if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past(), machine: new Past() }); // the clock was set back
-  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null });
+  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null, age: message.age, running: message.running || [] });
   if (message.at > 0) known.at = message.at;
   known.total.add(message.total, known.places, message.inbound);
   if (known.there) known.resource.add(message.resource, known.places);
