@@ -24,7 +24,7 @@ const bytes = n => {
 const times = [1, 5, 10, 15, 30, 60, 120, 180, 300, 600]; // and seconds
 const powers = [...Array(45).keys()].map(k => 2 ** k); // what ticks of bytes may be apart
 
-const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
+const clock = t => RECORDED ? new Date((t + recording.offset) * 1000).toISOString().slice(11, 19) : new Date(t * 1000).toLocaleTimeString('en-GB');
 const from = ([first, end]) => count(end - first) + ' seconds, ' + clock(first) + ' to ' + clock(end - 1);
 
 // span is how much time a chart shows, to the end of the last second, or where it is zoomed to.

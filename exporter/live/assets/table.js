@@ -10,10 +10,10 @@ const columns = [
   { key: BLOCK, title: 'Blocked', mark: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
   { key: EXCEPTION, title: 'Exceptions', mark: x => value(x, EXCEPTION) / value(x, COMPLETE) },
   { key: P99, title: 'p99', format: duration, mark: x => slower(x) && Math.min(1, (slower(x) - 1) / 9) },
-  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: 'In flight, average', format: calls },
+  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: calls },
   { key: PEAK, title: 'Busiest second of a minute', ranged: 'Busiest second', of: x => Math.max(0, ...x.past) },
   { key: 'spark', title: 'Last minute', ranged: 'Passes' },
-];
+].filter(c => !RECORDED || c.key !== P99);
 
 // slower is how many times the p99 is what is usual; 0 if that is not worth a look, as the server sorts.
 function slower(x) {
