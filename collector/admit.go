@@ -17,13 +17,14 @@ import (
 //
 // Nothing is read from leaves when a call is decided about, so the cost does not depend on how many origins there are.
 
-// reservation is what a call holds that is counted under another name than its own: the limiters that count it, from when it is
-// decided about until it ends.
+// reservation is what a call holds that is counted under another name than its own, or that a dry run would have refused: the limiters
+// that count it, from when it is decided about until it ends.
 type reservation struct {
 	place
-	list  []*limiter  // the first is the resource's, whose leaf counts the call in flight
-	array [2]*limiter // of the list
-	taken bool        // the others count the call in flight
+	list    []*limiter  // the first is the resource's, whose leaf counts the call in flight
+	array   [2]*limiter // of the list
+	taken   bool        // the others count the call in flight
+	refused bool        // a dry run would have refused the call
 }
 
 // reserve finds the limiters of a call, and its reservation, nil if it needs none. It returns errMoved if the name has a resource of
@@ -79,6 +80,29 @@ func (r *reservation) take() {
 	}
 }
 
+// end ends a call in flight, and returns how many completions were counted.
+func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64) {
+	if !r.refused {
+		if n = call.End(failed, code); n > 0 {
+			r.release()
+		}
+		return n
+	}
+	// No dry run may see one call less in flight before it sees one less of those that it would have refused.
+	if lock(r.list) != nil {
+		return 0 // it is over
+	}
+	defer unlock(r.list)
+	if n = call.End(failed, code); n > 0 {
+		for i, m := range r.list {
+			if m.dry.leave(r.leaf.origin); i > 0 {
+				m.leave(r.leaf.origin)
+			}
+		}
+	}
+	return n
+}
+
 // release ends a call: in flight, cancelled while it waited, or refused.
 func (r *reservation) release() {
 	switch {
@@ -90,7 +114,7 @@ func (r *reservation) release() {
 	}
 	for _, m := range r.list[1:] {
 		m.mu.Lock()
-		m.put(r.leaf.origin)
+		m.leave(r.leaf.origin)
 		m.mu.Unlock()
 	}
 }
@@ -109,7 +133,7 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 		if e.call.IsZero() {
 			r.release()
 		} else {
-			e.call.Mark()
+			e.call.SetNote(reserved)
 		}
 	}()
 	return decide(ctx, e, o, list)
@@ -126,7 +150,7 @@ func (m *limiter) resume(e *Entry, o *options) {
 			r.take()
 			unlock(list)
 			e.at = &r.place
-			e.call.Mark()
+			e.call.SetNote(reserved)
 			return
 		}
 	}
@@ -142,6 +166,7 @@ func decide(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	loan, refused, err := try(e, o, list)
 	if loan != nil {
 		if refused.Cancelled = loan.wait(ctx, e, list, arrived); refused.Cancelled == nil {
+			arrive(e, o, list)
 			return nil
 		}
 	}
@@ -173,10 +198,14 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	}
 	at := bucket.At()
 	var loan *loan
-	refused := check(list, at, o, l.origin)
+	refused := check(list, false, at, o, l.origin, 0)
 	if refused == nil {
+		would := judge(list, e, o, now, at, 0)
 		count(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
+		if would != nil {
+			list[0].countDry(e, would, now, o.n)
+		}
 	} else if bucket.Release(); o.prioritized && refused.Limit.Grade == QPS {
 		loan = borrow(e, o, list, now, at)
 	}
@@ -184,19 +213,19 @@ func try(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	return loan, refused, nil
 }
 
-// check returns why limiters refuse a call, nil if they do not. Those on concurrency come first, because a call that these refuse
-// must not wait. Holds their locks.
-func check(list []*limiter, bucket time.Duration, o *options, origin string) *BlockedError {
+// check returns why limiters refuse a call, or their dry runs would, nil if they do not. Those on concurrency come first, because a
+// call that these refuse must not wait. Holds their locks.
+func check(list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64) *BlockedError {
 	if o.admitted {
 		return nil
 	}
 	for _, m := range list {
-		if refused := m.full(origin); refused != nil {
+		if refused := m.of(dry).full(origin, waiting); refused != nil {
 			return refused
 		}
 	}
 	for _, m := range list {
-		if refused := m.exceeded(bucket, o.n, origin); refused != nil {
+		if refused := m.of(dry).exceeded(bucket, o.n, origin); refused != nil {
 			return refused
 		}
 	}
@@ -210,19 +239,26 @@ type loan struct {
 	n      int64
 }
 
-// borrow finds a bucket in which all rules admit the call, and borrows from it; nil if there is none. Holds the limiters' locks.
-func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
-	l, bucket := e.at.leaf, at
+// lender is the first bucket after the bucket at in which all rules admit n calls; ok is false if there is none, or it is too late. Holds
+// the limiters' locks.
+func lender(c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
+	bucket = at
 	for last := bucket - 1; last != bucket; {
 		last = bucket
 		for _, m := range list {
-			var ok bool
-			if bucket, ok = m.lender(at, bucket, o.n, l.origin); !ok {
-				return nil
+			if bucket, ok = m.of(dry).lender(at, bucket, n, origin); !ok {
+				return 0, false
 			}
 		}
 	}
-	if l.resource.c.until(now, bucket) > node.OccupyTimeout {
+	return bucket, c.until(now, bucket) <= node.OccupyTimeout
+}
+
+// borrow finds a bucket in which all rules admit the call, and borrows from it; nil if there is none. Holds the limiters' locks.
+func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
+	l := e.at.leaf
+	bucket, ok := lender(l.resource.c, list, false, now, at, o.n, l.origin)
+	if !ok {
 		return nil
 	}
 	borrowed, ok := l.Occupy(now, bucket, o.n)

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Collector struct {
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // calls
+	running  slots
 	idle     idleResources
 
 	setting  sync.Mutex // held by who sets limits
@@ -223,7 +225,7 @@ type Health struct {
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle, evicted ones included.
 	Retired int64
-	// Limits is how many limits there are.
+	// Limits is how many limits there are, dry runs included.
 	Limits int
 	// Clock is how the timeline follows the wall clock.
 	Clock leap.Health
@@ -251,4 +253,19 @@ func (c *Collector) Health() Health {
 		h.Overflow = r.view.Snapshot(c.line.Now(), nil).Total.Total()
 	}
 	return h
+}
+
+// newRun makes the number of a run that begins now: milliseconds since 1970, and 12 random bits, because a fleet may start at
+// once. It has 53 bits, so a float64 has it exactly.
+func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
+
+// RunID is a number that tells this Collector's seconds from those of every other one: of the processes before and after it, of
+// other instances, of replicas. It is an integer below 2^53, to be compared for equality only.
+//
+// A nil Collector has 0.
+func (c *Collector) RunID() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.run
 }

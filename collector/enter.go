@@ -65,7 +65,15 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	if o.at != nil && !o.at.IsZero() {
 		e.call.Backdate(l.resource.c.reading(*o.at))
 	}
-	return &frame{ctx, l, o.inbound || up != nil && up.inbound && !o.outbound}
+	if o.trace != "" {
+		ctx = withTrace(ctx, o.trace)
+	}
+	f := &frame{Context: ctx, leaf: l, stamp: uint64(e.call.Entered()) << 1}
+	if o.inbound || up != nil && up.inbound() && !o.outbound {
+		f.stamp |= 1
+	}
+	e.call.SetNote(e.call.Note() | l.resource.c.running.put(f))
+	return f
 }
 
 // askedContext is a context whose Done was asked before its call had borrowed anything: a context of somebody's own may panic.
@@ -96,7 +104,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound { // it has come in already
+		if up.inbound() { // it has come in already
 			o.inbound = false
 		}
 	case o.entrance == "":

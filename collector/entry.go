@@ -14,7 +14,7 @@ var ErrPanicked = errors.New("collector: panicked")
 //
 // A call ends by one of its methods, from any goroutine, in any order with other entries. What ends it a second time counts nothing.
 type Entry struct {
-	call node.Call // marked if there is a reservation
+	call node.Call // its note says what ends with it: a slot of the frames, and whether there is a reservation
 	at   *place
 }
 
@@ -53,16 +53,28 @@ func (e *Entry) Exit(err error) {
 		e.exitWith(err, Code{})
 		return
 	}
-	if e.call.End(false, 0) > 0 && e.call.Marked() { // as end does, without a call
-		e.at.reserved.release()
+	if note := e.call.Note(); note&reserved == 0 { // as end does, without a call
+		if e.call.End(false, 0) > 0 && note != 0 {
+			e.at.leaf.resource.c.running.empty(note)
+		}
+		return
 	}
+	e.end(false, Code{})
 }
 
+// reserved is the bit of a call's note that tells of a reservation. The others are the number of a slot.
+const reserved = 1 << 31
+
 // end ends the call, and returns how many completions were counted.
-func (e *Entry) end(failed bool, code Code) int64 {
-	n := e.call.End(failed, code.n)
-	if n > 0 && e.call.Marked() {
-		e.at.reserved.release()
+func (e *Entry) end(failed bool, code Code) (n int64) {
+	note := e.call.Note()
+	if note&reserved != 0 {
+		n = e.at.reserved.end(&e.call, failed, code.n)
+	} else {
+		n = e.call.End(failed, code.n)
+	}
+	if n > 0 {
+		e.at.leaf.resource.c.running.empty(note &^ reserved)
 	}
 	return n
 }

@@ -3,14 +3,20 @@ package collector
 import (
 	"context"
 	"fmt"
+
+	"github.com/windowstat/windowstat/leap"
 )
 
 // frame is the context of a call, by which the calls below find it.
 type frame struct {
 	context.Context
-	leaf    *leaf
-	inbound bool // it is part of a call that came in from outside
+	leaf  *leaf
+	stamp uint64 // twice the reading at which the call entered, and one more if it is part of a call that came in from outside
 }
+
+func (f *frame) entered() leap.Reading { return leap.Reading(f.stamp) >> 1 }
+
+func (f *frame) inbound() bool { return f.stamp&1 != 0 }
 
 // frameKey finds the frame of a Collector in a context.
 type frameKey struct{ c *Collector }

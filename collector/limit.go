@@ -47,6 +47,13 @@ func (g Grade) String() string {
 // Beyond that, a new name evicts those without a call in flight or in the last four seconds. If all are busier, further names share one
 // quota for each pattern that they match. A name that gets a resource later takes what it used along.
 //
+// A dry run is a limit that refuses nothing, and counts what it would refuse: see [Resource.DryRuns]. It decides about the calls that
+// get past all limits, when they pass. A call that it would refuse passes all the same and counts everywhere but in the quotas of
+// dry runs; so, if callers do not try again, the dry runs for a name together count what the same limits would refuse. They begin with
+// what has passed and what is in flight, as limits do. A prioritized call for which a later bucket has quota left passes in that
+// bucket for a dry run. A dry run and a limit may be for the same thing; neither changes what the other does. A call that a dry run
+// would refuse costs about what one that passes and one that is refused cost together.
+//
 // Limitations. Only [Collector.Enter] knows the name of a call that is counted for Other; calls by handles that were made when the table
 // was full are all of the name Other. What names that are counted for Other did before the first pattern was for them is
 // not known. A name that had calls in flight in a shared quota, and gets a resource or a quota of its own, begins without them.
@@ -63,9 +70,12 @@ type Limit struct {
 	Count int64
 	// Strict makes a limit on QPS hold for every second, not only for those that begin when a bucket does.
 	Strict bool
+	// DryRun makes the limit refuse nothing, and count what it would refuse: see [Resource.DryRuns].
+	DryRun bool
 }
 
-// String is the limit's name as the reason of a block, such as "qps GET /users/*". It does not change with the count.
+// String is the limit's name as the reason of a block, such as "qps GET /users/*". It does not change with the count, nor if the limit
+// is a dry run.
 func (l Limit) String() string {
 	s := l.Grade.String() + " " + l.Resource
 	if l.Origin != "" {
@@ -202,7 +212,7 @@ func (s *ruleSet) forAny(subjects []string) []Limit {
 	return list
 }
 
-// Limits returns the limits in force.
+// Limits returns the limits in force, and the dry runs.
 func (c *Collector) Limits() []Limit {
 	if c == nil {
 		return nil
@@ -210,7 +220,7 @@ func (c *Collector) Limits() []Limit {
 	return slices.Clone(c.limits.Load().list)
 }
 
-// Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins aside; ok
+// Limit is the lowest limit of a grade that is for all calls of the resource together, those of single origins and dry runs aside; ok
 // is false if there is none. A pattern is for each name by itself, and so is no limit of [Other]. It takes the lock that limited calls take, for as long as it looks.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
@@ -304,7 +314,7 @@ func CheckLimits(limits []Limit) error {
 		if l.Strict && l.Grade != QPS {
 			wrong("strict is for qps; %v is exact anyway", l.Grade)
 		}
-		s := Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade}
+		s := Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
 		if before, ok := seen[s]; ok {
 			wrong("%q is limited by limit %d already, to %d", l, before+1, limits[before].Count)
 		} else {

@@ -1,10 +1,8 @@
 package collector
 
 import (
-	"maps"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/windowstat/windowstat/node"
 )
@@ -16,18 +14,17 @@ import (
 // when there was no limit. A name that another resource counts has no leaf; its calls hold a reservation until they end. A
 // name that gets a resource after that takes its limiter along, and has both kinds of calls for a while.
 type limiter struct {
-	mu               sync.Mutex
-	c                *Collector
-	qps, concurrency []rule
-	all              meter             // all calls of the name
-	origins          map[string]*meter // those of single origins
-	alone            [1]*limiter       // itself, for lists
+	mu     sync.Mutex
+	c      *Collector
+	quotas             // of the limits that refuse calls
+	dry    *dryRuns    // nil while there never was one
+	alone  [1]*limiter // itself, for lists
 
 	// Of one in the table of [names], which keeps its rules up to date:
 	name    string   // or pattern; empty for that of a resource
-	shared  bool     // it is for many names, all that match the pattern
 	rules   *ruleSet // that the rules were made of
 	last    int64    // the second in which a call passed last; 0 if none did
+	shared  bool     // it is for many names, all that match the pattern
 	dropped bool     // calls must look for another one
 }
 
@@ -44,96 +41,58 @@ func newLimiter(c *Collector, name string, shared bool) *limiter {
 // newQuota makes passes that have not been counted yet.
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
-// meter is what rules read: how many calls are in flight, and the passes of the last second.
-type meter struct {
-	inFlight atomic.Int64 // those that wait for a bucket included
-	passes   *node.Quota  // nil while nobody reads it
-	before   *node.Quota  // passes of the name while another resource counted it; nil if there are none
-	read     bool         // a rule reads passes
-	counts   bool         // a rule reads what is in flight
-}
-
-// rule is a limit with what it reads.
-type rule struct {
-	Limit
-	*meter
-	quota *node.Quota // of the meter's passes; nil for concurrency
-}
-
-// covers reports whether the rule is for calls of the origin.
-func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
-
-// meter finds or makes the meter of an origin, or of all origins together for the empty name. Holds mu.
-func (m *limiter) meter(origin string) *meter {
-	if origin == "" {
-		return &m.all
-	}
-	x := m.origins[origin]
-	if x == nil {
-		x = new(meter)
-		if m.origins == nil {
-			m.origins = map[string]*meter{}
-		}
-		m.origins[origin] = x
-	}
-	return x
-}
-
 // set replaces the rules, of the resource r or, if that is nil, of a name. The meters stay. What a resource passed, when no rule read
 // that, is known by its views. Holds mu.
 func (m *limiter) set(limits []Limit, r *Resource) {
-	m.all.read, m.all.counts = false, false
-	for _, x := range m.origins {
-		x.read, x.counts = false, false
+	m.quotas.reset()
+	if m.dry != nil {
+		m.dry.reset()
 	}
-	m.qps, m.concurrency = nil, nil
 	for _, l := range limits {
-		x := m.meter(l.Origin)
+		x := rule{Limit: l, meter: m.meter(l.Origin)}
+		of, own := &m.quotas, x.meter
+		if l.DryRun {
+			of = m.of(true)
+			own = of.meter(l.Origin)
+			x.refused = own
+		}
 		if l.Grade != QPS {
-			x.counts = true
-			m.concurrency = append(m.concurrency, rule{Limit: l, meter: x})
+			x.counts, own.counts = true, true
+			of.concurrency = append(of.concurrency, x)
 			continue
 		}
-		x.read = true
-		if x.passes == nil {
-			x.fill(m.c, r, l.Origin)
+		own.read = true
+		if own.passes == nil {
+			own.passes = m.known(x.meter, r, l.Origin)
 		}
-		m.qps = append(m.qps, rule{l, x, x.passes.With(l.Count, l.Strict)})
+		x.quota = own.passes.With(l.Count, l.Strict)
+		of.qps = append(of.qps, x)
 	}
-	if r != nil { // otherwise nobody else knows the passes
-		m.all.forget()
-		for _, x := range m.origins {
-			x.forget()
-		}
+	m.quotas.drop(r != nil) // otherwise nobody else knows the passes
+	if m.dry != nil {
+		m.dry.drop(true)
 	}
-	maps.DeleteFunc(m.origins, func(_ string, x *meter) bool { return x.unused() })
 }
 
-// fill makes the passes of an origin, with what is known of them.
-func (x *meter) fill(c *Collector, r *Resource, origin string) {
-	x.passes = c.newQuota()
-	if r != nil {
-		if origin == "" {
-			x.passes.Fill(r.view, c.line.Now())
-		} else if o := r.origin(origin); o != nil {
-			x.passes.Fill(o.view, c.line.Now())
+// known makes the passes of an origin, with what is known of them: by the resource r or, if that is nil, by the meter of the name.
+func (m *limiter) known(x *meter, r *Resource, origin string) *node.Quota {
+	q := m.c.newQuota()
+	switch {
+	case r == nil:
+		if x.passes != nil {
+			q.Add(x.passes)
+		}
+	case origin == "":
+		q.Fill(r.view, m.c.line.Now())
+	default:
+		if o := r.origin(origin); o != nil {
+			q.Fill(o.view, m.c.line.Now())
 		}
 	}
 	if x.before != nil {
-		x.passes.Add(x.before)
+		q.Add(x.before)
 	}
-}
-
-// forget forgets the passes if nobody reads them.
-func (x *meter) forget() {
-	if !x.read {
-		x.passes = nil
-	}
-}
-
-// unused reports whether nothing is lost if an origin has no meter.
-func (x *meter) unused() bool {
-	return !x.read && !x.counts && x.before == nil && x.inFlight.Load() == 0
+	return q
 }
 
 // refresh gives the limiter of a name the rules that are in force. Holds mu.
@@ -162,88 +121,15 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// full refuses one more call of the origin if a limit on concurrency is reached; nil if none is.
-// Calls that end meanwhile make the reading too high, never too low, and those that enter wait for mu. Holds mu.
-func (m *limiter) full(origin string) *BlockedError {
-	for i := range m.concurrency {
-		x := &m.concurrency[i]
-		if inFlight := x.inFlight.Load(); inFlight >= x.Count && x.covers(origin) {
-			return &BlockedError{Limit: x.Limit, Reading: inFlight}
-		}
-	}
-	return nil
-}
-
-// exceeded refuses n more calls of the origin in the bucket if they would exceed a limit on QPS; nil if there is none. Holds mu.
-func (m *limiter) exceeded(bucket time.Duration, n int64, origin string) *BlockedError {
-	for i := range m.qps {
-		if x := &m.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
-			return &BlockedError{Limit: x.Limit, Reading: x.quota.Passes(bucket)}
-		}
-	}
-	return nil
-}
-
-// lender is the first bucket, not before the bucket from, from which all limits let borrow at the bucket at;
-// ok is false if there is none. Holds mu.
-func (m *limiter) lender(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
-	bucket = from
-	for i := range m.qps {
-		if x := &m.qps[i]; x.covers(origin) {
-			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
-				return 0, false
-			}
-		}
-	}
-	return bucket, true
-}
-
-// pass counts n passes of the origin. Holds mu.
-func (m *limiter) pass(bucket time.Duration, n int64, origin string) {
-	if q := m.all.passes; q != nil {
-		q.Pass(bucket, n)
-	}
-	if len(m.origins) > 0 {
-		m.passFrom(bucket, n, origin)
-	}
-}
-
-func (m *limiter) passFrom(bucket time.Duration, n int64, origin string) {
-	if x := m.origins[origin]; x != nil && x.passes != nil {
-		x.passes.Pass(bucket, n)
-	}
-}
-
-// count calls f with the passes that a call of the origin counts for. Holds mu.
-func (m *limiter) count(origin string, f func(*node.Quota)) {
-	if q := m.all.passes; q != nil {
-		f(q)
-	}
-	if x := m.origins[origin]; x != nil && x.passes != nil {
-		f(x.passes)
-	}
-}
-
 // take counts a call of a name that has no leaf. Holds mu.
 func (m *limiter) take(origin string) {
 	m.last = m.c.second()
-	m.all.inFlight.Add(1)
+	m.enter(origin)
 	if origin == "" {
 		return
 	}
-	x := m.meter(origin)
-	if x.inFlight.Add(1); x.passes == nil {
+	if x := m.meter(origin); x.passes == nil {
 		x.passes = m.c.newQuota()
-	}
-}
-
-// put takes back what take counted. Holds mu.
-func (m *limiter) put(origin string) {
-	m.all.inFlight.Add(-1)
-	if x := m.origins[origin]; origin != "" {
-		if x.inFlight.Add(-1); x.unused() {
-			delete(m.origins, origin)
-		}
 	}
 }
 
@@ -267,22 +153,31 @@ func (r *Resource) setLimits(limits []Limit) {
 		limits = filter(r.c.limits.Load().list, func(l Limit) bool { return l.pattern() || l.Resource == r.name })
 	}
 	r.blocks.prune()
-	for _, l := range limits {
-		r.blocks.add(l.String(), 0) // so that there is a series before the first block
-	}
-	if r.kept == nil {
+	m := r.kept.Load()
+	if m == nil {
 		if len(limits) == 0 {
 			return
 		}
-		r.kept = newLimiter(r.c, "", false)
+		m = newLimiter(r.c, "", false)
+		r.kept.Store(m)
 	}
-	m := r.kept
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.limiter.Store(m); len(limits) == 0 {
 		r.limiter.Store(nil)
 	}
 	m.set(rules, r)
+	if m.dry != nil {
+		m.dry.counts = filter(m.dry.counts, func(x dryCount) bool { return x.stat != nil })
+	}
+	for _, l := range limits { // so that there is a series before the first block
+		if l.DryRun {
+			m.of(true)
+			m.dry.find(l.String())
+		} else {
+			r.blocks.add(l.String(), 0)
+		}
+	}
 	for _, t := range r.treeNodes() {
 		for _, l := range t.listLeaves() {
 			l.SetCounters(m.counters(l.origin)...)

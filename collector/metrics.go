@@ -3,6 +3,8 @@ package collector
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -177,7 +179,7 @@ func (c *Collector) checkMetrics(all []Metric) error {
 	return errors.Join(errs...)
 }
 
-// Metrics are those of the Collector itself, which tell what [Collector.Health] does, and then those that were published, in
+// Metrics are those of the Collector itself, which tell what [Collector.Health] does and the build, and then those that were published, in
 // the order of publication. Of a nil Collector they are its own, for documents.
 func (c *Collector) Metrics() []Metric {
 	all := c.own()
@@ -190,6 +192,24 @@ func (c *Collector) Metrics() []Metric {
 		all = append(all, p.metrics...)
 	}
 	return all
+}
+
+// Version returns the version of windowstat in this program from its build information, or unknown.
+func Version() string {
+	const path = "github.com/windowstat/windowstat"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == path && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == path {
+			return dep.Version
+		}
+	}
+	return "unknown"
 }
 
 // own are the metrics of the Collector itself.
@@ -221,13 +241,24 @@ func (c *Collector) own() (all []Metric) {
 		func(h Health) float64 { return float64(h.TreeOverflow) })
 	metric("retired_resources_total", "", "Resources retired because they were idle, including those evicted by new names.",
 		func(h Health) float64 { return float64(h.Retired) })
-	metric("limits", "", "Limits in force.",
+	metric("limits", "", "Limits in force, dry runs included.",
 		func(h Health) float64 { return float64(h.Limits) })
+	all = append(all, Metric{
+		Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"}, Began: began,
+		Read: func(yield func(float64, ...string)) {
+			if c != nil {
+				yield(1, runtime.Version(), Version())
+			}
+		},
+	})
 	metric("clock_steps_total", "", "Wall clock steps of a second or more.",
 		func(h Health) float64 { return float64(h.Clock.Steps) })
 	metric("clock_offset_seconds", "seconds", "Offset of the wall clock from the timeline; corrected by slewing seconds by at most 1%.",
 		func(h Health) float64 { return h.Clock.Offset.Seconds() })
 	metric("clock_repeated_seconds_total", "seconds", "Seconds that the wall clock named a second time after it was set back; counted in totals, not handed out.",
 		func(h Health) float64 { return float64(h.Clock.Repeated) })
-	return all
+	return append(all, Metric{
+		Name: "in_flight_oldest_seconds", Unit: "seconds", Labels: []string{"resource"}, Read: c.oldest,
+		Help: "Age of the oldest call in flight of those that entered by a context; none while there is none.",
+	})
 }

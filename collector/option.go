@@ -24,6 +24,7 @@ const (
 	optionPassed
 	optionEarned
 	optionCountedAs
+	optionTraceID
 )
 
 // Origin names the caller: Sentinel's origin. Entries below this one have the same origin, unless they name another or are
@@ -70,6 +71,10 @@ func Earned() CallOption { return CallOption{kind: optionEarned} }
 // its own that are in flight when it first counts another name are not known to limits with patterns.
 func CountedAs(resource string) CallOption { return CallOption{kind: optionCountedAs, text: resource} }
 
+// TraceID is the id of the trace that the call, and those below it, are part of, for [Collector.Oldest]. One that is longer than 64
+// bytes is left out. It costs an allocation. For exemplars see [Entry.ExitTrace].
+func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
+
 // options are all options of a call.
 type options struct {
 	origin, entrance string
@@ -80,7 +85,8 @@ type options struct {
 	admitted         bool
 	passed           bool
 	earned           bool
-	nested           bool   // below another call whose entry is not known
+	nested           bool // below another call whose entry is not known
+	trace            string
 	countedAs        string // empty for a call that its own name counts
 	name             string // that was asked for
 	n                int64
@@ -111,6 +117,8 @@ func (o *options) apply(list []CallOption) {
 			o.earned = true
 		case optionCountedAs:
 			o.earned, o.countedAs = true, x.text
+		case optionTraceID:
+			o.trace = x.text
 		case optionStarted:
 			o.at = x.at
 		}

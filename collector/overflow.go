@@ -3,8 +3,6 @@ package collector
 import (
 	"maps"
 	"sync"
-
-	"github.com/windowstat/windowstat/node"
 )
 
 // names are the names that another resource counts, [Other] or one of [CountedAs], and that a pattern limits, each with a
@@ -76,11 +74,9 @@ func (n *names) make(name string, patterns []string) *limiter {
 	for _, pattern := range patterns {
 		if common := n.common[pattern]; common != nil {
 			common.mu.Lock()
-			m.all.passes.Add(common.all.passes)
-			for origin, x := range common.origins {
-				if x.passes != nil {
-					m.meter(origin).passes = n.copied(x)
-				}
+			m.inherit(n.c, &common.quotas)
+			if common.dry != nil {
+				m.of(true).inherit(n.c, &common.dry.quotas)
 			}
 			common.mu.Unlock()
 			break
@@ -88,13 +84,6 @@ func (n *names) make(name string, patterns []string) *limiter {
 	}
 	n.byName[name] = m
 	return m
-}
-
-// copied is the passes of a meter, which are counted on for themselves.
-func (n *names) copied(x *meter) *node.Quota {
-	q := n.c.newQuota()
-	q.Add(x.passes)
-	return q
 }
 
 // sweep drops idle names, once a second at most. Holds mu.
@@ -144,10 +133,10 @@ func (n *names) move(name string) *limiter {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.name = ""
-		m.all.before = n.copied(&m.all)
+		m.all.before = n.c.copied(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {
-				x.before = n.copied(x)
+				x.before = n.c.copied(x.passes)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (c *Collector) newResource(name string) *Resource {
 	r := &Resource{name: name}
 	r.generation.init(c, v, ofResource, r, name)
 	r.sole.init(c, v, ofOrigin, r, "")
-	r.kept = c.names.move(name)
+	r.kept.Store(c.names.move(name))
 	r.shared.Store(name == Other)
 	r.setLimits(c.limits.Load().forName(name))
 	c.resources = append(c.resources, r)
@@ -215,7 +215,7 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey) *leaf {
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)
 	}
-	if m := l.resource.kept; m != nil {
+	if m := l.resource.kept.Load(); m != nil {
 		m.countInFlight(l)
 	}
 	c.leaves = append(c.leaves, l)

@@ -21,8 +21,8 @@ type Resource struct {
 	generation
 
 	name string
-	sole generation // the origin "" while there is no other; dead when there is
-	kept *limiter   // what limiter is or was; guarded by the collector's mu
+	sole generation              // the origin "" while there is no other; dead when there is
+	kept atomic.Pointer[limiter] // what limiter is or was; changes under the collector's mu
 
 	given  atomic.Bool // not only earned, see [Earned]
 	shared atomic.Bool // it counts calls of other names, see [CountedAs]; changes under the collector's mu

@@ -129,7 +129,7 @@ func (r *Resource) retire(since int64) {
 			c.dropEntrance(t.entrance)
 		}
 	}
-	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.busy() {
+	if r.dead.Load() || r.stays || r.shared.Load() || !r.view.Empty() || r.view.Since() >= since || r.kept.Load().busy() {
 		return
 	}
 	r.dead.Store(true)

@@ -19,7 +19,7 @@ import (
 // for a short time, and costs in proportion to the leaves.
 type View struct{ generation *generation }
 
-// Window reads the second window: the bucket that is open and those before it, a second by default.
+// Window reads the second window: the bucket that is open and those before it, together a second.
 func (v View) Window() node.Window {
 	return read(v, (*node.View).Window)
 }
@@ -128,7 +128,7 @@ type generation struct {
 	view     *node.View
 	dead     atomic.Bool // retired; changes under the collector's mu
 	kind     generationKind
-	resource *Resource // the resource itself, or that of an origin or a context; nil for other kinds
+	resource *Resource // the resource itself, or that of an origin, a context or a dry run; nil for other kinds
 	key      string    // the name by which the next one is found
 }
 
@@ -140,6 +140,7 @@ const (
 	ofOrigin                         // of a resource, by the origin
 	ofContext                        // of a resource, by the entrance
 	ofEntrance                       // by its name
+	ofDryRun                         // of a resource, by the reason
 )
 
 // init sets what does not change.
@@ -167,6 +168,8 @@ func (g *generation) latest() *generation {
 		if t := g.c.entrance(g.key); t != nil {
 			next = &t.generation
 		}
+	case ofDryRun:
+		next = g.resource.now().dryRun(g.key)
 	}
 	if next == nil || next.dead.Load() {
 		return nil

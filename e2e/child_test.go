@@ -21,22 +21,36 @@ import (
 const (
 	childDir     = "WINDOWSTAT_E2E_DIR"
 	childAddress = "WINDOWSTAT_E2E_ADDRESS"
-	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, with spaces between, for remote write or of an import endpoint
+	childPush    = "WINDOWSTAT_E2E_PUSH" // URLs, with spaces between, for remote write, of an import endpoint, or for OTLP
 )
 
-// importedJob is the job of what a child pushes to an import endpoint.
-const importedJob = clusterJob + "-imported"
+// The jobs of what a child pushes to an import endpoint, and by OTLP.
+const (
+	importedJob  = clusterJob + "-imported"
+	otlpJob      = clusterJob + "-otlp"
+	otlpDeltaJob = clusterJob + "-otlp-delta"
+)
+
+// wantsDeltas is what the path of a URL ends with to which a child pushes deltas.
+const wantsDeltas = "?deltas"
 
 // runChild is a service under load until it is told to end, or killed.
 func runChild(dir, addr, urls string) error {
 	var pushes []push.Options
 	for _, url := range strings.Fields(urls) {
-		const timeout = 5 * time.Second // of a server that is killed, too
-		if strings.Contains(url, "/import/") {
-			pushes = append(pushes, push.Options{Format: push.VictoriaMetrics, URL: url, Labels: map[string]string{"job": importedJob, "instance": addr}, Timeout: timeout})
-		} else {
-			pushes = append(pushes, push.Options{URL: url, Labels: map[string]string{"job": clusterJob, "instance": addr}, Timeout: timeout})
+		format, job := push.RemoteWrite, clusterJob
+		switch {
+		case strings.Contains(url, "/import/"):
+			format, job = push.VictoriaMetrics, importedJob
+		case strings.HasSuffix(url, wantsDeltas):
+			format, job = push.OTLPDelta, otlpDeltaJob
+		case strings.HasSuffix(url, "/v1/metrics"):
+			format, job = push.OTLP, otlpJob
 		}
+		pushes = append(pushes, push.Options{
+			Format: format, URL: url, Labels: map[string]string{"job": job, "instance": addr}, Histogram: job == otlpJob || job == otlpDeltaJob,
+			Timeout: 5 * time.Second, // of a server that is killed, too
+		})
 	}
 	s, err := newService(dir, pushes)
 	if err != nil {

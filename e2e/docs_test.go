@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
 // A block is one of the documentation.
@@ -121,6 +123,9 @@ func readConfiguration(t *testing.T, text string) error {
 		return nil
 	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
 		return nil
+	case has("limits"):
+		_, err := limitfile.Parse([]byte(text))
+		return err
 	case has("http_server_config"): // of --web.config.file: the command tells all that is wrong with its flags at once
 		err := run(t.Context(), ".", buildWindowstat(t), "demo", "--log.level=none", "--web.config.file="+path)
 		if text := fmt.Sprint(err); !strings.Contains(text, "--log.level") || strings.Contains(text, "windowstat: --web.config.file") {
@@ -133,17 +138,21 @@ func readConfiguration(t *testing.T, text string) error {
 	return errors.New("no test reads this configuration; give it a case in e2e/docs_test.go")
 }
 
-// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest,
-// TestOpenTelemetryCollector finds out.
+// readReceiver reads what Prometheus is to read of a configuration of the OpenTelemetry Collector. Whether that reads the rest, and one
+// for OTLP, TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo find out.
 func readReceiver(t *testing.T, text string) error {
 	t.Helper()
 	var c struct {
 		Receivers struct {
 			Prometheus struct{ Config map[string]any }
+			OTLP       map[string]any
 		}
 	}
 	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
 		return err
+	}
+	if c.Receivers.OTLP != nil {
+		return nil
 	}
 	b, err := yaml.Marshal(c.Receivers.Prometheus.Config)
 	if err != nil {

@@ -334,11 +334,11 @@ func (r *healRoundRun) settle() {
 		}
 		return n
 	}
-	for n := all(); ; {
+	for n, same := all(), 0; same < 3; same++ { // VictoriaMetrics may need seconds for the last of it
 		time.Sleep(2 * time.Second)
 		before := n
-		if n = all(); n == before {
-			return
+		if n = all(); n != before {
+			same = -1
 		}
 	}
 }
@@ -383,6 +383,12 @@ func (r *healRoundRun) heal(x *healScraper, l labelled, from, to int64, way int)
 				}
 				if more > 1 || n != more {
 					r.Errorf("%s: %s was given second %d of %s, which it has %d times", x.name, who, second, resource, n)
+				}
+				for other, has := range now {
+					if other != who && has[resource][second] > 0 && !r.beside(before[who]["steady"], before[other]["steady"], second) &&
+						(way != 0 || !r.beside(resources["steady"], has["steady"], second)) { // the one of two that came second saw what the first one wrote
+						r.Errorf("%s: %s was given second %d of %s, which %s has, and was not read beside it; before that there were %s", x.name, who, second, resource, other, summary(before))
+					}
 				}
 				if resource == "steady" {
 					x.story[who] = fmt.Sprintf("way %d, %d to %d, process at %d, %d began; before that there were %s", way, from, to, r.child.second, len(r.began), summary(before))
@@ -557,7 +563,7 @@ func (r *healRoundRun) check(x *healScraper, truth map[int64]counted) {
 							l, second, turn-1, slices.Sorted(maps.Keys(r.asked[x.server][l])), r.began, stretches(held[l]["steady"]), x.story[l])
 					}
 					for other, has := range held {
-						if l.job == j.name && other != l && has[resource][second] > 0 && !beside(held[l]["steady"], has["steady"], seconds, second) {
+						if l.job == j.name && other != l && has[resource][second] > 0 && !shared(held[l]["steady"], has["steady"], seconds, second) {
 							complain("%s was given second %d of %s, which %s has", l, second, resource, other)
 						}
 					}
@@ -592,18 +598,45 @@ func stretches(seconds map[int64]int) string {
 	return fmt.Sprint(s.String(), last)
 }
 
-// beside reports whether other labels have some of the seconds, too, that these have within a minute on both sides of one that they were
-// given: then a server read the process under both at once, as far as can be seen.
-func beside(own, other map[int64]int, given map[int64]bool, second int64) bool {
-	for _, step := range []int64{-1, 1} {
-		shared := false
-		for at, n := second+step, 0; n < 60 && !shared && at > second-int64(healBegins/time.Second) && at < second+int64(healBegins/time.Second); at += step {
-			if own[at] > 0 {
-				n++
-				shared = !given[at] && other[at] > 0
+// beside reports whether a server read a process under both labels at once, as far as a heal of a second can see. Both are replicas, or
+// they began the process together, and have some of the same seconds within a minute on both sides.
+func (r *healRoundRun) beside(own, other map[int64]int, second int64) bool {
+	turn, _ := slices.BinarySearch(r.began, second+1)
+	first := func(all map[int64]int) int64 {
+		for _, at := range slices.Sorted(maps.Keys(all)) {
+			if at >= r.began[turn-1] {
+				return at
 			}
 		}
-		if !shared {
+		return 0
+	}
+	both := maps.Clone(own)
+	maps.Copy(both, other)
+	together := 0
+	for _, at := range slices.Sorted(maps.Keys(both)) {
+		if together++; own[at] == 0 || other[at] == 0 || slices.Contains(r.began, at) {
+			together = 0
+		}
+		if together > int(healHistory/time.Second)+60 {
+			return true
+		}
+	}
+	between := first(own) - first(other)
+	return max(between, -between) <= 2 && shared(own, other, nil, second)
+}
+
+// shared reports whether other labels have some of the seconds, too, that these have within a minute on both sides of one, without
+// those that they were given.
+func shared(own, other map[int64]int, given map[int64]bool, second int64) bool {
+	for _, step := range []int64{-1, 1} {
+		found := false
+		for at, n := second+step, 0; n < 60 && !found && at > second-int64(healBegins/time.Second) && at < second+int64(healBegins/time.Second); at += step {
+			if own[at] > 0 {
+				n++
+				found = !given[at] && other[at] > 0
+			}
+		}
+		if !found {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"numbers": liveNumbers, "restart": liveRestart, "columns": liveColumns, "hostile": liveHostile, "eaten": liveEaten, "full": liveFull, "keyboard": liveKeyboard, "held": liveHeld, "looks": liveLooks, "many": liveMany, "address": liveAddress, "zoom": liveZoom, "cursor": liveCursor, "trouble": liveTrouble, "accessible": liveAccessible,
+		"numbers": liveNumbers, "restart": liveRestart, "columns": liveColumns, "hostile": liveHostile, "eaten": liveEaten, "full": liveFull, "keyboard": liveKeyboard, "held": liveHeld, "looks": liveLooks, "many": liveMany, "address": liveAddress, "zoom": liveZoom, "cursor": liveCursor, "trouble": liveTrouble, "accessible": liveAccessible, "recorded": liveRecorded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -99,6 +99,7 @@ func liveColumns(t *testing.T, browser context.Context) {
 	stop()
 	before := tell[int64](t, x, `(() => {
 		unfollow();
+		clearTimeout(later);
 		following.heard = Infinity; // so that it does not ask
 		const before = known.total.newest;
 		take({process: known.process + 1, inbound: false, fresh: true, columns: ['shed', 'rt_avg', 'block', 'pass'], after: '', now: (before + 2) * 1000,

@@ -28,7 +28,7 @@ func liveZoom(t *testing.T, browser context.Context) {
 	x := openTab(t, browser, url+"#resource=banana")
 	x.await(t, `known.resource.seconds.size >= 170`)
 	// The p99 of seconds before the first viewer is not known, and the page says so.
-	x.await(t, `byId('timed').textContent.startsWith('; the p99 is known from ')`)
+	x.await(t, `byId('timed').textContent.startsWith('; p99 from ')`)
 	x.run(t, `window.seen = () => charts.calls.plot.data[0]`)
 
 	// drag drags over the chart from one second to another.

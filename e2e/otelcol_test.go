@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/exporter/push"
 )
 
-var otelcol = program{"otelcol-0.164.1", func(ctx context.Context, _, executable string) error {
+var otelcol = program{"otelcol-0.165.0", func(ctx context.Context, _, executable string) error {
 	return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, ".")
 }}
 
@@ -36,7 +37,7 @@ func TestOpenTelemetryCollector(t *testing.T) {
 	}
 	one := endpoint(prom.SecondsOptions{MaxSamples: 1}, flaky)
 	several := endpoint(prom.SecondsOptions{}, func(page http.Handler) http.Handler { return page })
-	config := strings.ReplaceAll(documented(t, "seconds.md", "receivers:", one), "http://receiver:8428/api/v1/write", writeTo(to))
+	config := strings.ReplaceAll(documented(t, "seconds.md", "receivers:\n  prometheus:", one), "http://receiver:8428/api/v1/write", writeTo(to))
 	startOtelcol(t, config)
 	startOtelcol(t, strings.NewReplacer(one, several, "500ms", "5s").Replace(config))
 
@@ -51,6 +52,42 @@ func TestOpenTelemetryCollector(t *testing.T) {
 	t.Logf("of responses with five seconds, %d samples of %d", arrived, total)
 	if arrived == 0 || arrived > total/3 {
 		t.Error("it should have taken one second of five")
+	}
+}
+
+// TestOpenTelemetryCollectorPushedTo has the Collector take what a service pushes by OTLP, while two of three requests fail before or
+// after it has taken them, and forward it to a Prometheus by remote write. Each second of each resource is there once, and the sums.
+func TestOpenTelemetryCollectorPushedTo(t *testing.T) {
+	t.Parallel()
+	p := newConsumed(t)
+	to := startServer(t, "prometheus-3", prometheus3)
+	collector := &server{name: "otelcol", addr: freeAddress(t)}
+	startOtelcol(t, strings.NewReplacer("http://receiver:8428/api/v1/write", writeTo(to), "0.0.0.0:4318", collector.addr).Replace(
+		documented(t, "seconds.md", "receivers:\n  otlp:", "")))
+	proxy := &weather{bad: stormy}
+	w, err := push.New(p.stats, push.Options{
+		Format: push.OTLP, URL: "http://" + through(t, collector, proxy).addr + "/v1/metrics",
+		Labels: map[string]string{"job": "pushed", "instance": "e2e"}, Timeout: weatherTimeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := w.Start()
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	begin, end := p.consume(func() { proxy.clear.Store(true) })
+	const labels = `job="pushed",instance="e2e"`
+	t.Logf("%d samples", p.check(t, to, labels, begin, end, time.Now().Add(catchUp)))
+	sum := 0
+	for second := begin; second < end; second++ {
+		sum += p.calls(0, second).pass
+	}
+	expression := fmt.Sprintf("sum(windowstat_persecond_pass_total{%s,resource=%q})", labels, p.resources[0])
+	if got := to.valueAt(t, expression, float64(end)); got != float64(sum) {
+		t.Errorf("the sum at the end is %v, want %d", got, sum)
 	}
 }
 

@@ -3,33 +3,25 @@ package exporter_test
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
-	"github.com/windowstat/windowstat/exporter/metriclog"
-	"github.com/windowstat/windowstat/exporter/push"
-	"github.com/windowstat/windowstat/exporter/sampler"
-	"github.com/windowstat/windowstat/exporter/verify"
 )
 
 func TestCatalogueIsConsistent(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range exporter.Catalogue() {
+	for _, m := range described(t) {
 		if seen[m.Name] {
 			t.Errorf("%s is there twice", m.Name)
 		}
@@ -46,7 +38,7 @@ func TestCatalogueIsConsistent(t *testing.T) {
 	}
 }
 
-// Everything on the pages of an Exporter with all its parts is in the catalogue, and everything in the catalogue is there,
+// Everything on the pages of an Exporter with all its parts is documented, and everything that is documented is there,
 // with the same type, help and labels.
 func TestPagesAreTheCatalogue(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,12 +46,6 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer receiver.Close()
-	dir := t.TempDir()
-	limits := filepath.Join(dir, "limits.yml")
-	if err := os.WriteFile(limits, []byte("limits: [{resource: a, qps: 1, concurrency: 2}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	registry := prometheus.NewRegistry()
 	database := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data := "[]"
 		if r.URL.Path == "/api/v1/query" {
@@ -71,21 +57,17 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 		_, _ = io.WriteString(w, `{"status":"success","data":`+data+`}`)
 	}))
 	defer database.Close()
-	x, err := exporter.New(exporter.Options{
-		Verify: []verify.Options{{URL: database.URL, Labels: map[string]string{"job": "shop"}, Delay: time.Second, Every: time.Second, Window: time.Minute}},
-		App:    "shop", Log: metriclog.Options{Dir: dir}, LimitsFile: limits, Logger: slog.New(slog.DiscardHandler),
-		Collector: collector.Options{ExceptionClass: func(error) string { return "any" }},
-		Sampler:   sampler.Options{Gatherer: registry},
-		Push:      []push.Options{{URL: receiver.URL}, {Format: push.VictoriaMetrics, URL: receiver.URL + "/import"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := everything(t, receiver.URL, database.URL)
 	stop := x.Start()
 	call := func(err error) {
 		_, e, _ := x.Collector.Enter(t.Context(), "a", collector.Inbound(), collector.Admitted())
 		e.ExitCode(err, collector.HTTPStatus(404))
 	}
+	if err := x.Collector.Resource("a").Do(func() error { return nil }); err != nil { // which the dry run would refuse
+		t.Fatal(err)
+	}
+	_, running, _ := x.Collector.Enter(t.Context(), "a", collector.Admitted())
+	defer running.Exit(nil)
 	call(io.ErrUnexpectedEOF) // classes are shown when there are some
 	native := func(path string) map[string]*dto.MetricFamily {
 		rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
@@ -128,7 +110,7 @@ func TestPagesAreTheCatalogue(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range exporter.Catalogue() {
+	for _, m := range described(t) {
 		name := exporter.Namespace + "_" + m.Name
 		f := all[name]
 		if f == nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/limiter"
 	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/netlimit"
@@ -40,7 +41,7 @@ func (x *Exporter) mux() http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, Version()}) // the client is gone
+		_ = index.Execute(w, struct{ App, Metrics, Version string }{x.options.App, metrics, collector.Version()}) // the client is gone
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if limiter.Begin(w, r, writeTimeout) {

@@ -120,30 +120,33 @@ func (r *bitReader) much(ones uint, next uint64, k uint) uint64 {
 	return part<<k | next>>doubled&(1<<k-1)
 }
 
-// eight reads eight numbers that were written with the same k. It costs less than to read each.
-func (r *bitReader) eight(k uint) (list [8]uint64) {
-	k &= 63
-	at, next, left := r.at, r.next(), uint(57)
-	for i := range list {
-		if left < fewOnes+k {
-			r.at = at
-			next, left = r.next(), 57
+// pairs are two numbers each, written with kMost, by the bits that they take at most if neither is far from what was expected. The
+// others, which take 0 bits here, are read one by one.
+var pairs = func() (all [1 << (2 * (fewOnes + kMost))]struct{ first, second, bits uint8 }) {
+	for i := range all {
+		r := bitReader{b: binary.LittleEndian.AppendUint64(nil, uint64(i))}
+		first, second := r.code(kMost), r.code(kMost)
+		if max(first, second)>>kMost < fewOnes {
+			all[i].first, all[i].second, all[i].bits = uint8(first), uint8(second), uint8(r.at)
 		}
-		ones := uint(bits.TrailingZeros64(^next))
-		rest := next >> ((ones + 1) & 63)
-		used := ones + 1 + k
-		if ones >= fewOnes {
-			r.at = at
-			list[i] = r.code(k) // with all of its bits
-			at, left = r.at, 0
+	}
+	return all
+}()
+
+// eight reads eight numbers that were written with kMost, two at a time. It costs less than to read each.
+func (r *bitReader) eight() (list [8]uint64) {
+	next := r.next() // more than four pairs take
+	for i := 0; i < len(list); i += 2 {
+		p := pairs[next%uint64(len(pairs))]
+		if p.bits == 0 {
+			list[i], list[i+1] = r.code(kMost), r.code(kMost)
+			next = r.next()
 			continue
 		}
-		list[i] = uint64(ones)<<k | rest&(1<<k-1)
-		next >>= used & 63
-		left -= used
-		at += used
+		list[i], list[i+1] = uint64(p.first), uint64(p.second)
+		next >>= p.bits
+		r.at += uint(p.bits)
 	}
-	r.at = at
 	return list
 }
 

@@ -83,6 +83,7 @@ func (st *stripe) begin(now leap.Reading) leap.Reading {
 func (st *stripe) admit(now leap.Reading) {
 	at := st.begin(now)
 	st.open.area += rest(at) - rest(now)
+	st.aside -= max(now.Sub(at), 0)
 	st.entered.Add(entry(at))
 }
 
@@ -107,7 +108,7 @@ func (s *Statistic) spentNow() (sum callTime) {
 	if s.rings != nil {
 		sum.add(s.rings.spent)
 	}
-	if s.retired {
+	if s.retired() {
 		return sum
 	}
 	var inFlight int64
@@ -122,6 +123,25 @@ func (s *Statistic) spentNow() (sum callTime) {
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}
 	return sum
+}
+
+// age is for how long the calls in flight have been so, all together: what all have spent, less what those took that have ended. So
+// it is their response times so far: of a call that was backdated, or waited for what it borrowed, more than it has spent. Holds
+// mu and all stripes' locks.
+func (s *Statistic) age(spent callTime) time.Duration {
+	age := time.Duration(spent.seconds)*time.Second + spent.nanos // wraps, as what is taken off does
+	if s.rings != nil {
+		age -= s.rings.took
+	}
+	var inFlight int64
+	for st := range s.stripes {
+		age += st.aside - st.open.RTSum
+		inFlight += int64(st.inFlightNow())
+	}
+	if inFlight == 0 {
+		return 0
+	}
+	return max(age, 0) // a call is rounded by a tick
 }
 
 // callTime is a sum of times that calls spent. A thousand calls at once spend an int64 of nanoseconds in a hundred days.

@@ -34,7 +34,7 @@ func (s *Statistic) addHistogram(from, to int64, open leap.Reading, h *Histogram
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
-	if s.retired {
+	if s.retired() {
 		to = min(to, s.index) // nothing happened later
 	}
 	from = max(from, s.since) // before that there was nothing

@@ -31,7 +31,7 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
-	if bucket <= s.at || s.retired {
+	if bucket <= s.at || s.retired() {
 		return Loan{}, false
 	}
 	s.lockStripes()
@@ -62,9 +62,12 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
+	// Where it has ended, and its second was slewed, this is off by that.
+	began := s.end.Add(l.at - s.at - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
 	s.first.open.area -= rest(entered) // which Exit adds
+	s.first.aside += began.Sub(entered)
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }

@@ -50,7 +50,7 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	if s.counters != nil {
 		before = s.counters.list
 	}
-	if s.retired || slices.Equal(before, list) {
+	if s.retired() || slices.Equal(before, list) {
 		return
 	}
 	s.lockStripes()
@@ -96,7 +96,7 @@ func (st *stripe) updateCounters() {
 func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 	s.lockAt(now)
 	defer s.unlockAll()
-	if s.retired || s.index < since || s.lastUsed() >= since {
+	if s.retired() || s.index < since || s.lastUsed() >= since {
 		return false
 	}
 	for st := range s.stripes {
@@ -108,7 +108,7 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 		}
 		return false
 	}
-	s.retired, s.end = true, math.MaxInt64
+	s.end = math.MaxInt64
 	return true
 }
 
@@ -146,7 +146,7 @@ func (s *Statistic) lastUsed() int64 {
 func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.retired {
+	if s.retired() {
 		st.entered.Add(-entry(now))
 		return true
 	}
@@ -157,9 +157,12 @@ func (s *Statistic) overtaken(st *stripe, now leap.Reading) bool {
 	return false
 }
 
-// gone reports whether the statistic was retired.
+// retired reports whether the statistic was retired. Holds mu, or all stripes' locks.
+func (s *Statistic) retired() bool { return s.end == math.MaxInt64 }
+
+// gone is retired, for callers that hold no lock.
 func (s *Statistic) gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.retired
+	return s.retired()
 }

@@ -8,17 +8,14 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// maxSlots is how many buckets the ring of the second window may have: every resource has one.
-const maxSlots = 1000
+// maxSampleCount is how many buckets the second window may have: every resource has them twice.
+const maxSampleCount = 500
 
 // Options shape a [Statistic]. The zero value is Sentinel's: a second in 2 buckets, a minute in 60.
 type Options struct {
-	// SampleCount is the number of buckets in the second window; 2 if zero. Their length must divide one second.
-	// More buckets find a sliding peak more exactly, and cost memory: 72 bytes for each in Interval or in two seconds,
-	// whichever is longer, which may be at most 1000.
+	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second, and be at most 500.
+	// More buckets find a sliding peak more exactly, and cost memory: 72 bytes for each in two seconds.
 	SampleCount int
-	// Interval is the span of the second window; one second if zero.
-	Interval time.Duration
 	// Minute is the span of the minute window, in whole seconds; 60 seconds if zero. Its buckets are one second each; one
 	// takes some 20 bytes, and its histogram what Histograms says.
 	Minute time.Duration
@@ -39,7 +36,6 @@ type Shape struct {
 	line    *leap.Timeline
 	second  leap.Array[Counts] // empty rings to copy
 	perSec  int64              // second-window buckets in one second
-	span    time.Duration
 	horizon time.Duration
 	kept    time.Duration // histograms
 	history time.Duration
@@ -54,9 +50,6 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.SampleCount == 0 {
 		o.SampleCount = 2
 	}
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
 	if o.Minute == 0 {
 		o.Minute = time.Minute
 	}
@@ -69,22 +62,15 @@ func NewShape(line *leap.Timeline, o Options) (*Shape, error) {
 	if o.Histograms == 0 {
 		o.Histograms = o.Minute
 	}
-	s := &Shape{line: line, span: o.Interval, horizon: o.Minute, kept: o.Histograms, history: o.History}
+	s := &Shape{line: line, horizon: o.Minute, kept: o.Histograms, history: o.History}
 	var errs []error
-
-	window, err := leap.NewArray[Counts](o.Interval, o.SampleCount)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("node: second window: %w", err))
-	} else if length := window.Length(); time.Second%length != 0 {
-		errs = append(errs, fmt.Errorf("node: second window: buckets of %v (%v in %d) do not divide one second evenly", length, o.Interval, o.SampleCount))
+	var err error
+	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
+		errs = append(errs, fmt.Errorf("node: second window: %d buckets do not divide one second evenly, or are not between 1 and %d", n, maxSampleCount))
 	} else {
 		// The highest sliding second of a second needs the buckets of the one before it, too.
-		s.perSec = int64(time.Second / length)
-		span := max(o.Interval, 2*time.Second)
-		if n := span / length; n > maxSlots {
-			errs = append(errs, fmt.Errorf("node: second window: %d buckets of %v in %v; at most %d are allowed", n, length, span, maxSlots))
-		}
-		s.second, err = leap.NewArray[Counts](span, int(span/length))
+		s.perSec = int64(n)
+		s.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)
 	}
 	if o.Minute%time.Second != 0 || o.Minute < 2*time.Second {

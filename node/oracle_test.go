@@ -206,6 +206,7 @@ type subject struct {
 	position
 	calls   []flying
 	loans   []*loan
+	lent    int // loans that have passed
 	retired bool
 }
 
@@ -251,6 +252,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 			}
 			goTo(begin, l.bucket)
 			l.passed = true
+			s.lent++
 			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1, when: begin})
 			l.stay = s.came(begin, begin)
 		}
@@ -597,6 +599,23 @@ func check(t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subj
 	if want := float64(spent/time.Second) + (spent % time.Second).Seconds(); s.InFlightSeconds != want {
 		t.Fatalf("calls spent %v s by %v, want %v", s.InFlightSeconds, r.now, want)
 	}
+	var age time.Duration
+	known := true
+	for _, x := range subjects {
+		known = known && (!steps || x.lent == 0) // calls that borrowed are off by what seconds were slewed
+		for _, c := range x.calls {
+			age += r.now - c.entered
+		}
+		for _, l := range x.loans {
+			if l.passed {
+				age += r.now - l.bucket // until its call is there, which says when it came
+			}
+		}
+	}
+	highest, lowest := age+time.Nanosecond, age-time.Duration(inFlight)*4096-time.Nanosecond
+	if known && (s.InFlightElapsed > highest.Seconds() || s.InFlightElapsed < lowest.Seconds()) {
+		t.Fatalf("%d calls in flight have been so for %v s at %v, want %v", inFlight, s.InFlightElapsed, r.now, age)
+	}
 	calls, passes := read.Waiting(now)
 	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight || passes != waiting || calls != waiters {
 		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d", open, s.Total, s.InFlight, passes, want, inFlight, waiting)
@@ -639,6 +658,10 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	want := o.counts(-1, time.Duration(from)*time.Second)
 	if !v.HistogramBefore(zero+from, &h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram before second %d: %d with sum %v, want %+v", from, h.Count(), h.Sum(), want)
+	}
+	want.RTMin, want.RTMax = 0, 0
+	if got, known := v.CountsBefore(zero + from); !known || got != want {
+		t.Fatalf("counts before second %d: %+v (%t), want %+v", from, got, known, want)
 	}
 	for i := range hs {
 		checkCells(t, &h)

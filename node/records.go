@@ -208,7 +208,7 @@ func (r *sealed) unpack(b []byte, slides int64, sums []int64) {
 	if sums != nil {
 		sums[slides-1] = saturate(sums[slides-1], r.Pass)
 	}
-	all := in.eight(kMost)
+	all := in.eight()
 	flight, lengths := all[:4], all[4:]
 	r.Complete = r.Pass + unfold(flight[0])
 	r.began = int64(flight[1])

@@ -178,7 +178,7 @@ func (s *Statistic) eachRecord(from, to int64, f func(index int64, record []byte
 
 // inFlightAfter is what the first recorded second after a second began with.
 func (s *Statistic) inFlightAfter(index int64) int64 {
-	inFlight := s.began
+	inFlight := int64(s.began)
 	if s.rings != nil {
 		s.rings.history.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
 			var rec sealed
@@ -224,7 +224,7 @@ func (s *Statistic) lastActive(before int64) int64 {
 		return math.MinInt64
 	}
 	before = min(before, s.index)
-	inFlight := s.began
+	inFlight := int64(s.began)
 	if before <= r.history.last {
 		inFlight = s.inFlightAfter(before - 1)
 	}

@@ -76,21 +76,21 @@ type Statistic struct {
 	mu    sync.Mutex    // with all stripes' locks, guards what follows
 	index int64         // of the second that is open
 	at    time.Duration // line time at which the open bucket starts
-	end   leap.Reading  // reading at which it ends
-	began int64         // calls in flight when the open second began
+	end   leap.Reading  // reading at which it ends, see retired; changes under all stripes' locks, too
 	rings *rings        // nil while nothing was counted before the open bucket
 
-	retired bool // changes under mu and all stripes' locks, too
+	began     int32  // calls in flight when the open second began
+	borrowers uint32 // calls that have borrowed from buckets to come; changes under all stripes' locks, too
 
-	borrowers uint32        // calls that have borrowed from buckets to come; changes under mu and all stripes' locks
-	spent     time.Duration // by the calls of the open second, before the open bucket
-	counters  *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
+	spent    time.Duration // by the calls of the open second, before the open bucket
+	counters *counters     // nil if there are none; changes as they do. Four cache lines end here, see paddedStripe
 }
 
 // rings is what a statistic remembers.
 type rings struct {
-	total    Counts   // of all buckets before the open one
-	spent    callTime // of all seconds before the open one
+	total    Counts        // of all buckets before the open one
+	spent    callTime      // of all seconds before the open one
+	took     time.Duration // the response times in total; wraps
 	window   leap.Array[Counts]
 	passes   int64         // in the second window, before the open bucket
 	occupied int64         // OccupiedPass of the open bucket
@@ -128,11 +128,11 @@ type Call struct {
 	batch   batch
 }
 
-// batch is how many calls one stands for. Go keeps a struct in registers only if it has no more than four fields and four words: a Call
+// batch is how many calls one stands for, and its owner's note. Go keeps a struct in registers only if it has no more than four fields and four words: a Call
 // and a pointer beside it.
 type batch struct {
-	n      uint32 // 0 once it has ended; changes under the stripe's lock
-	marked bool
+	n    uint32 // 0 once it has ended; changes under the stripe's lock
+	note uint32
 }
 
 // maxBatch is how many calls one Call can stand for.
@@ -220,6 +220,7 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, n, failed, code)
+	st.aside += rt * time.Duration(n) // nothing of it was in flight
 	st.unlock()
 }
 
@@ -242,7 +243,7 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	s.advance(now)
 	s.lockStripes()
 	defer s.unlockStripes()
-	if s.retired {
+	if s.retired() {
 		return Call{}
 	}
 	s.remember() // so that the call in flight is in the records, though nothing was counted
@@ -260,11 +261,11 @@ func (c *Call) End(failed bool, code Code) int64 {
 	return c.Exit(c.st.shape.line.Now(), failed, code)
 }
 
-// Mark marks the call for its owner, who keeps something for few of its calls. It must come before anybody else knows the call.
-func (c *Call) Mark() { c.batch.marked = true }
+// SetNote keeps a note of the owner with the call. It must come before anybody else knows the call.
+func (c *Call) SetNote(n uint32) { c.batch.note = n }
 
-// Marked reports whether the call was marked.
-func (c *Call) Marked() bool { return c.batch.marked }
+// Note is the owner's note, 0 if there is none.
+func (c *Call) Note() uint32 { return c.batch.note }
 
 // Entered is the reading at which the call entered.
 func (c *Call) Entered() leap.Reading { return c.entered }
@@ -282,6 +283,7 @@ func (c *Call) Backdate(to leap.Reading) {
 		return
 	}
 	st.open.area += rest(c.entered) - rest(to) // Exit knows the earlier reading only, and adds the rest of that
+	st.aside += c.entered.Sub(to)
 	c.entered = to
 }
 
@@ -311,6 +313,9 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	}
 	st.open.complete(rt, n, failed)
 	st.count(cell, n)
+	if n > 1 { // which were one in flight
+		st.aside += rt * time.Duration(n-1)
+	}
 	if code != 0 {
 		st.rt.codes.add(code, n)
 	}

@@ -42,6 +42,7 @@ type stripe struct {
 	met      uint16        // how often goroutines found the lock taken, in the open bucket and since the last rebalance
 	rare     uint8         // how often the meetings have doubled that it takes
 	since    uint32        // exited when the first of them was counted
+	aside    time.Duration // by how much response times are more than what calls spent, of all time; wraps
 	rt       *ended        // nil until a call ends
 	owner    *Statistic
 }
@@ -90,7 +91,7 @@ func (st *stripe) cut(end leap.Reading) (Counts, time.Duration) {
 type paddedStripe struct {
 	_ [8]byte
 	stripe
-	_ [16]byte
+	_ [8]byte
 }
 
 // enter picks a stripe, locks it, and makes sure that its open bucket is not over at the reading now. A reading

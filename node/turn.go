@@ -19,7 +19,7 @@ func (s *Statistic) turn(now leap.Reading) {
 // advance is turn for callers that hold mu. A statistic that is retired stays where it is. A reading that the clock has
 // not reached counts as the present one, so that no reader can move a statistic, or open a bucket, ahead of the calls.
 func (s *Statistic) advance(now leap.Reading) {
-	if now < s.end || s.retired {
+	if now < s.end || s.retired() {
 		return
 	}
 	if now = min(now, s.first.shape.line.Now()); now < s.end {
@@ -63,7 +63,7 @@ func (s *Statistic) open(second leap.Second, now leap.Reading) {
 	}
 	if r := s.rings; r != nil {
 		r.passes = 0
-		for _, b := range r.window.Window(s.at, s.first.shape.span) {
+		for _, b := range r.window.Window(s.at, time.Second) {
 			r.passes = saturate(r.passes, b.Pass)
 		}
 	}
@@ -111,6 +111,7 @@ func (s *Statistic) fold() {
 	r := s.remember()
 	r.window.Open(s.at).add(&sum)
 	r.total.add(&sum)
+	r.took += sum.RTSum
 }
 
 // remember returns the rings, and makes them if need be. Holds all locks.
@@ -128,7 +129,7 @@ func (s *Statistic) seal(next int64) {
 	if r == nil {
 		return // nothing was counted yet, and so nothing is in flight
 	}
-	rec := sealed{began: s.began}
+	rec := sealed{began: int64(s.began)}
 	for st := range s.stripes {
 		inFlight := st.inFlight // at the cut
 		rec.most = max(rec.most, int64(st.most), int64(inFlight))
@@ -147,7 +148,7 @@ func (s *Statistic) seal(next int64) {
 	if s.more.Load() != nil {
 		rec.most = surely(rec.most, rec.began, rec.inFlight, rec.spent, rec.late)
 	}
-	s.began = rec.inFlight
+	s.began = int32(rec.inFlight)
 	start := secondAt(s.index)
 	for _, b := range r.window.Window(start+time.Second-1, time.Second) {
 		rec.Counts.add(b)
@@ -161,7 +162,7 @@ func (s *Statistic) seal(next int64) {
 	if after := secondAt(s.index + 1); s.index+1 < next {
 		slides := r.slides(scratch[:0], after, s.first.shape.perSec)
 		if slices.Max(slides) > 0 {
-			s.keep(after, &sealed{began: s.began, inFlight: s.began, most: s.began, spent: time.Duration(s.began) * time.Second}, slides)
+			s.keep(after, &sealed{began: rec.inFlight, inFlight: rec.inFlight, most: rec.inFlight, spent: time.Duration(rec.inFlight) * time.Second}, slides)
 		}
 	}
 }

@@ -165,6 +165,9 @@ type Snapshot struct {
 	// InFlightSeconds is the time that all calls together were in flight since the view began, up to the moment, in seconds.
 	// Its growth, divided by the time in which it grew, is how many were in flight on average. It never falls.
 	InFlightSeconds float64
+	// InFlightElapsed is the response time so far of all calls together that were in flight at the moment, in seconds: divided by
+	// InFlight it is their average age. It is exact but for 4.1 µs a call.
+	InFlightElapsed float64
 	// Last is the last complete second, which no open bucket blurs.
 	Last MetricNode
 	// Peak is the highest sliding second of the minute before the present second: of its PassPeaks.
@@ -176,7 +179,9 @@ type Snapshot struct {
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
-	spent.add(s.spentNow())
+	now := s.spentNow()
+	spent.add(now)
+	snap.InFlightElapsed += s.age(now).Seconds()
 	open, inFlight := s.openCounts()
 	if s.rings != nil {
 		open.add(&s.rings.total)

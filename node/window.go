@@ -55,8 +55,7 @@ func (w Window) rate(n int64) float64 {
 // window returns an empty second window, and a count of completions for each of its buckets, the open one first: the
 // most in any of them is known only when everything is added up. They take scratch if it is long enough.
 func (s *Shape) window(scratch []int64) (Window, []int64) {
-	w := Window{Span: s.span, Length: s.second.Length()}
-	return w, zeros(scratch, int(s.span/w.Length))
+	return Window{Span: time.Second, Length: s.second.Length()}, zeros(scratch, int(s.perSec))
 }
 
 // minuteWindow is window for the minute window.
@@ -173,7 +172,7 @@ func (v *View) together(now leap.Reading, again func(), read func(*Statistic)) {
 		latest := now
 		for _, s := range leaves {
 			s.lockAt(now)
-			if !s.retired { // one that is has nothing in any window
+			if !s.retired() { // one that is has nothing in any window
 				same = same && (first || s.at == bucket)
 				first, bucket, latest = false, s.at, max(latest, s.end-1)
 				read(s)
@@ -194,18 +193,18 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	if leaves := v.list(); len(leaves) == 1 { // as together does, without calls of functions
 		s := leaves[0]
 		s.lockAt(now)
-		if !s.retired {
+		if !s.retired() {
 			sum = s.windowPasses()
 		}
 		s.unlockAll()
 	} else {
 		v.together(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
-	return float64(sum) / v.shape.span.Seconds()
+	return float64(sum) // the window is a second long
 }
 
-// Window returns the second window at the reading now: the bucket that is open and the ones before it, together
-// Options.Interval long.
+// Window returns the second window at the reading now: the bucket that is open and the ones before it, together a
+// second long. It takes the locks of each leaf for the time of a short sum.
 func (v *View) Window(now leap.Reading) (w Window) {
 	var scratch [64]int64
 	var done []int64

@@ -11,14 +11,17 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 )
 
 func logCommand() *cli.Command {
 	var o logquery.Options
+	var asked question
 	follow := []string{"follow"} // which does not end
+	rows := []string{"follow", "where", "summary", "step", "top", "n"}
 	set := append(flags.Set{
-		{Flag: &cli.StringFlag{Name: "dir", Destination: &o.Source.Dir, Usage: "`DIRECTORY` of the log (required)"}},
+		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &asked.dirs, Usage: "`DIRECTORY` of the log (required); repeatable with --onset and --backtest, one for each host"}},
 	}, sourceFlags(&o.Source)...)
 	set = append(set, flags.Set{
 		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "print rows as they are logged, from --from or now on, until interrupted"}, Not: []string{"to"}},
@@ -28,6 +31,9 @@ func logCommand() *cli.Command {
 		{Not: []string{"follow", "summary"}, Flag: &cli.DurationFlag{Name: "step", Destination: &o.Step, Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"}},
 		{Not: follow, Flag: &cli.IntFlag{Name: "top", Destination: &o.Top, Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"}},
 		{Needs: []string{"top|step|summary"}, Flag: &cli.StringFlag{Name: "by", DefaultText: "pass", Destination: &o.By, Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
+		{Not: rows, Flag: &cli.BoolFlag{Name: "onset", Destination: &asked.onset, Usage: "print which resources left what they were in the ten minutes before --from, the first one first"}},
+		{Not: rows, Flag: &cli.GenericFlag{Name: "backtest", Value: flags.Values(&asked.limits, incident.ParseLimit), Usage: "print what a `LIMIT` would have refused: " + incident.LimitHelp + "; repeatable"}},
+		{Needs: []string{"onset"}, Zero: true, Flag: clockOffset(&asked)},
 		{Not: follow, Flag: &cli.IntFlag{Name: "n", Destination: &o.Tail, Usage: "print only the last `NUMBER` of rows, as tail -n does"}},
 	}...)
 	return &cli.Command{
@@ -56,12 +62,28 @@ not add up, so there are none. peak and its time are the busiest second, the fir
 The table of one step over the range has rates, shares and the second with the worst average response time in the place of the
 columns that do not add up.
 
+--onset compares the passes, refusals, exceptions, average response time and calls in flight of each resource with what they were in
+the ten minutes before --from. A number has left in the second from which four of five seconds are all above or all below the median,
+three times as far as any four of five were before, and by more than half of it, four calls or 5ms. Onsets in one second, or of
+different directories within --clock-offset of that, are tied: they have an = behind their rank.
+
+--backtest says what a limit would have refused at least. The log has calendar seconds, and the limit's window slides.
+
 windowstat verify compares a database with the log, and fills its gaps.
 
 Exit status 1 means that something could not be read or written, 2 that the arguments are wrong.`,
 		Flags: set.Flags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
+			if asked.onset || len(asked.limits) > 0 {
+				return asked.answer(ctx, c, set, &o)
+			}
+			if len(asked.dirs) > 0 {
+				o.Source.Dir = asked.dirs[0]
+			}
 			q, err := logquery.New(o, time.Now(), c.Root().ErrWriter)
+			if len(asked.dirs) > 1 {
+				err = errors.Join(err, errors.New("--dir: several are for --onset and --backtest only"))
+			}
 			if err := set.Check(c, err); err != nil {
 				return err
 			}

@@ -630,7 +630,6 @@ func TestBadArguments(t *testing.T) {
 			[]string{"--verify.url: there is no metric log", "--verify.url: \"http://x/api/v1/query\"", `--verify.label: "resource"`, "--verify.config.file:"},
 		},
 		{"demo --verify.label=a=b", 2, []string{"--verify.label: needs --verify.url"}},
-		{"demo --metrics.histograms-by", 2, []string{"--metrics.histograms-by: needs --metrics.by"}},
 		{"demo --limits.file=" + file + ".missing", 2, []string{"--limits.file:", "no such file"}},
 		{
 			"demo --remote-write.url=ftp://x --remote-write.interval=1500ms --vm.push-url=http://x/ --vm.push-label=resource=b --vm.push-config.file=" + file + ".missing", 2,
@@ -649,6 +648,7 @@ func TestBadArguments(t *testing.T) {
 		},
 		{"demo --metric-log.sync=5s --metric-log.zero-rows", 2, []string{"--metric-log.sync: needs --metric-log.dir", "--metric-log.zero-rows: needs --metric-log.dir"}},
 		{"demo --remote-write.url=http://x --remote-write.label=a", 2, []string{`invalid value "a" for flag -remote-write.label`}},
+		{"demo --otlp.deltas --otlp.interval=2s", 2, []string{"--otlp.deltas: needs --otlp.url", "--otlp.interval: needs --otlp.url"}},
 		{"demo --remote-write.timeout=5s", 2, []string{"--remote-write.timeout: needs --remote-write.url"}},
 		{"demo --vm.push-url=http://x --vm.push-config.file=" + file, 2, []string{"--vm.push-config.file:", "nonsense"}},
 		{"dashboards", 2, []string{"--out: a directory is needed"}},

@@ -69,9 +69,7 @@ func send(t *testing.T, address, request string) string {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = io.WriteString(c, request) // which may be answered, and its connection closed, before it is read to the end
 	b, _ := io.ReadAll(c)
 	return string(b)
 }
@@ -218,12 +216,16 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				upstream, n = l.Addr().String(), 5
+				upstream, n = l.Addr().String(), 3
 			default:
 				upstream, _ = rawUpstream(t, tc.answer)
 			}
-			p, address := startProxy(t, upstream, "--proxy.upstream-timeout=100ms", "--log.level=debug")
-			before := strings.Count(p.output(), "\n")
+			timeout := time.Minute // but for an upstream that lets it pass
+			if message == late {
+				timeout = time.Second
+			}
+			p, address := startProxy(t, upstream, fmt.Sprint("--proxy.upstream-timeout=", timeout), "--log.level=debug")
+			before, began := strings.Count(p.output(), "\n"), time.Now()
 			for range n {
 				got := send(t, address, "POST /?token="+secret+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 				if !strings.HasPrefix(got, "HTTP/1.1 "+tc.status) {
@@ -232,8 +234,9 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 			}
 			p.end(t)
 			out := p.output()
-			if strings.Count(out, message) != 1 {
-				t.Errorf("%q is not told once", message)
+			minutes := int(time.Since(began)/time.Minute) + 1 // on a slow machine
+			if n := strings.Count(out, message); n == 0 || n > minutes {
+				t.Errorf("%q is told %d times", message, n)
 			}
 			for _, other := range []string{unreachable, hungUp, unreadable, brokenOff, late} {
 				if other != message && strings.Contains(out, `"`+other+`"`) {
@@ -243,7 +246,7 @@ func TestProxyTellsFaultsOnce(t *testing.T) {
 			if strings.Contains(out, secret) || strings.Contains(out, "token") {
 				t.Error("a secret is told")
 			}
-			if lines := strings.Count(out, "\n") - before; lines > 3 || t.Failed() {
+			if lines := strings.Count(out, "\n") - before; lines > 2+minutes || t.Failed() {
 				t.Errorf("%d lines:\n%s", lines, out)
 			}
 		})

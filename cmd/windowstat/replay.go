@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 	"github.com/windowstat/windowstat/collector"
 )
 
@@ -64,7 +64,7 @@ func replayFlags(j *replay.Job) flags.Set {
 		{Not: others(0), Flag: &cli.GenericFlag{Name: formats[0], Value: flags.Value(&o.Format, "", accesslog.Named), Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") + " (default: a guess for each file)"}},
 		{Not: others(1), Flag: &cli.GenericFlag{Name: formats[1], Value: flags.Value(&o.Format, "", accesslog.Nginx), Usage: "`STRING` of nginx's log_format"}},
 		{Not: others(2), Flag: &cli.GenericFlag{Name: formats[2], Value: flags.Value(&o.Format, "", accesslog.Apache), Usage: "`STRING` of Apache's LogFormat"}},
-		{Flag: &cli.GenericFlag{Name: "zone", Value: flags.Value(&o.Zone, "UTC", parseZone), Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"}},
+		{Flag: &cli.GenericFlag{Name: "zone", Value: flags.Value(&o.Zone, "UTC", wallclock.Zone), Usage: "`ZONE` of times without one, such as Europe/Berlin or Local"}},
 		{Of: "Tolerance", Zero: true, Flag: &cli.DurationFlag{Name: "tolerance", Value: replay.DefaultTolerance, Destination: &o.Tolerance, Usage: "`DURATION` by which lines may be out of order, in whole seconds", DefaultText: fmt.Sprintf("%v; %v with --follow", replay.DefaultTolerance, replay.DefaultFollowTolerance)}},
 		{Flag: &cli.BoolFlag{Name: "follow", Destination: &j.Follow, Usage: "read files as they grow, and serve their calls"}},
 		{Of: "RotatedDirs", Needs: []string{"follow"}, Flag: &cli.StringSliceFlag{Name: "rotated-dir", Destination: &o.RotatedDirs, Usage: "`DIRECTORY` into which rotation moves files, besides that of the log; repeatable"}},
@@ -81,12 +81,4 @@ func replayFlags(j *replay.Job) flags.Set {
 		}
 	}
 	return slices.Concat(lines, j.Naming.Flags("path-depth"), served)
-}
-
-func parseZone(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a time zone, such as UTC, Local or Europe/Berlin", name)
-	}
-	return zone, nil
 }

@@ -184,6 +184,7 @@ func TestReplayFollow(t *testing.T) {
 	t.Parallel()
 	path, dir := filepath.Join(t.TempDir(), "access.log"), t.TempDir()
 	p := launch(t, "replay", "--follow", "--format=common", "--tolerance=1s", "--metric-log.dir="+dir, anyPort, path)
+	p.find(t, `following .*, (2s) behind`) // the tolerance and a second more
 	page := p.find(t, `metrics +(http\S+)`)
 	f, err := os.Create(path)
 	if err != nil {

@@ -82,8 +82,7 @@ func (o *verifyOptions) flags() flags.Set {
 	return slices.Concat(flags.Set{
 		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &o.dirs, Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"}},
 	}, sourceFlags(&o.source), flags.Set{
-		{Of: "Metrics", Flag: &cli.StringSliceFlag{Name: "metric", Destination: &from.Metrics, Usage: "full `NAME` of a metric to compare; by default those that the database has of the instance; repeatable"}},
-		{Flag: &cli.BoolFlag{Name: "all", Destination: &from.All, Usage: "compare resources that the database does not have of the instance, too"}},
+		{Flag: &cli.BoolFlag{Name: "all", Destination: &from.All, Usage: "compare metrics and resources that the database does not have of the instance, too"}},
 		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &from.URL, Usage: "`URL` of the query API, without /api/v1 (required)"}},
 		{Of: "Labels", Flag: &cli.StringMapFlag{Name: "label", Destination: &from.Labels, Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"}},
 		{Of: "Namespace", Flag: &cli.StringFlag{Name: "namespace", Value: exporter.Namespace, Destination: &o.v.Namespace, Usage: "`PREFIX` of the metrics' names"}},

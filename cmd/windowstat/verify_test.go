@@ -85,7 +85,6 @@ func TestVerify(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		args := []string{
 			"windowstat", "verify", "--dir", dir, "--from", fmt.Sprint(begin.Unix()), "--url", server.URL, "--label", "job=it's", "--label", "instance=i",
-			"--metric", "windowstat_persecond_pass",
 		}
 		if got := run(t.Context(), append(args, more...), &stdout, &stderr); got != status {
 			t.Errorf("status %d, want %d: %s%s", got, status, &stdout, &stderr)
@@ -152,7 +151,7 @@ func TestVerify(t *testing.T) {
 	says(verified(2, "--new", "--openmetrics=x", "--dir", dir), "--dir: several are not for --new or --openmetrics")
 	page = true
 	says(verified(1), "check the URL", "did not come to its end")
-	says(verified(2, "--url=ftp://x", "--label=resource=a", "--metric=up", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
-		`--url: "ftp://x"`, `--label: "resource"`, `--metric: "up"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
+	says(verified(2, "--url=ftp://x", "--label=resource=a", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
+		`--url: "ftp://x"`, `--label: "resource"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
 	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: "ftp://x"`)
 }

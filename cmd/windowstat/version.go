@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/collector"
 )
 
 func versionCommand() *cli.Command {
@@ -27,7 +27,7 @@ func versionCommand() *cli.Command {
 
 // version is that of the module, the commit if it was built in a checkout, and Go's.
 func version() string {
-	text := exporter.Version()
+	text := collector.Version()
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

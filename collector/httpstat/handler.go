@@ -87,15 +87,18 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource stri
 		resource = Unmatched
 	}
 	opts := m.always
-	if m.origin != nil || m.names != nil {
-		opts = append(make([]collector.CallOption, 0, 4), opts...)
+	trace := ""
+	if m.trace != nil {
+		trace = m.trace(r)
+	}
+	if m.origin != nil || m.names != nil || trace != "" {
+		opts = append(make([]collector.CallOption, 0, 5), opts...)
 	}
 	if m.origin != nil {
 		opts = append(opts, collector.Origin(m.origin(r)))
 	}
-	trace := ""
-	if m.trace != nil {
-		trace = m.trace(r)
+	if trace != "" {
+		opts = append(opts, collector.TraceID(trace))
 	}
 	var learn func(status int)
 	if m.names != nil {

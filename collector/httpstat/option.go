@@ -95,8 +95,9 @@ func Refused(h http.Handler) Option {
 // http.ErrAbortHandler, which they let through. The panic goes on as a second one. 0 is as without the option: no code.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
-// Trace tells the id of the trace that a request is part of, empty for none. It becomes an exemplar of the response time,
-// see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is [TraceParent].
+// Trace tells the id of the trace that a request is part of, empty for none. [collector.Collector.Oldest] has it while the request runs,
+// and then it becomes an exemplar of the response time, see [collector.Entry.ExitTrace]. For the header of W3C's Trace Context it is
+// [TraceParent].
 func Trace(of func(*http.Request) string) Option { return func(s *settings) { s.trace = of } }
 
 // TraceParent is the trace id of the header traceparent, if its flags mark the trace as recorded:

@@ -11,13 +11,19 @@ import (
 const DefaultDepth = 4
 
 // PathName returns a name function for services whose routes are not known: the [Method] and the path, without
-// what identifies a single thing. See [CollapsePath].
+// what identifies a single thing: its segments that look like identifiers become ":id", empty ones go, "." and ".." are resolved as
+// the service behind may, and all beyond the depth becomes "*". Identifiers are numbers, UUIDs, hexadecimal strings of eight or
+// more characters with a digit, other strings of sixteen or more letters, digits, - and _ with at least two digits and at most
+// one separator, dates, e-mail addresses, JSON Web Tokens, and anything longer than 48 bytes. Control characters and | become _.
+// A depth below 1 is [DefaultDepth].
+//
+//	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
 //
 // Such names are a guess: a path with words in place of identifiers makes a resource for each word, up to the
 // Collector's limit, and anybody can make up paths. With [Earn] only those do that the service answers with success.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
-		return Method(r.Method) + " " + CollapsePath(r.URL.Path, depth)
+		return Method(r.Method) + " " + string(appendPath(nil, r.URL.Path, depth))
 	}
 }
 
@@ -34,15 +40,6 @@ func Method(m string) string {
 	}
 }
 
-// CollapsePath replaces the segments of a path that look like identifiers by ":id", drops empty segments, resolves "."
-// and ".." as the service behind may, and replaces all beyond the depth by "*". Identifiers are numbers, UUIDs,
-// hexadecimal strings of eight or more characters with a digit, other strings of sixteen or more letters, digits, - and _
-// with at least two digits and at most one separator, dates, e-mail addresses, JSON Web Tokens, and anything longer than 48
-// bytes. Control characters and | become _. A depth below 1 is [DefaultDepth].
-//
-//	/users/4711/orders/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d  ->  /users/:id/orders/:id
-func CollapsePath(p string, depth int) string { return string(appendPath(nil, p, depth)) }
-
 // AppendPathName appends the name of [PathName] for a method and a path, as logs have them.
 func AppendPathName(to, method, path []byte, depth int) []byte {
 	switch string(method) {
@@ -54,7 +51,7 @@ func AppendPathName(to, method, path []byte, depth int) []byte {
 	return appendPath(append(to, ' '), path, depth)
 }
 
-// appendPath appends a path as [CollapsePath] has it.
+// appendPath appends a path as [PathName] has it.
 func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth

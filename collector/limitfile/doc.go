@@ -8,6 +8,9 @@
 //	    qps: 20
 //	    concurrency: 5
 //	    strict: true              # in any second, not only in those that begin when a bucket does
+//	  - resource: GET /search
+//	    qps: 80
+//	    dry_run: true             # refuses nothing, and counts what it would refuse
 //
 // The file is YAML, and so may be JSON. Each entry has a resource, and qps or concurrency or both, whole numbers of 0 or
 // more; 0 refuses every call. An origin is one name; where there is none, all origins share the limit. See

@@ -25,13 +25,19 @@ limits:
     qps: 20
     concurrency: 5
     strict: true
-  - {resource: "*", concurrency: 0}
+  - resource: GET /search
+    qps: 80
+    concurrency: 4
+    dry_run: true
+  - {resource: "*", concurrency: 0, dry_run: false}
 `
 
 var goodLimits = []collector.Limit{
 	{Resource: "GET /search", Count: 100},
 	{Resource: "/admin/*", Origin: "mobile", Count: 20, Strict: true},
 	{Resource: "/admin/*", Origin: "mobile", Grade: collector.Concurrency, Count: 5},
+	{Resource: "GET /search", Count: 80, DryRun: true},
+	{Resource: "GET /search", Grade: collector.Concurrency, Count: 4, DryRun: true},
 	{Resource: "*", Grade: collector.Concurrency},
 }
 
@@ -52,7 +58,7 @@ func TestParse(t *testing.T) {
 		"yaml": good,
 		"json": `{"limits": [{"resource": "GET /search", "qps": 100},
 			{"resource": "/admin/*", "origin": "mobile", "qps": 20, "concurrency": 5, "strict": true},
-			{"resource": "*", "concurrency": 0}]}`,
+			{"resource": "GET /search", "qps": 80, "concurrency": 4, "dry_run": true}, {"resource": "*", "concurrency": 0}]}`,
 	} {
 		if got, err := limitfile.Parse([]byte(text)); err != nil || !equal(got, goodLimits) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -94,6 +100,7 @@ func TestMistakes(t *testing.T) {
 		{"limits: [{resource: , qps: 1}]", []string{"resource is empty"}},
 		{"limits: [{resource: a, concurrency: 1, strict: true}]", []string{"strict without qps"}},
 		{"limits: [{resource: a, qps: 1}, {resource: a, qps: 2}]", []string{`line 1: "qps a" is limited in line 1 already`}},
+		{"limits:\n- {resource: a, qps: 1}\n- {resource: a, qps: 1, dry_run: true}\n- {resource: a, qps: 3, dry_run: true}", []string{`line 4: "qps a" is limited in line 3 already`}},
 		{"limits:\n- {resource: a, qps: 1, concurrency: 2}\n- {resource: b, qps: 2}\n- {resource: a, qps: 3}", []string{`line 4: "qps a" is limited in line 2 already`}},
 		{"limits: [{resource: " + strings.Repeat("x", 201) + ", qps: 1}, {resource: machine-root, qps: 1}]", []string{"line 1: resource \"xxx", "line 1: machine-root is a view"}},
 		{"limits: []\n---\nlimits: []", []string{"a second document"}},
@@ -143,6 +150,9 @@ func TestRegressionAnEmptyOriginLimitedEverybody(t *testing.T) {
 		"strict: ":                         "strict is empty; true or false is needed",
 		"strict: 'true'":                   `strict is "true"; true or false is needed`,
 		"strict: []":                       "strict is a list; true or false is needed",
+		"dry_run: ":                        "dry_run is empty; true or false is needed",
+		"dry_run: 'yes'":                   `dry_run is "yes"; true or false is needed`,
+		"dry_run: true, dry_run: true":     "dry_run is there twice",
 	} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, " + text + "}]"))
 		if err == nil || limits != nil || !strings.Contains(err.Error(), "line 1: "+want) || strings.Contains(err.Error(), "\n") {
@@ -174,7 +184,7 @@ func TestReadIsBounded(t *testing.T) {
 	if _, err := limitfile.Read(path); err == nil {
 		t.Error("a file that is not there")
 	}
-	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", limitfile.MaxSize)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("limits: []\n"+strings.Repeat("#", 1<<20)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := limitfile.Read(path); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {

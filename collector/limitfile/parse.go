@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// MaxSize is how long a file may be, in bytes.
-const MaxSize = 1 << 20
+// maxSize is how long a file may be, in bytes.
+const maxSize = 1 << 20
 
 // Read reads the limits from a file. The error names every mistake in it.
 func Read(path string) (_ []collector.Limit, err error) {
@@ -29,12 +29,12 @@ func Read(path string) (_ []collector.Limit, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, MaxSize)
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
 	}
 	limits, err := Parse(data)
 	if err != nil {
@@ -119,14 +119,14 @@ func (p *parser) entry(n *yaml.Node) {
 		case "concurrency":
 			counts[collector.Concurrency] = p.count(key, value)
 		case "strict":
-			if value.Tag != "!!bool" || value.Decode(&l.Strict) != nil {
-				p.wrong(value, "strict is %s; true or false is needed", kind(value))
-			}
+			l.Strict = p.flag(key, value)
+		case "dry_run":
+			l.DryRun = p.flag(key, value)
 		default:
 			return false
 		}
 		return true
-	}, "resource, origin, qps, concurrency, strict")
+	}, "resource, origin, qps, concurrency, strict, dry_run")
 	if n.Kind != yaml.MappingNode {
 		return
 	}
@@ -155,7 +155,7 @@ func (p *parser) add(n *yaml.Node, l collector.Limit) {
 			p.wrong(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
 		}
 	}
-	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade}
+	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
 	if line, twice := p.seen[subject]; twice {
 		p.wrong(n, "%q is limited in line %d already", subject, line)
 	}
@@ -198,6 +198,14 @@ func name(n *yaml.Node) bool {
 		return n.Kind == yaml.ScalarNode
 	}
 	return false
+}
+
+// flag reads true or false.
+func (p *parser) flag(key string, n *yaml.Node) (v bool) {
+	if n.Tag != "!!bool" || n.Decode(&v) != nil {
+		p.wrong(n, "%s is %s; true or false is needed", key, kind(n))
+	}
+	return v
 }
 
 func (p *parser) count(key string, n *yaml.Node) int64 {

@@ -146,6 +146,3 @@ func (w *Watcher) metrics() []collector.Metric {
 		},
 	}
 }
-
-// Metrics are those that every [Watcher] publishes about its file, for documents. They have no values.
-func Metrics() []collector.Metric { return new(Watcher).metrics() }

@@ -251,16 +251,18 @@ var excused = map[string]string{
 }
 
 // catalogue are the names of all metrics.
-func catalogue() (names []string) {
-	for _, m := range exporter.Catalogue() {
+func catalogue(t *testing.T) (names []string) {
+	t.Helper()
+	for _, m := range described(t) {
 		names = append(names, "windowstat_"+m.Name)
 	}
 	return append(names, "windowstat_replay_lines_total")
 }
 
 // selectable are the names that selectors may have.
-func selectable() []string {
-	names := append(catalogue(), others...)
+func selectable(t *testing.T) []string {
+	t.Helper()
+	names := append(catalogue(t), others...)
 	for _, m := range exporter.Catalogue() {
 		if m.Type == "histogram" || m.Type == "gaugehistogram" {
 			names = append(names, "windowstat_"+m.Name+"_bucket")
@@ -270,7 +272,7 @@ func selectable() []string {
 }
 
 func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
-	known := selectable()
+	known := selectable(t)
 	used := map[string]bool{}
 	for name, d := range read(t) {
 		expressions(d, func(where, expr string) {
@@ -279,7 +281,7 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 			}
 		})
 	}
-	for _, m := range catalogue() {
+	for _, m := range catalogue(t) {
 		// What is shown of each resource need not all be shown of the total.
 		ofResources := strings.Replace(m, "inbound_", "", 1)
 		if _, ok := excused[m]; !used[m] && !ok && !(ofResources != m && used[ofResources]) {
@@ -292,8 +294,8 @@ func TestMetricsAreThoseOfTheCatalogue(t *testing.T) {
 
 // What nobody reads or pushes has no series, and a sum with a part that has none is nothing.
 func TestSumsHaveAllTheirParts(t *testing.T) {
-	known, optional := selectable(), map[string]bool{}
-	for _, m := range exporter.Catalogue() {
+	known, optional := selectable(t), map[string]bool{}
+	for _, m := range described(t) {
 		optional[exporter.Namespace+"_"+m.Name] = !m.Seconds
 	}
 	// A Collector alone has its own metrics, and most of each resource.

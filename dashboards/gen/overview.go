@@ -104,9 +104,11 @@ func (b *board) overviewDuration(everything, each view) {
 func (b *board) overviewConcurrency(everything, each view) {
 	b.row("Concurrency")
 	b.add(
-		12, 10,
+		8, 10,
 		seconds(head{23, "In flight by resource", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together; of the ten resources that have most."},
 			query{legend: "{{resource}}", expr: each.highest(peak(each.inSecond("in_flight_avg"), "$__interval"), "in_flight_avg")}),
+		series(head{46, "Oldest call in flight", duration, "Age of the oldest call in flight at any target, at the moments of the scrapes, where calls have a context; of the ten resources that have the oldest."},
+			query{legend: "{{resource}}", expr: "topk(10, " + each.max(each.metric("in_flight_oldest_seconds")) + ")"}),
 		colored(simple(seconds(head{22, "In flight: what a scrape sees", number, "What was in flight at the moments of the scrapes, beside the average of the busiest second of each step, and the average of all the time."},
 			query{legend: "busiest second", expr: peak(inSecond(everything, "in_flight_avg"), "$__interval")},
 			query{legend: "average", expr: rate(everything, "in_flight_seconds_total")},

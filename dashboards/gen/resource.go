@@ -113,12 +113,16 @@ const perSecond = " / ($__interval_ms / 1000)"
 func (b *board) resourceInFlight(v view) {
 	b.row("Concurrency")
 	b.add(
-		12, 8,
+		8, 8,
 		limited(colored(simple(seconds(head{16, "In flight", number, "Calls in flight in the busiest second of each step, on average over that second, of all targets together, and the most when a second ended. The limit is that of all targets together; no line where it is more than four times as high."},
 			query{legend: "busiest second", expr: peak(v.inSecond("in_flight_avg"), "$__interval")},
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
 			query{legend: "limit", expr: near(v.sum(v.metric("limit_concurrency")), v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())"))},
 		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
+		simple(series(head{47, "Age of calls in flight", duration, "How long the calls in flight have been so, at the moments of the scrapes: the oldest call at any target, where calls have a context, and the average of all. A call that hangs is here long before it has a response time."},
+			query{legend: "oldest", expr: v.max(v.metric("in_flight_oldest_seconds"))},
+			query{legend: "average", expr: ratio(v.sum(v.metric("in_flight_elapsed_seconds")), v.sum(v.metric("in_flight")))},
+		)),
 		seconds(head{17, "In flight at once by target, at least", number, "Calls in flight at once at each target in any second of each step: surely so many, and there may have been more."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)

@@ -17,7 +17,7 @@ func TestRulesUseMetricsOfTheCatalogue(t *testing.T) {
 		Record, Alert, Expr string
 	}
 	var all []rule
-	known := selectable()
+	known := selectable(t)
 	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
 		text, err := fs.ReadFile(dashboards.FS(), "rules/"+name)
 		if err != nil {

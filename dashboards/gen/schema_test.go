@@ -1,13 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 
 	"github.com/windowstat/windowstat/dashboards"
 )
@@ -15,7 +21,7 @@ import (
 // TestFilesHaveGrafanasSchema decodes what Grafana reads, panels and queries of all kinds included, and takes no field that its
 // newest schema of dashboards for files does not have. Grafana 12 and 13 convert that to their own when they load it.
 func TestFilesHaveGrafanasSchema(t *testing.T) {
-	plugins.RegisterDefaultPlugins()
+	register()
 	for name := range boards {
 		text, err := fs.ReadFile(dashboards.FS(), name+".json")
 		if err != nil {
@@ -23,6 +29,9 @@ func TestFilesHaveGrafanasSchema(t *testing.T) {
 		}
 		if wrong := strictly(text); len(wrong) > 0 {
 			t.Errorf("%s: %v", name, wrong)
+		}
+		if kinds := unregistered(t, text); len(kinds) > 0 {
+			t.Errorf("%s: nothing checks panels of %q; register them", name, kinds)
 		}
 		for _, bad := range [][2]string{{`"refresh": "15s"`, `"refresh": 5`}, {`"tags": [`, `"tag": [`}, {`"legendFormat"`, `"legend"`}, {`"maxDataPoints"`, `"points"`}, {`"reduceOptions"`, `"reduce"`}} {
 			if changed := strings.Replace(string(text), bad[0], bad[1], 1); changed != string(text) && len(strictly([]byte(changed))) == 0 {
@@ -37,6 +46,40 @@ func TestFilesHaveGrafanasSchema(t *testing.T) {
 			t.Errorf("%s does not begin with the default data source", name)
 		}
 	}
+}
+
+// register has the kinds of panels and queries that the dashboards use decoded as what they are. The SDK can register all that it
+// knows, which takes long to compile.
+func register() {
+	runtime := cog.NewRuntime()
+	runtime.RegisterPanelcfgVariant(heatmap.VariantConfig())
+	runtime.RegisterPanelcfgVariant(stat.VariantConfig())
+	runtime.RegisterPanelcfgVariant(table.VariantConfig())
+	runtime.RegisterPanelcfgVariant(timeseries.VariantConfig())
+	runtime.RegisterDataqueryVariant(prometheus.VariantConfig())
+}
+
+// unregistered are the kinds of panels of a dashboard that are not registered: all of their fields would be taken.
+func unregistered(t *testing.T, text []byte) (kinds []string) {
+	t.Helper()
+	var d file
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	var all []dashboard.Panel
+	for _, p := range d.Panels {
+		if p.Panel != nil {
+			all = append(all, *p.Panel)
+		} else {
+			all = append(all, p.RowPanel.Panels...)
+		}
+	}
+	for _, p := range all {
+		if _, ok := cog.ConfigForPanelcfgVariant(p.Type); !ok {
+			kinds = append(kinds, p.Type)
+		}
+	}
+	return kinds
 }
 
 // strictly is what is wrong with a dashboard.

@@ -1,5 +1,5 @@
-// Command consumers is the OpenTelemetry Collector with what TestOpenTelemetryCollector needs of it: it scrapes, and forwards by
-// remote write.
+// Command consumers is the OpenTelemetry Collector with what TestOpenTelemetryCollector and TestOpenTelemetryCollectorPushedTo need of it:
+// it scrapes, takes OTLP, and forwards by remote write.
 //
 // It is a module of its own, because nothing else needs the three hundred modules that it is made of.
 package main
@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
@@ -22,7 +23,7 @@ func main() {
 	collector := otelcol.NewCommand(otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "otelcol", Version: "e2e"},
 		Factories: func() (f otelcol.Factories, err error) {
-			if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](prometheusreceiver.NewFactory()); err != nil {
+			if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](prometheusreceiver.NewFactory(), otlpreceiver.NewFactory()); err != nil {
 				return f, err
 			}
 			f.Telemetry = otelconftelemetry.NewFactory()

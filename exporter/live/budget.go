@@ -11,8 +11,8 @@ import (
 )
 
 // budget bounds the time that is spent on the questions of each host, because a viewer may ask again at once: with a poll, or
-// with the first message of a stream. A host that asks in a loop waits for itself, others do not, and who asks each second does
-// not notice. Time that was used cannot be given back, so a host never gives way to another one, and others only matter for which
+// with the first message of a stream. A host that asks in a loop waits for its own budget, others do not, and one that asks each
+// second does not notice. Time that was used cannot be given back, so a host never gives way to another one, and others only matter for which
 // of them are remembered. The zero value is ready.
 type budget struct {
 	mu    sync.Mutex // guards hosts

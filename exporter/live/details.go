@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
@@ -20,15 +21,17 @@ type opened struct {
 	mu      sync.Mutex // guards what follows
 	at      int64      // index of the second in which the details were read
 	details json.RawMessage
+	age     time.Duration // of the calls in flight, on average; none if there are none
 }
 
 // details describe one resource, since the start.
 type details struct {
-	Origins []share `json:"origins"`
-	Callers []share `json:"callers"`
-	Limits  []share `json:"limits"` // the numbers are what it allows
-	Blocks  []share `json:"blocks"`
-	Codes   []share `json:"codes"`
+	Origins []share   `json:"origins"`
+	Callers []share   `json:"callers"`
+	Limits  []share   `json:"limits"` // the numbers are what it allows
+	Blocks  []share   `json:"blocks"`
+	Codes   []share   `json:"codes"`
+	Running []running `json:"running"`
 }
 
 // share is the part of a resource's calls with one origin, caller, reason or code.
@@ -63,19 +66,19 @@ func (f *feed) opened(s *snapshot, name string) *opened {
 	f.mu.Unlock()
 	o.until(s.to)
 	o.older(keptSeconds)
-	o.describe(f.stats.Tree(), s.to)
+	o.describe(f, s.to)
 	return o
 }
 
 // describe reads the details, unless that is done in this second.
-func (o *opened) describe(tree *collector.TreeNode, at int64) {
+func (o *opened) describe(f *feed, at int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.at >= at {
 		return
 	}
 	o.at = at
-	x, d := o.resource, details{Origins: []share{}, Callers: []share{}, Limits: []share{}, Blocks: []share{}, Codes: []share{}}
+	x, d := o.resource, details{Origins: []share{}, Callers: []share{}, Limits: []share{}, Blocks: []share{}, Codes: []share{}, Running: f.runningOf(o.resource.Oldest(mostRunning))}
 	for name, v := range x.Origins() {
 		d.Origins = append(d.Origins, shareOf(name, v))
 	}
@@ -95,7 +98,7 @@ func (o *opened) describe(tree *collector.TreeNode, at int64) {
 		}
 	}
 	left := maxNodes
-	callers(&d.Callers, x.Name(), tree, nil, &left)
+	callers(&d.Callers, x.Name(), f.stats.Tree(), nil, &left)
 	for _, list := range []*[]share{&d.Origins, &d.Callers, &d.Blocks, &d.Codes} {
 		slices.SortStableFunc(*list, func(a, b share) int {
 			return cmp.Compare(b.Pass+b.Block+b.Complete, a.Pass+a.Block+a.Complete)
@@ -103,16 +106,20 @@ func (o *opened) describe(tree *collector.TreeNode, at int64) {
 		*list = (*list)[:min(len(*list), maxShares)]
 	}
 	o.details, _ = json.Marshal(d) // strings and numbers cannot fail
+	o.age = none
+	if now := x.View().Snapshot(nil); now.InFlight > 0 {
+		o.age = time.Duration(now.InFlightElapsed / float64(now.InFlight) * 1e9)
+	}
 }
 
-// news returns the details, nil if a viewer has them.
-func (o *opened) news(had json.RawMessage) json.RawMessage {
+// news returns the details, nil if a viewer has them, and the average age of the calls in flight.
+func (o *opened) news(had json.RawMessage) (details json.RawMessage, age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if bytes.Equal(o.details, had) {
-		return nil
+		return nil, o.age
 	}
-	return o.details
+	return o.details, o.age
 }
 
 // shareOf reads what a view has counted. Not every node of the call tree has counted anything: see [collector.TreeNode].

@@ -12,6 +12,8 @@
 // The table is of the last second, or of the seconds to which the charts are zoomed, or of the one at which the page is paused:
 // then it has sums, and averages of that range.
 //
+// A [Recording] is the same page as one file, with the seconds of a metric log in it and no server.
+//
 // # Caveats
 //
 // Browsers allow six HTTP/1.1 connections to a host, and each tab keeps one: the seventh tab waits.

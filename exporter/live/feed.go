@@ -26,7 +26,7 @@ type feed struct {
 	total     *series
 	resources map[string]*opened
 
-	sorting sync.Mutex // held while rows are sorted: who needs the same order waits for it
+	sorting sync.Mutex // held while rows are sorted: others that need the same order wait
 
 	naming   sync.Mutex // guards what follows
 	entries  []*entry   // of the resources that there are, by number

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"strconv"
@@ -143,18 +144,31 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request) {
 
 // file serves a static part of the page.
 func (p *Page) file(w http.ResponseWriter, r *http.Request, name string) {
-	body, err := assets.ReadFile("assets/" + name)
-	if err != nil {
+	body := asset(name)
+	if body == "" {
 		http.NotFound(w, r)
 		return
 	}
 	if name == "index.html" {
-		body = []byte(strings.NewReplacer("{title}", escape(p.opts.Title), "{rows}", strconv.Itoa(p.opts.MaxRows)).Replace(string(body)))
+		body = index(p.opts, "follow", keptSeconds, "")
 	}
 	kind := map[string]string{".html": "html", ".js": "javascript", ".css": "css"}[path.Ext(name)]
 	w.Header().Set("Content-Type", "text/"+kind+"; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(body)
+	_, _ = io.WriteString(w, body)
+}
+
+// asset returns a part of the page, empty if there is none of this name.
+func asset(name string) string {
+	body, _ := assets.ReadFile("assets/" + name)
+	return string(body)
+}
+
+// index returns the page that gets its seconds from a script, follow or recorded, and keeps so many. Above the charts stands some HTML.
+func index(o Options, source string, kept int, above string) string {
+	return strings.NewReplacer(
+		"{title}", escape(o.Title), "{rows}", strconv.Itoa(o.MaxRows), "{source}", source, "{keep}", strconv.Itoa(kept), "{above}", above,
+	).Replace(asset("index.html"))
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace

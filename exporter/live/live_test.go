@@ -28,7 +28,12 @@ type message struct {
 	Inbound, Fresh   bool
 	Columns          []string
 	Total, Resource  [][]int64
-	Details          map[string][]struct {
+	Age              int64
+	Running          []struct {
+		Resource, Origin, Entrance, Trace string
+		Since                             int64
+	}
+	Details map[string][]struct {
 		Name                  string
 		Pass, Block, Complete int64
 	}
@@ -408,7 +413,7 @@ func TestDetailsOfAResource(t *testing.T) {
 	}
 	*now = now.Add(time.Second)
 	m := poll(t, p, "", "resource=b")
-	const want = "map[blocks:[{because 0 1 0}] callers:[{http › a 3 0 0} {_default 0 1 0}] codes:[{ 0 0 3}] limits:[{concurrency 7 0 0}] origins:[{mobile 3 0 0} { 0 1 0}]]"
+	const want = "map[blocks:[{because 0 1 0}] callers:[{http › a 3 0 0} {_default 0 1 0}] codes:[{ 0 0 3}] limits:[{concurrency 7 0 0}] origins:[{mobile 3 0 0} { 0 1 0}] running:[]]"
 	if got := fmt.Sprint(m.Details); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -419,7 +424,7 @@ func TestDetailsOfAResource(t *testing.T) {
 	}
 	*now = now.Add(time.Second)
 	m = poll(t, p, m.After, "resource=b")
-	const next = "map[blocks:[{because 0 2 0}] callers:[{http › a 3 0 0} {_default 0 2 0}] codes:[{ 0 0 3}] limits:[{qps 9 0 0}] origins:[{mobile 3 0 0} { 0 1 0} {desktop 0 1 0}]]"
+	const next = "map[blocks:[{because 0 2 0}] callers:[{http › a 3 0 0} {_default 0 2 0}] codes:[{ 0 0 3}] limits:[{qps 9 0 0}] origins:[{mobile 3 0 0} { 0 1 0} {desktop 0 1 0}] running:[]]"
 	if got := fmt.Sprint(m.Details); got != next {
 		t.Errorf("%s\nwant %s", got, next)
 	}
@@ -646,5 +651,32 @@ func TestViewersAgree(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	if _, err := live.New(nil, live.Options{MaxViewers: -1, MaxRows: -1}); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Error(err)
+	}
+}
+
+// Calls that hang are named, in the order of their age, with what somebody needs to find them; calls that end soon are not.
+func TestCallsInFlightForLong(t *testing.T) {
+	p, c, now := newPage(t, live.Options{})
+	ctx, request, _ := c.Enter(t.Context(), "GET /", collector.Inbound(), collector.Origin("web"), collector.Entrance("http"), collector.TraceID(`4bf9<b>`))
+	began := now.UnixMilli()
+	*now = now.Add(1500 * time.Millisecond)
+	_, hung, _ := c.Enter(ctx, "db")
+	*now = now.Add(time.Second)
+	_, fresh, _ := c.Enter(t.Context(), "db")
+	defer fresh.Exit(nil)
+	*now = now.Add(500 * time.Millisecond)
+	want := fmt.Sprintf("[{GET / web http 4bf9<b> %d} {db web http 4bf9<b> %d}]", began, began+1500)
+	if m := poll(t, p, ""); fmt.Sprint(m.Running) != want || m.Age != -1 {
+		t.Errorf("%v run, want %s; age %d", m.Running, want, m.Age)
+	}
+	m := poll(t, p, "", "resource=db")
+	if n := len(m.Details["running"]); n != 1 || m.Age/1000 != 999 {
+		t.Errorf("%d calls of the resource, of %d µs", n, m.Age)
+	}
+	hung.Exit(nil)
+	request.Exit(nil)
+	*now = now.Add(time.Second)
+	if m := poll(t, p, ""); len(m.Running) != 1 || m.Running[0].Resource != "db" {
+		t.Errorf("%v run after their end", m.Running)
 	}
 }

@@ -16,7 +16,7 @@ type series struct {
 	columns *columns
 	view    collector.View
 
-	reading sync.Mutex // held by who reads what was before
+	reading sync.Mutex // held while what was before is read
 	mu      sync.Mutex // guards what follows
 	begin   int64      // index of the first second that was read
 	next    int64      // index of the second after the last one
@@ -45,7 +45,7 @@ func (s *series) until(open int64) {
 	s.begin = max(s.begin, s.next-keptSeconds)
 }
 
-// older reads what is before the seconds that there are, for somebody who wants so many, and reports whether there was any. The lock
+// older reads what is before the seconds that there are, for a viewer that wants so many, and reports whether there was any. The lock
 // that viewers need for the present is not held meanwhile, because of ten thousand resources that takes long.
 func (s *series) older(wanted int64) bool {
 	s.reading.Lock()

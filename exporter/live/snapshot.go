@@ -21,6 +21,7 @@ type snapshot struct {
 	once       sync.Once
 	first, end int64 // Unix time of the first second, and after the last; 0 if the last must not be handed out
 	rows       []row // by number
+	running    []running
 
 	orders map[string][]*row // by what they are sorted by; the feed's sorting guards it
 }
@@ -60,7 +61,7 @@ func rangeOf(from, to int64) *snapshot {
 	return &snapshot{from: from, to: to, lately: from, spark: from}
 }
 
-// read reads the seconds of each resource, and reports whether it did: others wait for who does.
+// read reads the seconds of each resource, and reports whether it did: others wait for the one that does.
 func (s *snapshot) read(f *feed) (did bool) {
 	s.once.Do(func() {
 		did = true
@@ -72,6 +73,7 @@ func (s *snapshot) read(f *feed) (did bool) {
 			return
 		}
 		s.first, s.end = min(first.Unix(), last.Unix()), last.Unix()+1
+		s.running = f.runningOf(f.stats.Oldest(mostRunning))
 		var list []node.MetricNode
 		var h node.Histogram
 		s.rows = make([]row, 0, len(entries))

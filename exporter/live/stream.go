@@ -28,7 +28,7 @@ func (p *Page) asked(w http.ResponseWriter, r *http.Request) (v *viewer, spent f
 	return &viewer{query: q, position: at}, spent, true
 }
 
-// poll serves what is new since the position. Of polls that are read slowly, the slowest makes room.
+// poll serves what is new since the position. Of polls that are read slowly, the slowest gives way.
 func (p *Page) poll(w http.ResponseWriter, r *http.Request) {
 	v, spent, ok := p.asked(w, r)
 	if !ok {

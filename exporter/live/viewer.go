@@ -33,6 +33,8 @@ type message struct {
 	Total    [][]int64       `json:"total"`
 	Resource [][]int64       `json:"resource"` // null if there is none of that name
 	Details  json.RawMessage `json:"details,omitempty"`
+	Age      int64           `json:"age"`     // of the resource's calls in flight, on average, in microseconds; -1 if there are none
+	Running  []running       `json:"running"` // the oldest calls in flight
 	// What the process had of the machine, see [process].
 	Machine        [][]int64 `json:"machine"`
 	MachineColumns []string  `json:"machine_columns,omitempty"`
@@ -71,7 +73,7 @@ func (f *feed) message(v *viewer) message {
 	if inbound {
 		epoch++
 	}
-	m := message{Process: f.started, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1}
+	m := message{Process: f.started, Inbound: inbound, Fresh: v.epoch != epoch, Now: f.wall(), At: now.end - 1, Age: -1, Running: now.running}
 	if m.Fresh {
 		v.position, m.Columns, m.MachineColumns = position{epoch: epoch}, slices.Concat(f.columns.names, inRow), processColumns[:]
 	}
@@ -81,10 +83,11 @@ func (f *feed) message(v *viewer) message {
 	if v.resource != "" {
 		if o := f.opened(now, v.resource); o != nil {
 			m.Resource, _, v.had = o.after(1, v.had, now.end)
-			m.Details = o.news(v.known)
-			if m.Details != nil {
+			var age time.Duration
+			if m.Details, age = o.news(v.known); m.Details != nil {
 				v.known = m.Details
 			}
+			m.Age = f.columns.time(age)
 		}
 	}
 	switch {

@@ -205,6 +205,3 @@ func (w *Writer) metrics() (all []collector.Metric) {
 	metric("metriclog_last_second_timestamp_seconds", "seconds", "Unix time of the last second in the metric log; 0 while there is none.", &w.stat.last)
 	return all
 }
-
-// Metrics describes the metrics that a [Writer] publishes about itself, for documentation. They have no values.
-func Metrics() []collector.Metric { return new(Writer).metrics() }

@@ -70,7 +70,7 @@ func sums(t *testing.T, page string) map[string]int {
 // Each completion is in one series of each page, so that sums are what they were: by origin, by entrance and without.
 func TestCompletionsByCodeAddUp(t *testing.T) {
 	c, want := answering(t)
-	for _, by := range []string{"", "origin", "entrance"} {
+	for _, by := range []prom.By{"", prom.ByOrigin, prom.ByEntrance} {
 		h, err := prom.Handler(c, prom.Options{By: by})
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestCompletionsByCodeAddUp(t *testing.T) {
 				}
 				names := []string{"code", "resource"}
 				if by != "" {
-					names = []string{"code", by, "resource"}
+					names = []string{"code", string(by), "resource"}
 				}
 				if !slices.Equal(slices.Sorted(maps.Keys(labels)), names) {
 					t.Errorf("by %q: labels %v", by, labels)

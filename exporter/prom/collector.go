@@ -16,12 +16,18 @@ type Options struct {
 	Namespace string
 	// By adds the label "origin" or "entrance" to all metrics of resources; none if empty. Each resource then has a series for
 	// each origin or entrance; calls without an origin have an empty label. Blocks are then counted by this label, not by
-	// reason.
-	By string
-	// HistogramsBy adds the label to the histogram, too, which costs some 17 series and a native histogram for each value.
-	// Without it the histogram has all calls of the resource.
-	HistogramsBy bool
+	// reason. The histogram of response times, some 17 series, still has all calls of the resource in one.
+	By By
 }
+
+// By is a label that metrics of resources can have besides resource. The zero value is none.
+type By = gather.By
+
+// The labels that metrics of resources can have.
+const (
+	ByOrigin   = gather.ByOrigin   // who calls
+	ByEntrance = gather.ByEntrance // where the call chain enters
+)
 
 // Check returns everything that is wrong with the options, as [collector.OptionError]s.
 func (o Options) Check() error { return gather.Options(o).Check("prom") }

@@ -117,6 +117,8 @@ x_exception_total{resource="R"} 1
 x_exception_total{resource="_other"} 0
 x_in_flight{resource="R"} 1
 x_in_flight{resource="_other"} 0
+x_in_flight_elapsed_seconds{resource="R"} 0
+x_in_flight_elapsed_seconds{resource="_other"} 0
 x_in_flight_seconds_total{resource="R"} 0.310997376
 x_in_flight_seconds_total{resource="_other"} 0
 x_occupied_pass_total{resource="R"} 0
@@ -402,12 +404,12 @@ func TestInAnotherRegistry(t *testing.T) {
 	if err := errors.Join(reg.Register(p), reg.Register(prometheus.NewCounter(prometheus.CounterOpts{Name: "x_total", Help: "x"}))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-3+len(c.Metrics())+1)+1 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 2*(len(table.Metrics())-4+len(c.Metrics())-1)+1 { // no call is in flight
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }
 
-// With a label for the origin, or the entrance, every call is in one series, and histograms are split only when asked.
+// With a label for the origin, or the entrance, every call is in one series, and the histogram has all of them.
 func TestBy(t *testing.T) {
 	c, now := service(t, collector.Options{Windows: node.Options{Bounds: []time.Duration{time.Second}}})
 	for _, origin := range []string{"web", "", "web"} {
@@ -427,19 +429,18 @@ func TestBy(t *testing.T) {
 			pass_total{resource="a"} 3
 			block_total{reason="busy",resource="a"} 5
 			rt_seconds_count{resource="a"} 3`},
-		{prom.Options{By: "origin"}, `
+		{prom.Options{By: prom.ByOrigin}, `
 			pass_total{origin="",resource="a"} 1
 			pass_total{origin="web",resource="a"} 2
 			block_total{origin="",resource="a"} 0
 			block_total{origin="web",resource="a"} 5
 			rt_seconds_count{resource="a"} 3`},
-		{prom.Options{By: "entrance", HistogramsBy: true}, `
+		{prom.Options{By: prom.ByEntrance}, `
 			pass_total{entrance="cron",resource="a"} 0
 			pass_total{entrance="http",resource="a"} 3
 			block_total{entrance="cron",resource="a"} 5
 			block_total{entrance="http",resource="a"} 0
-			rt_seconds_count{entrance="cron",resource="a"} 0
-			rt_seconds_count{entrance="http",resource="a"} 3`},
+			rt_seconds_count{resource="a"} 3`},
 	} {
 		h, err := prom.Handler(c, tc.o)
 		if err != nil {
@@ -464,9 +465,6 @@ func TestBy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `By: "day"`) || !strings.Contains(err.Error(), "Namespace") {
 		t.Error(err)
 	}
-	if _, err := prom.New(c, prom.Options{HistogramsBy: true}); err == nil {
-		t.Error("HistogramsBy without By")
-	}
 }
 
 // No value is ever NaN or infinite, in an idle service, too.
@@ -489,7 +487,7 @@ func TestLimits(t *testing.T) {
 		}
 		e.Exit(nil)
 	}
-	for _, by := range []string{"", "origin"} {
+	for _, by := range []prom.By{"", prom.ByOrigin} {
 		h, err := prom.Handler(c, prom.Options{By: by})
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func TestCreatedTimestamps(t *testing.T) {
 	c.Enter(t.Context(), "a", collector.Origin("o"))
 	*now = now.Add(time.Minute)
 	c.Resource("a").Block("late")
-	for _, by := range []string{"", "origin"} {
+	for _, by := range []prom.By{"", prom.ByOrigin} {
 		own, err := prom.Handler(c, prom.Options{By: by})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package prom_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -13,12 +14,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
+	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
 // clock is moved by a test while a server reads it.
@@ -244,18 +247,25 @@ func TestResponsesThatTimedOut(t *testing.T) {
 	expect(t, page, 0, 0, 10)
 }
 
-// The network is cut during a response: the connection stays open, and the client uses another.
+// The network is cut during a response: the connection stays open, and the client uses another when its scrape has timed out.
 func TestResponsesThatAreStuck(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what has arrived")
 	}
-	page, _, addr := watched(t, 1_900, plain)
+	gaveUp := make(chan struct{}, 3)
+	page, _, addr := watched(t, 1_900, func(s *httptest.Server, p *prom.Seconds) {
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.ServeHTTP(w, r)
+			gaveUp <- struct{}{}
+		})
+		plain(s, p)
+	})
 	stuck := dial(t, addr)
 	if err := stuck.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
 	stuck.ask("X-Prometheus-Scrape-Timeout-Seconds: 0.5")
-	time.Sleep(600 * time.Millisecond)
+	<-gaveUp // or has written all of it
 	next := dial(t, addr)
 	if next.get() != 10 || next.get() != 0 {
 		t.Error("the seconds are not sent again")
@@ -263,34 +273,107 @@ func TestResponsesThatAreStuck(t *testing.T) {
 	expect(t, page, 10, 0, 10)
 }
 
+// states count how often the connections of a server were in a state, by the address of the client.
+type states struct {
+	sync.Mutex
+	conns map[string]net.Conn
+	had   map[string]map[http.ConnState]int
+}
+
+func (s *states) hook(c net.Conn, state http.ConnState) {
+	s.Lock()
+	defer s.Unlock()
+	from := c.RemoteAddr().String()
+	if s.had[from] == nil {
+		s.had[from] = map[http.ConnState]int{}
+	}
+	s.had[from][state]++
+	s.conns[from] = c
+}
+
+// await waits until a client's connection has been in a state n times.
+func (s *states) await(c client, state http.ConnState, n int) {
+	c.t.Helper()
+	eventually(c.t, fmt.Sprint("the connection is not ", state), func() bool {
+		s.Lock()
+		defer s.Unlock()
+		return s.had[c.LocalAddr().String()][state] >= n
+	})
+}
+
+// arrived waits until everything has reached a client's machine.
+func (s *states) arrived(c client) {
+	c.t.Helper()
+	eventually(c.t, "the response does not arrive", func() bool {
+		s.Lock()
+		defer s.Unlock()
+		n, known := netlimit.Unacknowledged(s.conns[c.LocalAddr().String()])
+		return n == 0 || !known
+	})
+}
+
+// eventually waits for a condition, for so long that only a fault makes it fail.
+func eventually(t testing.TB, otherwise string, condition func() bool) {
+	t.Helper()
+	for range 20_000 {
+		if condition() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal(otherwise)
+}
+
 // The scrape times out when everything has been written, and the next one begins before the connection has ended: its timeout
 // is its interval.
 func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
+	type end func(c client, server *states) // of the first connection
 	for _, tc := range []struct {
 		name      string
 		resources int
-		end       func(client) // of the first connection
-		want      int          // seconds in the second response
+		before    end // the next scrape, if the network is cut
+		end       end // while it waits
+		want      int // seconds in the second response
 	}{
-		{"read, and idle", 50, func(c client) { _ = c.seconds() }, 0},
-		{"read, and used for something else", 50, func(c client) {
+		{"read, and idle", 50, nil, func(c client, _ *states) { _ = c.seconds() }, 0},
+		{"read, and used for something else", 50, nil, func(c client, server *states) {
 			_ = c.seconds()
 			_, _ = io.WriteString(c, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
+			server.await(c, http.StateActive, 2)
 		}, 0},
-		{"read, and closed", 50, func(c client) { _ = c.seconds(); _ = c.Close() }, 10}, // as if it had not been
-		{"unread, and closed", 50, func(c client) { _, _ = c.buf.Peek(1); _ = c.Close() }, 10},
-		{"unread, and the network is cut", 1_900, func(client) {}, 10},
-		{"read in part, and the network is cut", 1_900, func(c client) { _, _ = io.CopyN(io.Discard, c.buf, 30_000) }, 10},
+		{"read, and closed", 50, nil, func(c client, server *states) { // as if it had not been
+			_ = c.seconds()
+			_ = c.Close()
+			server.await(c, http.StateClosed, 1)
+		}, 10},
+		{"unread, and closed", 50, nil, func(c client, server *states) {
+			_ = c.Close()
+			server.await(c, http.StateClosed, 1)
+		}, 10},
+		{"unread, and the network is cut", 1_900, func(client, *states) {}, nil, 10},
+		{"read in part, and the network is cut", 1_900, func(c client, _ *states) { _, _ = io.CopyN(io.Discard, c.buf, 30_000) }, nil, 10},
 	} {
-		for with, start := range map[string]func(*httptest.Server, *prom.Seconds){
-			"plain": plain,
-			"TLS":   func(s *httptest.Server, page *prom.Seconds) { hook(s, page); s.StartTLS() },
-		} {
+		for with, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS} {
 			t.Run(tc.name+"/"+with, func(t *testing.T) {
 				if tc.resources > 1000 && runtime.GOOS != "linux" {
 					t.Skip("only Linux tells what has arrived")
 				}
-				page, _, addr := watched(t, tc.resources, start)
+				server := &states{conns: map[string]net.Conn{}, had: map[string]map[http.ConnState]int{}}
+				var waiting atomic.Bool
+				ended := make(chan struct{})
+				page, _, addr := watched(t, tc.resources, func(s *httptest.Server, page *prom.Seconds) {
+					page.OnStay(func(ctx context.Context) bool {
+						waiting.Store(true)
+						select {
+						case <-ended:
+						case <-ctx.Done():
+						}
+						return ctx.Err() == nil
+					})
+					s.Config.ConnState = server.hook
+					hook(s, page)
+					start(s)
+				})
 				first, next := dial(t, addr), dial(t, addr)
 				if err := first.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 					t.Fatal(err)
@@ -302,10 +385,18 @@ func TestTheNextScrapeIsFasterThanTheEndOfTheLast(t *testing.T) {
 				if _, err := first.buf.Peek(1); err != nil {
 					t.Fatal(err)
 				}
-				settled() // all is written
+				server.await(first, http.StateIdle, 1) // all is written
+				if tc.before != nil {
+					tc.before(first, server)
+				} else {
+					server.arrived(first)
+				}
 				next.ask()
-				time.Sleep(10 * time.Millisecond) // the request is there first
-				tc.end(first)
+				if tc.end != nil {
+					eventually(t, "the request does not wait", waiting.Load) // it is there first
+					tc.end(first, server)
+				}
+				close(ended)
 				if got := next.seconds(); got != tc.want {
 					t.Errorf("%d seconds, want %d", got, tc.want)
 				}

@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -21,3 +22,6 @@ func (s *Seconds) Counts() map[string]float64 {
 	}
 	return all
 }
+
+// OnStay has f called in place of the time for which an idle connection must stay so.
+func (s *Seconds) OnStay(f func(context.Context) bool) { s.stay = f }

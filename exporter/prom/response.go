@@ -19,6 +19,7 @@ type response struct {
 	conn        *connection
 	request     int           // the number of its request on the connection
 	idleTimeout time.Duration // of the server; 0 for none
+	stay        func(context.Context) bool
 }
 
 // delivery is what is known about the receipt of a response that was written completely.
@@ -39,7 +40,7 @@ func (s *Seconds) newResponse(w http.ResponseWriter, r *http.Request) *response 
 	if !ok || r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Close || w.Header().Get("Connection") != "" || s.proxies.has(r) {
 		return nil
 	}
-	a := &response{conn: s.conns.find(address)}
+	a := &response{conn: s.conns.find(address), stay: s.stay}
 	if a.conn == nil {
 		return nil
 	}
@@ -88,13 +89,16 @@ func (a *response) delivery() delivery {
 // again at about the same time as it closes the connection.
 const stays = 50 * time.Millisecond
 
+// stay waits for that long, and reports whether it has.
+func stay(ctx context.Context) bool { return background.Sleep(ctx, stays) }
+
 // decide returns the delivery, after a wait if the connection is idle.
 func (a *response) decide(ctx context.Context) (delivery, error) {
 	d := a.delivery()
 	if d != idle {
 		return d, nil
 	}
-	if !background.Sleep(ctx, stays) {
+	if !a.stay(ctx) {
 		return d, ctx.Err()
 	}
 	if d = a.delivery(); d == idle {

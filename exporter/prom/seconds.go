@@ -79,6 +79,7 @@ type Seconds struct {
 	vmMaxBytes   int          // of a response to VictoriaMetrics
 	cursors      *cursors
 	conns        connections
+	stay         func(context.Context) bool // while an idle connection shows whether it stays so; a test's own in some
 	proxies      proxies
 	logger       *slog.Logger
 	out          sender
@@ -110,6 +111,7 @@ func NewSeconds(c *collector.Collector, o SecondsOptions) (*Seconds, error) {
 		streams: streams,
 		line:    line,
 		cursors: newCursors(o.MaxCursors, o.CursorExpiry, line),
+		stay:    stay,
 		proxies: o.Proxies,
 		logger:  o.Logger,
 	}

@@ -49,7 +49,7 @@ func busy(t testing.TB) *collector.Collector {
 // label code of calls without one: its registries want the same labels of all series, and empty is none.
 func TestTextIsClientGolangs(t *testing.T) {
 	c := busy(t)
-	for _, o := range []prom.Options{{}, {By: "origin"}, {By: "entrance", HistogramsBy: true}} {
+	for _, o := range []prom.Options{{}, {By: prom.ByOrigin}, {By: prom.ByEntrance}} {
 		h, err := prom.Handler(c, o)
 		if err != nil {
 			t.Fatal(err)

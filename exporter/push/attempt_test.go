@@ -49,6 +49,8 @@ func TestAttempt(t *testing.T) {
 		{code: 429, header: []string{"Retry-After", time.Now().Add(later).UTC().Format(http.TimeFormat)}, after: time.Minute},
 		{code: 429, header: []string{"Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"}},
 		{code: 500, first: doubtful, again: doubtful},
+		{code: 500, body: `invalid temporality and type combination for metric "m"`, first: refused, again: refused},
+		{code: 500, header: []string{"Content-Type", "text/html"}, body: "invalid temporality", first: doubtful, again: doubtful},
 		{code: 503, first: doubtful, again: doubtful, header: []string{"Retry-After", "5"}, after: 5 * time.Second},
 		{code: 504, first: doubtful, again: doubtful},
 	} {

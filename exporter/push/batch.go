@@ -18,6 +18,7 @@ type request struct {
 	doubt     bool  // an attempt ended without a clear result: the server may have it
 	kept      bool  // the transport may still read the body
 	errors    int   // responses with status 500
+	rejected  int64 // samples that the server did not take of a request that it accepted
 }
 
 // batch is the seconds of a shard before one, which are sent together: in one request, or, if one second is larger than that, in
@@ -43,9 +44,11 @@ func (p *Pusher) encode(s *shard, from, to int64) {
 type splitter struct {
 	*sender
 	labels labels
-	one    bool       // all in one request
-	full   func()     // is called when a request is full, and takes what there is; nil to collect it
-	all    []*request // the last one is in the making
+	one    bool   // all in one request, or in two if some families are apart
+	full   func() // is called when a request is full, and takes what there is; nil to collect it
+	all    []*request
+	making [2]*request // those in the making: the second has the families that are apart
+	now    *request    // the one that has the present series
 }
 
 // finish completes the requests; one that is empty is dropped.
@@ -57,7 +60,7 @@ func (s *splitter) finish() (all []*request) {
 			s.free.Put(r)
 		}
 	}
-	s.all = nil
+	s.all, s.making = nil, [2]*request{}
 	return all
 }
 
@@ -70,29 +73,37 @@ func (r *request) finish() bool {
 	return true
 }
 
-// enc is the encoder of the request in the making.
-func (s *splitter) enc() encoder { return s.all[len(s.all)-1].enc }
-
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	if len(s.all) == 0 || !s.one && s.enc().Samples() >= s.opts.MaxSamples {
+	i := 0
+	if s.opts.Format.apart(f) {
+		i = 1
+	}
+	if s.now = s.making[i]; s.now == nil || !s.one && s.now.enc.Samples() >= s.opts.MaxSamples {
 		if s.full != nil {
 			s.full()
 		}
 		r := s.free.Get().(*request)
 		r.enc.Reset()
 		*r = request{enc: r.enc}
-		s.all = append(s.all, r)
+		s.all, s.making[i], s.now = append(s.all, r), r, r
 	}
 	s.labels.merge(names, values)
-	s.enc().Series(f, s.labels.names, s.labels.values)
+	s.now.enc.Series(f, s.labels.names, s.labels.values)
+}
+
+// Start implements seconds.Starter, for formats with cumulative series.
+func (s *splitter) Start(unix int64) {
+	if enc, ok := s.now.enc.(seconds.Starter); ok {
+		enc.Start(unix)
+	}
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.enc().Value(unix, v) }
+func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
 
 // Histogram implements seconds.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	s.all[len(s.all)-1].histogram = true
-	s.enc().Histogram(unix, h)
+	s.now.histogram = true
+	s.now.enc.Histogram(unix, h)
 }

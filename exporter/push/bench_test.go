@@ -13,30 +13,36 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
+// twentySeconds makes twenty seconds of resources, each with as many calls a second.
+func twentySeconds(b *testing.B, resources, calls int) (seconds.Stream, *seconds.Line) {
+	b.Helper()
+	now, random := time.Unix(1_700_000_000, 0), rand.New(rand.NewPCG(1, 1))
+	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range 20 {
+		for i := range resources * calls {
+			rt := time.Duration(2e7 * math.Exp(random.NormFloat64()/2))
+			_, e, err := c.Enter(b.Context(), fmt.Sprint("GET /api/v1/customers/", i%resources), collector.StartedAt(now.Add(-rt)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			e.Exit(nil)
+		}
+		now = now.Add(time.Second)
+	}
+	c.Seal()
+	return seconds.NewResources(c, "windowstat", nil), seconds.NewLine(c)
+}
+
 // BenchmarkRemoteWrite reports what a second of a busy resource takes in a push, with and without its histogram.
 func BenchmarkRemoteWrite(b *testing.B) {
 	const resources = 100
 	for _, calls := range []int{10, 100, 1000} {
-		now, random := time.Unix(1_700_000_000, 0), rand.New(rand.NewPCG(1, 1))
-		c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for range 20 {
-			for i := range resources * calls {
-				rt := time.Duration(2e7 * math.Exp(random.NormFloat64()/2))
-				_, e, err := c.Enter(b.Context(), fmt.Sprint("GET /api/v1/customers/", i%resources), collector.StartedAt(now.Add(-rt)))
-				if err != nil {
-					b.Fatal(err)
-				}
-				e.Exit(nil)
-			}
-			now = now.Add(time.Second)
-		}
-		c.Seal()
-		stream, line := seconds.NewResources(c, "windowstat", nil), seconds.NewLine(c)
+		stream, line := twentySeconds(b, resources, calls)
 		for name, span := range map[string]int64{"each second": 1, "every 5 s": 5} {
-			for _, histogram := range []seconds.Histogram{seconds.None, seconds.Single} {
+			for _, histogram := range []seconds.Temporality{seconds.None, seconds.Single} {
 				b.Run(fmt.Sprint(calls, " calls, ", name, ", histogram ", histogram == seconds.Single), func(b *testing.B) {
 					open, enc := line.Open(), RemoteWrite.encoder()
 					for b.Loop() {
@@ -57,6 +63,32 @@ func BenchmarkRemoteWrite(b *testing.B) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkFormats makes a request of one second of a thousand resources in each format.
+func BenchmarkFormats(b *testing.B) {
+	stream, line := twentySeconds(b, 1000, 10)
+	for _, format := range []Format{RemoteWrite, VictoriaMetrics, OTLP, OTLPDelta} {
+		for _, histogram := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s, histogram %t", format.name(), histogram), func(b *testing.B) {
+				o := Options{Format: format, Histogram: histogram}
+				selection, open, enc := o.selection(), line.Open(), format.encoder()
+				sink := NewLabelled(enc, map[string]string{"job": "shop", "instance": "shop:9719"})
+				b.ReportAllocs()
+				for b.Loop() {
+					enc.Reset()
+					stream.Emit(&selection, open-1, open, seconds.Limit{Seconds: 1}, sink)
+					body, err := enc.Body()
+					if err != nil {
+						b.Fatal(err)
+					}
+					n := float64(enc.Samples())
+					b.ReportMetric(float64(len(body))/n, "B/sample")
+					b.ReportMetric(n, "samples")
+				}
+			})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package push sends every sealed second to a server: by Prometheus remote write, or to VictoriaMetrics.
+// Package push sends every sealed second to a server: by Prometheus remote write, to VictoriaMetrics, or by OpenTelemetry's OTLP.
 //
 //	p, err := push.New(c, push.Options{
 //		URL:    "http://prometheus:9090/api/v1/write",
@@ -41,11 +41,11 @@
 // At most sixteen requests are on the way at a time, so a server that needs a second for a request takes sixteen times
 // [Options].MaxSamples a second; docs/scale.md has the figures. While a request is sent again, its series wait.
 //
-// Samples that a server rejects are not sent again; windowstat_push_refused_samples_total counts them, and it is logged. If it
-// rejects a request that was sent before as a duplicate or out of order, the samples arrived then, or another process has
-// written to the same series: nobody can tell, and windowstat_push_unconfirmed_samples_total counts them, not
-// windowstat_push_samples_total. Likewise for a request that got 500 thirty-one times, and for the last one of a process if it
-// got no response.
+// Samples that a server rejects are not sent again; windowstat_push_refused_samples_total counts them, and it is logged. So are
+// those that it does not take of a request by OTLP that it accepts. If it rejects a request that was sent before as a duplicate or
+// out of order, the samples arrived then, or another process has written to the same series: nobody can tell, and
+// windowstat_push_unconfirmed_samples_total counts them, not windowstat_push_samples_total. Likewise for a request that got 500
+// thirty-one times, and for the last one of a process if it got no response.
 //
 // VictoriaMetrics has two copies of what is sent again, unless it deduplicates, see docs/seconds.md;
 // windowstat_push_resent_samples_total counts these samples.

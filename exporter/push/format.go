@@ -4,9 +4,11 @@ import (
 	"net/http"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-// Format is how seconds are sent: [RemoteWrite] or [VictoriaMetrics]. It is implemented in this package only, a file for each.
+// Format is how seconds are sent: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. It is implemented in this package only, a
+// file for each.
 type Format interface {
 	// name is the value of the label way in the self-metrics, and part of the name of the file of positions.
 	name() string
@@ -14,10 +16,24 @@ type Format interface {
 	prepare(*http.Request)
 	// encoder makes an encoder of requests, which is used by one goroutine at a time.
 	encoder() encoder
+	// temporality is which sums, and which histograms if there are any, are sent beside the values of seconds.
+	temporality() (sums, histograms seconds.Temporality)
+	// apart reports whether a family has requests of its own, because some servers refuse the whole request that it is in.
+	apart(*table.Family) bool
+	// refused returns how many samples an accepting response says that the server did not take, and its words about the request.
+	refused(body []byte) (samples int64, words string)
 }
 
-// encoder encodes the bodies of requests. A Sink gets the values of seconds and their histograms: what is cumulative a format
-// adds up for itself.
+// plain is what formats have in common that send values and histograms of seconds, and whose requests are accepted or refused as a whole.
+type plain struct{}
+
+func (plain) temporality() (sums, histograms seconds.Temporality) {
+	return seconds.None, seconds.Single
+}
+func (plain) apart(*table.Family) bool       { return false }
+func (plain) refused([]byte) (int64, string) { return 0, "" }
+
+// encoder encodes the bodies of requests.
 type encoder interface {
 	seconds.Sink
 	// Samples returns the number of samples in the body so far.

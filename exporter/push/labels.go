@@ -13,7 +13,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
-var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+// Names with dots are those of OpenTelemetry's attributes, which not all servers take as labels.
+var validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
 
 // CheckLabels returns everything that is wrong with labels for all series: job and instance are required, resource is reserved.
 func CheckLabels(labels map[string]string) error {
@@ -29,7 +30,7 @@ func CheckLabels(labels map[string]string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		value := labels[name]
-		wrong(!validLabel.MatchString(name) || strings.HasPrefix(name, "__"), "%q: letters, digits and _ are allowed, no digit in front, and not __", name)
+		wrong(!validLabel.MatchString(name) || strings.HasPrefix(name, "__"), "%q: letters, digits, _ and . are allowed, no digit or . in front, and not __", name)
 		wrong(name == "resource", "%q is reserved for resources", name)
 		wrong(value == "", "%q is empty", name)
 		wrong(len(value) > collector.MaxNameLength, "%q is longer than %d bytes", name, collector.MaxNameLength)

@@ -22,7 +22,7 @@ func (p *Pusher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{
 			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
-			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write or vm.",
+			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write, vm, otlp or otlp_delta.",
 			Read: func(yield func(float64, ...string)) {
 				open := p.line.Open()
 				p.mu.Lock()
@@ -47,9 +47,6 @@ func (p *Pusher) metrics() []collector.Metric {
 		}),
 	}
 }
-
-// Metrics describes the metrics that a [Pusher] publishes about itself, for documentation. They have no values.
-func Metrics() []collector.Metric { return new(Pusher).metrics() }
 
 // target returns a URL without user, query and fragment, which may be secret.
 func target(s string) string {

@@ -32,15 +32,17 @@ type Options struct {
 	// Format is how seconds are sent there, [RemoteWrite] if nil.
 	Format Format
 	// Labels are added to every series. job and instance are required: without them two processes would write to the same series.
-	// A label of a series with the same name gets the prefix exported_.
+	// By OTLP they are also the resource's service.name and service.instance.id. A label of a series with the same name gets the prefix
+	// exported_.
 	Labels map[string]string
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
 	// Metrics are full names, such as windowstat_persecond_pass, and Resources names of resources: only these are sent.
 	// Everything is if empty.
 	Metrics, Resources []string
-	// Histogram adds the histogram of the response times of each second, windowstat_persecond_rt_distribution_seconds. A server that
-	// says that it takes no native histograms gets none from then on, which is logged.
+	// Histogram adds the histogram of the response times of each second, windowstat_persecond_rt_distribution_seconds, or with [OTLP]
+	// the cumulative one, windowstat_persecond_rt_seconds. A server that says that it takes no native histograms gets none from then on,
+	// which is logged.
 	Histogram bool
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler
@@ -123,8 +125,9 @@ func (o Options) Check() error {
 // selection is what is sent of the resources.
 func (o *Options) selection() seconds.Selection {
 	s := seconds.Selection{Metrics: o.Metrics, Resources: o.Resources}
-	if o.Histogram {
-		s.Histogram = seconds.Single
+	s.Sums, s.Histogram = o.Format.temporality()
+	if !o.Histogram {
+		s.Histogram = seconds.None
 	}
 	return s
 }

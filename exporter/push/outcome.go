@@ -1,8 +1,12 @@
 package push
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"github.com/windowstat/windowstat/internal/redact"
 )
 
 // error logs a message at most once a minute.
@@ -22,9 +26,17 @@ func (p *sender) settle(r *request, v verdict, err error) {
 	t, n := &p.total, int64(r.samples)
 	switch v {
 	case accepted:
-		t.samples += n
-		if r.doubt {
-			t.resent += n
+		t.samples += n - r.rejected
+		if r.doubt { // what is refused may have arrived before
+			t.resent += n - r.rejected
+			t.unconfirmed += r.rejected
+		} else {
+			t.refused += r.rejected
+		}
+		if r.rejected > 0 {
+			p.error("the server refused some samples of a request; they are not sent again", "samples", r.rejected, "err", err)
+		} else if err != nil {
+			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
 		}
 		t.bytes += int64(len(r.body))
 		t.succeeded = time.Now()
@@ -43,6 +55,16 @@ func (p *sender) settle(r *request, v verdict, err error) {
 			p.error("the server takes no native histograms; the other samples are sent without them", "err", err)
 		}
 	}
+}
+
+// partly notes how much of an accepted request the server did not take. The error has the server's words, nil if there are none.
+func (p *sender) partly(r *request, resp *http.Response, body []byte) error {
+	n, words := p.opts.Format.refused(body)
+	r.rejected = min(max(n, 0), int64(r.samples))
+	if r.rejected == 0 && words == "" {
+		return nil
+	}
+	return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
 }
 
 // fail records a failed attempt, and logs the first one.

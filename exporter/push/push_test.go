@@ -23,7 +23,7 @@ import (
 )
 
 // lineFormat is a Format whose bodies can be read.
-type lineFormat struct{}
+type lineFormat struct{ plain }
 
 func (lineFormat) name() string          { return "test" }
 func (lineFormat) prepare(*http.Request) {}

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"math"
 	"net/http"
 
 	"github.com/klauspost/compress/snappy"
@@ -16,7 +15,7 @@ import (
 // Mimir, Thanos and others. Histograms are native ones.
 var RemoteWrite Format = remoteWrite{}
 
-type remoteWrite struct{}
+type remoteWrite struct{ plain }
 
 func (remoteWrite) name() string { return "remote_write" }
 
@@ -77,33 +76,22 @@ func (e *remoteWriteEncoder) Series(f *table.Family, names, values []string) {
 }
 
 func (e *remoteWriteEncoder) label(name, value string) {
-	size := protowire.SizeTag(labelName) + protowire.SizeBytes(len(name)) + protowire.SizeTag(labelValue) + protowire.SizeBytes(len(value))
-	b := protowire.AppendTag(e.series, seriesLabels, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(size))
-	b = protowire.AppendTag(b, labelName, protowire.BytesType)
-	b = protowire.AppendString(b, name)
-	b = protowire.AppendTag(b, labelValue, protowire.BytesType)
-	e.series = protowire.AppendString(b, value)
+	b := appendHead(e.series, seriesLabels, sizeString(labelName, name)+sizeString(labelValue, value))
+	e.series = appendString(appendString(b, labelName, name), labelValue, value)
 }
 
 // Value implements seconds.Sink.
 func (e *remoteWriteEncoder) Value(unix int64, v float64) {
 	ms := uint64(unix * 1000)
-	size := protowire.SizeTag(sampleValue) + protowire.SizeFixed64() + protowire.SizeTag(sampleMillis) + protowire.SizeVarint(ms)
-	b := protowire.AppendTag(e.series, seriesSamples, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(size))
-	b = protowire.AppendTag(b, sampleValue, protowire.Fixed64Type)
-	b = protowire.AppendFixed64(b, math.Float64bits(v))
-	b = protowire.AppendTag(b, sampleMillis, protowire.VarintType)
-	e.series = protowire.AppendVarint(b, ms)
+	b := appendHead(e.series, seriesSamples, protowire.SizeTag(sampleValue)+protowire.SizeFixed64()+sizeVarint(sampleMillis, ms))
+	e.series = appendVarint(appendDouble(b, sampleValue, v), sampleMillis, ms)
 	e.samples++
 }
 
 // flush ends the series; one without samples is dropped.
 func (e *remoteWriteEncoder) flush() {
 	if len(e.series) > e.empty {
-		e.out = protowire.AppendTag(e.out, requestSeries, protowire.BytesType)
-		e.out = protowire.AppendBytes(e.out, e.series)
+		e.out = appendString(e.out, requestSeries, e.series)
 	}
 	e.series, e.empty = e.series[:0], 0
 }
@@ -134,38 +122,29 @@ const (
 
 // Histogram implements seconds.Sink. The histogram is one of a gauge.
 func (e *remoteWriteEncoder) Histogram(unix int64, h *node.Histogram) {
-	n, b := native.Histogram(h), e.message[:0]
-	varint := func(field protowire.Number, v uint64) {
-		b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
-	}
-	float := func(field protowire.Number, v float64) {
-		b = protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(v))
-	}
-	varint(histogramCount, n.GetSampleCount())
-	float(histogramSum, n.GetSampleSum())
-	varint(histogramSchema, protowire.EncodeZigZag(int64(n.GetSchema())))
-	float(histogramThreshold, n.GetZeroThreshold())
-	varint(histogramZero, n.GetZeroCount())
+	n := native.Histogram(h)
+	b := appendVarint(e.message[:0], histogramCount, n.GetSampleCount())
+	b = appendDouble(b, histogramSum, n.GetSampleSum())
+	b = appendVarint(b, histogramSchema, protowire.EncodeZigZag(int64(n.GetSchema())))
+	b = appendDouble(b, histogramThreshold, n.GetZeroThreshold())
+	b = appendVarint(b, histogramZero, n.GetZeroCount())
 	for _, s := range n.PositiveSpan {
 		offset, length := protowire.EncodeZigZag(int64(s.GetOffset())), uint64(s.GetLength())
-		size := protowire.SizeTag(spanOffset) + protowire.SizeVarint(offset) + protowire.SizeTag(spanLength) + protowire.SizeVarint(length)
-		b = protowire.AppendVarint(protowire.AppendTag(b, histogramSpans, protowire.BytesType), uint64(size))
-		varint(spanOffset, offset)
-		varint(spanLength, length)
+		b = appendHead(b, histogramSpans, sizeVarint(spanOffset, offset)+sizeVarint(spanLength, length))
+		b = appendVarint(appendVarint(b, spanOffset, offset), spanLength, length)
 	}
 	if len(n.PositiveDelta) > 0 {
 		size := 0
 		for _, d := range n.PositiveDelta {
 			size += protowire.SizeVarint(protowire.EncodeZigZag(d))
 		}
-		b = protowire.AppendVarint(protowire.AppendTag(b, histogramDeltas, protowire.BytesType), uint64(size))
+		b = appendHead(b, histogramDeltas, size)
 		for _, d := range n.PositiveDelta {
 			b = protowire.AppendVarint(b, protowire.EncodeZigZag(d))
 		}
 	}
-	varint(histogramReset, resetGauge)
-	varint(histogramMillis, uint64(unix*1000))
-	e.message = b
-	e.series = protowire.AppendBytes(protowire.AppendTag(e.series, seriesHistograms, protowire.BytesType), b)
+	b = appendVarint(b, histogramReset, resetGauge)
+	e.message = appendVarint(b, histogramMillis, uint64(unix*1000))
+	e.series = appendString(e.series, seriesHistograms, e.message)
 	e.samples++
 }

@@ -234,7 +234,7 @@ func (p withPassword) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTripper.RoundTrip(r)
 }
 
-// The histogram of a second is a native one of a gauge, with what client_golang has of the same response times.
+// The histogram of a second is a native one of a gauge, with what client_golang has of the same response times; and so it is by OTLP.
 func FuzzHistogram(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 0, 1, 255})
@@ -281,6 +281,7 @@ func FuzzHistogram(f *testing.F) {
 			t.Fatalf("it is field %d of the series", no)
 		}
 		checkHistogram(t, got, m.Histogram)
+		checkOTLPHistogram(t, &h, m.Histogram)
 	})
 }
 

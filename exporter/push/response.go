@@ -25,6 +25,8 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 		return retry
 	case noHistograms.Match(body) && !isPage(h):
 		return noHistogram
+	case status == http.StatusInternalServerError && bytes.Contains(body, noDelta) && !isPage(h):
+		return refused
 	case status/100 == 5, status == http.StatusRequestTimeout: // VictoriaMetrics stores lines while it reads the next ones
 		return doubtful
 	case status/100 == 3, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
@@ -37,6 +39,10 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 // noHistograms are the words of a server that takes no native histograms, and nothing of a request that has one: Prometheus 2.42
 // without --enable-feature=native-histograms, and later ones that were told so, answer 500 with "native histograms are disabled".
 var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))`)
+
+// noDelta are the words of a Prometheus that takes no deltas by OTLP, and nothing of a request that has one. It answers 500, as for
+// what is worth another attempt.
+var noDelta = []byte("invalid temporality")
 
 // duplicates are the words for a sample that is not newer than what the server has of its series:
 //

@@ -75,6 +75,8 @@ func (p *Pusher) send(ctx context.Context, s *shard) bool {
 			return true
 		case refused:
 			s.batch.lost = s.batch.logged
+		case accepted:
+			s.batch.lost = s.batch.lost || s.batch.logged && r.rejected > 0
 		}
 		s.batch.requests = s.batch.requests[1:]
 		p.reuse(r)
@@ -147,6 +149,9 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	}
 	err = fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(string(text), resp, p.opts.URL))
 	v = judge(resp.StatusCode, resp.Header, text, r.doubt)
+	if v == accepted {
+		err = p.partly(r, resp, text)
+	}
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
 	}

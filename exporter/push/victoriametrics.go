@@ -14,7 +14,7 @@ import (
 // Histograms have buckets by vmrange, a sample for each that is not empty, and two more.
 var VictoriaMetrics Format = victoriaMetrics{}
 
-type victoriaMetrics struct{}
+type victoriaMetrics struct{ plain }
 
 func (victoriaMetrics) name() string { return "vm" }
 

@@ -40,6 +40,3 @@ func (s *Sampler) metrics() []collector.Metric {
 		},
 	}
 }
-
-// Metrics describes the metrics that a [Sampler] publishes about itself, for documentation. They have no values.
-func Metrics() []collector.Metric { return new(Sampler).metrics() }

@@ -104,9 +104,9 @@ func TestClient(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	err := Options{
-		URL: "http://u:p@x/api/v1/query", Labels: map[string]string{"resource": "a", "__x": "b", "job": ""}, Metrics: []string{"up"}, Timeout: -1, Window: 48 * time.Hour,
+		URL: "http://u:p@x/api/v1/query", Labels: map[string]string{"resource": "a", "__x": "b", "job": ""}, Timeout: -1, Window: 48 * time.Hour,
 	}.Check("1x")
-	for _, want := range []string{"user information", `Labels: "resource"`, `Labels: "__x"`, `Labels: "job"`, `"up" is not in the log`, "Timeout: -1ns", "Window: 48h", "1x"} {
+	for _, want := range []string{"user information", `Labels: "resource"`, `Labels: "__x"`, `Labels: "job"`, "Timeout: -1ns", "Window: 48h", "1x"} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
@@ -188,4 +188,12 @@ func FuzzSamples(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The attributes that VictoriaMetrics keeps as labels of what came by OTLP are quoted in a selector.
+func TestSelectorOfAttributes(t *testing.T) {
+	labels := map[string]string{"job": "a\"b", "service.name": "a\"b"}
+	if got, want := selector([]string{"m"}, labels), `{__name__=~"m",job="a\"b","service.name"="a\"b"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }

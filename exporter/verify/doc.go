@@ -7,8 +7,8 @@
 //
 // It reads the samples of one instance with their own timestamps by the query API of Prometheus, which VictoriaMetrics, Thanos,
 // Mimir and others have, and compares them with those that the log has exactly, under the names of the per-second endpoint: calls that
-// passed, were blocked, completed, failed or were occupied, and the most in flight. Histograms, response times, the peak and sampled
-// series are not in the log, and are not compared. What is missing can be written, see [Heal]; all of a log, see [Write].
+// passed, were blocked, completed, failed or were occupied, and the most in flight. Histograms, response times, the peak, sampled
+// series and the sums that a push by OTLP has, which have the time of the end of a second, are not in the log, and are not compared. What is missing can be written, see [Heal]; all of a log, see [Write].
 //
 // # What counts
 //

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -46,6 +44,8 @@ type Healing struct {
 //
 //   - A second that no labels have belongs to those with the last second of its run before it or, if there is none, with the first one
 //     after it. So a hole between labels that change belongs to the earlier ones.
+//   - What lies before the first second that labels have of a run is not theirs if what they have is no more than the history that the
+//     next process may have handed on.
 //   - A second that other labels have is theirs, unless they are those of a replica: labels that have a run at the same time for longer
 //     than the history and a minute. Each replica has all seconds. A hole is also theirs who have seconds on both sides of it, if the
 //     others have the run from the same second on, and some of the same seconds within a minute on both sides.
@@ -75,6 +75,7 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 		return h, fmt.Errorf("verify: %w", err)
 	}
 	var failed error
+	found := c.report
 	h.WriteResult, err = to.write(ctx, c.report.Labels, func(sink seconds.Sink) error {
 		c.heal = sink
 		h.Before, failed = c.run(ctx)
@@ -86,9 +87,9 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 	}
 	// A database may need a moment to show what was written, VictoriaMetrics ten seconds if the series was deleted.
 	const looks = 30
-	o.Metrics, o.Delay, o.Labels = slices.Sorted(maps.Keys(c.metrics)), time.Second, c.report.Labels
 	for range looks {
-		if h.After, err = Check(ctx, c.gap, o); err != nil || h.After.holes == 0 {
+		c.heal, c.whose, c.report = nil, nil, found
+		if h.After, err = c.run(ctx); err != nil || h.After.holes == 0 {
 			break
 		}
 		background.Sleep(ctx, time.Second)

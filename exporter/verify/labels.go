@@ -18,14 +18,19 @@ import (
 // with other labels beside them.
 var ErrSeveral = errors.New("the labels do not select one instance")
 
-// selector selects metrics, all if there are none, with labels, in PromQL.
+// selector selects metrics, all if there are none, with labels, in PromQL. A name with dots, such as
+// service.name in a VictoriaMetrics that was pushed to by OTLP, is quoted.
 func selector(metrics []string, labels map[string]string) string {
 	var all []string
 	if len(metrics) > 0 {
 		all = append(all, fmt.Sprintf("__name__=~%q", strings.Join(metrics, "|")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, name+"="+strconv.Quote(labels[name]))
+		value := strconv.Quote(labels[name])
+		if strings.Contains(name, ".") {
+			name = strconv.Quote(name)
+		}
+		all = append(all, name+"="+value)
 	}
 	return "{" + strings.Join(all, ",") + "}"
 }

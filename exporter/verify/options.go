@@ -14,7 +14,6 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/gather"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/internal/redact"
 )
@@ -36,10 +35,8 @@ type Options struct {
 	URL string
 	// Labels select the series of one instance, by job and instance and what else is needed.
 	Labels map[string]string
-	// Metrics are full names of metrics in the log. If empty, it is those that the database has of the instance.
-	Metrics []string
-	// All also compares, and writes, resources that the database does not know of the instance: those that it is not asked for, as a
-	// rule.
+	// All also compares, and writes, metrics and resources that the database does not know of the instance: those that it is not asked
+	// for, as a rule.
 	All bool
 	// Runs are decided by hand: their seconds are written, see [Heal]. 0 stands for seconds whose run is not known.
 	Runs []int64
@@ -65,7 +62,7 @@ func (o *Options) defaults(delay time.Duration) {
 }
 
 var (
-	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	validLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.]*$`)
 	endpoint   = regexp.MustCompile(`/api/v1(/|$)`)
 )
 
@@ -87,18 +84,11 @@ func (o Options) Check(namespace string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
 		if value := o.Labels[name]; !validLabel.MatchString(name) || strings.HasPrefix(name, "__") || name == "resource" || value == "" {
-			wrong("Labels", "%q=%q: letters, digits and _ are allowed in names, no digit in front, not __ and not resource; values are not empty", name, value)
+			wrong("Labels", "%q=%q: letters, digits, _ and . are allowed in names, no digit or . in front, not __ and not resource; values are not empty", name, value)
 		}
 	}
-	namespace = cmp.Or(namespace, table.Namespace)
-	if err := gather.CheckNamespace(namespace); err != nil {
+	if err := gather.CheckNamespace(cmp.Or(namespace, table.Namespace)); err != nil {
 		wrong("Namespace", "%w", err)
-		namespace = table.Namespace
-	}
-	for _, name := range o.Metrics {
-		if all := seconds.Names(namespace, true); !slices.Contains(all, name) {
-			wrong("Metrics", "%.70q is not in the log, which has %s", name, strings.Join(all, ", "))
-		}
 	}
 	for _, d := range []struct {
 		field string

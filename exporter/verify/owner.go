@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -18,6 +17,8 @@ import (
 //   - A second that none have belongs to the labels with the last second of the run before it or, if there is none, with the first one
 //     after it. So a hole at a junction belongs to the earlier labels. Of two with the same second the one with the nearer second on
 //     the other side is it, and neither if that is the same, too.
+//   - What lies before the first second that labels have is not theirs if a later process may have handed them what they have: it begins
+//     no earlier than the history before that process.
 //   - Labels that have a run at the same time for longer than the history and a minute are replicas, such as those of a pair of servers.
 //     Each is judged as if there were no others. The first history that a new cursor gets makes no replica.
 //   - A hole between two seconds that labels have is theirs if others have the run from the same second on, and share seconds with them
@@ -38,7 +39,8 @@ type owners struct {
 // run is a run of the log in the database.
 type run struct {
 	runs.Run
-	held map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
+	handed int64              // the first second that a later process may have handed on; 0 if there is none
+	held   map[string][]int64 // the seconds that labels have, ascending, by what tells them from those of the instance, whose are at ""
 }
 
 // verdict is what a second of the log is that the labels lack.
@@ -55,11 +57,11 @@ var hole = verdict{missing: true}
 const replicaFor = 60
 
 // findReplicas finds the labels that are replicas, once all runs are known.
-func (o *owners) findReplicas(history int64) {
+func (o *owners) findReplicas() {
 	o.replicas = map[string]bool{}
 	for _, r := range o.has {
 		for name, theirs := range r.held {
-			if name != "" && together(r.held[""], theirs) > replicaFor+cmp.Or(r.History, history) {
+			if name != "" && together(r.held[""], theirs) > replicaFor+r.History {
 				o.replicas[name] = true
 			}
 		}
@@ -127,6 +129,8 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 		return verdict{missing: true, reason: fmt.Sprintf("no labels have the run of these seconds, which is %d", id)}
 	case len(own) == 0: // and replicas have some
 		return verdict{missing: true, reason: fmt.Sprintf("these labels have nothing of the run of these seconds, which is %d", id)}
+	case before == math.MinInt64 && r.handed != 0 && own[0] >= r.handed && !o.pushed(r):
+		return verdict{missing: true, reason: fmt.Sprintf("a later process may have handed on what these labels have of their run, which is %d", id)}
 	case before == math.MinInt64 && r.First < o.since:
 		return verdict{missing: true, reason: fmt.Sprintf("whose run %d was a day before is not known", id)}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
@@ -28,7 +29,7 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 	for at := from; at <= to; {
 		r, until := c.runs.At(at)
 		if c.runs.ID(at) != 0 {
-			o.has[r.ID] = &run{Run: r, held: map[string][]int64{}}
+			o.has[r.ID] = newRun(r, c.runs, until)
 			begin, end = min(begin, r.First), max(end, cmp.Or(r.Last, time.Now().Unix()))
 		}
 		at = until
@@ -45,8 +46,19 @@ func (c *comparison) owners(ctx context.Context) (*owners, error) {
 			slices.Sort(list)
 		}
 	}
-	o.findReplicas(int64(collector.DefaultHistory / time.Second))
+	o.findReplicas()
 	return o, nil
+}
+
+// newRun returns a run of the file, until another one begins.
+func newRun(of runs.Run, file *runs.File, until int64) *run {
+	const history = int64(collector.DefaultHistory / time.Second) // of a file that does not say
+	r := &run{Run: of, held: map[string][]int64{}}
+	r.History = cmp.Or(r.History, history)
+	if next, _ := file.At(until); next.First == until {
+		r.handed = until - cmp.Or(next.History, history)
+	}
+	return r
 }
 
 // findRuns finds who has the runs in a part.

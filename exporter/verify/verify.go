@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/exporter/internal/runs"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/internal/redact"
@@ -31,20 +32,34 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	return c.run(ctx)
 }
 
+// comparison compares the log with a database, part by part.
+type comparison struct {
+	*client
+	gap      Gap
+	options  Options
+	runs     *runs.File // of the log
+	selector string
+	metrics  map[string]bool // that are compared
+	left     map[string]bool // those that would have been, but are not in the database
+	found    bool            // the database has series of the instance
+
+	resources map[string]bool // that are compared; nil for all
+	unknown   map[string]bool // those that would have been, but are not in the database
+	whose     *owners         // nil until something is missing
+	partSize  int
+	report    Report
+	findings  findings
+	between   bool         // some samples are not at a whole second
+	again     bool         // some seconds are stored several times
+	heal      seconds.Sink // gets what is missing; nil for nobody
+}
+
 func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
 	return &comparison{
 		client: newClient(o), gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
-		partSize: partSize, findings: findings{series: map[key]*finding{}}, report: Report{Labels: o.Labels},
+		partSize: partSize, report: Report{Labels: o.Labels},
 	}
-}
-
-// names are the metrics that may be compared.
-func (c *comparison) names() []string {
-	if len(c.options.Metrics) > 0 {
-		return c.options.Metrics
-	}
-	return seconds.Names(c.gap.namespace(), true)
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
@@ -82,7 +97,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if c.runs, err = c.gap.runs(); err != nil {
 		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+redact.Line(err.Error()))
 	}
-	names, from, to := c.names(), c.gap.From.Unix(), c.gap.To.Unix()
+	names, from, to := seconds.Names(c.gap.namespace(), true), c.gap.From.Unix(), c.gap.To.Unix()
 	all, err := c.series(ctx, selector(names, c.report.Labels), from, to)
 	if err == nil && len(all) == 0 {
 		all, err = c.series(ctx, selector(names, c.report.Labels), from-around, to+around)
@@ -93,13 +108,13 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Those that were asked for are compared, or those that the database has of the instance.
+	// Those that the database has of the instance are compared.
 	if !c.found {
 		c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
 	}
 	for _, name := range names {
 		has := func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) }
-		if !c.found || len(c.options.Metrics) > 0 || slices.ContainsFunc(all, has) {
+		if !c.found || c.options.All || slices.ContainsFunc(all, has) {
 			c.metrics[name] = true
 		}
 	}
@@ -118,6 +133,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
+	c.findings = findings{series: map[key]*finding{}}
 	if c.gap.From.After(c.gap.To) {
 		return c.done(0), nil
 	}
@@ -141,6 +157,29 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 		err = fmt.Errorf("verify: %w", err)
 	}
 	return report, err
+}
+
+// compare compares the seconds from and to, Unix times, and those between.
+func (c *comparison) compare(ctx context.Context, log *expected, from, to int64) error {
+	if from > to {
+		return nil
+	}
+	return divided(from, to, func(from, to int64) error {
+		series, err := c.samples(ctx, c.selector, from, to)
+		if err != nil {
+			return err
+		}
+		for warning := range c.warned {
+			if c.heal != nil { // what is not in the response may be in the database
+				return fmt.Errorf("nothing is written while the server warns: %s", warning)
+			}
+		}
+		p := &part{comparison: c, log: log, from: from, to: to, points: map[key][]point{}, seconds: map[int64]*second{}}
+		if err := p.sort(series); err != nil {
+			return err
+		}
+		return p.compare(ctx)
+	})
 }
 
 // done completes the report.

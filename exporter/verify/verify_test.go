@@ -55,8 +55,8 @@ func TestCheck(t *testing.T) {
 		"a metric that is not scraped": {func(r *replica) {
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, block) })
 		}, 0, 0, 0, "", "does not have " + block},
-		"a metric that is not scraped, but asked for": {func(r *replica) {
-			r.options.Metrics = []string{block}
+		"a metric that is not scraped, of all": {func(r *replica) {
+			r.options.All = true
 			r.drop(func(s string, _ int64) bool { return strings.Contains(s, block) })
 		}, 400, 0, 0, "steady block missing 0+400", ""},
 		"other labels": {func(r *replica) { clear(r.series) }, 400, 0, 0, "", "no series with these labels"},

@@ -100,6 +100,7 @@ func TestWhoseSecond(t *testing.T) {
 			r.rename("new", func(at int64) bool { return at >= 190 })
 			r.lose(100, 105)
 		}, "100-104", 210, 0, "instance=new has these seconds"},
+		"a process of which nobody read more than the next one hands on": {func(r *replica) { r.lose(0, 150) }, "", 0, 150, "a later process may have handed on"},
 		"a torn file of runs": {func(r *replica) {
 			r.editRuns(func(list []runs.Run) []byte { return encoded(list)[:40] })
 			r.lose(40, 45)

@@ -79,7 +79,7 @@ func TestInASet(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	c, _ := newCollector(t)
-	if _, err := vm.New(c, vm.Options{Namespace: "1", By: "x", HistogramsBy: true}); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.HasPrefix(err.Error(), "vm: ") {
+	if _, err := vm.New(c, vm.Options{Namespace: "1", By: "x"}); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.HasPrefix(err.Error(), "vm: ") {
 		t.Error(err)
 	}
 }

@@ -13,11 +13,18 @@ import (
 type Options struct {
 	// Namespace is the prefix of all names, windowstat if empty.
 	Namespace string
-	// By adds the label "origin" or "entrance" to all metrics of resources; none if empty.
-	By string
-	// HistogramsBy adds the label to the histogram, too.
-	HistogramsBy bool
+	// By adds the label "origin" or "entrance" to all metrics of resources but the histogram; none if empty.
+	By By
 }
+
+// By is a label that metrics of resources can have besides resource. The zero value is none.
+type By = gather.By
+
+// The labels that metrics of resources can have.
+const (
+	ByOrigin   = gather.ByOrigin   // who calls
+	ByEntrance = gather.ByEntrance // where the call chain enters
+)
 
 // Writer writes the metrics of a Collector as text, for VictoriaMetrics. It must be made with [New], and is safe for
 // concurrent use.

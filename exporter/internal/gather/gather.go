@@ -5,6 +5,7 @@ import (
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/leap"
 	"github.com/windowstat/windowstat/node"
 )
@@ -24,9 +25,8 @@ func (p *Metrics) Gather(to Sink) {
 	s := scrape{Metrics: p, to: to, values: make([]string, 2)}
 	s.names = []string{"resource"}
 	if p.by != "" {
-		s.names = []string{p.by, "resource"} // sorted, as both of them come before it
+		s.names = []string{string(p.by), "resource"} // sorted, as both of them come before it
 	}
-	s.perView = p.by == "" || p.histogramsBy
 	m := p.stats.Seal()
 	s.now = m.Now
 	labelled, view := s.labelled, s.view // allocated once, not for each resource
@@ -39,16 +39,16 @@ func (p *Metrics) Gather(to Sink) {
 				s.optional()
 			}
 		}
-		if !s.perView {
+		if p.by != "" { // a histogram for each origin or entrance would be too many series
 			s.resource.View().Node().Snapshot(m.Now, &s.h)
 			s.values[1] = s.resource.Name()
 			to.Labels(s.names[1:], s.values[1:], s.began())
 			s.histogram(s.List, s.resource.Exemplars())
 		}
 		switch p.by {
-		case byOrigin:
+		case ByOrigin:
 			s.resource.Origins()(view)
-		case byEntrance:
+		case ByEntrance:
 			s.resource.Entrances()(view)
 		default:
 			s.view("", s.resource.View())
@@ -63,7 +63,6 @@ type scrape struct {
 	*Metrics
 	to            Sink
 	names, values []string // of labels
-	perView       bool     // every view has its own histogram
 	now           leap.Reading
 	resource      *collector.Resource
 	metric        *Metric
@@ -100,13 +99,9 @@ func (s *scrape) view(name string, view collector.View) bool {
 	s.values[0], s.values[1] = name, s.resource.Name()
 	values := s.values[2-len(s.names):]
 	s.to.Labels(s.names, values, v.Began())
-	if s.perView {
+	if s.by == "" {
 		s.reading.Set(v.SnapshotByCode(s.now, &s.h, &s.reading.Codes))
-		var exemplars []collector.Exemplar // of a resource, not of a view
-		if s.by == "" {
-			exemplars = s.resource.Exemplars()
-		}
-		s.histogram(s.List, exemplars)
+		s.histogram(s.List, s.resource.Exemplars())
 	} else {
 		s.reading.Set(v.SnapshotByCode(s.now, nil, &s.reading.Codes))
 	}
@@ -159,4 +154,24 @@ func (s *scrape) histogram(metrics []*Metric, exemplars []collector.Exemplar) {
 			s.to.Histogram(m, &s.h, exemplars)
 		}
 	}
+}
+
+// Page is a [Sink] that writes a text page. It writes no created timestamps: the text format has none, and those of OpenMetrics
+// are lines of their own, each of which a server stores as a series unless it is configured to look for them. client_golang
+// leaves them out, too.
+type Page struct{ *text.Page }
+
+// Labels implements [Sink].
+func (p Page) Labels(names, values []string, _ time.Time) { p.Page.Labels(names, values) }
+
+// Value implements [Sink].
+func (p Page) Value(m *Metric, v float64) {
+	p.Metric(&m.Family)
+	p.Plain(v)
+}
+
+// Histogram implements [Sink].
+func (p Page) Histogram(m *Metric, h *node.Histogram, exemplars []collector.Exemplar) {
+	p.Metric(&m.Family)
+	p.PlainHistogram(h, exemplars)
 }

@@ -15,9 +15,8 @@ import (
 
 // Options configure what is gathered. prom.Options documents them.
 type Options struct {
-	Namespace    string // [table.Namespace] if empty
-	By           string
-	HistogramsBy bool
+	Namespace string // [table.Namespace] if empty
+	By        By
 }
 
 // Metrics are the metrics of one exporter. They are safe for concurrent use.
@@ -27,10 +26,9 @@ type Metrics struct {
 
 	inbound []*Metric // the metrics of all inbound traffic
 
-	stats        *collector.Collector
-	namespace    string
-	by           string
-	histogramsBy bool
+	stats     *collector.Collector
+	namespace string
+	by        By
 
 	mu   sync.Mutex         // guards self
 	self map[string]*Metric // metrics about windowstat itself, by name
@@ -45,10 +43,13 @@ type Metric struct {
 	sorted []string // labels, sorted
 }
 
-// The values of [Options].By.
+// By is a label of the metrics of resources, besides resource; none if empty.
+type By string
+
+// The values of By.
 const (
-	byOrigin   = "origin"
-	byEntrance = "entrance"
+	ByOrigin   By = "origin"
+	ByEntrance By = "entrance"
 )
 
 // validNamespace matches what may stand before an underscore and a name.
@@ -71,24 +72,21 @@ func (o Options) Check(pkg string) error {
 	if err := CheckNamespace(o.Namespace); err != nil {
 		wrong("Namespace", err)
 	}
-	if o.By != "" && o.By != byOrigin && o.By != byEntrance {
-		wrong("By", fmt.Errorf("%q; %q, %q or nothing is allowed", o.By, byOrigin, byEntrance))
-	}
-	if o.HistogramsBy && o.By == "" {
-		wrong("HistogramsBy", errors.New("needs By"))
+	if o.By != "" && o.By != ByOrigin && o.By != ByEntrance {
+		wrong("By", fmt.Errorf("%q; %q, %q or nothing is allowed", o.By, ByOrigin, ByEntrance))
 	}
 	return errors.Join(errs...)
 }
 
 // New makes the Metrics. The options must be right.
 func New(c *collector.Collector, o Options) *Metrics {
-	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, histogramsBy: o.HistogramsBy, self: map[string]*Metric{}}
+	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, self: map[string]*Metric{}}
 	for _, m := range table.Metrics() {
 		if m.Name == table.RT && c.DurationsUnknown() {
 			continue
 		}
 		if o.By != "" {
-			m = labelled(m, o.By, o.HistogramsBy)
+			m = labelled(m, string(o.By))
 		}
 		p.List = append(p.List, p.metric(m, len(p.List)))
 	}
@@ -114,14 +112,14 @@ func (p *Metrics) Families() []*table.Family {
 	return list
 }
 
-// labelled adds a label to a metric of resources.
-func labelled(m table.Metric, by string, histograms bool) table.Metric {
+// labelled adds a label to a metric of resources; histograms stay as they are.
+func labelled(m table.Metric, by string) table.Metric {
 	switch {
 	case m.Name == table.Blocks: // reasons are counted for the resource only
 		m.Labelled = nil
 		m.Value = func(r *table.Reading) float64 { return float64(r.Total.Block) }
 		m.Labels = []string{"resource", by}
-	case m.Value != nil || m.ByCode || m.Type == table.Histogram && histograms:
+	case m.Value != nil || m.ByCode:
 		m.Labels = append(slices.Clone(m.Labels), by)
 	}
 	return m

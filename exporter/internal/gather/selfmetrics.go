@@ -1,21 +1,13 @@
 package gather
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
-	"github.com/windowstat/windowstat/exporter/internal/version"
 )
-
-// BuildInfo describes the build. Every page has it.
-var BuildInfo = collector.Metric{
-	Name: "build_info", Help: "Always 1; the labels tell the build.", Labels: []string{"goversion", "version"},
-	Read: func(yield func(float64, ...string)) { yield(1, runtime.Version(), version.String()) },
-}
 
 // series is a value with its label values.
 type series struct {
@@ -30,7 +22,7 @@ type series struct {
 func (p *Metrics) SelfMetrics(to Sink) {
 	var order []*series
 	byKey := map[string]*series{}
-	for _, m := range append(p.stats.Metrics(), BuildInfo) {
+	for _, m := range p.stats.Metrics() {
 		x := p.published(&m)
 		if x == nil {
 			continue
@@ -92,13 +84,13 @@ func (p *Metrics) taken(m *collector.Metric) bool {
 			return true
 		}
 	}
-	return m.Name == BuildInfo.Name && !slices.Equal(m.Labels, BuildInfo.Labels)
+	return false
 }
 
 // All returns all present metrics, those of resources first.
 func (p *Metrics) All() []*Metric {
 	all := slices.Concat(p.List, p.inbound)
-	for _, m := range append(p.stats.Metrics(), BuildInfo) {
+	for _, m := range p.stats.Metrics() {
 		if x := p.published(&m); x != nil && !slices.Contains(all, x) {
 			all = append(all, x)
 		}

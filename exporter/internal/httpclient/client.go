@@ -3,8 +3,10 @@ package httpclient
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/version"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // New returns a copy of a client, or, if that is nil, one with the default transport that keeps some idle connections. It follows no
@@ -23,4 +25,16 @@ func New(given *http.Client, idle int) *http.Client {
 }
 
 // UserAgent is the value of the header, unless the client's transport says otherwise.
-func UserAgent() string { return "windowstat/" + version.String() }
+func UserAgent() string { return "windowstat/" + collector.Version() }
+
+// RetryAfter returns the wait that a server asks for, at most a minute; 0 for none.
+func RetryAfter(h http.Header) time.Duration {
+	header := h.Get("Retry-After")
+	d := time.Duration(0)
+	if seconds, err := strconv.Atoi(header); err == nil {
+		d = time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		d = time.Until(at)
+	}
+	return min(max(d, 0), time.Minute)
+}

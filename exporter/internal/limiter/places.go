@@ -1,3 +1,6 @@
+// Package limiter bounds what clients can hold of a server: places in which pages are computed, what is written to slow
+// readers, streams. A page is computed in a place and written without one, so nobody waits for a slow reader. What is bounded
+// is bounded in all; package fairshare decides which host gives way when it is used up.
 package limiter
 
 import (
@@ -8,22 +11,23 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Places bounds how many pages are computed at a time. The next place goes to the host that has the fewest, and there to who
-// came first; so a host that asks much waits for itself. It must be made with [NewPlaces], and is safe for concurrent use.
+// Places bounds how many pages are computed at a time. The next place goes to the host that has the fewest, and of its requests to
+// the oldest, so the many requests of one host queue behind each other. It must be made with [NewPlaces], and is safe for
+// concurrent use.
 type Places struct {
 	queue *Shares // bounds the waiting ones
 
 	mu   sync.Mutex // guards what follows
 	free int
-	// waiting are those who wait, with the channel that is closed when one has a place. A host weighs less the more places it
-	// has: so who would give way first is the next.
+	// waiting are the requests that wait, with the channel that is closed when one has a place. A host weighs less the more places
+	// it has, so the request that would give way first is the next.
 	waiting fairshare.Table[string, chan struct{}]
 }
 
-// ErrBusy is the error for who cannot wait any longer.
+// ErrBusy is the error of a request that cannot wait any longer.
 var ErrBusy = errors.New("too many requests are being served")
 
-// maxWaiting is how many may wait for a place.
+// maxWaiting is how many requests may wait for a place.
 const maxWaiting = 1000
 
 // NewPlaces returns n free places.

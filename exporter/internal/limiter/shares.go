@@ -6,8 +6,8 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// Shares bounds something that clients hold for as long as they like. While there is room everybody gets some: until Max is
-// reached, so one page of any size finds some. When there is none, the host that has the most gives way, but keeps two. It must
+// Shares bounds something that clients hold for as long as they like. Any client gets what it takes while less than the maximum is
+// held, so one page of any size is served. Beyond that the host that holds the most gives way, but keeps two. It must
 // be made with [NewShares] or [NewSeats], and is safe for concurrent use.
 type Shares struct {
 	max   int
@@ -26,23 +26,23 @@ type share struct {
 }
 
 // NewShares returns Shares of what honest clients hold for moments, such as a page that is being written. The oldest, which is the
-// slowest, makes room for a new one: of the host that has the most, or where no host has more than two, of all.
+// slowest, gives way to a new one: of the host that has the most, or where no host has more than two, of all.
 func NewShares(most int) *Shares {
 	s := &Shares{max: most}
 	s.table.Kept = fairshare.Kept
 	return s
 }
 
-// NewSeats returns Shares of what is worth the more the longer it is held, such as a place in a queue. The newest makes room,
-// and only for a host that has less than its own.
+// NewSeats returns Shares of what is worth the more the longer it is held, such as a place in a queue. The newest gives way,
+// and only to a host that has less than its own.
 func NewSeats(most int) *Shares {
 	s := NewShares(most)
 	s.seats, s.table.Newest = true, true
 	return s
 }
 
-// Take takes n for a host, and returns the function that gives it back. It reports false if there is no room, and none can be
-// made. stop is called when it has to be given back; it must not wait, and is not called after give has returned. An error of
+// Take takes n for a host, and returns the function that gives it back. It reports false if all is held, and nothing can be
+// taken back. stop is called when it has to be given back; it must not wait, and is not called after give has returned. An error of
 // stop means that it cannot be stopped.
 func (s *Shares) Take(host string, n int, stop func() error) (give func(), ok bool) {
 	s.mu.Lock()

@@ -11,6 +11,7 @@ import (
 type emitter struct {
 	sink       Sink
 	metrics    []*family
+	sums       Temporality
 	histogram  *table.Family // nil if not selected
 	cumulative bool          // it is
 	timed      bool          // rts is needed
@@ -21,6 +22,12 @@ type emitter struct {
 	before still             // as of before the seconds; not known if it makes no difference
 	rts    distributions
 	name   [1]string // of a resource
+
+	// Of cumulative sums and histograms.
+	began   int64       // the second since which they count
+	counts  node.Counts // what sums had before the seconds
+	counted bool        // counts is known
+	sum     node.MetricNode
 }
 
 // records are seconds, and those of them that are not still.
@@ -30,7 +37,7 @@ var resourceLabel = []string{"resource"}
 
 // emitter makes one for the selected ones of some families.
 func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
-	e := &emitter{sink: sink, metrics: f.selected(s)}
+	e := &emitter{sink: sink, metrics: f.selected(s), sums: s.Sums}
 	e.timed = slices.ContainsFunc(e.metrics, func(m *family) bool { return m.RT != nil })
 	if e.histogram = r.histogram(s, f); e.histogram != nil {
 		e.timed, e.cumulative = true, e.histogram.Type == table.Histogram
@@ -41,10 +48,13 @@ func (r *Resources) emitter(s *Selection, f *families, sink Sink) *emitter {
 // read reads the seconds of a view in [from, to).
 func (e *emitter) read(r *Resources, v *node.View, from, to int64) {
 	all := v.AppendSeconds(e.seen.seconds[:0], from, to)
-	e.before = unknown
-	if len(all) > 0 && (all[0].Idle() || e.cumulative) {
+	e.before, e.counted, e.began = unknown, false, v.Began().Unix()
+	if len(all) > 0 && (all[0].Idle() || e.cumulative || e.sums == Cumulative) {
 		first, _ := r.stats.Timeline().Index(all[0].Start)
 		e.before = stillBefore(r.stats, v, first)
+		if e.sums == Cumulative {
+			e.counts, e.counted = v.CountsBefore(first)
+		}
 	}
 	s := e.before
 	told := s.told(e.kept[:0], all)
@@ -79,14 +89,52 @@ func (e *emitter) emit(labels, values []string, all records) {
 		} else if e.times {
 			e.rts.values(e.sink, m.RT)
 		}
+		switch {
+		case m.Sum == "":
+		case e.sums == Single:
+			e.sink.Series(&m.sum, labels, values)
+			m.values(e.sink, seconds)
+		case e.counted:
+			e.start(&m.sum, labels, values)
+			e.totals(m, seconds)
+		}
 	}
 	if e.histogram != nil && e.times {
-		e.sink.Series(e.histogram, labels, values)
 		if e.cumulative {
+			e.start(e.histogram, labels, values)
 			e.rts.points(e.sink, e.before, all.seconds)
 		} else {
+			e.sink.Series(e.histogram, labels, values)
 			e.rts.singles(e.sink, all.told)
 		}
+	}
+}
+
+// start starts a cumulative series.
+func (e *emitter) start(f *table.Family, labels, values []string) {
+	e.sink.Series(f, labels, values)
+	if sink, ok := e.sink.(Starter); ok {
+		sink.Start(e.began)
+	}
+}
+
+// totals emits the metric's sum at the end of each of the seconds given, and at the beginning of one that comes after those that have
+// none, so that each second is the difference of two samples. The seconds between are idle.
+func (e *emitter) totals(m *family, seconds []node.MetricNode) {
+	past := e.before
+	e.sum.Counts = e.counts
+	emit := func(unix int64) {
+		v, _ := m.Value(&e.sum)
+		e.sink.Value(unix, v)
+	}
+	for i := range seconds {
+		at := seconds[i].Start.Unix()
+		if !m.Always && past.is(at-1) {
+			emit(at)
+		}
+		past.see(&seconds[i])
+		e.sum.Counts = e.sum.Add(seconds[i].Counts)
+		emit(at + 1)
 	}
 }
 
@@ -137,7 +185,7 @@ func (d *distributions) values(sink Sink, value func(*node.Histogram) float64) {
 	}
 }
 
-// singles emits the histogram of each of the seconds told, empty if no call ended in it.
+// singles emits the histogram of each of the seconds told, those that are not still; it is empty if no call ended in one.
 func (d *distributions) singles(sink Sink, told []node.MetricNode) {
 	for i, unix := range d.unix {
 		for len(told) > 0 && told[0].Start.Unix() < unix {

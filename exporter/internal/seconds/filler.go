@@ -41,9 +41,13 @@ func NewFiller(namespace string, of *runs.File, from int64, most int, sink Sink)
 	return f
 }
 
-// Select narrows what is emitted to a selection, before the first row. It reports false if the log has none of its metrics.
+// Select narrows what is emitted to a selection, before the first row. There are no cumulative sums and no histograms. It reports
+// false if the log has none of its metrics.
 func (f *Filler) Select(s *Selection) bool {
 	f.only = *s
+	if s.Sums == Single {
+		f.sums, f.whole.sums = Single, Single
+	}
 	for _, list := range []*[]*family{&f.metrics, &f.whole.metrics} {
 		*list = slices.DeleteFunc(*list, func(m *family) bool { return len(s.Metrics) > 0 && !slices.Contains(s.Metrics, m.family.Name) })
 	}

@@ -10,7 +10,7 @@ import (
 // stillFor is how many seconds before an idle one must have been idle, too, until a series stops.
 const stillFor = 60
 
-// still tells in which seconds a resource is still: nothing happened in the second nor in the minute before it, by the names of
+// still knows in which seconds a resource is still: nothing happened in the second nor in the minute before it, by the names of
 // the seconds, and nothing was in flight. It is the last second that was not idle, or the one before the first that is known. Of
 // a still second only the metrics with [table.Second].Always are sent. Which seconds are still depends on what happened before
 // them and on nothing else, so it is the same for every reader, at any time.

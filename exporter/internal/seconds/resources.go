@@ -12,7 +12,7 @@ import (
 )
 
 // Resources is the [Stream] of a Collector's resources: a gauge for each row of [table.Seconds], and a histogram, with the
-// label resource; and the same of all inbound traffic without a label, once there was any. It must be made with
+// label resource; the same of all inbound traffic without a label, once there was any; and [table.DryRun]. It must be made with
 // [NewResources], and is safe for concurrent use.
 type Resources struct {
 	stats     *collector.Collector
@@ -20,6 +20,7 @@ type Resources struct {
 	log       Log
 	resources families
 	inbound   families
+	dryRuns   families
 	run       table.Family
 	line      *Line
 	kept      int64 // seconds for which histograms are kept
@@ -32,17 +33,18 @@ type families struct {
 	histograms table.Histograms
 }
 
-// family is a row of [table.Seconds] with its full name.
+// family is a row of [table.Seconds] with its full name, and its sum if it has one.
 type family struct {
 	table.Second
-	family table.Family
+	family, sum table.Family
 }
 
 // newFamilies makes those of some rows.
 func newFamilies(namespace string, metrics []table.Second, keep func(*table.Second) bool) (list []family) {
 	for _, m := range metrics {
 		if keep(&m) {
-			list = append(list, family{m, table.Family{Name: namespace + "_" + m.Name, Type: table.Gauge, Help: m.Help}})
+			name := namespace + "_" + m.Name
+			list = append(list, family{m, table.Family{Name: name, Type: table.Gauge, Help: m.Help}, table.Family{Name: name + "_total", Type: table.Counter, Help: m.Sum}})
 		}
 	}
 	return list
@@ -54,7 +56,8 @@ func isLogged(m *table.Second) bool { return m.Logged }
 // Names returns the full names of all metrics of single seconds, but for the histograms, or of those that the metric log has, in the
 // order of [table.Seconds].
 func Names(namespace string, logged bool) (names []string) {
-	for _, m := range newFamilies(namespace, append(table.Seconds(), table.InboundSeconds()...), func(m *table.Second) bool { return !logged || m.Logged }) {
+	all := append(append(table.Seconds(), table.InboundSeconds()...), table.DryRun())
+	for _, m := range newFamilies(namespace, all, func(m *table.Second) bool { return !logged || m.Logged }) {
 		names = append(names, m.family.Name)
 	}
 	return names
@@ -66,6 +69,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 	r := &Resources{stats: c, namespace: namespace, log: log, run: table.Run(namespace), line: NewLine(c), kept: int64(c.Histograms() / time.Second)}
 	known := func(m *table.Second) bool { return !c.DurationsUnknown() || !m.Timed }
 	r.resources.metrics, r.inbound.metrics = newFamilies(namespace, table.Seconds(), known), newFamilies(namespace, table.InboundSeconds(), known)
+	r.dryRuns.metrics = newFamilies(namespace, []table.Second{table.DryRun()}, known)
 	r.resources.histograms, r.inbound.histograms = table.SecondsHistograms(namespace)
 	var h node.Histogram
 	whole.Snapshot(c.Timeline().Now(), &h)
@@ -78,7 +82,7 @@ func NewResources(c *collector.Collector, namespace string, log Log) *Resources 
 // histogram is the selected histogram of some families, nil for none.
 func (r *Resources) histogram(s *Selection, f *families) *table.Family {
 	switch {
-	case r.stats.DurationsUnknown():
+	case r.stats.DurationsUnknown(), f == &r.dryRuns:
 	case s.Histogram == Cumulative:
 		return &f.histograms.Cumulative
 	case s.Histogram == Single:
@@ -90,7 +94,8 @@ func (r *Resources) histogram(s *Selection, f *families) *table.Family {
 // Knows implements [Stream].
 func (r *Resources) Knows(metric string) bool {
 	is := func(m family) bool { return m.family.Name == metric }
-	return metric == r.run.Name || slices.ContainsFunc(r.resources.metrics, is) || slices.ContainsFunc(r.inbound.metrics, is)
+	all := slices.Concat(r.resources.metrics, r.inbound.metrics, r.dryRuns.metrics)
+	return metric == r.run.Name || slices.ContainsFunc(all, is)
 }
 
 // Sealed implements [Stream].
@@ -108,9 +113,14 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 		}
 		return one.whole
 	}
-	one := r.size(s, &r.resources)
+	one, dry := r.size(s, &r.resources), r.size(s, &r.dryRuns)
 	for _, x := range s.resources(r.stats.Resources()) {
 		all = all.Add(of(x.View().Node(), one).named(x.Name()))
+		for reason, v := range x.DryRuns() {
+			if n := v.Node(); n != nil {
+				all = all.Add(of(n, dry).named(`reason="",` + reason + x.Name()))
+			}
+		}
 	}
 	if v := r.total(s); v != nil {
 		all = all.Add(of(v, r.size(s, &r.inbound)))
@@ -147,6 +157,9 @@ type rowSize struct{ whole, always Size }
 func (r *Resources) size(s *Selection, f *families) (one rowSize) {
 	for _, m := range f.selected(s) {
 		line := Size{1, lineBytes + len(m.family.Name)}
+		if s.Sums != None && m.Sum != "" {
+			line = line.Add(line)
+		}
 		one.whole = one.whole.Add(line)
 		if m.Always {
 			one.always = one.always.Add(line)
@@ -212,10 +225,16 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	}
 	reached = min(to, r.line.After(from, left))
 	begin, end := r.line.Index(from), r.line.Index(reached)
-	e := r.emitter(s, &r.resources, sink)
+	e, dry := r.emitter(s, &r.resources, sink), r.emitter(s, &r.dryRuns, sink)
 	for _, x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), begin, end)
 		e.resource(x.Name(), e.seen)
+		for reason, v := range x.DryRuns() {
+			if n := v.Node(); n != nil { // it would have refused something
+				dry.read(r, n, begin, end)
+				dry.emit(dryRunLabels, []string{reason, x.Name()}, dry.seen)
+			}
+		}
 	}
 	if total := r.total(s); total != nil {
 		e = r.emitter(s, &r.inbound, sink)
@@ -225,6 +244,8 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	r.emitRuns(s, begin, end, sink)
 	return reached
 }
+
+var dryRunLabels = []string{"reason", "resource"}
 
 // emitRuns emits which process counted each of the seconds of this process.
 func (r *Resources) emitRuns(s *Selection, begin, end int64, sink Sink) {

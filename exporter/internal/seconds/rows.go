@@ -12,7 +12,7 @@ import (
 // resource has a row in that second, which shows that the process ran, and the resource is known from an earlier row.
 type rows struct {
 	only    Selection
-	from    int64              // earlier rows tell who is known, and who was idle
+	from    int64              // earlier rows show which resources are known, and which were idle
 	series  map[string]*series // by resource
 	total   *series            // of all inbound traffic
 	present []int64            // seconds with any row, ascending

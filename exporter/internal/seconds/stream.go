@@ -55,7 +55,9 @@ type Selection struct {
 	// Resources are names of resources; all if empty. Otherwise streams without resources have no samples.
 	Resources []string
 	// Histogram adds a histogram of response times.
-	Histogram Histogram
+	Histogram Temporality
+	// Sums adds, for each selected metric that adds up, its sum: with the name with _total, and the type of a counter.
+	Sums Temporality
 	// Slots selects series by a hash of their names; all if 0.
 	Slots Slots
 }
@@ -79,12 +81,13 @@ func (s Slots) Has(name string) bool {
 	return s&(1<<((h^h>>16)%16)) != 0
 }
 
-// Histogram is which histogram of response times is selected.
-type Histogram int
+// Temporality is what the samples of a histogram or a sum are about, see [table.Histograms].
+type Temporality int
 
-// The histograms, see [table.Histograms].
+// The temporalities. A cumulative sample is about all that happened since the series began up to its time, which is the end of a second;
+// a single one about the second that has its time. Seconds from the log have no cumulative samples.
 const (
-	None Histogram = iota
+	None Temporality = iota
 	Cumulative
 	Single
 )
@@ -99,3 +102,6 @@ type Sink interface {
 	// Histogram is a sample of a histogram series. h is valid during the call.
 	Histogram(unix int64, h *node.Histogram)
 }
+
+// Starter is a Sink that wants to know since when a cumulative series counts. Start follows its Series.
+type Starter interface{ Start(unix int64) }

@@ -1,3 +1,5 @@
+// Package table has the tables of metrics: what /metrics shows of each resource, and what each sealed second carries. The
+// ways out walk it, and so do documents, dashboards and their tests.
 package table
 
 import (
@@ -68,6 +70,17 @@ func Metrics() []Metric {
 	block.Labels, block.Value = []string{"resource", "reason"}, nil
 	block.Labelled = func(r *collector.Resource, yield func(string, int64) bool) { r.Blocks()(yield) }
 	block.Help = "Calls refused, by reason: the limit that refused them, or the reason passed to Block."
+	all = slices.Insert(all, at(Blocks)+1, Metric{
+		Name: "dry_run_block_total", Type: Counter, Labels: []string{"resource", "reason"},
+		Help: "Calls admitted that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Labelled: func(r *collector.Resource, yield func(string, int64) bool) {
+			for reason, v := range r.DryRuns() {
+				if !yield(reason, v.Snapshot(nil).Total.Block) {
+					return
+				}
+			}
+		},
+	})
 	return slices.Insert(all, at("exception_total")+1, Metric{
 		Name: "exception_class_total", Type: Counter, Labels: []string{"resource", "class"},
 		Help:     "Calls that ended with an error, by class; none unless classes are configured.",
@@ -128,6 +141,11 @@ func ofView(prefix string, labels []string) []Metric {
 			Help:  "Time that all calls together were in flight. Its rate is how many calls were in flight on average.",
 			Value: func(r *Reading) float64 { return r.InFlightSeconds },
 		},
+		{
+			Name: prefix + "in_flight_elapsed_seconds", Type: Gauge, Unit: "seconds", Labels: labels,
+			Help:  "Response times so far of the calls in flight, all together. Divided by in_flight it is their average age.",
+			Value: func(r *Reading) float64 { return r.InFlightElapsed },
+		},
 	}, rates, []Metric{{
 		Name: prefix + "pass_qps_peak", Type: Gauge, Labels: labels,
 		Help:  "Most calls admitted in any sliding second that ended in the last minute.",
@@ -141,4 +159,33 @@ func limit(g collector.Grade) func(*collector.Resource) (float64, bool) {
 		n, ok := r.Limit(g)
 		return float64(n), ok
 	}
+}
+
+// Namespace is the default prefix of all names.
+const Namespace = "windowstat"
+
+// Type is the type of a metric, in Prometheus's words.
+type Type string
+
+// The types of metrics.
+const (
+	Counter        Type = "counter"
+	Gauge          Type = "gauge"
+	Histogram      Type = "histogram"
+	GaugeHistogram Type = "gaugehistogram" // of one second, not of all time
+)
+
+// TypeOf is the type of a metric that is no histogram: names of counters end in _total.
+func TypeOf(name string) Type {
+	if strings.HasSuffix(name, "_total") {
+		return Counter
+	}
+	return Gauge
+}
+
+// Family is a metric as a page or a request shows it.
+type Family struct {
+	Name string // with namespace
+	Type Type
+	Help string // as it is; each format escapes it by itself
 }

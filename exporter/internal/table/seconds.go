@@ -27,6 +27,8 @@ type Second struct {
 	Timed bool
 	// Logged metrics are in the metric log, too, and what is read from there is the same.
 	Logged bool
+	// Sum is the help of the metric's sum over seconds, which has the name with _total; empty for a metric that does not add up.
+	Sum string
 }
 
 // logged are the columns that the metric log has without a loss: it has the average response time in milliseconds.
@@ -42,6 +44,9 @@ func Seconds() (all []Second) {
 			m.Name, m.Unit, m.Timed = m.Name+"_seconds", "seconds", true
 		case node.CallTime: // of a second, and so a plain number of calls
 			m.Timed = true
+		}
+		if c.Kind == node.Count {
+			m.Sum = c.Help + "."
 		}
 		if c.Kind == node.Count || c.Kind == node.Time { // the help of others says when
 			m.Help = when(c.Help, "in this second")
@@ -59,12 +64,25 @@ func Seconds() (all []Second) {
 	})
 }
 
+// DryRun is the metric of single seconds, with the labels reason and resource, of what dry runs of limits would have refused. It reads
+// the seconds of a View of [collector.Resource.DryRuns].
+func DryRun() Second {
+	return Second{
+		Name:  "persecond_dry_run_block",
+		Help:  "Calls admitted in this second that a dry run of a limit would have refused, by limit; none without dry runs.",
+		Value: func(m *node.MetricNode) (float64, bool) { return float64(m.Block), true },
+	}
+}
+
 // InboundSeconds returns the same metrics of all inbound traffic, without labels, see [Inbound].
 func InboundSeconds() []Second {
 	all := Seconds()
 	for i := range all {
 		m := &all[i]
 		m.Name, m.Help = strings.Replace(m.Name, "persecond_", "persecond_inbound_", 1), inbound(m.Help)
+		if m.Sum != "" {
+			m.Sum = inbound(m.Sum)
+		}
 	}
 	return all
 }

@@ -8,6 +8,9 @@ const view = { sort: TROUBLE, down: true, search: '', page: 0, range: 3, zoom: n
 let subject = ALL, paused = 0, pointedAt = null; // the last second that a page shows that was paused, and the second under the cursor
 
 const shownPast = () => subject === ALL ? known.total : known.resource;
+// whole is what a recorded page shows when nobody has zoomed: all of it. Others go on with the last seconds.
+const whole = () => RECORDED ? recording.span : null;
+const unzoomed = () => !view.zoom || RECORDED && view.zoom[1] - view.zoom[0] === KEEP;
 const lastShown = () => paused || known.total.newest;
 const shown = () => view.zoom ? shownPast().list(view.zoom[1] - view.zoom[0], view.zoom[1] - 1) : shownPast().list(view.range * 60, lastShown());
 
@@ -25,7 +28,7 @@ const title = name => name !== ALL ? name : known.inbound ? 'All inbound calls' 
 function draw() {
   byId('subject').textContent = title(subject);
   byId('gone').hidden = subject === ALL || known.there;
-  byId('unzoom').hidden = !view.zoom;
+  byId('unzoom').hidden = unzoomed();
   table();
   const seconds = shown(), column = c => line(seconds, c), times = seconds.map(s => s.at);
   const limits = subject !== ALL && known.details ? known.details.limits : [];
@@ -39,10 +42,12 @@ function draw() {
   charts.flight.show([times, column(FLIGHT)]);
   machine();
   const timed = seconds.find(s => value(s, P99) !== null), untimed = seconds.some(s => value(s, AVERAGE) !== null && (!timed || s.at < timed.at));
-  byId('timed').textContent = !untimed ? '' : timed ? '; the p99 is known from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
+  byId('timed').textContent = !untimed || RECORDED ? '' : timed ? '; p99 from ' + clock(timed.at) + ' on' : '; the p99 is not known any more';
   if (pointedAt === null) figures(seconds); else queueMicrotask(() => pointTo(pointedAt)); // where that second is when the charts have moved
   tell();
-  if (subject !== ALL && known.details) details(known.details);
+  byId('running').hidden = subject !== ALL || !present() || !known.running.length;
+  byId('running').replaceChildren(running(known.running)); // below the rows, which hold still
+  if (subject !== ALL && known.details && !RECORDED) details(known.details);
 }
 
 // machine is what the process had of the machine in the seconds that the charts show.
@@ -64,11 +69,12 @@ function figures(seconds) {
   const sum = list => list.reduce((a, b) => a + b, 0), highest = list => Math.max(...list), many = all.length > 1;
   const spent = sum(all.map(s => value(s, AVERAGE) * value(s, COMPLETE))), ended = of(COMPLETE, sum);
   const busiest = seconds.reduce((a, s) => value(s, PASS) > value(a, PASS) ? s : a, seconds[0] || { row: null });
-  byId('when').textContent = !all.length ? '' : under ? 'Under the cursor: ' + clock(under.at) : view.zoom ? 'Zoomed to ' + from(view.zoom) : 'The second ' + clock(all[0].at);
+  byId('when').textContent = !all.length ? '' : under ? 'Under the cursor: ' + clock(under.at) : view.zoom ? (unzoomed() ? 'All ' : 'Zoomed to ') + from(view.zoom) : 'The second ' + clock(all[0].at);
   const facts = [
     ['Pass', count(of(PASS, sum))], ['Blocked', count(of(BLOCK, sum))], ['Exceptions', count(of(EXCEPTION, sum))],
-    ['Average', duration(ended && of(AVERAGE, sum) !== null ? spent / ended : null)], [many ? 'Highest p99 of a second' : 'p99', duration(of(P99, highest))],
-    ['In flight, average', calls(of(FLIGHT, list => sum(list) / list.length))],
+    ['Average', duration(ended && of(AVERAGE, sum) !== null ? spent / ended : null)], ...RECORDED ? [] : [[many ? 'Highest p99 of a second' : 'p99', duration(of(P99, highest))]],
+    RECORDED ? ['In flight, most', count(of(FLIGHT, highest))] : ['In flight, average', calls(of(FLIGHT, list => sum(list) / list.length))],
+    ...!present() || under ? [] : subject === ALL ? [['Oldest in flight', known.running.length ? duration((known.now - known.running[0].since) * 1000) : '–']] : [['Average age of these', duration(known.age < 0 ? null : known.age)]],
     [view.zoom ? 'Busiest second of these' : 'Busiest of ' + (view.range === 1 ? 'a minute' : view.range + ' minutes'), busiest.row ? count(value(busiest, PASS)) + ' at ' + clock(busiest.at) : '–'],
   ];
   byId('now').replaceChildren(...facts.map(([k, v]) => {
@@ -107,7 +113,7 @@ function zoom(first, last) {
   const all = shownPast().seconds, oldest = Math.min(lastShown(), ...all.keys());
   const length = Math.min(Math.max(Math.round(last - first), 5), KEEP);
   const from = Math.max(Math.min(Math.round(first), lastShown() + 1 - length), Math.min(oldest, lastShown() + 1 - length));
-  view.zoom = first === undefined ? null : [from, from + length];
+  view.zoom = first === undefined ? whole() : [from, from + length];
   changed();
 }
 
@@ -118,7 +124,7 @@ function zoomKey(e) {
   const by = { '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], '0': [], ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4] }[e.key];
   if (!by || !view.zoom && e.key !== '+') return;
   e.preventDefault();
-  if (e.key === '0' || e.key === '-' && length * 2 > view.range * 60) zoom(); else zoom(from + by[0], to + by[1]);
+  if (e.key === '0' || e.key === '-' && length * 2 > (RECORDED ? KEEP : view.range * 60)) zoom(); else zoom(from + by[0], to + by[1]);
 }
 
 // choose shows one resource, or the total.
@@ -155,12 +161,20 @@ function details(d) {
   byId('details').replaceChildren(
     shares('Origins, since the start', d.origins.map(passed)),
     shares('Called by', d.callers.map(passed)),
-    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, count(s.pass || 0)]), ...d.blocks.map(passed)]),
+    shares('Limits, and refusals by reason', [...d.limits.map(s => ['limit of ' + s.name, '', count(s.pass || 0)]), ...d.blocks.map(passed)]),
     shares('Answers by code', d.codes.map(s => [s.name || '(none)', count(s.complete) + ' ended'])),
+    ...present() ? [running(d.running)] : [],
   );
   byId('details').hidden = false;
   byId('above').style.minHeight = '';
 }
+
+// present is whether the page goes on with the last second: what is known of now only is not shown beside another moment.
+const present = () => !RECORDED && !paused && !view.zoom;
+
+// running lists calls in flight that have been so for long.
+const running = list => shares('In flight for longest', list.map(x =>
+  [[subject === ALL && x.resource, x.origin && 'by ' + x.origin, x.entrance, x.trace && 'trace ' + x.trace].filter(Boolean).join(' · '), duration((known.now - x.since) * 1000)]));
 
 // shares is who has how much of a resource: a name and what is said of it in each row.
 function shares(title, list) {
@@ -182,7 +196,7 @@ function save(step) {
   if (view.search) p.set('search', view.search);
   if (view.page) p.set('page', view.page + 1);
   if (view.range !== 3) p.set('range', view.range);
-  if (view.zoom) p.set('zoom', view.zoom.join('-'));
+  if (!unzoomed()) p.set('zoom', view.zoom.join('-'));
   if (view.common) p.set('scale', 'common');
   if (paused) p.set('paused', paused);
   const hash = p.size ? '#' + p : location.pathname + location.search;
@@ -192,15 +206,15 @@ function save(step) {
 // restore shows what the address says. Anybody may have written it.
 function restore() {
   const p = new URLSearchParams(location.hash.slice(1)), [sort, up] = (p.get('sort') || TROUBLE).split('.');
-  const whole = (name, otherwise) => /^\d{1,10}$/.test(p.get(name) || '') ? Number(p.get(name)) : otherwise;
+  const number = (name, otherwise) => /^\d{1,10}$/.test(p.get(name) || '') ? Number(p.get(name)) : otherwise;
   view.sort = columns.some(c => c.key === sort && c.key !== 'spark') ? sort : TROUBLE;
   view.down = up !== 'up';
   view.search = (p.get('search') || '').slice(0, 200);
-  view.page = Math.min(Math.max(whole('page', 1) - 1, 0), 1e6);
-  view.range = [1, 3, 10].includes(whole('range', 3)) ? whole('range', 3) : 3;
+  view.page = Math.min(Math.max(number('page', 1) - 1, 0), 1e6);
+  view.range = [1, 3, 10].includes(number('range', 3)) ? number('range', 3) : 3;
   const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(p.get('zoom') || '') || [];
-  view.zoom = last - first >= 5 && last - first <= KEEP ? [Number(first), Number(last)] : null;
-  paused = whole('paused', 0);
+  view.zoom = last - first >= 5 && last - first <= KEEP ? [Number(first), Number(last)] : whole();
+  paused = number('paused', 0);
   view.common = p.get('scale') === 'common';
   byId('common').checked = view.common;
   byId('search').value = view.search;
@@ -212,8 +226,8 @@ function restore() {
 
 addEventListener('DOMContentLoaded', () => {
   charts.calls = new Chart('calls', [{ label: 'pass', colour: 'pass', fill: true }, { label: 'blocked', colour: 'block' }, { label: 'exceptions', colour: 'bad' }], count);
-  charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow' }], duration);
-  charts.flight = new Chart('flight', [{ label: 'average', colour: 'flight', fill: true }], calls, { least: .01, incrs: undefined });
+  charts.times = new Chart('times', [{ label: 'average', colour: 'pass' }, { label: 'p99', colour: 'slow', may: RECORDED }], duration);
+  charts.flight = new Chart('flight', [{ label: RECORDED ? 'most' : 'average', colour: 'flight', fill: true }], calls, { least: .01, incrs: undefined });
   const small = { height: 110 };
   charts.cpu = new Chart('cpu', [{ label: 'used', colour: 'pass', fill: true }, { label: 'throttled', colour: 'bad', may: true }, { label: 'waited for', colour: 'block', may: true }], calls, { ...small, least: .01, incrs: undefined });
   charts.memory = new Chart('memory', [{ label: 'heap', colour: 'pass', fill: true }, { label: 'cgroup', colour: 'slow', may: true }], bytes, { ...small, incrs: powers });

@@ -21,9 +21,10 @@ const bytes = n => {
   const k = n < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(n) / 10));
   return Number((n / 1024 ** k).toPrecision(3)) + [' B', ' KiB', ' MiB', ' GiB', ' TiB'][k];
 };
+const times = [1, 5, 10, 15, 30, 60, 120, 180, 300, 600]; // and seconds
 const powers = [...Array(45).keys()].map(k => 2 ** k); // what ticks of bytes may be apart
 
-const clock = t => new Date(t * 1000).toLocaleTimeString('en-GB');
+const clock = t => RECORDED ? new Date((t + recording.offset) * 1000).toISOString().slice(11, 19) : new Date(t * 1000).toLocaleTimeString('en-GB');
 const from = ([first, end]) => count(end - first) + ' seconds, ' + clock(first) + ' to ' + clock(end - 1);
 
 // span is how much time a chart shows, to the end of the last second, or where it is zoomed to.
@@ -72,6 +73,7 @@ class Chart {
     const axis = { stroke: colour('dim'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
     this.plot = new uPlot({
       ...this.size(),
+      padding: [null, 28, null, null], // half of a time is behind the last line
       cursor: {
         y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 }, bind: { dblclick: () => () => { if (view.zoom) zoom(); } },
         dataIdx: (u, _, i, x) => u.data[0].length ? Math.min(Math.max(Math.floor(x) - u.data[0][0], 0), u.data[0].length - 1) : i,
@@ -81,7 +83,7 @@ class Chart {
         x: { range: (_, first, last) => span(last) },
         y: { range: (_, low, high) => [0, Math.max(1.1 * high, 1.25 * this.shownLimit(high), this.least)] },
       },
-      axes: [{ ...axis, size: 30, gap: 9, space: 60, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(this.format) }],
+      axes: [{ ...axis, size: 30, gap: 9, space: 60, incrs: times, values: (_, times) => times.map(clock) }, { ...axis, size: 62, incrs: this.incrs, values: (_, ticks) => ticks.map(this.format) }],
       series: [{ label: 'second', value: (_, t) => t === null ? '–' : clock(t) }, ...this.lines.map((l, i) => ({
         label: l.label, show: this.has(l, i), stroke: colour(l.colour), width: 1.5, points: { show: false }, paths: steps(l.fill),
         fill: l.fill ? colour(l.colour) + '22' : undefined, value: (_, v) => (l.format || this.format)(v),
@@ -109,6 +111,9 @@ class Chart {
       c.lineTo(left + width, y);
       c.stroke();
       c.textAlign = 'right';
+      Object.assign(c, { strokeStyle: colour('panel'), lineWidth: 4 * ratio });
+      c.setLineDash([]);
+      c.strokeText('limit', left + width - 2 * ratio, y - 4 * ratio); // or what is behind it makes it hard to read
       c.fillText('limit', left + width - 2 * ratio, y - 4 * ratio);
     }
     const first = u.data[0].length ? Math.min(Math.max(u.valToPos(u.data[0][0], 'x', true), left), left + width) : left;

@@ -2,8 +2,10 @@
 
 // What is known: the last seconds of the total and of the resource that is open, and the page of the table. Names come from
 // strangers; they are only ever set as text.
-const KEEP = 600, MINUTE = 60;
-const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = 'in_flight_avg';
+// A page that was recorded has them in it, and the log's columns: no p99, and the most in flight in the place of the average.
+const RECORDED = document.documentElement.classList.contains('recorded');
+const KEEP = Number(document.documentElement.dataset.keep), MINUTE = 60;
+const PASS = 'pass', BLOCK = 'block', COMPLETE = 'complete', EXCEPTION = 'exception', AVERAGE = 'rt_avg', P99 = 'rt_p99', FLIGHT = RECORDED ? 'in_flight_max' : 'in_flight_avg';
 const FAILED = 'exception_lately', REFUSED = 'block_lately', USUAL = 'rt_usual'; // only of rows
 const CPU = 'cpu', THROTTLED = 'throttled', WAITED = 'waited', EVENTS = 'memory_events', HEAP = 'heap', MEMORY = 'memory', GOROUTINES = 'goroutines', LATENCY = 'latency', PAUSE = 'pause'; // of the process
 const ALL = null; // in the place of a name: the total
@@ -30,7 +32,7 @@ class Past {
 }
 
 const nothing = { first: 0, end: 0, rows: [], resources: 0, matches: 0 };
-const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, table: nothing, entries: new Map() };
+const known = { process: 0, inbound: true, places: {}, after: '', away: 0, heard: 0, now: 0, at: 0, machinePlaces: {}, total: new Past(), resource: new Past(), machine: new Past(), there: true, details: null, age: -1, running: [], table: nothing, entries: new Map() };
 
 // take adds what the server sent. A server that was started again may have other columns; what was known before stays, with the
 // places that it came with.
@@ -43,7 +45,7 @@ function take(message) {
     known.process = message.process;
   }
   if (message.at > 0 && message.at < known.total.newest - KEEP) Object.assign(known, { total: new Past(), resource: new Past(), machine: new Past() }); // the clock was set back
-  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null });
+  Object.assign(known, { after: message.after, inbound: message.inbound, now: message.now, heard: performance.now(), there: message.resource !== null, age: message.age, running: message.running || [] });
   if (message.at > 0) known.at = message.at;
   known.total.add(message.total, known.places, message.inbound);
   if (known.there) known.resource.add(message.resource, known.places);
@@ -65,7 +67,7 @@ function takeTable(table) {
   known.table = { ...table, rows: [...entries.values()] };
 }
 
-const MILLIONTHS = new Set([FLIGHT, CPU, THROTTLED, WAITED]); // of seconds in a second: how many there were
+const MILLIONTHS = new Set(['in_flight_avg', CPU, THROTTLED, WAITED]); // of seconds in a second: how many there were
 
 // value is one column of a second or of a row, times in microseconds; null if there is no response time, or the server does not send it, or nothing
 // is known.

@@ -6,14 +6,14 @@ const trs = new Map(); // by number
 let standing = null, pointed = false; // the rows that somebody is about to choose from, in their order
 const TROUBLE = 'trouble', PEAK = 'peak'; // what the server sorts by beside the columns
 const columns = [
-  { key: 'name', title: 'Resource' }, { key: TROUBLE, title: 'Trouble in 10 s', ranged: 'Trouble' }, { key: PASS, title: 'Pass' },
+  { key: 'name', title: 'Resource' }, { key: TROUBLE, title: 'Trouble in 10\u00a0s', ranged: 'Trouble' }, { key: PASS, title: 'Pass' },
   { key: BLOCK, title: 'Blocked', mark: x => value(x, BLOCK) / (value(x, PASS) + value(x, BLOCK)) },
   { key: EXCEPTION, title: 'Exceptions', mark: x => value(x, EXCEPTION) / value(x, COMPLETE) },
   { key: P99, title: 'p99', format: duration, mark: x => slower(x) && Math.min(1, (slower(x) - 1) / 9) },
-  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: 'In flight, average', format: calls },
+  { key: AVERAGE, title: 'Average', format: duration }, { key: FLIGHT, title: RECORDED ? 'In flight, most' : 'In flight, average', format: calls },
   { key: PEAK, title: 'Busiest second of a minute', ranged: 'Busiest second', of: x => Math.max(0, ...x.past) },
   { key: 'spark', title: 'Last minute', ranged: 'Passes' },
-];
+].filter(c => !RECORDED || c.key !== P99);
 
 // slower is how many times the p99 is what is usual; 0 if that is not worth a look, as the server sorts.
 function slower(x) {
@@ -46,7 +46,7 @@ function head() {
     const sorted = view.sort === c.key, title = ranged() && c.ranged || c.title;
     const th = element('th', undefined, { scope: 'col', class: c.key, 'aria-sort': sorted ? (view.down ? 'descending' : 'ascending') : 'none' });
     if (c.key === 'spark') { th.textContent = title; return th; }
-    const b = element('button', title + (sorted ? (view.down ? ' ↓' : ' ↑') : ''), { type: 'button' });
+    const b = element('button', title + (sorted ? (view.down ? '\u00a0↓' : '\u00a0↑') : ''), { type: 'button' });
     if (c.key === TROUBLE) b.title = 'Exceptions, then refusals, of ten seconds; then a p99 that is twice what is usual, which is the median of the slowest call of a second in the last ten minutes';
     b.addEventListener('click', () => {
       if (sorted) view.down = !view.down; else Object.assign(view, { sort: c.key, down: c.key !== 'name' });

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
 // A layout is how a time is written.
@@ -177,23 +179,15 @@ func (c *clock) local(wall time.Time) time.Time {
 	if c.zone == time.UTC {
 		return wall
 	}
-	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone)
-	// The offsets a few hours before and after differ where clocks are set back, and both may lead to a time that clocks show so.
-	var both []time.Time
-	for _, near := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
-		_, offset := at.Add(near).Zone()
-		x := wall.Add(-time.Duration(offset) * time.Second)
-		if _, own := x.In(c.zone).Zone(); own == offset {
-			both = append(both, x)
-		}
+	all := wallclock.Times(wall, c.zone)
+	c.twice = len(all) == 2
+	switch {
+	case len(all) == 0: // clocks are set forward over it
+		return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), c.zone).UTC()
+	case c.twice && all[1].Sub(c.at).Abs() < all[0].Sub(c.at).Abs():
+		return all[1]
 	}
-	if c.twice = len(both) == 2 && !both[0].Equal(both[1]); !c.twice {
-		return at.UTC()
-	}
-	if both[1].Sub(c.at).Abs() < both[0].Sub(c.at).Abs() {
-		return both[1]
-	}
-	return both[0]
+	return all[0]
 }
 
 // twoDigits reads two digits. It is negative for anything else.

@@ -1,11 +1,14 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
@@ -19,6 +22,8 @@ type Options struct {
 	Telemetry telemetry.Options
 	Rate      float64       // requests a second, over all routes
 	Duration  time.Duration // how long to run; 0 is until ctx ends
+	Incident  string        // one of [Incidents]; none if empty
+	After     time.Duration // how long before the incident; [DefaultAfter] if 0
 }
 
 // maxRate is more than one machine can send itself.
@@ -35,6 +40,15 @@ func (o *Options) Check() error {
 	}
 	if o.Duration < 0 {
 		wrong("Duration", "%v is negative", o.Duration)
+	}
+	if o.Incident != "" && !slices.Contains(Incidents, o.Incident) {
+		wrong("Incident", "%q is not one of %s", o.Incident, strings.Join(Incidents, ", "))
+	}
+	if o.After < 0 {
+		wrong("After", "%v is negative", o.After)
+	}
+	if o.Incident == lowLimit && o.Telemetry.Exporter.LimitsFile != "" {
+		wrong("Incident", "%s sets limits of its own, and there is a file of limits", o.Incident)
 	}
 	return errors.Join(append(errs, o.Telemetry.Check())...)
 }
@@ -79,7 +93,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
 	line := t.Collector.Timeline()
 	from, _ = line.Name(line.At(line.Now()).Index)
-	shop = New(t.Collector, o.Rate)
+	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(cmp.Or(o.After, DefaultAfter))))
 	if o.Telemetry.Exporter.LimitsFile == "" {
 		if err := t.Collector.SetLimits(shop.Limits()); err != nil {
 			return nil, from, err
@@ -95,6 +109,9 @@ func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.
 	}
 	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
 		service.Address(), o.Rate, t.Banner(), until)
+	if i := shop.breaks; o.Incident != "" {
+		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
+	}
 	ctx, cancel := server.Until(ctx, t.Pages, service)
 	defer cancel()
 	if o.Duration > 0 {
@@ -102,10 +119,12 @@ func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.
 		defer cancel()
 	}
 	t.ReadyUntil(ctx)
+	go shop.breaks.run(ctx, t.Collector, shop.Limits(), o.Rate)
 	unanswered := shop.Load(ctx, "http://"+service.Address())
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests got no answer\n", unanswered)
 	}
+	<-shop.breaks.over
 	// A client has its answer a little before the handler has returned; Stop waits for the handlers.
 	if err := service.Stop(); err != nil {
 		return nil, from, fmt.Errorf("service: %w", err)

@@ -17,6 +17,7 @@ import (
 // ctx ends. It returns when every one was answered: how many were not.
 func (s *Shop) Load(ctx context.Context, base string) (unanswered int64) {
 	l := newLoad(base, s.routes, s.rate, s.sent)
+	l.breaks = s.breaks
 	l.run(ctx)
 	return l.unanswered.Load()
 }
@@ -32,6 +33,7 @@ type load struct {
 	slots chan struct{} // bounds the requests in flight
 
 	sent       *observer
+	breaks     *incident
 	unanswered atomic.Int64
 }
 
@@ -103,12 +105,18 @@ var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 const clientHeader = "X-Client"
 
 func (l *load) send(r route) {
-	status, err := l.request(r)
-	if err != nil {
-		l.unanswered.Add(1) // whether the service counted it, nobody knows
-		return
+	for range l.breaks.attempts() {
+		status, err := l.request(r)
+		if err != nil {
+			l.unanswered.Add(1) // whether the service counted it, nobody knows
+			return
+		}
+		failed := status >= http.StatusInternalServerError
+		l.sent.count(cmp.Or(r.pattern, httpstat.Unmatched), status == http.StatusTooManyRequests, failed)
+		if !failed {
+			return
+		}
 	}
-	l.sent.count(cmp.Or(r.pattern, httpstat.Unmatched), status == http.StatusTooManyRequests, status >= http.StatusInternalServerError)
 }
 
 func (l *load) request(r route) (status int, err error) {

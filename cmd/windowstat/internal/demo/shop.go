@@ -13,18 +13,19 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with [New].
+// Shop is an HTTP service whose routes are of different character, and the load on it. It must be made with newShop.
 type Shop struct {
 	stats  *collector.Collector
 	routes []route
 	rate   float64
 	sent   *observer // what was sent, as it was answered
+	breaks *incident
 }
 
-// New makes a shop that counts with a Collector, for so many requests a second over all routes.
-func New(c *collector.Collector, rate float64) *Shop {
+// newShop makes a shop that counts with a Collector, for so many requests a second over all routes, and has an incident.
+func newShop(c *collector.Collector, rate float64, breaks *incident) *Shop {
 	sent := &observer{seen: map[string]counts{}}
-	return &Shop{stats: c, routes: shop(&database{stats: c, calls: sent}), rate: rate, sent: sent}
+	return &Shop{stats: c, routes: shop(&database{stats: c, calls: sent, breaks: breaks}), rate: rate, sent: sent, breaks: breaks}
 }
 
 // Handler serves the routes.
@@ -43,6 +44,9 @@ func (s *Shop) Handler() http.Handler {
 func (s *Shop) Limits() []collector.Limit {
 	return []collector.Limit{{Resource: "GET /flash-sale", Count: max(int64(s.rate*0.4), 1)}}
 }
+
+// productsShare is the share of the rate that products have, which a limit may be too low for.
+const productsShare = 0.30
 
 // route is one of the demo service's routes: what it is like, and how it is called.
 type route struct {
@@ -63,7 +67,7 @@ func shop(db *database) []route {
 			handler: takes(between(2, 2)), // steady
 		},
 		{
-			pattern: "GET /products/{id}", method: "GET", share: 0.30,
+			pattern: "GET /products/{id}", method: "GET", share: productsShare,
 			path:    func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
 			handler: db.query("db: products", between(1, 2), takes(between(2, 4))),
 		},
@@ -79,13 +83,13 @@ func shop(db *database) []route {
 		},
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
-			handler: func(w http.ResponseWriter, r *http.Request) { // failing
+			handler: db.breaks.fails(func(w http.ResponseWriter, r *http.Request) { // failing
 				if rand.IntN(10) == 0 {
 					http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
 					return
 				}
 				takes(between(10, 30))(w, r)
-			},
+			}),
 		},
 		{
 			pattern: "GET /flash-sale", method: "GET", path: fixed("/flash-sale"), share: 0.05, burst: true,
@@ -105,8 +109,9 @@ func takes(d func() time.Duration) http.HandlerFunc {
 
 // database is what some of the routes call, below their own entries, and what they count of it themselves.
 type database struct {
-	stats *collector.Collector
-	calls *observer
+	stats  *collector.Collector
+	calls  *observer
+	breaks *incident
 }
 
 // query is a handler that queries the database, which takes its time, before it does the rest.
@@ -119,6 +124,9 @@ func (db *database) query(name string, d func() time.Duration, rest http.Handler
 			return
 		}
 		time.Sleep(d())
+		if name == "db: products" {
+			db.breaks.wait()
+		}
 		e.Exit(nil)
 		rest(w, r)
 	}

@@ -1,8 +1,8 @@
 package flags
 
 import (
-	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -17,33 +17,10 @@ func Variable(flag string) string {
 	return "WINDOWSTAT_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(flag))
 }
 
-// fromEnvironment lets a flag be taken from its variable.
+// fromEnvironment lets a flag be taken from its variable. All flags of package cli have Sources, each in a struct of its own type.
 func fromEnvironment(f cli.Flag) {
 	sources := cli.EnvVars(Variable(f.Names()[0]))
-	switch f := f.(type) {
-	case *cli.BoolFlag:
-		f.Sources = sources
-	case *cli.DurationFlag:
-		f.Sources = sources
-	case *cli.FloatFlag:
-		f.Sources = sources
-	case *cli.GenericFlag:
-		f.Sources = sources
-	case *cli.IntFlag:
-		f.Sources = sources
-	case *cli.Int64Flag:
-		f.Sources = sources
-	case *cli.IntSliceFlag:
-		f.Sources = sources
-	case *cli.StringFlag:
-		f.Sources = sources
-	case *cli.StringMapFlag:
-		f.Sources = sources
-	case *cli.StringSliceFlag:
-		f.Sources = sources
-	default:
-		panic(fmt.Sprintf("flags: %T", f)) // a mistake of this program
-	}
+	reflect.ValueOf(f).Elem().FieldByName("Sources").Set(reflect.ValueOf(sources))
 }
 
 // flag is one within a message.

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/urfave/cli/v3"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/collector"
 )
 
 // parsed is what came of the texts that were given to a flag.
@@ -100,7 +100,7 @@ func ParseClient(path string) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	client, err := config.NewClientFromConfig(*options, "windowstat", config.WithUserAgent("windowstat/"+exporter.Version()))
+	client, err := config.NewClientFromConfig(*options, "windowstat", config.WithUserAgent("windowstat/"+collector.Version()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -56,7 +57,7 @@ func Select(o Source, now time.Time) (*Selection, error) {
 	}
 	var errs []error
 	if o.Zone != "" {
-		zone, err := parseZone(o.Zone)
+		zone, err := wallclock.Zone(o.Zone)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--zone: %w", err))
 			zone = time.UTC // to go on and see what else is wrong

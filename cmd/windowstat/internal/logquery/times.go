@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
-	_ "time/tzdata" // where the system has no time zones, as in small containers
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
 // TimeHelp is what a time may look like.
@@ -87,25 +87,13 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 	return ends{}, fmt.Errorf("%q is no time; these are: %s", s, TimeHelp)
 }
 
-// inZone is when clocks in a zone show what one in UTC shows at wall. They do not show what they are set forward over,
-// and show twice what they are set back over.
+// inZone is when clocks in a zone show what one in UTC shows at wall.
 func inZone(wall time.Time, zone *time.Location) (ends, error) {
-	var found []time.Time
-	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // before and behind any change of the offset
-		_, offset := wall.Add(near).In(zone).Zone()
-		t := wall.Add(-time.Duration(offset) * time.Second)
-		if t.In(zone).Format(time.DateTime) == wall.Format(time.DateTime) {
-			found = append(found, t)
-		}
-	}
+	found := wallclock.Times(wall.Truncate(time.Second), zone)
 	if len(found) == 0 {
 		return ends{}, fmt.Errorf("clocks in %s were set forward over %s", zone, wall.Format(time.DateTime))
 	}
-	first, last := found[0], found[len(found)-1]
-	if last.Before(first) {
-		first, last = last, first
-	}
-	return ends{first.Truncate(time.Second), last.Truncate(time.Second)}, nil
+	return ends{found[0], found[len(found)-1]}, nil
 }
 
 // addDays is the same time of another day on clocks in a zone.
@@ -129,19 +117,4 @@ func dayStart(y int, m time.Month, d int, zone *time.Location) time.Time {
 	}
 	_, offset := midnight.Add(-24 * time.Hour).In(zone).Zone()
 	return midnight.Add(-time.Duration(offset) * time.Second)
-}
-
-// parseZone reads the name of a time zone.
-func parseZone(name string) (*time.Location, error) {
-	switch strings.ToLower(name) {
-	case "local":
-		return time.Local, nil
-	case "utc", "z":
-		return time.UTC, nil
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" {
-		return nil, fmt.Errorf("%q is no time zone; local, UTC and names such as Europe/Berlin are allowed", name)
-	}
-	return zone, nil
 }

@@ -71,19 +71,6 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestZones(t *testing.T) {
-	for name, want := range map[string]string{"local": "Local", "UTC": "UTC", "z": "UTC", "Asia/Kolkata": "Asia/Kolkata"} {
-		if zone, err := parseZone(name); err != nil || zone.String() != want {
-			t.Errorf("%s: %v, %v", name, zone, err)
-		}
-	}
-	for _, name := range []string{"", "Mars", "../etc/passwd", "+02:00"} {
-		if zone, err := parseZone(name); err == nil {
-			t.Errorf("%q: %v", name, zone)
-		}
-	}
-}
-
 // Days are those of clocks, whatever is done to them, and times away are counted in seconds.
 func TestTimesAroundChangesOfClocks(t *testing.T) {
 	for _, tc := range []struct {

@@ -29,7 +29,7 @@ type log struct {
 	shown  int   // malformed ones
 
 	items  []item // read and not yet taken
-	room   []item // for the next ones
+	spare  []item // memory for the next ones
 	ready  bool   // the first of them is to be taken
 	latest int64  // the latest time so far, with that of the first item
 	count  *Behind
@@ -71,10 +71,10 @@ func (r *Follower) parse(l *log, x block) {
 		return
 	}
 	if len(l.items) == 0 {
-		l.items = l.room[:0]
+		l.items = l.spare[:0]
 	}
-	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as can be
-	// told: what is wrong with them was reported, and is not reported again.
+	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as times
+	// show: what is wrong with them was reported, and is not reported again.
 	was, malformed, examples := len(l.items), r.counts.Malformed, len(r.counts.Examples)
 	ambiguous := l.parser.Ambiguous()
 	lines := int64(x.long)
@@ -111,7 +111,7 @@ func (r *Follower) parse(l *log, x block) {
 		l.items = append(l.items, it)
 	}
 	if was == 0 {
-		l.room = l.items
+		l.spare = l.items
 	}
 	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
 		lines, r.counts.Malformed, r.counts.Examples = int64(n-was), malformed, r.counts.Examples[:examples]

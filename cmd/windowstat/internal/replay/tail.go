@@ -252,7 +252,7 @@ func (t *tail) copyOf(p *part) *part {
 	return nil
 }
 
-// refused returns an error of opening, unless it may pass: rotation makes a file before it sets who may read it, and a log that matches a
+// refused returns an error of opening, unless it may pass: rotation makes a file before it sets its permissions, and a log that matches a
 // pattern stops no other. That is said once, and tried again for as long as a file lingers, or, where a pattern stands for the logs, for
 // ever.
 func (t *tail) refused(err error, now time.Time) error {

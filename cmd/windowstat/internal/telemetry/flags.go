@@ -16,6 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
 	"github.com/windowstat/windowstat/exporter/metriclog"
+	"github.com/windowstat/windowstat/exporter/prom"
 	"github.com/windowstat/windowstat/exporter/push"
 	"github.com/windowstat/windowstat/exporter/verify"
 )
@@ -31,6 +32,7 @@ type Options struct {
 	level  string
 	format string
 	push   [len(pushFlags)]push.Options // without a URL there is none
+	deltas bool                         // by OTLP
 	verify verify.Options
 }
 
@@ -41,6 +43,7 @@ var pushFlags = [...]struct {
 }{
 	{"remote-write.", "a server that takes Prometheus remote write", push.RemoteWrite},
 	{"vm.push-", "VictoriaMetrics' import endpoint, …/api/v1/import/prometheus", push.VictoriaMetrics},
+	{"otlp.", "a server that takes OpenTelemetry's OTLP, …/v1/metrics", push.OTLP},
 }
 
 // Flags returns the flags of the options.
@@ -63,8 +66,7 @@ func (o *Options) Flags() flags.Set {
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
 		{Flag: &cli.BoolFlag{Name: "web.enable-pprof", Destination: &o.Profiles, Usage: "serve profiles of this process at /debug/pprof/, to everybody who can read the metrics page"}},
-		{Of: "Metrics.By", Flag: &cli.StringFlag{Name: "metrics.by", Destination: &x.Metrics.By, Usage: "`LABEL` of the metrics of resources, besides resource: origin or entrance"}},
-		{Of: "Metrics.HistogramsBy", Needs: []string{"metrics.by"}, Flag: &cli.BoolFlag{Name: "metrics.histograms-by", Destination: &x.Metrics.HistogramsBy, Usage: "give the histogram this label, too"}},
+		{Of: "Metrics.By", Flag: &cli.GenericFlag{Name: "metrics.by", Value: flags.Value(&x.Metrics.By, "", func(s string) (prom.By, error) { return prom.By(s), nil }), Usage: "`LABEL` of the metrics of resources, besides resource: origin or entrance"}},
 		{Of: "LimitsFile", Flag: &cli.StringFlag{Name: "limits.file", Destination: &x.LimitsFile, Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"}},
 	}
 	messages := flags.Set{
@@ -90,6 +92,9 @@ func (o *Options) Flags() flags.Set {
 			{Of: w.prefix + "Timeout", Flag: &cli.DurationFlag{Name: w.prefix + "timeout", Value: push.DefaultTimeout, Destination: &p.Timeout, Usage: "`DURATION` that a request may take"}},
 		}.Needing(w.prefix+"url")...).Under("Push")
 	}
+	all = append(all, flags.Set{
+		{Needs: []string{"otlp.url"}, Flag: &cli.BoolFlag{Name: "otlp.deltas", Destination: &o.deltas, Usage: "send sums and histograms of single seconds there, with delta temporality, and not cumulative ones"}},
+	}.Under("Push")...)
 	compare := append(flags.Set{{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}}}, flags.Set{
 		{Of: "Verify[0].Labels", Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
 		{Of: "Verify[0].Client", Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
@@ -106,9 +111,16 @@ func (o *Options) Check() error { return o.flagged(o.exporter().Check()) }
 func (o *Options) exporter() exporter.Options {
 	x := o.Exporter
 	for _, p := range o.push {
-		if p.URL != "" {
-			x.Push = append(x.Push, p)
+		if p.URL == "" {
+			continue
 		}
+		if p.Format == push.OTLP { // every receiver takes its histograms
+			p.Histogram = true
+			if o.deltas {
+				p.Format = push.OTLPDelta
+			}
+		}
+		x.Push = append(x.Push, p)
 	}
 	if o.verify.URL != "" {
 		x.Verify = []verify.Options{o.verify}

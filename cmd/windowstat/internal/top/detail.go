@@ -14,18 +14,22 @@ import (
 	"time"
 )
 
-// detail is what the per-second page does not have of a resource: its limits, and calls since the start by reason, origin, caller and
-// code. It comes from the live page.
+// detail is what the per-second page does not have of a resource: its limits, the calls in flight for longest, and calls since the start
+// by reason, origin, caller and code. It comes from the live page.
 type detail struct {
 	resource string
+	now      int64 // milliseconds of Unix time
 	lists    map[string][]share
 	err      error
 }
 
-// share is the part of a resource's calls with one reason, origin, caller or code; or a limit, which is in Pass.
+// share is the part of a resource's calls with one reason, origin, caller or code; or a limit, which is in Pass; or a call in flight.
 type share struct {
 	Name                  string
 	Pass, Block, Complete int64
+
+	Origin, Entrance, Trace string
+	Since                   int64 // milliseconds of Unix time
 }
 
 // detail asks the live page, which is beside the metrics page. The seconds do not wait for it long.
@@ -37,9 +41,12 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	u.Path, u.RawPath = path.Join(path.Dir(path.Dir(u.Path)), "live/seconds"), ""
 	q := url.Values{"resource": {resource}, "past": {"1"}, "range": {"1-2"}} // of a table long ago, which costs nothing
 	d.err = e.get(ctx, &u, q, "application/json", func(body io.Reader) error {
-		var answer struct{ Details map[string][]share }
+		var answer struct {
+			Now     int64
+			Details map[string][]share
+		}
 		err := json.NewDecoder(io.LimitReader(body, 4<<20)).Decode(&answer)
-		d.lists = answer.Details
+		d.now, d.lists = answer.Now, answer.Details
 		return err
 	})
 	return d
@@ -77,5 +84,27 @@ func describe(targets []*target, resource string) (text []string) {
 			text = append(text, list[1]+": "+strings.Join(parts, ", "))
 		}
 	}
+	if calls := longest(targets, resource); len(calls) > 0 {
+		text = append(text, "in flight for longest: "+strings.Join(calls, ", "))
+	}
 	return text
+}
+
+// mostCalls is how many calls in flight are shown.
+const mostCalls = 5
+
+// longest returns the calls of a resource that have been in flight for longest at any target: age, origin, entrance and trace.
+func longest(targets []*target, resource string) (list []string) {
+	ages := map[string]time.Duration{}
+	for _, t := range targets {
+		if d := t.state.detail; d.resource == resource {
+			for _, s := range d.lists["running"] {
+				age := time.Duration(d.now-s.Since) * time.Millisecond
+				words := strings.Fields(fmt.Sprint(age.Round(time.Second/10), " ", s.Origin, " ", s.Entrance, " ", s.Trace))
+				ages[clean(strings.Join(words, " "))] = age
+			}
+		}
+	}
+	list = slices.SortedFunc(maps.Keys(ages), func(x, y string) int { return cmp.Or(cmp.Compare(ages[y], ages[x]), cmp.Compare(x, y)) })
+	return list[:min(len(list), mostCalls)]
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/common/config"
 
-	"github.com/windowstat/windowstat/exporter"
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
@@ -37,7 +37,7 @@ const (
 // come from the configuration. It sends nothing. The error joins what is wrong with either.
 func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
 	base, err := parseURL(raw)
-	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+exporter.Version()))
+	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+collector.Version()))
 	if err := errors.Join(err, wrong); err != nil {
 		return nil, err
 	}

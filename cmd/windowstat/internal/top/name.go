@@ -44,7 +44,7 @@ func fit(s string, width int) string {
 	}
 	end, used := 0, 0
 	for g := uniseg.NewGraphemes(s); width > 0 && g.Next(); _, end = g.Positions() {
-		if used += g.Width(); used >= width { // or there is no room for the "…"
+		if used += g.Width(); used >= width { // or the "…" does not fit
 			return s[:end] + "…"
 		}
 	}

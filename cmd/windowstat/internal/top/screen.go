@@ -124,7 +124,7 @@ const (
 	leastGraph = 8
 )
 
-// rows are the heading, the totals and as many resources as there is room for.
+// rows are the heading, the totals and as many resources as fit.
 //
 // The columns of numbers have widths of their own. Names have what the longest one needs; the graph has the rest, a minute at most. If
 // both do not fit, names are cut to 20 characters first, and if the graph is narrower than eight seconds then, it is left out and

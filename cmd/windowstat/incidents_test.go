@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told is a row of a table in docs/incidents.md.
+type told struct {
+	resource, number      string
+	earliest, latest      int // seconds
+	before, least, atMost float64
+}
+
+// stories are the tables of docs/incidents.md, by incident.
+func stories(t *testing.T) map[string][]told {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/incidents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("^\\| (?:([0-9]+) to )?([0-9]+) s \\| `([^`]+)` \\| (\\w+) \\| ([0-9]+) \\| (more than |less than |)([0-9]+) \\|$")
+	all, name := map[string][]told{}, ""
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			name = title
+		}
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
+		x := told{resource: m[3], number: m[4], latest: int(number(m[2])), before: number(m[5]), least: number(m[7]), atMost: number(m[7])}
+		if x.earliest = x.latest; m[1] != "" {
+			x.earliest = int(number(m[1]))
+		}
+		switch m[6] {
+		case "more than ":
+			x.atMost = 1e9
+		case "less than ":
+			x.least = 0
+		}
+		all[name] = append(all[name], x)
+	}
+	return all
+}
+
+// The incidents of the demo are as docs/incidents.md tells them: what leaves, in which second, and by how much. The command of
+// the page finds them, and writes the report.
+func TestIncidents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each takes a while")
+	}
+	for _, name := range []string{"hang", "limit", "retries"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story := stories(t)[name]
+			if len(story) < 3 {
+				t.Fatalf("%d rows of a story", len(story))
+			}
+			dir := t.TempDir()
+			p := launch(t, "demo", anyPort, "--incident", name, "--incident.after=14s", "--duration=28s", "--metric-log.dir", dir)
+			from := p.find(t, `incident +`+name+` from (\S+) on`)
+			if status := p.wait(t); status != 0 || strings.Count(p.output(), "  equal\n") < 8 {
+				t.Errorf("status %d:\n%s", status, p.output())
+			}
+			_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --onset  --format=json")
+			var got struct {
+				Onsets []struct {
+					Resource string
+					Time     time.Time
+					Changes  []struct {
+						Number        string
+						Time          time.Time
+						Before, After float64
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &got); err != nil {
+				t.Fatal(err, out, stderr)
+			}
+			begin, err := time.Parse(time.RFC3339, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]string{}
+			for _, o := range got.Onsets {
+				for _, c := range o.Changes {
+					at := int(c.Time.Sub(begin).Seconds())
+					for _, x := range story {
+						if x.resource == o.Resource && x.number == c.Number {
+							seen[x.resource+x.number] = fmt.Sprintf("+%d from %g to %g", at, c.Before, c.After)
+							if at < x.earliest || at > x.latest || c.After < x.least || c.After > x.atMost || c.Before < x.before/2-3 || c.Before > 2*x.before+3 {
+								t.Errorf("%v: %s", x, seen[x.resource+x.number])
+							}
+						}
+					}
+				}
+			}
+			for _, x := range story {
+				if seen[x.resource+x.number] == "" {
+					t.Errorf("%v: not in\n%s", x, out)
+				}
+			}
+			if name == "hang" {
+				_, out, stderr := loggedRun(t, "--dir="+dir+"  --from="+from+"  --backtest=db: products concurrency 20")
+				page, _ := os.ReadFile("../../docs/incidents.md")
+				said := regexp.MustCompile(`says that ([0-9]+) calls`).FindSubmatch(page)
+				if found := regexp.MustCompile(`db: products +[0-9]+ +0 +([0-9]+) `).FindStringSubmatch(out); said == nil || found == nil || found[1] != string(said[1]) {
+					t.Errorf("the page says %s:\n%s%s", said, out, stderr)
+				}
+			}
+			file := filepath.Join(dir, "incident.html")
+			var report strings.Builder
+			if status := run(t.Context(), []string{"windowstat", "report", "--dir", dir, "--from", from, "-o", file}, &report, &report); status != 0 {
+				t.Errorf("report: %d, %s", status, report.String())
+			}
+			if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), story[0].resource) || len(b) > 200_000 {
+				t.Errorf("report: %d bytes, %v", len(b), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package wallclock
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestZones(t *testing.T) {
+	for name, want := range map[string]string{"local": "Local", "UTC": "UTC", "z": "UTC", "Asia/Kolkata": "Asia/Kolkata"} {
+		if zone, err := Zone(name); err != nil || zone.String() != want {
+			t.Errorf("%s: %v, %v", name, zone, err)
+		}
+	}
+	for _, name := range []string{"", "Mars", "../etc/passwd", "+02:00"} {
+		if zone, err := Zone(name); err == nil {
+			t.Errorf("%q: %v", name, zone)
+		}
+	}
+}
+
+// A time is shown once, or twice in the hour before clocks are set back, or never in the one over which they are set forward.
+func TestTimes(t *testing.T) {
+	for _, tc := range []struct{ zone, wall, want string }{
+		{"Europe/Berlin", "2025-07-01 02:30:00", "[2025-07-01 00:30:00 +0000 UTC]"},
+		{"Europe/Berlin", "2025-10-26 02:30:00", "[2025-10-26 00:30:00 +0000 UTC 2025-10-26 01:30:00 +0000 UTC]"},
+		{"Europe/Berlin", "2025-03-30 02:30:00", "[]"},
+		{"Europe/Berlin", "2025-03-30 03:00:00", "[2025-03-30 01:00:00 +0000 UTC]"},
+		{"Australia/Lord_Howe", "2025-04-06 01:45:00", "[2025-04-05 14:45:00 +0000 UTC 2025-04-05 15:15:00 +0000 UTC]"}, // half an hour
+		{"Pacific/Apia", "2011-12-30 12:00:00", "[]"},                                                                   // a day
+	} {
+		zone, err := Zone(tc.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wall, err := time.Parse(time.DateTime, tc.wall)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(Times(wall, zone)); got != tc.want {
+			t.Errorf("%s %s: %s, want %s", tc.zone, tc.wall, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/verify"
+)
+
+func reportCommand() *cli.Command {
+	asked := question{onset: true, most: incident.MaxRange}
+	var source logquery.Source
+	var out string
+	var r incident.Report
+	var database verify.Options
+	needs := []string{"url"}
+	set := slices.Concat(flags.Set{
+		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &asked.dirs, Usage: "`DIRECTORY` of the log (required); repeatable, one for each host"}},
+	}, sourceFlags(&source), flags.Set{
+		{Flag: &cli.StringFlag{Name: "o", Destination: &out, Usage: "`FILE` to write (required)"}},
+		{Flag: &cli.StringFlag{Name: "title", Value: "Incident", Destination: &r.Title, Usage: "`TITLE` of the page"}},
+		{Flag: &cli.GenericFlag{Name: "backtest", Value: flags.Values(&asked.limits, incident.ParseLimit), Usage: "`LIMIT` to draw in the charts, and to try: " + incident.LimitHelp + "; repeatable"}},
+		{Zero: true, Flag: clockOffset(&asked)},
+		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &database.URL, Usage: "`URL` of a query API, without /api/v1, that knows which alerts fired"}},
+		{Of: "Labels", Needs: needs, Flag: &cli.StringMapFlag{Name: "label", Destination: &database.Labels, Usage: "`NAME=VALUE` of a label that an alert must have; repeatable"}},
+		{Needs: needs, Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&database.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+		{Of: "Timeout", Needs: needs, Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &database.Timeout, Usage: "`DURATION` that a request may take"}},
+	})
+	return &cli.Command{
+		Name:  "report",
+		Usage: "write what the metric log has of an incident into one file, for a browser without a network",
+		Description: `The file has the seconds from --from to --to and the ten minutes before, as the live page draws them, and above them which
+resources left what they were first (see windowstat log --help, --onset), what was refused, what the limits of --backtest would have
+refused, and with --url which alerts fired. It is at most some two megabytes: of many resources those with most trouble are shown.
+
+Exit status 1 means that something could not be read or written, 2 that the arguments are wrong; no file is written then.`,
+		Flags: set.Flags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			var errs []error
+			if out == "" {
+				errs = append(errs, errors.New("-o: the file to write is needed"))
+			}
+			for _, e := range collector.OptionErrors(database.Check("")) {
+				if database.URL != "" && (e.Field != "Labels" || len(database.Labels) > 0) {
+					errs = append(errs, e)
+				}
+			}
+			s, err := asked.read(ctx, c, set, source, errors.Join(errs...))
+			if err != nil {
+				return err
+			}
+			r.Answers, r.Limits = asked.answers(s), asked.limits
+			if database.URL != "" {
+				if r.Alerts, err = verify.Alerts(ctx, database, time.Unix(s.From, 0), time.Unix(s.To, 0)); err != nil {
+					return err
+				}
+			}
+			var b bytes.Buffer
+			if err := r.Write(&b, s); err != nil {
+				return err
+			}
+			// A report that was there before stays until this one is whole.
+			if err = os.WriteFile(out+".new", b.Bytes(), 0o644); err == nil {
+				err = os.Rename(out+".new", out)
+			}
+			if err != nil {
+				_ = os.Remove(out + ".new")
+				return err
+			}
+			fmt.Fprintf(c.Root().Writer, "%s: %d bytes; resources that left what they were: %d\n", out, b.Len(), len(r.Answers.Onsets))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,418 @@
+package collector_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/node"
+)
+
+// dry makes dry runs of limits.
+func dry(limits ...collector.Limit) []collector.Limit {
+	for i := range limits {
+		limits[i].DryRun = true
+	}
+	return limits
+}
+
+// wouldRefuse is what the dry runs of a resource would have refused, by reason.
+func wouldRefuse(r *collector.Resource) map[string]int64 {
+	all := map[string]int64{}
+	for reason, v := range r.DryRuns() {
+		all[reason] = v.Snapshot(nil).Total.Block
+	}
+	return all
+}
+
+// twins are limits of names that begin with "real", and dry runs of the same limits for names that begin with "dry".
+func twins(random *rand.Rand) []collector.Limit {
+	count := func(n int64) int64 { return random.Int64N(n) }
+	real := []collector.Limit{
+		{Resource: "real/1", Count: 2 + count(6)},
+		{Resource: "real/1", Origin: "web", Count: 2 + count(3)},
+		{Resource: "real/*", Count: 3 + count(6), Strict: true},
+		{Resource: "real/*", Origin: "bot", Count: count(4)},
+		{Resource: "real/*", Grade: collector.Concurrency, Count: 1 + count(5)},
+		{Resource: "*l/2", Origin: "bot", Grade: collector.Concurrency, Count: count(3)},
+		{Resource: "real, others", Count: 5 + count(9)},
+	}
+	all := real
+	for _, l := range real {
+		l.Resource = strings.NewReplacer("real", "dry", "*l", "*y").Replace(l.Resource)
+		all = append(all, dry(l)...)
+	}
+	return all
+}
+
+// compare fails if the limits of the twins have not refused as many calls in each second as their dry runs would have, or if a dry run
+// has refused a call.
+func compare(t *testing.T, c *collector.Collector, name string) {
+	t.Helper()
+	r, d := c.Resource("real"+name), c.Resource("dry"+name)
+	want, got := map[string]int64{}, wouldRefuse(d)
+	for reason, n := range r.Blocks() {
+		if reason != collector.Unspecified {
+			want[strings.NewReplacer("real", "dry", "*l", "*y").Replace(reason)] = n
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("%s: dry runs would have refused %v; limits refused %v", name, got, want)
+	}
+	seconds := map[time.Time]int64{}
+	for _, v := range d.DryRuns() {
+		for _, m := range v.Last(600) {
+			seconds[m.Start] += m.Block
+		}
+	}
+	for _, m := range r.View().Last(600) {
+		if seconds[m.Start] != m.Block {
+			t.Fatalf("%s: in %v dry runs would have refused %d, limits refused %d", name, m.Start, seconds[m.Start], m.Block)
+		}
+	}
+	own, other := d.Snapshot(nil).Total, r.Snapshot(nil).Total
+	if own.Block != 0 || own.Pass != other.Pass+other.Block {
+		t.Fatalf("%s: %+v under dry runs, %+v under limits", name, own, other)
+	}
+}
+
+// Show: under one load without retries a dry run counts what an equal limit refuses, call by call: QPS and concurrency, strict ones,
+// patterns, origins, batches, names without a resource, and with counts that are replaced.
+func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
+	var refused int64
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 36))
+		c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: []int{1, 2, 10}[seed%3]}})
+		limit(t, c, twins(random)...)
+		var flying [][2]*collector.Entry
+		for range 400 {
+			name := fmt.Sprint("/", 1+random.IntN(4))
+			opts := []collector.CallOption{collector.Origin([]string{"", "web", "bot"}[random.IntN(3)]), collector.Batch(1 + random.Int64N(2))}
+			switch random.IntN(12) {
+			case 0:
+				opts = append(opts, collector.Admitted())
+			case 1:
+				opts = append(opts, collector.Passed())
+			}
+			both := func(f func(kind, name string, opts []collector.CallOption) *collector.Entry) {
+				var pair [2]*collector.Entry
+				for i, kind := range []string{"real", "dry"} {
+					own := opts[:len(opts):len(opts)]
+					if name == "/4" { // it has no resource
+						own = append(own, collector.CountedAs(kind+", others"))
+					}
+					pair[i] = f(kind, kind+name, own)
+				}
+				flying = append(flying, pair)
+			}
+			switch k := random.IntN(20); {
+			case k < 10:
+				both(func(kind, name string, opts []collector.CallOption) *collector.Entry {
+					_, e, err := c.Enter(context.Background(), name, opts...)
+					if kind == "dry" && err != nil {
+						t.Fatal(err)
+					}
+					return &e
+				})
+			case k < 11 && name != "/4":
+				both(func(_, name string, _ []collector.CallOption) *collector.Entry {
+					e, _ := c.Resource(name).TryEnter()
+					return &e
+				})
+			case k < 12:
+				both(func(_, name string, opts []collector.CallOption) *collector.Entry {
+					c.Record(name, collector.Ended{}, opts...)
+					return new(collector.Entry)
+				})
+			case k < 14:
+				f.add(time.Duration(random.Int64N(int64(400 * ms))))
+			case k < 15 && random.IntN(5) == 0:
+				limit(t, c, twins(random)...)
+			case len(flying) > 0:
+				i := random.IntN(len(flying))
+				for _, e := range flying[i] {
+					e.Exit(nil)
+					e.Exit(nil)
+				}
+				flying = append(flying[:i], flying[i+1:]...)
+			}
+		}
+		f.add(time.Second)
+		c.Seal()
+		for _, name := range []string{"/1", "/2", "/3", ", others"} {
+			compare(t, c, name)
+			refused += c.Resource("real" + name).Snapshot(nil).Total.Block
+		}
+	}
+	if refused < 10000 {
+		t.Errorf("only %d were refused", refused)
+	}
+}
+
+// A prioritized call that a limit would make wait for a bucket is not refused, and in the quotas of dry runs it passes in that bucket.
+func TestADryRunCountsPrioritizedCalls(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 36))
+			c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: []int{2, 10}[seed%2]}})
+			limit(t, c, append(dry(qps("dry", 5), collector.Limit{Resource: "dry", Origin: "web", Count: 3, Strict: true}),
+				qps("real", 5), collector.Limit{Resource: "real", Origin: "web", Count: 3, Strict: true})...)
+			for range 300 {
+				opts := []collector.CallOption{collector.Origin([]string{"", "web"}[random.IntN(2)])}
+				if random.IntN(2) == 0 {
+					opts = append(opts, collector.Prioritized())
+				}
+				go func() {
+					_, e, _ := c.Enter(context.Background(), "real", opts...)
+					e.Exit(nil)
+				}()
+				synctest.Wait()
+				if _, e, err := c.Enter(context.Background(), "dry", opts...); err != nil {
+					t.Fatal(err)
+				} else {
+					e.Exit(nil)
+				}
+				time.Sleep(time.Duration(random.Int64N(int64(200 * ms))))
+			}
+			time.Sleep(2 * time.Second)
+			c.Seal()
+			compare(t, c, "")
+			if s := c.Resource("real").Snapshot(nil); s.Total.OccupiedPass == 0 || s.Total.Block == 0 {
+				t.Errorf("%+v", s.Total)
+			}
+		})
+	}
+}
+
+// Beside a limit on the same name a dry run decides about the calls that the limit lets pass, when they pass, and neither changes what
+// the other does.
+func TestADryRunBesideALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector(t, collector.Options{})
+		limit(t, c, append(dry(qps("a", 3), flying("a", 1)), qps("a", 4))...)
+		passed := 0
+		for range 10 {
+			list := pass(c, "a", 1)
+			passed += len(list)
+			exit(list)
+		}
+		r := c.Resource("a")
+		if got := wouldRefuse(r); passed != 4 || got["qps a"] != 1 || got["concurrency a"] != 0 {
+			t.Errorf("%d of 10 passed; %v", passed, got)
+		}
+		if n, ok := r.Limit(collector.QPS); n != 4 || !ok {
+			t.Errorf("the limit is %d, %t", n, ok)
+		}
+		if _, ok := r.Limit(collector.Concurrency); ok {
+			t.Error("a dry run is taken for a limit")
+		}
+		// Two wait for the next bucket, and one may be in flight.
+		time.Sleep(600 * ms)
+		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				_, e, err := c.Enter(t.Context(), "a", collector.Prioritized())
+				if err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Second)
+				e.Exit(nil)
+			})
+		}
+		wg.Wait()
+		if got := wouldRefuse(r); got["qps a"] != 1 || got["concurrency a"] != 1 {
+			t.Errorf("after two have waited: %v", got)
+		}
+		if s := r.Snapshot(nil); s.Total.OccupiedPass != 2 || s.Total.Pass != 6 || s.Total.Block != 6 || s.InFlight != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Goroutines meet at a dry run: exactly what is over the quota is counted, and each call once.
+func TestADryRunIsExactUnderConcurrency(t *testing.T) {
+	const goroutines, calls = 16, 2000
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that calls are interrupted anywhere
+	each := func(f func(g int)) {
+		var wg sync.WaitGroup
+		for g := range goroutines {
+			wg.Go(func() { f(g) })
+		}
+		wg.Wait()
+	}
+	for _, name := range []string{"a", "no resource"} {
+		c, _ := clocked(t, collector.Options{})
+		limit(t, c, append(dry(qps("*", 1000), flying("*", 5)), qps("*", 12000))...)
+		var opts []collector.CallOption
+		if name != "a" {
+			opts = append(opts, collector.CountedAs("others"))
+		}
+		stay := pass(c, name, 5, opts...) // as many as may be in flight
+		each(func(int) {
+			for range calls {
+				exit(pass(c, name, 1, opts...))
+			}
+		})
+		r := c.Resource(map[bool]string{true: "a", false: "others"}[name == "a"])
+		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5 {
+			t.Errorf("%s: 5 are in flight, 5 may be, and %d of 11995 would be refused", name, got)
+		}
+		limit(t, c, dry(qps("*", 1000), flying("*", goroutines+5))...)
+		each(func(int) {
+			for range calls {
+				exit(pass(c, name, 1, opts...))
+			}
+		})
+		got := wouldRefuse(r)
+		if over := int64(goroutines*calls - (1000 - 5)); got["qps *"] != over || got["concurrency *"] != 12000-5 {
+			t.Errorf("%s: %v would be refused, want %d over the quota", name, got, over)
+		}
+		exit(stay)
+		limit(t, c, dry(flying("*", 1))...)
+		last := pass(c, name, 3, opts...)
+		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5+2 {
+			t.Errorf("%s: %d of 3 would be refused when all have left, want 2", name, got-11995)
+		}
+		exit(last)
+		if s := r.Snapshot(nil); s.InFlight != 0 || s.Total.Pass+s.Total.Block != 2*goroutines*calls+8 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// Dry runs are replaced as limits are: they begin with what has passed and is in flight, what they have counted stays, and what they
+// would have refused does not count for them as long as it is in flight.
+func TestDryRunsAreReplaced(t *testing.T) {
+	c, _ := clocked(t, collector.Options{})
+	r := c.Resource("a")
+	before := pass(c, "a", 3)
+	for i, tc := range []struct {
+		limits []collector.Limit
+		want   map[string]int64 // after three more calls, which stay
+	}{
+		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
+		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
+		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
+		{nil, map[string]int64{"qps a": 4}},
+		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}}, // 12 are in flight, but for 4
+		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}}, // 10 of 15 are so for the dry run
+		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
+	} {
+		limit(t, c, tc.limits...)
+		before = append(before, pass(c, "a", 3)...)
+		if got := wouldRefuse(r); !maps.Equal(got, tc.want) {
+			t.Errorf("%d: %v, want %v", i, got, tc.want)
+		}
+	}
+	if n := r.InFlight(); n != 19 { // the limit refused two
+		t.Errorf("%d in flight", n)
+	}
+	exit(before)
+	limit(t, c, dry(flying("a", 2))...)
+	list := pass(c, "a", 3)
+	if got := wouldRefuse(r)["concurrency a"]; got != 4 {
+		t.Errorf("%d, want one more than 3", got)
+	}
+	exit(list)
+	var reasons []string
+	for i := range 30 {
+		reasons = append(reasons, fmt.Sprint("a", strings.Repeat("*", i)))
+		limit(t, c, dry(qps(reasons[i], 0))...)
+		pass(c, "a", 1)
+	}
+	if got := wouldRefuse(r); len(got) != 16 || got[collector.Other] < 10 {
+		t.Errorf("%v", got)
+	}
+}
+
+// A name that has shared the quota of a dry run, and gets its own, takes along what the dry run let pass, and no more.
+func TestARoomyTableIsNoFreshQuotaOfADryRun(t *testing.T) {
+	c, f := crowded(t, 1)
+	limit(t, c, dry(qps("*", 5))...)
+	exit(pass(c, "a", 1))
+	f.add(4900 * ms)
+	exit(pass(c, "x", 7)) // together with all names but a
+	f.add(200 * ms)       // a is forgotten
+	c.Seal()
+	limit(t, c, dry(qps("*", 7))...)
+	exit(pass(c, "x", 9))
+	if got := wouldRefuse(c.Resource(collector.Other))["qps *"]; got != 2+7 {
+		t.Errorf("%d would be refused, want 2 of 7 and 7 of 9", got)
+	}
+}
+
+// A View of a dry run follows its name: from before anything was refused, through the retirement of the resource.
+func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
+	c, f := clocked(t, collector.Options{RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
+	limit(t, c, dry(qps("a*", 1))...)
+	view := func() (v collector.View) {
+		for _, v = range c.Resource("ab").DryRuns() {
+		}
+		return v
+	}
+	early := view()
+	if early.Node() != nil {
+		t.Error("nothing was refused, and there are records of it")
+	}
+	check := func(when string, n int64) {
+		t.Helper()
+		if got := early.Snapshot(nil).Total.Block; got != n {
+			t.Errorf("%s: %d, want %d", when, got, n)
+		}
+	}
+	exit(pass(c, "ab", 3))
+	check("in use", 2)
+	kept := c.Resource("ab")
+	for range 20 {
+		f.add(30 * time.Second)
+		c.Seal()
+	}
+	if c.Health().Retired != 1 {
+		t.Fatal("it was not retired")
+	}
+	check("retired", 0)
+	exit(pass(c, "ab", 2))
+	check("used again", 1)
+	if got := wouldRefuse(kept)["qps a*"]; got != 1 {
+		t.Errorf("the handle that was kept has %d", got)
+	}
+}
+
+// A dry run is a limit like any other when limits are checked, and is no twin of a limit.
+func TestDryRunsAreChecked(t *testing.T) {
+	if err := collector.CheckLimits(append(dry(qps("a", 1)), qps("a", 1))); err != nil {
+		t.Error(err)
+	}
+	err := collector.CheckLimits(dry(qps("a", 1), qps("a", 2), qps("", 1), collector.Limit{Resource: "b", Count: -1}))
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Error(err)
+	}
+	for range (*collector.Resource)(nil).DryRuns() {
+		t.Error("nil has dry runs")
+	}
+	for range newCollector(t, collector.Options{}).Resource("a").DryRuns() {
+		t.Error("there is a dry run without one")
+	}
+}
+
+// A call that no dry run would refuse allocates nothing, as under a limit.
+func TestDryRunsAllocateNothing(t *testing.T) {
+	c := newCollector(t, collector.Options{})
+	limit(t, c, append(dry(qps("a", 1<<40), flying("a", 10)), qps("a", 1<<40))...)
+	r := c.Resource("a")
+	if n := testing.AllocsPerRun(1000, func() {
+		e, _ := r.TryEnter()
+		e.Exit(nil)
+	}); n >= 1 {
+		t.Errorf("%v allocations", n)
+	}
+}

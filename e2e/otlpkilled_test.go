@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Where servers take OTLP.
+const (
+	otlpToPrometheus = "/api/v1/otlp/v1/metrics"
+	otlpToVictoria   = "/opentelemetry/v1/metrics"
+)
+
+// TestOTLPOutage has a service push by OTLP to servers that go away for a time, by proxies that fail before and after the server has
+// stored a request, and kills the service, also while they are away. In the end each has every second of the metric log once, sums
+// that grow by what passed in each second, and the one that takes deltas the delta of every second.
+func TestOTLPOutage(t *testing.T) {
+	t.Parallel()
+	c := &child{dir: t.TempDir(), addr: freeAddress(t)}
+	var proxies []*weather
+	var away atomic.Bool
+	start := func(name string, p program, path string, args ...string) *server {
+		s := prepareServer(t, name, p)
+		s.args = append(s.args, args...)
+		s.start(t)
+		x := &weather{bad: func(n int64, w http.ResponseWriter, r *http.Request, forward func(http.ResponseWriter)) {
+			if away.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			stormy(n, w, r, forward)
+		}}
+		c.push += " http://" + through(t, s, x).addr + path
+		proxies = append(proxies, x)
+		return s
+	}
+	prometheus := start("prometheus-3", prometheus3, otlpToPrometheus, "--web.enable-otlp-receiver")
+	deltas := start("prometheus-3-deltas", prometheus3, otlpToPrometheus+wantsDeltas, "--web.enable-otlp-receiver", "--enable-feature=otlp-native-delta-ingestion")
+	vm := start("victoria", victoria, otlpToVictoria,
+		"-dedup.minScrapeInterval=1ms",                                             // of what is sent twice
+		"-opentelemetry.ignoreResourceAttributes=service.name,service.instance.id") // so labels are those of all other ways
+
+	t.Cleanup(c.kill)
+	var killed []int64
+	kill := func() {
+		c.kill()
+		killed = append(killed, time.Now().Unix())
+		time.Sleep(rand.N(1500 * time.Millisecond))
+	}
+	c.start(t)
+	time.Sleep(8 * time.Second)
+	kill()
+	c.start(t)
+	time.Sleep(3 * time.Second)
+	away.Store(true)
+	time.Sleep(6 * time.Second)
+	kill()
+	c.start(t)
+	vm.end(syscall.SIGTERM) // which writes to its disk what it has
+	prometheus.end(syscall.SIGKILL)
+	time.Sleep(6 * time.Second)
+	vm.start(t)
+	prometheus.start(t)
+	away.Store(false)
+	time.Sleep(6 * time.Second)
+	for _, x := range proxies {
+		x.clear.Store(true)
+	}
+	time.Sleep(6 * time.Second)
+	end := time.Now().Unix() - 1 // the second before it is in the log by now
+	rows := c.rows(t, end, 25)
+	deadline := time.Now().Add(catchUp)
+	for _, s := range []*server{prometheus, deltas, vm} {
+		of := job{name: otlpJob}
+		if s == deltas {
+			of.name = otlpDeltaJob
+		}
+		t.Run(s.name, func(t *testing.T) {
+			await(t, s, fmt.Sprintf(`windowstat_persecond_pass{job=%q,resource="steady"}`, of.name), end, deadline)
+			samples := 0
+			for _, f := range fields {
+				samples += checkPushed(t, s, of, f, rows, killed, end)
+			}
+			if s == deltas {
+				samples += checkDeltas(t, s, of, rows, killed, end)
+			} else {
+				samples += checkTotals(t, s, of, rows, killed)
+			}
+			for _, x := range s.query(t, fmt.Sprintf(`windowstat_persecond_run{job=%q}`, of.name)) {
+				if len(x.Metric) != 3 || x.Metric["instance"] != c.addr {
+					t.Errorf("the labels are %v", x.Metric)
+				}
+			}
+			t.Logf("%d samples", samples)
+		})
+	}
+}
+
+// checkDeltas compares the deltas of single seconds with the rows of the log. Each has the time at which its second ends.
+func checkDeltas(t *testing.T, s *server, of job, rows []metriclog.Row, killed []int64, end int64) int {
+	t.Helper()
+	var ends []metriclog.Row
+	for _, row := range rows {
+		row.Start = row.Start.Add(time.Second)
+		ends = append(ends, row)
+	}
+	for _, k := range killed {
+		killed = append(killed, k+1)
+	}
+	pass := fields[0]
+	pass.metric += "_total"
+	return checkPushed(t, s, of, pass, ends, killed, end+1)
+}
+
+// checkTotals compares how much a sum grows in a second, at whose end it has its time, with the rows of the log: of seconds in which no
+// process began, because it begins again with each.
+func checkTotals(t *testing.T, s *server, of job, rows []metriclog.Row, killed []int64) (n int) {
+	t.Helper()
+	logged := map[string]map[int64]int64{}
+	for _, row := range rows {
+		if logged[row.Resource] == nil {
+			logged[row.Resource] = map[int64]int64{}
+		}
+		logged[row.Resource][row.Start.Unix()] = row.Pass
+	}
+	begins := func(second int64) bool {
+		for _, k := range killed {
+			if second >= k-1 && second <= k+3 {
+				return true
+			}
+		}
+		return false
+	}
+	for _, x := range s.query(t, fmt.Sprintf(`windowstat_persecond_pass_total{job=%q}[30m]`, of.name)) {
+		for i, v := range x.Values[min(1, len(x.Values)):] {
+			before := x.Values[i]
+			second := before.at / 1000
+			if v.at-before.at != 1000 || begins(second) || logged[x.Metric["resource"]] == nil {
+				continue
+			}
+			pass, ok := logged[x.Metric["resource"]][second]
+			if n++; ok && v.value-before.value != float64(pass) {
+				t.Errorf("%s: %s grows by %v in second %d, in which %d passed", s.name, x.Metric["resource"], v.value-before.value, second, pass)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%s: sums of %d seconds are too few", s.name, n)
+	}
+	return n
+}

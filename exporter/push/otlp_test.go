@@ -1,0 +1,404 @@
+package push
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/exporter/internal/background"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
+)
+
+// otlpPoint is a data point as it was received.
+type otlpPoint struct {
+	metric, unit string
+	kind         protowire.Number
+	temporality  uint64
+	monotonic    bool
+	attributes   string
+	start, at    uint64 // nanoseconds
+	value        float64
+	histogram    []field
+}
+
+// series is the name and the attributes.
+func (p otlpPoint) series() string { return p.metric + "{" + p.attributes + "}" }
+
+// readOTLP reads a request: the attributes of its resource, and its points.
+func readOTLP(t testing.TB, body []byte) (resource string, points []otlpPoint) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attribute := func(b []byte) string {
+		x := message(t, b)
+		return fmt.Sprintf("%s=%q", x[0].text, message(t, x[1].text)[0].text)
+	}
+	resources := message(t, raw)
+	if len(resources) != 1 {
+		t.Fatalf("%d resources", len(resources))
+	}
+	of := message(t, resources[0].text)
+	var all []string
+	for _, f := range message(t, of[0].text) {
+		all = append(all, attribute(f.text))
+	}
+	for _, m := range message(t, of[1].text) {
+		fields := message(t, m.text)
+		data := fields[3]
+		p := otlpPoint{metric: string(fields[0].text), unit: string(fields[2].text), kind: data.no}
+		for _, f := range message(t, data.text) {
+			switch f.no {
+			case 2:
+				p.temporality = f.v
+			case 3:
+				p.monotonic = f.v == 1
+			case 1:
+				points = append(points, readPoint(t, p, f.text, attribute))
+			}
+		}
+	}
+	return strings.Join(all, ","), points
+}
+
+func readPoint(t testing.TB, p otlpPoint, b []byte, attribute func([]byte) string) otlpPoint {
+	t.Helper()
+	var attributes []string
+	for _, f := range message(t, b) {
+		switch {
+		case p.kind == 10 && f.no == 1, p.kind != 10 && f.no == 7:
+			attributes = append(attributes, attribute(f.text))
+		case f.no == 2:
+			p.start = f.v
+		case f.no == 3:
+			p.at = f.v
+		case p.kind == 10:
+			p.histogram = append(p.histogram, f)
+		case f.no == 4:
+			p.value = math.Float64frombits(f.v)
+		}
+	}
+	p.attributes = strings.Join(attributes, ",")
+	return p
+}
+
+// A gauge has the start of its second, what is cumulative the beginning of its series and the end of a second, a delta both ends of its
+// second. An encoder that was used before has nothing of it.
+func TestOTLPTimes(t *testing.T) {
+	const second, nano = 1_700_000_000, uint64(1e9)
+	gauge := &table.Family{Name: "x_persecond_rt_max_seconds", Type: table.Gauge, Help: "Longest."}
+	sum := &table.Family{Name: "x_persecond_pass_total", Type: table.Counter, Help: "Calls."}
+	for _, tc := range []struct {
+		format      Format
+		histogram   table.Type
+		temporality uint64
+		start, at   uint64
+	}{
+		{OTLP, table.Histogram, 2, second - 60, second},
+		{OTLPDelta, table.GaugeHistogram, 1, second, second + 1},
+	} {
+		enc := tc.format.encoder().(*otlpEncoder)
+		for round := range 2 {
+			enc.Reset()
+			series := func(f *table.Family) {
+				enc.Series(f, []string{"instance", "job", "resource", "zone"}, []string{"i", "j", "a\"", "ä"})
+			}
+			series(gauge)
+			enc.Value(second, 0.25)
+			enc.Value(second+1, math.Inf(1))
+			series(sum)
+			enc.Start(second - 60)
+			enc.Value(second, 7)
+			series(&table.Family{Name: "x_rt_seconds", Type: tc.histogram})
+			enc.Start(second - 60)
+			enc.Histogram(second, new(node.Histogram))
+			series(&table.Family{Name: "x_nothing"}) // without points it is none
+			body, err := enc.Body()
+			if err != nil || enc.Samples() != 4 {
+				t.Fatal(err, enc.Samples())
+			}
+			resource, points := readOTLP(t, body)
+			if resource != `service.name="j",service.instance.id="i"` || len(points) != 4 {
+				t.Fatalf("round %d: %s, %+v", round, resource, points)
+			}
+			for i, want := range []otlpPoint{
+				{metric: gauge.Name, unit: "s", kind: 5, at: second * nano, value: 0.25},
+				{metric: gauge.Name, unit: "s", kind: 5, at: (second + 1) * nano, value: math.Inf(1)},
+				{metric: sum.Name, kind: 7, temporality: tc.temporality, monotonic: true, start: tc.start * nano, at: tc.at * nano, value: 7},
+				{metric: "x_rt_seconds", unit: "s", kind: 10, temporality: tc.temporality, start: tc.start * nano, at: tc.at * nano},
+			} {
+				got := points[i]
+				want.attributes, want.histogram = `instance="i",job="j",resource="a\"",zone="ä"`, got.histogram
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s: got %+v, want %+v", tc.format.name(), got, want)
+				}
+			}
+		}
+	}
+}
+
+// checkOTLPHistogram compares a histogram in OTLP with one of client_golang.
+func checkOTLPHistogram(t *testing.T, h *node.Histogram, want *dto.Histogram) {
+	t.Helper()
+	enc := OTLPDelta.encoder()
+	enc.Series(&table.Family{Name: "m", Type: table.GaugeHistogram}, []string{"a"}, []string{"b"})
+	enc.Histogram(1_700_000_000, h)
+	body, err := enc.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, points := readOTLP(t, body)
+	numbers, got := map[protowire.Number]uint64{}, map[int64]uint64{}
+	for _, f := range points[0].histogram {
+		if numbers[f.no] = f.v; f.no != 8 {
+			continue
+		}
+		buckets := message(t, f.text)
+		index, counts := protowire.DecodeZigZag(buckets[0].v), buckets[1].text
+		for ; len(counts) > 0; index++ {
+			n, size := protowire.ConsumeVarint(counts)
+			if counts = counts[size:]; n > 0 {
+				got[index+1] = n // OTLP calls a bucket by its lower bound
+			}
+		}
+	}
+	wanted := map[int64]uint64{}
+	index, n, deltas := int64(0), int64(0), want.PositiveDelta
+	for _, s := range want.PositiveSpan {
+		index += int64(s.GetOffset())
+		for range s.GetLength() {
+			if n += deltas[0]; n > 0 {
+				wanted[index] = uint64(n)
+			}
+			deltas = deltas[1:]
+			index++
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(wanted) || numbers[4] != want.GetSampleCount() || math.Abs(math.Float64frombits(numbers[5])-want.GetSampleSum()) > 1e-9 ||
+		protowire.DecodeZigZag(numbers[6]) != 3 || numbers[7] != want.GetZeroCount() {
+		t.Errorf("got %v with %v, want %v", got, numbers, want)
+	}
+}
+
+// otlpServer takes what is pushed by OTLP, while it is not away.
+type otlpServer struct {
+	mu       sync.Mutex
+	away     bool
+	noDeltas bool
+	requests [][]otlpPoint // that were accepted
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *otlpServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return answer(http.StatusServiceUnavailable, "")
+	}
+	_, points := readOTLP(new(testing.T), body)
+	if s.noDeltas && slices.ContainsFunc(points, func(p otlpPoint) bool { return p.temporality == 1 }) {
+		return answer(http.StatusInternalServerError, "invalid temporality and type combination for metric \"m\"\n")
+	}
+	s.requests = append(s.requests, points)
+	return answer(http.StatusOK, "")
+}
+
+// points are the values of a metric of the resource a, by the Unix time of their points.
+func (s *otlpServer) points(metric string) map[int64]float64 {
+	all := map[int64]float64{}
+	for _, points := range s.requests {
+		for _, p := range points {
+			if p.series() == metric+`{instance="i",job="j",resource="a"}` {
+				all[int64(p.at/1e9)] = p.value
+			}
+		}
+	}
+	return all
+}
+
+// pushOTLP pushes in a bubble what do does, to a server.
+func pushOTLP(t *testing.T, format Format, s *otlpServer, do func(c *collector.Collector)) (numbers map[string]float64, began int64) {
+	t.Helper()
+	c, err := collector.New(collector.Options{Windows: node.Options{History: time.Minute}, RetireAfter: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(c, Options{
+		Format: format, URL: "http://x", Labels: map[string]string{"job": "j", "instance": "i"}, Histogram: true,
+		Client: &http.Client{Transport: s}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now().Unix()
+	stop := background.Start(p.Run)
+	do(c)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	return job{Pusher: p}.counts(), began
+}
+
+// A sum has at the end of each second all that was counted up to there: after idle minutes, for which it is not sent, and after an outage
+// that was longer than the history, of which the seconds are lost.
+func TestOTLPSumsAreThoseOfTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(otlpServer)
+		want := map[int64]float64{} // by the end of a second in which there were calls
+		blocks := 0.0
+		block := func(c *collector.Collector, n int) {
+			for range n {
+				c.Resource("a").Block("")
+			}
+			blocks += float64(n)
+			want[time.Now().Unix()+1] = blocks
+			time.Sleep(time.Second)
+		}
+		_, began := pushOTLP(t, OTLP, s, func(c *collector.Collector) {
+			time.Sleep(3 * time.Second)
+			for n := range 10 {
+				block(c, n+1)
+			}
+			time.Sleep(3 * time.Minute)
+			block(c, 3)
+			s.mu.Lock()
+			s.away = true
+			s.mu.Unlock()
+			for range 120 {
+				block(c, 2)
+			}
+			s.mu.Lock()
+			s.away = false
+			s.mu.Unlock()
+			for range 20 {
+				block(c, 1)
+			}
+		})
+		sums, gauges := s.points("windowstat_persecond_block_total"), s.points("windowstat_persecond_block")
+		missing, first := 0, 0
+		for at, sum := range want {
+			got, ok := sums[at]
+			if _, sent := gauges[at-1]; !sent {
+				missing++
+				continue
+			}
+			before, continues := sums[at-1]
+			if !continues {
+				first++
+			}
+			if !ok || got != sum || continues && got-before != gauges[at-1] {
+				t.Errorf("at %d the sum is %v (%t) and was %v, want %v", at-began, got, ok, before, sum)
+			}
+		}
+		if missing < 50 || missing > 70 || first != 2 { // of all, and after what is missing
+			t.Errorf("%d seconds are missing, and %d sums have none before them", missing, first)
+		}
+		for _, points := range s.requests {
+			for _, p := range points {
+				if first := int64(p.start / 1e9); p.kind != 5 && first != began && first != began+3 { // of all, and of the resource
+					t.Fatalf("%s begins at %d", p.series(), first-began)
+				}
+			}
+		}
+	})
+}
+
+// Deltas have requests of their own: a server that refuses these has all gauges, and nothing is sent again.
+func TestOTLPDeltasAreApart(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &otlpServer{noDeltas: refuses}
+			calls := map[int64]float64{}
+			n, _ := pushOTLP(t, OTLPDelta, s, func(c *collector.Collector) {
+				for i := range 10 {
+					for range i {
+						c.Resource("a").Block("")
+					}
+					calls[time.Now().Unix()] = float64(i)
+					time.Sleep(time.Second)
+				}
+			})
+			gauges, deltas := s.points("windowstat_persecond_block"), s.points("windowstat_persecond_block_total")
+			for at, want := range calls {
+				if delta, ok := deltas[at+1]; want > 0 && (gauges[at] != want || delta != want && !refuses || ok == refuses) {
+					t.Errorf("%v calls: the gauge is %v, the delta %v (%t)", want, gauges[at], delta, ok)
+				}
+			}
+			for _, points := range s.requests {
+				for _, p := range points {
+					if (p.kind == 5) != (points[0].kind == 5) {
+						t.Fatal("gauges and deltas are in one request")
+					}
+				}
+			}
+			if n["push_retries_total"] != 0 || n["push_samples_total"] == 0 || (n["push_refused_samples_total"] > 0) != refuses {
+				t.Errorf("%v", n)
+			}
+		})
+	}
+}
+
+// What an accepting server says that it did not take is refused, also if its words are longer than what is read of them.
+func TestOTLPPartialSuccess(t *testing.T) {
+	partial := func(rejected int64, words string) string {
+		b := appendString(appendVarint(nil, 1, uint64(rejected)), 2, words)
+		return string(appendString(nil, 1, b))
+	}
+	for _, tc := range []struct {
+		body                 string
+		doubt                bool
+		accepted, refused, u int64
+		says                 string
+	}{
+		{body: "", accepted: 10},
+		{body: partial(0, ""), accepted: 10},
+		{body: partial(3, "too many"), accepted: 7, refused: 3, says: "too many"},
+		{body: partial(3, "too many"), doubt: true, accepted: 7, u: 3, says: "too many"},
+		{body: partial(0, "deprecated"), accepted: 10, says: "deprecated"},
+		{body: partial(99, "all"), refused: 10, says: "all"},
+		{body: partial(-1, ""), accepted: 10},
+		{body: partial(4, strings.Repeat("long ", 5000)), accepted: 6, refused: 4, says: "long long"},
+		{body: "what is this", accepted: 10},
+		{body: "\xff\xff\xff\xff\xff\xff", accepted: 10},
+	} {
+		var log bytes.Buffer
+		o := Options{URL: "http://x", Format: OTLP, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		s := newReceiver()
+		s.before = func(*http.Request) (*http.Response, error) {
+			return answer(200, tc.body, "Content-Type", "application/x-protobuf")
+		}
+		o.Client = &http.Client{Transport: s}
+		o.defaults()
+		p := newSender(o, maxWait)
+		v := p.deliver(t.Context(), &request{body: []byte("x"), samples: 10, doubt: tc.doubt})
+		got := p.total
+		if v != accepted || got.samples != tc.accepted || got.refused != tc.refused || got.unconfirmed != tc.u || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) {
+			t.Errorf("%.50q: %d, %+v, %s", tc.body, v, got, log.String())
+		}
+	}
+}
