@@ -117,6 +117,10 @@ func readConfiguration(t *testing.T, text string) error {
 		return readReceiver(t, text)
 	case has("groups"):
 		return run(t.Context(), ".", promtool.path(t), "check", "rules", path)
+	case has("exporters"): // of the OpenTelemetry Collector; TestSpansForwardedByACollector runs it
+		return nil
+	case has("otel_traces_export"): // of the eBPF instrumentation, which is not run
+		return nil
 	case has("sources"): // of Vector, which no package registry has; package main runs the command in it
 		return nil
 	case has("limits"):

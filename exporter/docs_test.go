@@ -91,7 +91,7 @@ func TestBlocksOfDocumentation(t *testing.T) {
 		for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
 			switch language, text := m[1], m[2]; language {
 			case "": // pictures, and commands, which are for the test of cmd/windowstat
-			case "yaml", "promql", "nginx": // for those of e2e
+			case "yaml", "promql", "nginx", "sh": // for those of e2e
 			case "go":
 				n++
 				if strings.Contains(text, "bridge.") {

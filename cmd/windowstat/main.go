@@ -34,7 +34,7 @@ func main() {
 
 // commands are made anew for each run: the options that their flags fill in are theirs.
 func commands() []*cli.Command {
-	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), logCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
+	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
 }
 
 // run is main with everything given. It returns the exit status: 0, 1 if the command failed, 2 if its arguments are wrong.

@@ -1,31 +1,13 @@
 package replay
 
-import "time"
+import (
+	"time"
 
-// call is what counts of a line of an access log. Equal calls may be merged into one.
-type call struct {
-	at       int64 // when it began, Unix nanoseconds
-	clipped  int64 // how much earlier it began, in a second that had ended
-	duration int64 // nanoseconds; unknown if the log does not say
-	name     int32 // of its resource, an index into the names
-	n        int32 // how many calls this stands for
-	outcome
-	status int16
-	passed bool // the previous process counted its beginning
-}
-
-// unknown is the duration of a call whose log does not say.
-const unknown = -1
-
-// outcome is what became of a call, as its status tells.
-type outcome uint8
-
-const (
-	// A call that is neither failed nor blocked is good, whatever its status is.
-	good outcome = iota
-	failed
-	blocked
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
+
+// nanos is a second. Times are Unix nanoseconds, and seconds Unix times.
+const nanos = timeline.Nanos
 
 // spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
 // remembers the last few seconds.
@@ -53,8 +35,8 @@ func (s *spread) next(second int64) int64 {
 // earlier than it by more than the tolerance are late from now on.
 func (r *Follower) take(l *log, it *item) error {
 	second := it.stamp / nanos
-	if r.timeline.from == 0 { // it is the first line
-		r.timeline.from = max(second-int64(r.Tolerance/time.Second), 1)
+	if r.timeline.From == 0 { // it is the first line
+		r.timeline.From = max(second-int64(r.Tolerance/time.Second), 1)
 	}
 	c := r.call(it)
 	if r.after != 0 && r.counted(&c) {
@@ -62,30 +44,25 @@ func (r *Follower) take(l *log, it *item) error {
 		l.count.Lines--
 		return nil
 	}
-	if second < r.timeline.from && !c.passed || c.at+max(c.duration, 0) < r.timeline.from*nanos {
+	if second < r.timeline.From && !c.Passed || r.timeline.Late(&c) {
 		r.late(l)
 		return nil
 	}
-	if err := r.timeline.until(second - int64(r.Tolerance/time.Second)); err != nil {
+	if err := r.timeline.Until(second - int64(r.Tolerance/time.Second)); err != nil {
 		return err
 	}
 	r.counts.Statuses[it.status]++
 	if it.unearned {
 		r.counts.Unearned++
 	}
-	// The call began in a second that is over, and ends in one that is not: it passes in the first that accepts calls, with all of its
-	// duration.
-	if open := r.timeline.from * nanos; c.at < open {
-		c.clipped, c.at = open-c.at, open
-		if !c.passed {
-			r.counts.Clipped++
-		}
+	if clipped := r.timeline.Add(c); clipped && !c.Passed {
+		r.counts.Clipped++
 	}
-	r.timeline.add(c)
-	// So many calls are held only if the tolerance is long and the log busy. Memory is worth more than late lines then.
-	for r.timeline.held > maxHeld {
+	// So many calls are held only if the tolerance is long and the log busy. Memory is worth more than late lines then: the oldest
+	// seconds are evicted.
+	for r.timeline.Held() > timeline.MaxHeld {
 		r.counts.Evicted++
-		if err := r.timeline.until(r.timeline.from + 1); err != nil {
+		if err := r.timeline.Until(r.timeline.From + 1); err != nil {
 			return err
 		}
 	}
@@ -93,35 +70,35 @@ func (r *Follower) take(l *log, it *item) error {
 }
 
 // call returns the call of a line. Without a duration it is in the second of its line.
-func (r *Follower) call(it *item) call {
-	c := call{at: it.stamp, duration: it.duration, name: it.name, n: 1, status: it.status}
+func (r *Follower) call(it *item) timeline.Call {
+	c := timeline.Call{At: it.stamp, Duration: it.duration, Name: it.name, N: 1, Status: it.status}
 	switch {
 	// A status may be that of a call that was refused, which did not pass, or of one that failed; the options see to it that none is both.
 	case r.Blocks[it.status]:
-		c.outcome = blocked
+		c.Outcome = timeline.Blocked
 	case r.Exceptions[it.status]:
-		c.outcome = failed
+		c.Outcome = timeline.Failed
 	}
-	if c.duration == unknown {
-		c.at = it.stamp / nanos * nanos
+	if c.Duration == timeline.Unknown {
+		c.At = it.stamp / nanos * nanos
 		return c
 	}
 	if it.coarse {
-		c.at += r.spread.next(it.stamp / nanos)
+		c.At += r.spread.next(it.stamp / nanos)
 	}
 	if it.end {
-		c.at -= c.duration
+		c.At -= c.Duration
 	}
 	return c
 }
 
 // counted reports whether the previous process counted a call. It marks a call of which that process counted only the
 // beginning: the line was there before the second ended, since servers write lines when calls end.
-func (r *Follower) counted(c *call) bool {
-	ended := (c.at + max(c.duration, 0)) / nanos
+func (r *Follower) counted(c *timeline.Call) bool {
+	ended := (c.At + max(c.Duration, 0)) / nanos
 	if ended <= r.after {
 		return true
 	}
-	c.passed = c.at/nanos <= r.after && ended <= r.after+int64(r.Tolerance/time.Second)
-	return c.passed && c.outcome == blocked
+	c.Passed = c.At/nanos <= r.after && ended <= r.after+int64(r.Tolerance/time.Second)
+	return c.Passed && c.Outcome == timeline.Blocked
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
@@ -27,7 +28,7 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Clock = &Clock{}
+	r.Clock = &timeline.Clock{}
 	begin := time.Now().Add(-o.Tolerance - ingestDelay).Unix()
 	if !after.IsZero() {
 		r.after = after.Unix()
@@ -36,8 +37,8 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 	if err := r.open(after); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.timeline.from = begin
-	r.Clock.set(begin * nanos)
+	r.timeline.From = begin
+	r.Clock.Set(begin * nanos)
 	return r, nil
 }
 
@@ -219,7 +220,7 @@ func (r *Follower) Run(ctx context.Context, c *collector.Collector, ended func()
 
 // serve has the calls counted by a Collector.
 func (r *Follower) serve(c *collector.Collector, ended func()) {
-	r.timeline.counter = &served{Collector: c, clock: r.Clock, names: r.names, ended: ended}
+	r.timeline.Counter = &timeline.Collected{Collector: c, Clock: r.Clock, Resource: r.names.inbound, Ended: ended}
 }
 
 // Close closes the logs of a Follower that will not run; Run closes them itself.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
 // log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
@@ -101,7 +102,7 @@ func (r *Follower) parse(l *log, x block) {
 			continue
 		}
 		it := item{
-			stamp: nanosOf(rec.Time), duration: unknown, status: int16(rec.Status), end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
+			stamp: nanosOf(rec.Time), duration: timeline.Unknown, status: int16(rec.Status), end: rec.Stamp == accesslog.End, coarse: rec.Coarse,
 		}
 		it.name, it.unearned = r.names.id(&rec)
 		if r.counts.Timed {

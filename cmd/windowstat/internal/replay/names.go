@@ -148,6 +148,11 @@ func (n *names) number(name string) int32 {
 	return id
 }
 
+// inbound is the resource of a name, whose calls come from outside.
+func (n *names) inbound(name int32) (string, []collector.CallOption) { return n.list[name], inbound }
+
+var inbound = []collector.CallOption{collector.Inbound()}
+
 // parseTarget parses a request target as net/http does; a target that net/http refuses is a path.
 func parseTarget(target string) *url.URL {
 	if u, err := url.ParseRequestURI(target); err == nil {

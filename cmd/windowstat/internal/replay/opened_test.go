@@ -14,7 +14,7 @@ import (
 // rounds has a Follower look until there is nothing new, and returns how many lines there were.
 func (b begun) rounds() int64 {
 	b.t.Helper()
-	if b.timeline.counter == nil {
+	if b.timeline.Counter == nil {
 		c, err := collector.New(collector.Options{Now: b.Clock.Now})
 		if err != nil {
 			b.t.Fatal(err)

@@ -2,9 +2,9 @@
 // instrumented service.
 //
 // The way of a line: it is read from a log (file, stream, tail), parsed (log), taken in the order of times among the lines of all logs
-// (order), named (names), and put into the second in which its call began (calls, timeline). When no earlier line is expected, a second
-// is played: its calls begin, and end when their time has come. They are counted as rows for a summary and a metric
-// log (rows), or by a Collector that is served (served). What becomes of each line is reported (report).
+// (order), named (names), and put into the second in which its call began (calls, package timeline). When no earlier line is expected, a
+// second is played: its calls begin, and end when their time has come. They are counted as rows for a summary and a metric
+// log (rows), or by a Collector that is served. What becomes of each line is reported (report).
 //
 // Lines are out of order, since servers write them when calls end. The replay sorts them, unless one is later than the
 // tolerance. A call passes in the second in which it began and completes in the one in which it ended; the time of its
@@ -25,6 +25,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
 // Follower is a replay in one timeline: of logs as they grow, made with [NewFollower], or of logs that end, as [Run] has it. The time of
@@ -33,7 +35,7 @@ import (
 // One goroutine reads and counts. It holds the lock while it takes lines, and never while it reads, so that a Report and the metrics,
 // which other goroutines ask for, wait for no disk and no pipe.
 type Follower struct {
-	Clock *Clock // for the Collector's options; nil if the logs end
+	Clock *timeline.Clock // for the Collector's options; nil if the logs end
 	Options
 
 	mu       sync.Mutex // guards what follows; it is held while lines are taken
@@ -42,7 +44,7 @@ type Follower struct {
 	logs     []*log // that are read
 	waiting  []*log // that end, and begin later than the others, the earliest first
 	names    *names
-	timeline *timeline
+	timeline *timeline.Timeline
 	spread   spread
 	present  int64 // with the tolerance, Unix nanoseconds
 	after    int64 // Unix time of the last second that the previous process counted, 0 if there was none
@@ -60,7 +62,7 @@ type Follower struct {
 // newFollower makes a Follower without logs, whose timeline begins with the first line.
 func newFollower(o Options) (*Follower, error) {
 	names, err := newNames(&o)
-	return &Follower{Options: o, names: names, timeline: newTimeline(int64(o.Tolerance / time.Second))}, err
+	return &Follower{Options: o, names: names, timeline: timeline.New(int64(o.Tolerance/time.Second) + 1)}, err
 }
 
 // Run replays the logs and calls f for each second with calls, in order. The Report counts what was read even if there is an
@@ -79,7 +81,7 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 	if err != nil {
 		return new(Report), err
 	}
-	r.timeline.counter = &rows{names: r.names, each: f}
+	r.timeline.Counter = &rows{names: r.names, each: f}
 	err = r.play(ctx)
 	return r.Report(), errors.Join(append(r.errs, err)...)
 }
@@ -138,7 +140,7 @@ func (r *Follower) play(ctx context.Context) error {
 		case len(r.logs)+len(r.waiting)+len(r.patterns) == 0:
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return r.timeline.until(math.MaxInt64)
+			return r.timeline.Until(math.MaxInt64)
 		case !idle:
 			continue
 		}
@@ -191,10 +193,10 @@ func (r *Follower) round() (idle bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	over := upTo.Add(-r.Tolerance - ingestDelay).Unix()
-	if err := r.timeline.until(over); err != nil {
+	if err := r.timeline.Until(over); err != nil {
 		return true, err
 	}
-	r.Clock.set(over * nanos)
+	r.Clock.Set(over * nanos)
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
@@ -72,32 +73,32 @@ func (r *rows) of(name int32) *record {
 	return x
 }
 
-// block counts a call that did not pass.
-func (r *rows) block(c *call) { r.of(c.name).Block += int64(c.n) }
+// Block counts a call that did not pass.
+func (r *rows) Block(c *timeline.Call) { r.of(c.Name).Block += int64(c.N) }
 
-// begin counts a call that passes, in its second and in flight.
-func (r *rows) begin(c *call) *collector.Entry {
-	x := r.of(c.name)
-	x.Pass += int64(c.n)
-	x.move(c.at, 1)
-	r.total.move(c.at, 1)
+// Begin counts a call that passes, in its second and in flight.
+func (r *rows) Begin(c *timeline.Call) *collector.Entry {
+	x := r.of(c.Name)
+	x.Pass += int64(c.N)
+	x.move(c.At, 1)
+	r.total.move(c.At, 1)
 	return nil
 }
 
-// end counts a call that completes. Without a duration, it takes no time.
-func (r *rows) end(c completion) {
-	x, d, n := r.of(c.name), max(time.Duration(c.duration), 0), int64(c.n)
+// End counts a call that completes. Without a duration, it takes no time.
+func (r *rows) End(c timeline.Completion) {
+	x, d, n := r.of(c.Name), max(time.Duration(c.Duration), 0), int64(c.N)
 	ended := node.Counts{Complete: n, RTSum: d * time.Duration(n), RTMin: d, RTMax: d}
-	if c.outcome == failed {
+	if c.Outcome == timeline.Failed {
 		ended.Exception = n
 	}
 	x.Counts = x.Counts.Add(ended)
-	x.move(c.at, -1)
-	r.total.move(c.at, -1)
+	x.move(c.Ended, -1)
+	r.total.move(c.Ended, -1)
 }
 
-// over hands out the rows of a second, and begins the next one with what is in flight.
-func (r *rows) over(second int64) error {
+// Over hands out the rows of a second, and begins the next one with what is in flight.
+func (r *rows) Over(second int64) error {
 	s, end := &r.second, (second+1)*nanos
 	s.Start, s.Rows = time.Unix(second, 0).UTC(), s.Rows[:0]
 	next := func(x *record) node.MetricNode {

@@ -26,6 +26,7 @@ type Bounds struct {
 	// [netlimit.Bounds].
 	Conns, ConnsPerHost int
 	Proxies             []netip.Prefix
+	HTTP2               bool // is spoken, too, without TLS, as gRPC does
 }
 
 // Defaults of [Bounds].

@@ -35,8 +35,12 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		return nil, err
 	}
 	bounded := b.Listener(l, logger)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(b.HTTP2)
 	// No deadline for a whole request or response: both may stream.
 	return Start(l.Addr(), &http.Server{
+		Protocols:         protocols,
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.Header,
 		IdleTimeout:       b.Idle,

@@ -1,4 +1,4 @@
-package replay
+package timeline
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 // What a window counts as held is what it holds: calls that are added, made one of several that are alike, and taken out.
 // It must come down to nothing, or room would be made for ever.
 func TestWindowKnowsWhatItHolds(t *testing.T) {
-	w, counted := newTimeline(10), new(countedCalls)
-	w.from, w.counter = 1000, counted
+	w, counted := New(11), new(countedCalls)
+	w.From, w.Counter = 1000, counted
 	holds := func() (n int) {
 		for _, calls := range w.seconds {
 			n += len(calls)
@@ -24,15 +24,15 @@ func TestWindowKnowsWhatItHolds(t *testing.T) {
 		}
 	}
 	for i := range 3 * crowd {
-		w.add(call{at: (1000 + int64(i%7)) * nanos, duration: int64(i), n: 1})
-		w.add(call{at: 1008 * nanos, duration: unknown, name: int32(i % 5), n: 1}) // alike
+		w.Add(Call{At: (1000 + int64(i%7)) * Nanos, Duration: int64(i), N: 1})
+		w.Add(Call{At: 1008 * Nanos, Duration: Unknown, Name: int32(i % 5), N: 1}) // alike
 	}
 	check("full")
 	if n := len(*w.slot(1008)); n >= 3*crowd {
 		t.Errorf("%d calls that are alike are held", n)
 	}
 	for second := int64(1000); second <= 1009; second++ {
-		if err := w.until(second); err != nil {
+		if err := w.Until(second); err != nil {
 			t.Fatal(err)
 		}
 		check("ended")
@@ -45,7 +45,7 @@ func TestWindowKnowsWhatItHolds(t *testing.T) {
 // countedCalls is a counter of the calls that begin.
 type countedCalls int64
 
-func (n *countedCalls) begin(c *call) *collector.Entry { *n += countedCalls(c.n); return nil }
-func (n *countedCalls) block(*call)                    {}
-func (n *countedCalls) end(completion)                 {}
-func (n *countedCalls) over(int64) error               { return nil }
+func (n *countedCalls) Begin(c *Call) *collector.Entry { *n += countedCalls(c.N); return nil }
+func (n *countedCalls) Block(*Call)                    {}
+func (n *countedCalls) End(Completion)                 {}
+func (n *countedCalls) Over(int64) error               { return nil }

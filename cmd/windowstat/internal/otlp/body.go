@@ -1,0 +1,83 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"io"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	// maxBody is how many bytes a request may have, unpacked.
+	maxBody = 16 << 20
+	// maxMemory is what the bodies of all requests may take together: thousands of common ones.
+	maxMemory = 4 * maxBody
+	// firstBuffer holds the spans of a small service.
+	firstBuffer = 16 << 10
+)
+
+// body is that of a request. What it takes of the memory for all grows with what its sender has sent.
+type body struct {
+	used  *atomic.Int64 // by all
+	bytes []byte
+}
+
+// read reads to the end.
+func (b *body) read(from io.Reader) error {
+	for {
+		if n := cap(b.bytes); len(b.bytes) == n {
+			size := min(max(2*n, firstBuffer), maxBody+1)
+			if b.used.Add(int64(size-n)) > maxMemory {
+				b.used.Add(int64(n - size))
+				return errBusy
+			}
+			b.bytes = append(make([]byte, 0, size), b.bytes...)
+		}
+		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		switch {
+		case len(b.bytes) > maxBody:
+			return errTooLarge
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// readGzip reads a packed body to its end. What it unpacks to is bounded as what is not packed.
+func (b *body) readGzip(from io.Reader) error {
+	z, err := gzip.NewReader(from)
+	if err != nil {
+		return err
+	}
+	return b.read(z)
+}
+
+// readFrame reads a message of gRPC: behind whether it is packed, and its length.
+func (b *body) readFrame(from io.Reader, encoding string) error {
+	var header [5]byte
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return err
+	}
+	length := binary.BigEndian.Uint32(header[1:])
+	message := io.LimitReader(from, int64(length))
+	switch {
+	case length > maxBody:
+		return errTooLarge
+	case header[0] != 0 && encoding != "gzip":
+		return errEncoding
+	case header[0] != 0:
+		return b.readGzip(message)
+	}
+	err := b.read(message)
+	if err == nil && len(b.bytes) < int(length) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// free gives the memory back.
+func (b *body) free() { b.used.Add(-int64(cap(b.bytes))) }

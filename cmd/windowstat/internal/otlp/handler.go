@@ -1,0 +1,153 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// handler serves OTLP for traces, by HTTP and by gRPC on the same port. An answer comes when the spans are counted.
+type handler struct {
+	receiver *receiver
+	used     atomic.Int64 // by bodies
+	batches  chan *batch  // that are not in use: as many requests are decoded at a time as there are processors
+}
+
+func newHandler(r *receiver) *handler {
+	h := &handler{receiver: r, batches: make(chan *batch, runtime.GOMAXPROCS(0))}
+	for range cap(h.batches) {
+		h.batches <- new(batch)
+	}
+	return h
+}
+
+// receive reads a body and counts its spans.
+func (h *handler) receive(read func(*body) error, decode func(*batch, []byte) error) (rejected, error) {
+	in := body{used: &h.used}
+	defer in.free()
+	if err := read(&in); err != nil {
+		return rejected{}, err
+	}
+	b := <-h.batches
+	defer func() {
+		clear(b.spans) // their bytes belong to the body
+		*b = batch{spans: b.spans[:0]}
+		h.batches <- b
+	}()
+	if err := decode(b, in.bytes); err != nil {
+		return rejected{}, err
+	}
+	return h.receiver.take(b, time.Now())
+}
+
+// Where traces are sent, and the types of what is sent.
+const (
+	tracesPath   = "/v1/traces"
+	grpcMethod   = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+	protobufType = "application/x-protobuf"
+	jsonType     = "application/json"
+	grpcType     = "application/grpc"
+)
+
+// retryAfter is after how many seconds a request that was refused may come again.
+const retryAfter = "5"
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == grpcType || strings.HasPrefix(kind, grpcType+"+") {
+		h.serveGRPC(w, r)
+		return
+	}
+	var not rejected
+	var err error
+	decode := (*batch).protobuf
+	if kind == jsonType {
+		decode = (*batch).json
+	}
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); {
+	case r.URL.Path != tracesPath:
+		err = errNotFound
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		err = errNotPost
+	case kind != protobufType && kind != jsonType:
+		err = errType
+	case encoding == "gzip":
+		not, err = h.receive(func(in *body) error { return in.readGzip(r.Body) }, decode)
+	case encoding == "" || encoding == "identity":
+		not, err = h.receive(func(in *body) error { return in.read(r.Body) }, decode)
+	default:
+		err = errEncoding
+	}
+	f := failureOf(err)
+	var answer []byte
+	if kind == jsonType {
+		answer, _ = json.Marshal(jsonAnswer(f, not))
+	} else {
+		kind, answer = protobufType, protobufAnswer(f, not)
+	}
+	w.Header().Set("Content-Type", kind)
+	if f != nil {
+		if f.code == unavailable {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.WriteHeader(f.status)
+	}
+	_, _ = w.Write(answer) // a client that is gone sends its spans again
+}
+
+// serveGRPC serves a unary call: one message in, one out, and how it ended in the trailers. That much of gRPC is a few lines on
+// net/http's HTTP/2.
+func (h *handler) serveGRPC(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", grpcType)
+	w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
+	var not rejected
+	var err error = errNotFound
+	if r.URL.Path == grpcMethod && r.Method == http.MethodPost {
+		not, err = h.receive(func(in *body) error { return in.readFrame(r.Body, r.Header.Get("Grpc-Encoding")) }, (*batch).protobuf)
+	}
+	if f := failureOf(err); f != nil {
+		w.Header().Set("Grpc-Status", strconv.Itoa(f.code))
+		w.Header().Set("Grpc-Message", f.text)
+		return
+	}
+	message := protobufAnswer(nil, not)
+	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
+	_, _ = w.Write(append(frame, message...)) // a client that is gone sends its spans again
+	w.Header().Set("Grpc-Status", "0")
+}
+
+// protobufAnswer is an ExportTraceServiceResponse, with how many spans were rejected and why if any were, or a google.rpc.Status.
+func protobufAnswer(f *failure, not rejected) []byte {
+	numberAndText := func(n int, text string) []byte {
+		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(n))
+		return protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), text)
+	}
+	switch {
+	case f != nil:
+		return numberAndText(f.code, f.text)
+	case not.spans == 0:
+		return nil
+	}
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), numberAndText(not.spans, not.why))
+}
+
+// jsonAnswer is the same for JSON.
+func jsonAnswer(f *failure, not rejected) map[string]any {
+	switch {
+	case f != nil:
+		return map[string]any{"code": f.code, "message": f.text}
+	case not.spans == 0:
+		return map[string]any{}
+	}
+	return map[string]any{"partialSuccess": map[string]string{"rejectedSpans": strconv.Itoa(not.spans), "errorMessage": not.why}}
+}

@@ -1,0 +1,148 @@
+package otlp
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/internal/logonce"
+)
+
+// receiver puts spans into the seconds in which they were. It must be made with newReceiver and be given a Collector by serve. It is safe
+// for concurrent use: requests take turns, for about a microsecond a span.
+//
+// Its time is the wall clock less the tolerance and a second. Each span counts once: as one that has come before, that is late or from the future,
+// or as a call. What it holds is bounded by spans that are remembered and calls that wait for their second; beyond these it takes no request
+// until some are over, so it loses nothing that a sender repeats. What it holds is lost when the process is killed.
+type receiver struct {
+	service   string
+	tolerance time.Duration
+	clock     timeline.Clock
+	log       logonce.Logger
+
+	mu       sync.Mutex // guards what follows
+	timeline *timeline.Timeline
+	names    *names
+	seen     *seen
+	counts   counts
+}
+
+// delay is how much longer than the tolerance a second is open: as in replay, it is that of the way here.
+const delay = time.Second
+
+// newReceiver makes a receiver whose first second is behind after, the last one that the process before it has counted.
+func newReceiver(o *Options, earned *httpstat.Names, after, now time.Time) *receiver {
+	r := &receiver{
+		service: o.Service, tolerance: o.Tolerance, names: newNames(o.Service, earned, o.MaxResources), seen: newSeen(o.MaxSpans, now),
+		// A second is open for the tolerance and the delay, and spans may be ahead by the tolerance.
+		timeline: timeline.New(2*int64(o.Tolerance/time.Second) + 4),
+	}
+	r.timeline.From = r.over(now)
+	if !after.IsZero() {
+		r.timeline.From = max(r.timeline.From, after.Unix()+1)
+	}
+	r.clock.Set(r.timeline.From * timeline.Nanos)
+	return r
+}
+
+// serve has the calls counted by a Collector, which has the clock.
+func (r *receiver) serve(c *collector.Collector, logger *slog.Logger) {
+	r.log.To = logger
+	r.timeline.Counter = &timeline.Collected{Collector: c, Clock: &r.clock, Resource: r.names.resourceOf, Ended: func() {}}
+}
+
+// over is the first second that is open.
+func (r *receiver) over(now time.Time) int64 { return now.Add(-r.tolerance - delay).Unix() }
+
+// advance plays the seconds that are over.
+func (r *receiver) advance(now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until(now)
+}
+
+func (r *receiver) until(now time.Time) error {
+	second := r.over(now)
+	err := r.timeline.Until(second)
+	r.clock.Set(second * timeline.Nanos)
+	return err
+}
+
+// finish plays all that is held, when no more will come.
+func (r *receiver) finish() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.timeline.Until(math.MaxInt64)
+}
+
+// rejected is what an answer says of spans that are not counted.
+type rejected struct {
+	spans int
+	why   string
+}
+
+// take counts the spans of a request, all or, with an error, none. What is wrong with some of them is no error.
+func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen.turn(now)
+	if !r.seen.fits(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
+		r.counts[refused]++
+		r.log.Log(slog.LevelWarn, "requests are refused until there is room for their spans; their senders repeat them", "remembered_at_most", r.seen.most, "held", r.timeline.Held())
+		return rejected{}, errFull
+	}
+	if err := r.until(now); err != nil {
+		return rejected{}, err
+	}
+	r.names.now = now.Unix()
+	for i := range b.spans {
+		switch s := &b.spans[i]; {
+		case r.service != "" && string(s.service) != r.service:
+			b.counts[otherService]++
+		case r.seen.again(s): // before it is late: a sender repeats itself
+			b.counts[duplicate]++
+		case int64(s.end) > now.Add(r.tolerance).UnixNano():
+			b.counts[future]++
+		case int64(s.end) < r.timeline.From*timeline.Nanos:
+			b.counts[late]++
+			r.log.Log(slog.LevelWarn, "spans come later than the tolerance, and are not counted", "service", collector.CleanName(string(s.service)), "ended", time.Unix(0, int64(s.end)).UTC())
+		default:
+			r.count(s, &b.counts)
+		}
+	}
+	r.counts.add(&b.counts)
+	n := &b.counts
+	not := rejected{spans: int(n[late] + n[future] + n[malformed])}
+	not.why = fmt.Sprintf("%d later than the tolerance of %v, %d from the future, %d malformed", n[late], r.tolerance, n[future], n[malformed])
+	if b.err != nil {
+		not.why += ": " + b.err.Error()
+	}
+	return not, nil
+}
+
+// count puts a span into the timeline.
+func (r *receiver) count(s *span, counts *counts) {
+	to := r.names.of(s)
+	w, estimate := weight(s.state)
+	to.remainder += w
+	n := math.Floor(to.remainder)
+	to.remainder -= n
+	c := timeline.Call{At: int64(s.start), Duration: int64(s.end - s.start), Name: to.id, N: int32(n), Status: s.code()}
+	if s.failed {
+		c.Outcome = timeline.Failed
+	}
+	if r.timeline.Add(c) {
+		counts[truncated]++
+	}
+	counts[counted]++
+	if estimate {
+		counts[sampled]++
+		counts[estimated] += int64(n)
+		r.log.Log(slog.LevelInfo, "spans are sampled, and counted by the thresholds of their samplers: counts are estimates", "service", collector.CleanName(string(s.service)))
+	}
+}

@@ -1,0 +1,138 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/exporter/metriclog"
+)
+
+// Options are those of the command. The zero value is of no use: its flags have the defaults.
+type Options struct {
+	Telemetry telemetry.Options
+
+	HTTP, GRPC   string        // addresses; both serve both
+	Service      string        // service.name of the spans that are counted; empty for all
+	Tolerance    time.Duration // how late spans may be, in whole seconds
+	MaxResources int           // how many resources are counted apart
+	MaxSpans     int           // how many spans are remembered, so that one that comes twice is counted once
+}
+
+// Defaults of [Options].
+const (
+	DefaultHTTP      = "127.0.0.1:4318"
+	DefaultGRPC      = "127.0.0.1:4317"
+	DefaultTolerance = 30 * time.Second // SDKs send every five seconds, and repeat for a minute
+	DefaultMaxSpans  = 4 << 20          // of 30,000 a second, for two minutes
+
+	// maxPathValues is how many values of a path segment have names of their own, where names are paths: some SDKs tell routes by the
+	// names of spans only, so there are as many as services have routes.
+	maxPathValues = 200
+
+	// Resources are kept for ten minutes after their last span, and so are longer in use than spans are held.
+	maxTolerance = 4 * time.Minute
+)
+
+// Check returns what is wrong with the options, and fills in what follows from others.
+func (o *Options) Check() error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "otlp", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	if o.Tolerance < time.Second || o.Tolerance > maxTolerance || o.Tolerance%time.Second != 0 {
+		wrong("Tolerance", "%v is not whole seconds from 1s to %v", o.Tolerance, maxTolerance)
+	}
+	if o.MaxSpans < maxSpans {
+		wrong("MaxSpans", "%d is less than %d, which one request may have", o.MaxSpans, maxSpans)
+	}
+	o.Telemetry.Exporter.Collector.MaxResources = o.MaxResources
+	return errors.Join(append(errs, o.Telemetry.Check())...)
+}
+
+// tick is how often seconds that are over are played when no spans come.
+const tick = 200 * time.Millisecond
+
+// Run receives spans until ctx ends, or one of its servers ends. The end is in an order: nothing is received any more, all that is held is
+// counted, and the ways out write and send it. The options must be checked. Errors name the flag that they are about.
+func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
+	earned, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
+	if err != nil {
+		return err
+	}
+	after, err := o.after(stderr)
+	if err != nil {
+		return err
+	}
+	r := newReceiver(o, earned, after, time.Now())
+	x := &o.Telemetry.Exporter
+	x.Collector = collector.Options{Now: r.clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources}
+	x.Drain = -1 // when no spans come any more, nothing completes
+	t, err := telemetry.Start(&o.Telemetry, stderr)
+	if err != nil {
+		return err
+	}
+	t.Collector.Publish(r.metrics()...)
+	saveNames := t.KeepNames(earned)
+	r.serve(t.Collector, t.Logger)
+	h, bounds := newHandler(r), server.Pages()
+	bounds.HTTP2 = true
+	var servers []*server.Server
+	stop := func() (err error) {
+		for _, s := range servers {
+			err = errors.Join(err, s.Stop())
+		}
+		err = errors.Join(err, r.finish())
+		saveNames()
+		return errors.Join(err, t.Stop())
+	}
+	for _, x := range [...]struct{ flag, address string }{{"--spans.http-listen-address", o.HTTP}, {"--spans.grpc-listen-address", o.GRPC}} {
+		s, err := server.Listen(x.address, h, t.Logger, bounds)
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", x.flag, err), stop())
+		}
+		servers = append(servers, s)
+	}
+	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner())
+	ctx, cancel := server.Until(ctx, append(servers, t.Pages)...)
+	defer cancel()
+	t.ReadyUntil(ctx)
+	err = r.play(ctx)
+	return errors.Join(err, stop())
+}
+
+// play plays seconds when they are over, until ctx ends.
+func (r *receiver) play(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-ticker.C:
+			if err := r.advance(now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// after is the last second of the metric log, zero without one: spans of what it has, or of what is before it, are late.
+func (o *Options) after(stderr io.Writer) (time.Time, error) {
+	log := o.Telemetry.Exporter.Log
+	if log.Dir == "" {
+		return time.Time{}, nil
+	}
+	log.App, log.Logger = o.Telemetry.Exporter.App, o.Telemetry.Logger(stderr)
+	last, err := metriclog.Last(log)
+	if err != nil {
+		err = fmt.Errorf("--metric-log.dir: %w", err)
+	}
+	return last, err
+}

@@ -1,0 +1,326 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/collector/httpstat"
+	"github.com/windowstat/windowstat/collector/otelstat"
+	"github.com/windowstat/windowstat/exporter/prom"
+)
+
+// otlpReceiver is a running windowstat otlp.
+type otlpReceiver struct {
+	http, grpc, pages string
+	process           *exec.Cmd
+}
+
+// newOTLPReceiver finds addresses for one that is not started yet.
+func newOTLPReceiver(t *testing.T) *otlpReceiver {
+	return &otlpReceiver{http: freeAddress(t), grpc: freeAddress(t), pages: freeAddress(t)}
+}
+
+// start starts it, and waits until it is ready.
+func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
+	t.Helper()
+	o.process = command(t, binary, append([]string{"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
+	o.process.Stderr = os.Stderr
+	if err := o.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		r, err := http.Get("http://" + o.pages + "/-/ready")
+		if err == nil {
+			_ = r.Body.Close()
+			if r.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not ready: %v", err)
+		}
+	}
+}
+
+// countsBySecond are numbers by resource, column and second, those that are not zero.
+type countsBySecond map[string]float64
+
+var perSecondLine = regexp.MustCompile(`(?m)^windowstat_persecond_(pass|complete|exception|in_flight)\{resource="(.*)"\} (\S+) (\d+)$`)
+
+// readSeconds reads a page of seconds.
+func readSeconds(t *testing.T, page string, columns ...string) countsBySecond {
+	t.Helper()
+	found := countsBySecond{}
+	for _, m := range perSecondLine.FindAllStringSubmatch(page, -1) {
+		v, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range columns {
+			if v != 0 && m[1] == column {
+				found[m[2]+"|"+m[1]+"|"+m[4][:len(m[4])-3]] = v
+			}
+		}
+	}
+	return found
+}
+
+// page is what it shows of the last minutes.
+func (o *otlpReceiver) page(t *testing.T) string {
+	t.Helper()
+	r, err := http.Get("http://" + o.pages + "/metrics/seconds?window=5m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// compareSeconds compares what two have counted.
+func compareSeconds(t *testing.T, what string, got, want countsBySecond) {
+	t.Helper()
+	wrong := 0
+	for key := range union(got, want) {
+		if got[key] != want[key] {
+			wrong++
+			t.Errorf("%s: %s: %v, want %v", what, key, got[key], want[key])
+		}
+	}
+	t.Logf("%s: %d of %d numbers are equal", what, len(want)-wrong, len(want))
+}
+
+func union(a, b countsBySecond) countsBySecond {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// spanSeconds is a SpanProcessor that counts spans by the seconds of their own times.
+type spanSeconds struct {
+	mu     sync.Mutex
+	counts countsBySecond
+	edge   time.Duration // how near a time came to the edge of a second
+}
+
+func (s *spanSeconds) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (s *spanSeconds) Shutdown(context.Context) error                  { return nil }
+func (s *spanSeconds) ForceFlush(context.Context) error                { return nil }
+func (s *spanSeconds) OnEnd(span sdktrace.ReadOnlySpan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := func(column string, at time.Time) {
+		s.counts[fmt.Sprint(span.Name(), "|", column, "|", at.Unix())]++
+		in := time.Duration(at.Nanosecond())
+		s.edge = min(s.edge, in, time.Second-in)
+	}
+	count("pass", span.StartTime())
+	count("complete", span.EndTime())
+	if span.Status().Code != 0 {
+		count("exception", span.EndTime())
+	}
+}
+
+// TestSpans has one service counted in process, by httpstat, by otelstat, and by its SDK's own times, and by its spans through the SDK's
+// exporters, over HTTP and gRPC: equal second by second. One receiver comes up when the load has begun, so that the SDK repeats what it
+// sends.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	binary := buildWindowstat(t)
+	over := map[string]*otlpReceiver{"HTTP": newOTLPReceiver(t), "gRPC": newOTLPReceiver(t)}
+	over["HTTP"].start(t, binary, "--service=shop")
+
+	sent := &spanSeconds{counts: countsBySecond{}, edge: time.Second}
+	byMiddleware, bySpans := newCollector(t), newCollector(t)
+	toHTTP, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(over["HTTP"].http), otlptracehttp.WithInsecure(), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	toGRPC, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(over["gRPC"].grpc), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))),
+		sdktrace.WithSpanProcessor(sent), sdktrace.WithSpanProcessor(otelstat.NewProcessor(bySpans)),
+		sdktrace.WithBatcher(toHTTP), sdktrace.WithBatcher(toGRPC, sdktrace.WithBatchTimeout(time.Second)),
+	)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		took, err := time.ParseDuration(r.FormValue("took"))
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(took)
+	})
+	mux.HandleFunc("POST /fail", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	route := func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
+	srv := httptest.NewServer(httpstat.Handler(byMiddleware, route, otelhttp.NewHandler(mux, "service", otelhttp.WithTracerProvider(provider))))
+	defer srv.Close()
+	// Within a second, so that clocks that are read one after the other agree on which it is.
+	const begin, end = 150 * time.Millisecond, 750 * time.Millisecond
+	var load sync.WaitGroup
+	until := time.Now().Add(12 * time.Second)
+	for range 8 {
+		load.Go(func() {
+			for time.Now().Before(until) {
+				now := time.Now()
+				in := now.Sub(now.Truncate(time.Second))
+				switch {
+				case in < begin:
+					time.Sleep(begin - in)
+				case in > end:
+					time.Sleep(time.Second + begin - in)
+				}
+				method, path := http.MethodGet, fmt.Sprintf("/users/%d?took=%dms", rand.IntN(100), rand.IntN(100))
+				switch rand.IntN(20) {
+				case 0:
+					path = "/users/1?took=1s"
+				case 1:
+					path = "/users/1?took=3s"
+				case 2:
+					method, path = http.MethodPost, "/fail"
+				}
+				request, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = r.Body.Close()
+			}
+		})
+	}
+	time.Sleep(3 * time.Second)
+	over["gRPC"].start(t, binary, "--service=shop")
+	load.Wait()
+	srv.Close() // the last spans end after their responses
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(33 * time.Second) // until the receivers have sealed all
+
+	inProcess := pageOf(t, byMiddleware)
+	spans := pageOf(t, bySpans)
+	for name, o := range over {
+		page := o.page(t)
+		compareSeconds(t, name+" and the times of the spans", readSeconds(t, page, "pass", "complete", "exception"), sent.counts)
+		if sent.edge < 20*time.Millisecond {
+			t.Logf("%s: a call came to %v of the edge of a second, where clocks that are read in turn need not agree", name, sent.edge)
+			continue
+		}
+		columns := []string{"pass", "complete", "exception", "in_flight"}
+		compareSeconds(t, name+" and httpstat", readSeconds(t, page, columns...), readSeconds(t, inProcess, columns...))
+		columns = []string{"complete", "exception"} // otelstat counts all of a call where it ends
+		compareSeconds(t, name+" and otelstat", readSeconds(t, page, columns...), readSeconds(t, spans, columns...))
+	}
+	for name, o := range over {
+		if err := o.process.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.process.Wait(); err != nil {
+			t.Errorf("%s: it does not end well: %v", name, err)
+		}
+	}
+}
+
+func newCollector(t *testing.T) *collector.Collector {
+	t.Helper()
+	c, err := collector.New(collector.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// pageOf is the page of seconds of a Collector.
+func pageOf(t *testing.T, c *collector.Collector) string {
+	t.Helper()
+	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	seconds.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?window=5m", nil))
+	return w.Body.String()
+}
+
+// TestSpansFromNode has a service in JavaScript counted by itself and by its spans, which its SDK sends as JSON and as protobuf over
+// HTTP, and by gRPC.
+func TestSpansFromNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "service.js"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "otlp", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(t.Context(), dir, "npm", "ci", "--ignore-scripts", "--no-fund", "--no-audit"); err != nil {
+		t.Fatal(err)
+	}
+	binary := buildWindowstat(t)
+	names := []string{"JSON", "protobuf", "gRPC"}
+	var over []*otlpReceiver
+	for range names {
+		o := newOTLPReceiver(t)
+		o.start(t, binary, "--service=shop")
+		over = append(over, o)
+	}
+	// The set-up of the documentation.
+	var documented []string
+	for _, b := range blocks(t, "sh") {
+		if b.page == "otlp.md" && strings.Contains(b.text, "OTEL_SERVICE_NAME") {
+			documented = strings.Fields(strings.ReplaceAll(b.text, "127.0.0.1:4318", over[0].http))
+		}
+	}
+	if len(documented) == 0 {
+		t.Fatal("otlp.md has no set-up")
+	}
+	out, err := output(t.Context(), dir, append(append([]string{"env"}, documented...), "node", "service.js", over[1].http, over[2].grpc)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counted countsBySecond
+	if err := json.Unmarshal(out, &counted); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	time.Sleep(33 * time.Second) // until the receivers have sealed all
+	for i, o := range over {
+		compareSeconds(t, names[i], readSeconds(t, o.page(t), "pass", "complete", "exception"), counted)
+	}
+}
