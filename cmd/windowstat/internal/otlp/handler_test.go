@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -370,8 +372,25 @@ func TestBodiesShareTheMemory(t *testing.T) {
 		t.Errorf("%s, Retry-After %q", answer.Status, answer.Header.Get("Retry-After"))
 	}
 	h.used.Store(0)
-	// Senders that stand still, and some that never read, hold nobody up, and their requests end.
+	// Senders that stand still, and one that never reads, hold nobody up, and their connections end.
 	var stalled sync.WaitGroup
+	stalled.Go(func() {
+		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), tracesPath))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = c.Close() }()
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_ = c.SetWriteDeadline(time.Now().Add(30 * time.Second))
+		requests := bytes.Repeat(fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 0\r\n\r\n", tracesPath, protobufType), 1000)
+		for err == nil {
+			_, err = c.Write(requests)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("a client that never reads is still connected")
+		}
+	})
 	for range 20 {
 		stalled.Go(func() {
 			c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), tracesPath))
