@@ -702,6 +702,7 @@ func TestAgainstOracle(t *testing.T) {
 
 func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(1), uint8(1), false)
+	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed, and whose last one is not
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call resumed in the last nanosecond of a bucket
 	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second that is older than the history, from before a leaf began

@@ -97,10 +97,13 @@ func (s *Statistic) move(at time.Duration) {
 // that an idle statistic costs nothing.
 func (s *Statistic) fold() {
 	var sum Counts
+	slewed := time.Duration(s.first.length.Load()) > s.first.shape.second.Length()+1
 	for st := range s.stripes {
 		c, spent := st.cut(s.end)
 		sum.add(&c)
-		s.spent += spent
+		if s.spent += spent; slewed {
+			st.late += max(spent, 0)/100 + 1
+		}
 	}
 	if r := s.rings; r != nil {
 		sum.OccupiedPass, r.occupied = r.occupied, 0
@@ -142,9 +145,6 @@ func (s *Statistic) seal(next int64) {
 	rec.spent = max(s.spent, 0)
 	s.spent -= rec.spent
 	r.spent.add(callTime{nanos: rec.spent})
-	if slewed := time.Duration(s.first.length.Load()) > s.first.shape.second.Length()+1; slewed {
-		rec.late += rec.spent/100 + 1
-	}
 	if s.more.Load() != nil {
 		rec.most = surely(rec.most, rec.began, rec.inFlight, rec.spent, rec.late)
 	}

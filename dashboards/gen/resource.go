@@ -62,11 +62,12 @@ func (b *board) resourceCalls(v view) {
 	)
 	b.add(
 		12, 8,
-		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and the orange calls exceeded it."},
+		colored(simple(seconds(head{10, "Admitted and refused", calls, "The busiest second of each step, and the second with most refusals. With a limit, the blue line ends at it, and the orange calls exceeded it. What dry runs would refuse is admitted."},
 			query{legend: "admitted", expr: peak(v.inSecond("pass"), "$__interval")},
 			query{legend: "refused", expr: peak(v.inSecond("block"), "$__interval")},
 			query{legend: "on borrowed quota", expr: peak(v.inSecond("occupied_pass"), "$__interval")},
-		)), "admitted", "blue", "refused", "orange", "on borrowed quota", "purple"),
+			query{legend: "a dry run would refuse", expr: peak(v.inSecond("dry_run_block"), "$__interval")},
+		)), "admitted", "blue", "refused", "orange", "on borrowed quota", "purple", "a dry run would refuse", "yellow"),
 		colored(simple(seconds(head{11, "Ended and failed", calls, "The second of each step in which most calls ended, and the one in which most failed."},
 			query{legend: "ended", expr: peak(v.inSecond("complete"), "$__interval")},
 			query{legend: "failed", expr: peak(v.inSecond("exception"), "$__interval")},
@@ -74,8 +75,9 @@ func (b *board) resourceCalls(v view) {
 	)
 	b.add(
 		8, 8,
-		quiet(series(head{12, "Refused by reason", perSecondUnit, "Average by reason: the limit that refused the calls, or the reason passed to Block; with --metrics.by there is only one. Also the calls admitted on quota borrowed from a later second."},
+		quiet(series(head{12, "Refused by reason", perSecondUnit, "Average by reason: the limit that refused the calls, or the reason passed to Block; with --metrics.by there is only one. Also the calls that dry runs would refuse, and those admitted on quota borrowed from a later second."},
 			query{legend: "refused, {{reason}}", expr: named(view{resources: one, by: "reason"}.rate("block_total"), "reason", "for any reason")},
+			query{legend: "dry run, {{reason}}", expr: view{resources: one, by: "reason"}.rate("dry_run_block_total")},
 			query{legend: "on borrowed quota", expr: v.rate("occupied_pass_total")})),
 		simple(series(head{31, "Ended by code", perSecondUnit, "Calls that ended, by HTTP status or gRPC code, on average."},
 			query{legend: "{{code}}", expr: named(view{resources: one, by: "code"}.rate("complete_total"), "code", "no code")})),
