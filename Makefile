@@ -73,8 +73,8 @@ attack: ## slow readers, floods, made-up names, and five thousand clients that h
 	go test -v -count=1 -run ManyHostsKeepNobodyOut ./internal/netlimit -attack
 	cd e2e && WINDOWSTAT_E2E_ATTACK=5000 go test -v -count=1 -timeout 40m -run 'TestProxyAttacked|TestHeadersTakeLittleMemory' . -update
 
-consumers: ## the OpenTelemetry Collector, with spanmetrics, too, and Thanos, which are built first: some five minutes each the first time, then six for all
-	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive|TestSpanmetrics|TestSpansForwardedByACollector' .
+consumers: ## the OpenTelemetry Collector and Thanos, which are built first, and 30,000 spans a second: some five minutes each the first time, then four for all
+	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 60m -run 'TestOpenTelemetryCollector|TestThanosReceive|TestSpansRate|TestSpanmetrics|TestSpansForwardedByACollector' .
 
 fleet: ## what each way costs beside scraping every second, two hundred instances that push to one server, 50,000 sampled series: some six minutes
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 30m -run 'TestCost|TestHundredsOfInstances|TestSamplerTruthOfMany' .
