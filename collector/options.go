@@ -36,7 +36,7 @@ type Options struct {
 	// one are counted for its origin [Other]. MaxEntrances is the same for the entrances of the process.
 	MaxOrigins, MaxEntrances int
 	// MaxLeaves is how many combinations of resource, origin and entrance are kept apart, [DefaultMaxLeaves] if zero. It is
-	// what bounds memory: a busy resource takes some 15 KB for each leaf. Beyond it calls are counted for the
+	// what bounds memory: a busy resource takes some 16 KB for each leaf. Beyond it calls are counted for the
 	// origin and entrance [Other] of their resource, which takes up to four more leaves for each resource
 	// (and for each origin that a limit names), and new
 	// resources are counted as [Other].
