@@ -18,9 +18,12 @@ type Exemplar struct {
 // maxTraceID is how long the id of a trace may be, in bytes; that of W3C has 32.
 const maxTraceID = 64
 
+// validTraceID reports whether an id is short enough, and text.
+func validTraceID(id string) bool { return len(id) <= maxTraceID && utf8.ValidString(id) }
+
 // keepExemplar keeps the call that has just ended as the latest of its bucket, if it has the id of a trace.
 func (r *Resource) keepExemplar(id string, rt time.Duration) {
-	if id == "" || len(id) > maxTraceID || !utf8.ValidString(id) {
+	if id == "" || !validTraceID(id) {
 		return
 	}
 	bucket, _ := slices.BinarySearch(r.c.bounds, rt) // the first with a bound that is not below

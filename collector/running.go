@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/windowstat/windowstat/leap"
@@ -63,7 +62,7 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource that has calls in [Collector.Running].
+// oldest yields the age of the oldest call of each resource that has calls in the list of [Collector.Oldest].
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -99,7 +98,7 @@ type traceKey struct{}
 
 // withTrace is ctx with a trace id.
 func withTrace(ctx context.Context, id string) context.Context {
-	if len(id) > maxTraceID || !utf8.ValidString(id) {
+	if !validTraceID(id) {
 		return ctx
 	}
 	return context.WithValue(ctx, traceKey{}, id)
@@ -116,8 +115,10 @@ type lineOfSlots [8]slot
 // slots are those of a Collector.
 type slots struct {
 	lines [64]lineOfSlots
-	more  atomic.Pointer[[4096]lineOfSlots] // nil until a call finds its line full
+	more  atomic.Pointer[moreLines] // nil until a call finds its line full
 }
+
+type moreLines [4096]lineOfSlots
 
 // put puts a frame into a slot, and returns the slot's number, 0 if those that it may have are taken.
 func (s *slots) put(f *frame) uint32 {
@@ -128,7 +129,7 @@ func (s *slots) put(f *frame) uint32 {
 	}
 	more := s.more.Load()
 	if more == nil {
-		s.more.CompareAndSwap(nil, new([4096]lineOfSlots))
+		s.more.CompareAndSwap(nil, new(moreLines))
 		more = s.more.Load()
 	}
 	first := line(unsafe.Pointer(f), 5, uint32(len(more)))
