@@ -34,7 +34,8 @@ type sweeper struct {
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
 // sweep retires the leaves that have been idle for long enough, and finds the resources that may be evicted, if a sweep is
-// due. It ends after some n leaves, and the next sweep goes on. While another goroutine sweeps, it does nothing.
+// due. It ends after some n leaves, and the next sweep goes on. While another goroutine sweeps, it does nothing. It does not read the
+// clock either.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -44,8 +45,8 @@ func (c *Collector) sweep(n int) {
 	if !c.sweepIsDue() {
 		return
 	}
-	now := c.line.Now()
-	open := c.line.At(now).Index
+	opened := c.line.At(0)
+	now, open := opened.Start, opened.Index
 	if s.left == nil {
 		s.left, _ = c.all()
 	}
