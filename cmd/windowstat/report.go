@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/verify"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 func reportCommand() *cli.Command {
@@ -71,11 +71,7 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 				return err
 			}
 			// A report that was there before stays until this one is whole.
-			if err = os.WriteFile(out+".new", b.Bytes(), 0o644); err == nil {
-				err = os.Rename(out+".new", out)
-			}
-			if err != nil {
-				_ = os.Remove(out + ".new")
+			if err := atomicfile.Write(out, b.Bytes()); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.Root().Writer, "%s: %d bytes; resources that left what they were: %d\n", out, b.Len(), len(r.Answers.Onsets))

@@ -1,4 +1,4 @@
-// Package atomicfile replaces small files of JSON as a whole: state that a process keeps for its successor.
+// Package atomicfile replaces files as a whole, small ones of JSON above all: state that a process keeps for its successor.
 package atomicfile
 
 import (
@@ -41,6 +41,9 @@ func Read(path string, v any) error {
 // old one or the new one. Two at a time must not replace one file.
 func Replace(path string, v any) error { return replace(path, v, true) }
 
+// Write is [Replace] for a file of any content.
+func Write(path string, content []byte) error { return write(path, content, true) }
+
 // Swap is [Replace] without waiting for the disk, for a file that is written every second: the end of the process does not harm
 // it, and after a power cut it may be an old one or a torn one.
 func Swap(path string, v any) error { return replace(path, v, false) }
@@ -50,11 +53,15 @@ func replace(path string, v any, sync bool) error {
 	if err != nil {
 		return err
 	}
+	return write(path, append(b, '\n'), sync)
+}
+
+func write(path string, content []byte, sync bool) error {
 	f, err := os.Create(path + ".new")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(b, '\n'))
+	_, err = f.Write(content)
 	if sync {
 		err = errors.Join(err, f.Sync())
 	}
