@@ -37,7 +37,7 @@ func judge(status int, h http.Header, body []byte, doubt bool) verdict {
 }
 
 // noHistograms are the words of a server that takes no native histograms, and nothing of a request that has one: Prometheus 2.42
-// without --enable-feature=native-histograms, and later ones that were told so, answer 500 with "native histograms are disabled".
+// without --enable-feature=native-histograms, and later ones that are configured so, answer 500 with "native histograms are disabled".
 var noHistograms = regexp.MustCompile(`(?i)^[^{]*native histograms? (\w+ )*(disabled|not (enabled|supported|allowed))`)
 
 // noDelta are the words of a Prometheus that takes no deltas by OTLP, and nothing of a request that has one. It answers 500, as for

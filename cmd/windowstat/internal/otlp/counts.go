@@ -2,7 +2,7 @@ package otlp
 
 import "github.com/windowstat/windowstat/collector"
 
-// counts are spans by what became of them, and what else is told.
+// counts are spans by what became of them, and what else is published.
 type counts [truncated + 4]int64
 
 // What becomes of a span.
@@ -17,7 +17,7 @@ const (
 	results
 )
 
-// What else is told.
+// What else is published.
 const (
 	truncated = results + iota // of those counted: they began in a second that was over
 	sampled                    // of those counted: they have a threshold

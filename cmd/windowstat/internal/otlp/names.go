@@ -31,8 +31,8 @@ type resourceKey struct {
 // by its first answer already: a span has its answer when it is named.
 //
 // Of all together there are as many as the options say. A service may have one more while it has fewer than are left, or fewer than eight, so
-// one service alone gets half of them, and ten thousand take no more memory than one. Those that are idle for eleven minutes make room. A
-// call for which there is none counts for [collector.Other]. A busy name never gives way.
+// one service alone gets half of them, and ten thousand take no more memory than one. A new one evicts those that have been idle for eleven
+// minutes. A call for which there is no capacity counts for [collector.Other]. A busy name is never evicted.
 //
 // Naming is most of what a span costs, so what it found is remembered for the words that it found it for: a span whose words have come
 // before costs a lookup. It is not safe for concurrent use.
@@ -64,8 +64,8 @@ const (
 	maxKey = 1 << 10
 	// fewNames is how many a service may have however few are left.
 	fewNames = 8
-	// idleAfter is how long a resource was idle that makes room: a minute longer than the Collector keeps its seconds for, so that every
-	// way out has had them, and the Collector has room by then.
+	// idleAfter is how long a resource has been idle that is evicted: a minute longer than the Collector keeps its seconds for, so that
+	// every way out has had them, and the Collector has capacity by then.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
 )
 
@@ -142,7 +142,7 @@ func (n *names) append(b []byte, s *span, d direction) []byte {
 	return append(b, s.name...)
 }
 
-// resource returns the resource of a key, which is made if there is room.
+// resource returns the resource of a key, which is made if there is capacity.
 func (n *names) resource(service string, key resourceKey) *resource {
 	if r := n.byKey[key]; r != nil {
 		return r

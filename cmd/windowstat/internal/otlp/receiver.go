@@ -93,7 +93,7 @@ func (r *receiver) take(b *batch, now time.Time) (rejected, error) {
 	r.seen.turn(now)
 	if !r.seen.fits(len(b.spans)) || r.timeline.Held()+len(b.spans) > timeline.MaxHeld {
 		r.counts[refused]++
-		r.log.Log(slog.LevelWarn, "requests are refused until there is room for their spans; their senders repeat them", "remembered_at_most", r.seen.most, "held", r.timeline.Held())
+		r.log.Log(slog.LevelWarn, "requests are refused until there is capacity for their spans; their senders repeat them", "remembered_at_most", r.seen.most, "held", r.timeline.Held())
 		return rejected{}, errFull
 	}
 	if err := r.until(now); err != nil {
