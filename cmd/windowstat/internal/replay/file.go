@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -24,21 +23,8 @@ type file struct {
 	close   func() error
 }
 
-// counting counts the bytes read from the disk, which the progress compares with the size of the file: packed bytes with packed ones.
-type counting struct {
-	io.Reader
-	n *atomic.Int64
-}
-
-func (c counting) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// open opens a log; its first bytes tell whether it is packed with gzip or zstd. "-" is stdin. What is read from the disk is added to
-// read.
-func open(name string, stdin io.Reader, read *atomic.Int64) (*file, error) {
+// open opens a log; its first bytes tell whether it is packed with gzip or zstd. "-" is stdin.
+func open(name string, stdin io.Reader) (*file, error) {
 	f := &file{close: func() error { return nil }}
 	raw := stdin
 	if name != "-" {
@@ -59,7 +45,7 @@ func open(name string, stdin io.Reader, read *atomic.Int64) (*file, error) {
 		}
 	}
 	// The name may end in anything: rotation and copying rename files. The first bytes do not lie.
-	buffered := bufio.NewReaderSize(counting{raw, read}, 64<<10)
+	buffered := bufio.NewReaderSize(raw, 64<<10)
 	head, _ := buffered.Peek(zstd.HeaderMaxSize)
 	f.packed, f.Reader = true, buffered
 	var err error

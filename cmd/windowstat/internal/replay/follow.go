@@ -72,7 +72,7 @@ func (r *Follower) add(name string, matched bool, since time.Time) error {
 	at, err := os.Stat(name)
 	switch {
 	case name == "-" || err == nil && !at.Mode().IsRegular():
-		pipe, err := open(name, r.Stdin, &r.read)
+		pipe, err := open(name, r.Stdin)
 		if err == nil {
 			l.sample, err = inspect(pipe, name, l.format, 1, r.Zone)
 		}

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
@@ -129,8 +126,6 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	}
 	// Few megabytes are in use, and much is thrown away.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var end func()
-	j.Replay.Progress, end = newProgress(stderr)
 	sum := logquery.NewSummary(j.Replay.Zone)
 	var row metriclog.Row
 	report, err := Run(ctx, j.Replay, func(s *Second) error {
@@ -143,7 +138,6 @@ func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		}
 		return archive.Append(s.Start, s.All())
 	})
-	end()
 	if archive != nil {
 		err = errors.Join(err, archive.Close())
 	}
@@ -219,38 +213,4 @@ func (j *Job) after(stderr io.Writer) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	return last, nil
-}
-
-// newProgress makes a bar on a terminal, of bytes, lines a second and the time left, which is silent elsewhere: one function shows how much
-// was read, the other takes the bar away.
-func newProgress(w io.Writer) (show func(read, size, lines int64), end func()) {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return nil, func() {}
-	}
-	var bar *progressbar.ProgressBar // nil until the size is known
-	began := time.Now()
-	show = func(read, size, lines int64) {
-		if bar == nil {
-			if size == 0 {
-				size = -1 // then it turns
-			}
-			bar = progressbar.NewOptions64(size,
-				progressbar.OptionSetWriter(w),
-				progressbar.OptionShowBytes(true),
-				progressbar.OptionShowTotalBytes(true),
-				progressbar.OptionSetWidth(20),
-				progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionUseANSICodes(true),
-				progressbar.OptionClearOnFinish(),
-			)
-		}
-		bar.Describe(fmt.Sprintf("%.0f lines/s", float64(lines)/time.Since(began).Seconds()))
-		_ = bar.Set64(min(read, max(size, read)))
-	}
-	return show, func() {
-		if bar != nil {
-			_ = bar.Clear()
-		}
-	}
 }

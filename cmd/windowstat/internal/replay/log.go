@@ -119,9 +119,6 @@ func (r *Follower) parse(l *log, x block) {
 	r.counts.Ambiguous += l.parser.Ambiguous() - ambiguous
 	r.counts.Lines += lines
 	l.count.Lines += lines
-	if r.Progress != nil {
-		r.Progress(r.read.Load(), r.size, r.counts.Lines)
-	}
 }
 
 // begin makes the parser of a log when there is a line.

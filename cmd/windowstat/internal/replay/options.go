@@ -40,9 +40,6 @@ type Options struct {
 	MaxResources int
 	// Note, if not nil, is called with what may be wrong with how a log is read.
 	Note func(text string)
-	// Progress, if not nil, is called now and then with the bytes and lines read so far, and the size of all files in bytes,
-	// 0 if it is unknown.
-	Progress func(read, size, lines int64)
 }
 
 // Statuses is a set of HTTP statuses. The zero value is empty.

@@ -80,7 +80,7 @@ func (r *Follower) settle(l *log) bool {
 // fill reads more of a log. It reports whether there was anything.
 func (r *Follower) fill(l *log) (bool, error) {
 	if l.input == nil {
-		f, err := open(l.name, r.Stdin, &r.read)
+		f, err := open(l.name, r.Stdin)
 		if err != nil {
 			l.ended = true
 			return false, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,8 +26,8 @@ type part struct {
 const headBytes = 512
 
 // openAside opens a file to which nothing is written any more; it may be packed.
-func openAside(name string, read *atomic.Int64) (*part, error) {
-	f, err := open(name, nil, read)
+func openAside(name string) (*part, error) {
+	f, err := open(name, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,6 @@ import (
 	"io/fs"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
@@ -55,8 +54,6 @@ type Follower struct {
 
 	done <-chan struct{} // ends the reading of logs that end
 	errs []error         // of logs that could not be read to their ends
-	size int64           // of all logs that end, in bytes
-	read atomic.Int64
 }
 
 // newFollower makes a Follower without logs, whose timeline begins with the first line.
@@ -89,11 +86,9 @@ func Run(ctx context.Context, o Options, f func(*Second) error) (*Report, error)
 // openAll inspects all logs, which end. They are opened again when their time has come; what cannot be, such as a pipe, stays open.
 func (r *Follower) openAll() error {
 	var errs []error
-	// The bar of the progress needs the size of all files: it turns if that of one is unknown, such as of a pipe.
-	known := true
 	r.counts.Timed = true
 	for _, name := range r.Files {
-		f, err := open(name, r.Stdin, &r.read)
+		f, err := open(name, r.Stdin)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -103,8 +98,6 @@ func (r *Follower) openAll() error {
 			errs = append(errs, err, f.close())
 			continue
 		}
-		known = known && f.size > 0
-		r.size += f.size
 		r.note(l.doubt)
 		switch {
 		case f.regular:
@@ -119,11 +112,7 @@ func (r *Follower) openAll() error {
 			r.counts.Timed = r.counts.Timed && l.timed
 		}
 	}
-	r.read.Store(0) // what was inspected is read again
 	r.counts.Timed = r.counts.Timed && len(r.waiting) > 0
-	if !known {
-		r.size = 0
-	}
 	sortByBeginning(r.waiting)
 	return errors.Join(errs...)
 }

@@ -116,7 +116,7 @@ func (t *tail) openRotated() (first int64, err error) {
 	for i, c := range rotated {
 		var p *part
 		if slices.ContainsFunc(rotated[i:], func(c candidate) bool { return c.packed }) { // nothing is written to it any more
-			p, err = openAside(c.name, &t.read)
+			p, err = openAside(c.name)
 		} else {
 			p, err = t.opened.file(c.name, time.Now())
 		}
@@ -154,7 +154,7 @@ func (t *tail) inspect(s *sample) error {
 
 // inspectFile finds out about one file. The error is that of opening it; what is wrong with its lines is in the sample.
 func (t *tail) inspectFile(name string) (s sample, err error) {
-	f, err := open(name, nil, &t.read)
+	f, err := open(name, nil)
 	if err != nil {
 		return s, err
 	}
@@ -231,7 +231,7 @@ func (t *tail) grow(i int, now time.Time) (block, error) {
 // none that has more.
 func (t *tail) copyOf(p *part) *part {
 	for _, name := range rotations(t.name, t.RotatedDirs, p.grown.Add(-2*time.Second)) { // clocks of file systems are coarse
-		c, err := openAside(name, &t.read)
+		c, err := openAside(name)
 		if err != nil {
 			continue
 		}
