@@ -97,11 +97,11 @@ func apacheMeaning(argument, letter string) (v variable, err error) {
 
 // apacheTime reads the argument of %{…}t.
 func apacheTime(argument string) (v variable, err error) {
-	v = variable{slot: timestamp, stamp: Start}
-	// httpd stamps the beginning, unless its format says otherwise.
+	// httpd stamps the beginning, unless its format says otherwise. Of two times the beginning is the better one, however coarse.
+	v = variable{slot: timestamp, stamp: Start, rank: 10}
 	format, isEnd := strings.CutPrefix(argument, "end:")
 	if isEnd {
-		v.stamp = End
+		v.stamp, v.rank = End, 0
 	} else {
 		format = strings.TrimPrefix(argument, "begin:")
 	}
@@ -111,9 +111,11 @@ func apacheTime(argument string) (v variable, err error) {
 	case "sec", "%s":
 		v.unit = seconds
 	case "msec":
-		v.unit, v.rank = milliseconds, 1
+		v.unit = milliseconds
+		v.rank++
 	case "usec":
-		v.unit, v.rank = microseconds, 2
+		v.unit = microseconds
+		v.rank += 2
 	case "msec_frac":
 		v.pattern = "%3"
 	case "usec_frac":

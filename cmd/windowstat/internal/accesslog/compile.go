@@ -212,26 +212,36 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 	return joined
 }
 
-// choose keeps one variable for each slot, and skips the others. It returns which end of the call the time is.
-func choose(variables []variable) (Stamp, error) {
+// choose keeps one variable for each slot, the best, and skips the others. It returns which end of the call the time is.
+func choose(variables []variable) (stamp Stamp, err error) {
 	best := map[slot]int{}
 	for i, t := range variables {
+		if t.slot == timestamp {
+			l, bad := newLayout(t.pattern, t.unit)
+			if bad != nil {
+				continue // it is a problem already
+			}
+			if lack := l.lacks(); lack != "" {
+				err = fmt.Errorf("its time has no %s", lack)
+				continue
+			}
+		}
 		if b, ok := best[t.slot]; !ok || t.rank > variables[b].rank {
 			best[t.slot] = i
 		}
 	}
+	if at, ok := best[timestamp]; ok {
+		stamp, err = variables[at].stamp, nil
+	} else if err == nil {
+		err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
+	}
 	// The request line has method and target, as the client sent them.
 	_, line := best[request]
-	at, err := chooseTime(variables)
-	stamp := Start
 	for i := range variables {
 		t := &variables[i]
-		keep := best[t.slot] == i
+		b, ok := best[t.slot]
+		keep := ok && b == i
 		switch t.slot {
-		case timestamp:
-			if keep = i == at; keep {
-				stamp = t.stamp
-			}
 		case method, target:
 			keep = keep && !line
 		case tail:
@@ -244,27 +254,4 @@ func choose(variables []variable) (Stamp, error) {
 		}
 	}
 	return stamp, err
-}
-
-// chooseTime returns which variable is a whole time, the finest there is: of the beginnings of calls, or else of their ends, the one with the highest rank.
-func chooseTime(variables []variable) (best int, err error) {
-	best, err = -1, errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
-	for _, stamp := range []Stamp{Start, End} {
-		for i, t := range variables {
-			if t.slot != timestamp || t.stamp != stamp {
-				continue
-			}
-			if l, bad := newLayout(t.pattern, t.unit); bad != nil {
-				continue // it is a problem already
-			} else if lack := l.lacks(); lack != "" {
-				err = fmt.Errorf("its time has no %s", lack)
-			} else if best < 0 || t.rank > variables[best].rank {
-				best = i
-			}
-		}
-		if best >= 0 {
-			return best, nil
-		}
-	}
-	return best, err
 }

@@ -26,5 +26,5 @@
 // Caveats: the server's escapes (\", \x22) in the target and in JSON strings are undone. JSON is
 // scanned, not validated. A field before the status ends where its separator and a status follow, so that raw quotes and
 // spaces in a request do no harm; any other field ends at its first separator that is not an escaped
-// quote. A leap second, :60, is the first second of the next minute, as POSIX has it.
+// quote. Clocks of servers have no leap seconds, and a line of one, :60, is an error.
 package accesslog

@@ -40,7 +40,7 @@ func FuzzText(f *testing.F) {
 			}
 			sane(t, p, line, &r)
 			var want Record
-			if p.format.name == "combined" && naive(line, &want) == nil && !r.Time.Equal(want.Time) && !bytes.Contains(line, []byte(":60 ")) {
+			if p.format.name == "combined" && naive(line, &want) == nil && !r.Time.Equal(want.Time) {
 				// The oracle may take another part of the line for the time: then it is not this one's literal text.
 				if at := bytes.Index(line, []byte(r.Time.Format("02/Jan/2006:15:04:05"))); at < 0 && strings.Count(string(line), "[") == 1 {
 					t.Fatalf("%q: %s, the oracle has %s", line, r.Time, want.Time)
@@ -53,8 +53,8 @@ func FuzzText(f *testing.F) {
 // FuzzTime reads every time back, however servers write it, whatever was read before.
 func FuzzTime(f *testing.F) {
 	f.Add(int64(1431857103123456789), int64(450), "17/May/2015:10:05:03 +0000")
-	f.Add(int64(951782400000000000), int64(-750), "29/Feb/2015:10:05:60 -0730")
-	f.Add(int64(1), int64(0), "2015-05-17T10:05:60.5Z")
+	f.Add(int64(951782400000000000), int64(-750), "29/Feb/2015:10:05:59 -0730")
+	f.Add(int64(1), int64(0), "2015-05-17T10:05:59.5Z")
 	common, err := newLayout(commonTime, 0)
 	if err != nil {
 		f.Fatal(err)

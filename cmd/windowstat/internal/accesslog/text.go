@@ -2,10 +2,11 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -220,24 +221,11 @@ func appendEscaped(to, s []byte) (_ []byte, n int) {
 		return utf8.AppendRune(to, c), len(s) - len(rest)
 	}
 	// Package strconv has no pairs of surrogates, as a character of Go is one escape.
-	high, ok := surrogate(s)
-	if !ok {
-		return append(to, '\\'), 1
-	}
-	n = len(`\ud83d`)
-	if low, ok := surrogate(s[n:]); ok {
-		if c := utf16.DecodeRune(high, low); c != utf8.RuneError {
-			return utf8.AppendRune(to, c), 2 * n
+	for _, n := range []int{len(`\ud83d\ude00`), len(`\ud83d`)} {
+		var c string
+		if n <= len(s) && json.Unmarshal(fmt.Appendf(nil, `"%s"`, s[:n]), &c) == nil && utf8.RuneCountInString(c) == 1 {
+			return append(to, c...), n
 		}
 	}
-	return utf8.AppendRune(to, utf8.RuneError), n
-}
-
-// surrogate reads half of a character beyond U+FFFF, which s begins with as \ud83d.
-func surrogate(s []byte) (rune, bool) {
-	if len(s) < len(`\ud83d`) || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	c, err := strconv.ParseUint(string(s[2:6]), 16, 16)
-	return rune(c), err == nil && utf16.IsSurrogate(rune(c))
+	return append(to, '\\'), 1
 }

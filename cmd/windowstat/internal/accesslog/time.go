@@ -144,8 +144,7 @@ func timeOfDay(b []byte) int {
 	return h*3600 + m*60 + s
 }
 
-// parse reads a time with one of some layouts. Without a zone it is of the zone of the clock. A leap second is the first of the
-// next minute.
+// parse reads a time with one of some layouts. Without a zone it is of the zone of the clock.
 func (c *clock) parse(spelled []string, b []byte) bool {
 	for range spelled {
 		layout := spelled[c.spelled%len(spelled)]
@@ -160,18 +159,7 @@ func (c *clock) parse(spelled []string, b []byte) bool {
 		}
 		c.spelled++
 	}
-	// Package time has no leap seconds.
-	i := bytes.LastIndex(b, []byte(":60"))
-	if i < 3 || b[i-3] != ':' || i+3 < len(b) && b[i+3] == ':' {
-		return false
-	}
-	before := bytes.Clone(b)
-	copy(before[i:], ":59")
-	if !c.parse(spelled, before) {
-		return false
-	}
-	c.at = c.at.Add(time.Second)
-	return true
+	return false
 }
 
 // local returns the time at which clocks show wall, which is in UTC. Of two it is the one nearer to the time before, or the first.
