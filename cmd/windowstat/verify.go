@@ -73,12 +73,6 @@ type verifyOptions struct {
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
 	writes := []string{"heal|new"}
-	oneOf := func(s string) (string, error) {
-		if s != "table" && s != "json" {
-			return s, fmt.Errorf("%q is not one of table, json", s)
-		}
-		return s, nil
-	}
 	return slices.Concat(flags.Set{
 		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &o.dirs, Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"}},
 	}, sourceFlags(&o.source), flags.Set{
@@ -89,7 +83,7 @@ func (o *verifyOptions) flags() flags.Set {
 		{Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
 		{Of: "Timeout", Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &from.Timeout, Usage: "`DURATION` that a request may take"}},
 		{Of: "Delay", Flag: &cli.DurationFlag{Name: "delay", Value: verify.DefaultDelay, Destination: &from.Delay, Usage: "`DURATION` within which a second may arrive; younger ones are not compared"}},
-		{Flag: &cli.GenericFlag{Name: "format", Value: flags.Value(&o.format, "table", oneOf), Usage: "`FORMAT` of the report: table or json"}},
+		{Flag: &cli.GenericFlag{Name: "format", Value: flags.OneOf(&o.format, "table", "table", "json"), Usage: "`FORMAT` of the report: table or json"}},
 		{Flag: &cli.BoolFlag{Name: "heal", Destination: &o.v.Heal, Usage: "write what is missing, and compare again"}},
 		{Not: []string{"heal"}, Flag: &cli.BoolFlag{Name: "new", Destination: &o.v.New, Usage: "write all that the log has, with the labels given"}},
 		{Needs: []string{"heal"}, Flag: &cli.GenericFlag{Name: "run", Value: flags.Values(&from.Runs, parseRun), Usage: "`RUN` that --heal writes all the same, or unknown for seconds without one; repeatable"}},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/config"
@@ -50,6 +51,16 @@ func Value[T any](to *T, text string, parse func(string) (T, error)) cli.Value {
 		_ = v.Set(text)
 	}
 	return v
+}
+
+// OneOf is the value of a [cli.GenericFlag] that is one of some words.
+func OneOf(to *string, text string, allowed ...string) cli.Value {
+	return Value(to, text, func(s string) (string, error) {
+		if !slices.Contains(allowed, s) {
+			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(allowed, ", "))
+		}
+		return s, nil
+	})
 }
 
 // Values is the value of a [cli.GenericFlag] that is repeatable, and whose texts are parsed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,35 +170,28 @@ func (r *Follower) unknown() (found []string) {
 			files = append(files, at)
 		}
 	}
-	var matches []string
+	matches := map[string]os.FileInfo{}
 	for _, pattern := range r.patterns {
 		list, _ := filepath.Glob(pattern) // the command has checked the pattern
 		for _, name := range list {
-			if !known[name] && !slices.Contains(packedNames, filepath.Ext(name)) {
-				known[name] = true
-				matches = append(matches, name)
+			if known[name] || slices.Contains(packedNames, filepath.Ext(name)) {
+				continue
+			}
+			if at, err := os.Stat(name); err == nil && at.Mode().IsRegular() {
+				known[name], matches[name] = true, at
 			}
 		}
 	}
 	// Names come first, as rotation gives names; then what file it is, as several names may lead to one.
-	for _, name := range matches {
-		at, err := os.Stat(name)
-		if err != nil || !at.Mode().IsRegular() || r.opened.has(at) || slices.ContainsFunc(files, func(x os.FileInfo) bool { return os.SameFile(x, at) }) {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(matches)) {
+		at, dir := matches[name], filepath.Dir(name)
+		same := func(x os.FileInfo) bool { return os.SameFile(x, at) }
+		rotated := func(of string) bool { return known[filepath.Join(dir, of)] }
+		if !r.opened.has(at) && !slices.ContainsFunc(files, same) && !slices.ContainsFunc(originals(filepath.Base(name)), rotated) {
+			found, files = append(found, name), append(files, at)
 		}
-		dir, base := filepath.Split(name)
-		if slices.ContainsFunc(originals(base), func(of string) bool { return known[dir+of] && !isDirectory(dir+of) }) {
-			continue
-		}
-		found, files = append(found, name), append(files, at)
 	}
 	return found
-}
-
-// isDirectory reports whether a name is that of a directory, of which rotation makes nothing.
-func isDirectory(name string) bool {
-	at, err := os.Stat(name)
-	return err == nil && at.IsDir()
 }
 
 // Timed reports whether the logs say how long calls take.

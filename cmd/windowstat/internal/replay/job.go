@@ -82,7 +82,7 @@ func (j *Job) Check() error {
 	errs = append(errs, j.Naming.Check())
 	// What the flags of names say is the same in the proxy; here it is what a replay needs of it.
 	earned := j.Naming.Earned()
-	o.Names, o.Given, o.MaxResources = &earned, j.Naming.Given(), j.Naming.MaxResources
+	o.Names, o.MaxResources = &earned, j.Naming.MaxResources
 	if o.PathDepth = j.Naming.Depth; len(j.Naming.Routes.Patterns) > 0 || j.Naming.Loose {
 		o.Name = j.Naming.Name()
 	}

@@ -16,7 +16,8 @@ import (
 // names names the lines of all logs as a proxy would, in the order in which they are read.
 //
 // Naming would be most of a replay's time. A name is made once for each method and path that comes again: known has those that came
-// twice, and seen the last few that came once, so that a scanner's million paths fill neither. Names are numbers everywhere else.
+// twice, and seen the last few that came once, so that a scanner's million paths fill neither: without seen, a log of nothing but these
+// takes a quarter more processor time, and half as much memory again. Names are numbers everywhere else.
 type names struct {
 	named   func(*http.Request) string // nil if by method and path
 	depth   int

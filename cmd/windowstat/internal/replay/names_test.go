@@ -16,7 +16,7 @@ import (
 
 // earned makes the names of a replay earned.
 func earned(o *Options) {
-	o.Names, o.Given = &httpstat.NamesOptions{}, []string{httpstat.Unmatched}
+	o.Names = &httpstat.NamesOptions{}
 }
 
 // piped is the same for a log from stdin.
@@ -41,7 +41,7 @@ func followedPass(t *testing.T, text string, change ...func(*Options)) (pass map
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := collector.New(collector.Options{Now: f.Clock.Now, Given: o.Given, MaxResources: o.MaxResources})
+		c, err := collector.New(collector.Options{Now: f.Clock.Now, Given: []string{httpstat.Unmatched}, MaxResources: o.MaxResources})
 		if err != nil {
 			t.Fatal(err)
 		}

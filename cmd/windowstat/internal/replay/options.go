@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,8 +36,7 @@ type Options struct {
 	PathDepth int
 	// Names, if not nil, are the options of [httpstat.Names] by which the names are earned. MaxNames and Now are not used.
 	Names *httpstat.NamesOptions
-	// Given are resources that exist beside MaxResources; MaxResources is how many others are kept apart.
-	Given        []string
+	// MaxResources is how many resources are kept apart, beside those of routes.
 	MaxResources int
 	// Note, if not nil, is called with what may be wrong with how a log is read.
 	Note func(text string)
@@ -44,6 +44,9 @@ type Options struct {
 
 // Statuses is a set of HTTP statuses. The zero value is empty.
 type Statuses [1000]bool
+
+// status is one, whose order is that of the text.
+var status = regexp.MustCompile(`^[1-9][0-9]{2}$`)
 
 // ParseStatuses parses a list of statuses, classes and ranges, such as 429,5xx or 500-503. The empty string is the empty
 // set.
@@ -54,36 +57,24 @@ func ParseStatuses(list string) (s Statuses, err error) {
 	var errs []error
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.TrimSpace(part)
-		from, to, ok := parseRange(part)
-		if !ok {
+		from, to, ranged := strings.Cut(part, "-")
+		if class := part[:min(len(part), 1)]; strings.EqualFold(part, class+"xx") {
+			from, to, ranged = class+"00", class+"99", true
+		}
+		if !ranged {
+			to = from
+		}
+		if !status.MatchString(from) || !status.MatchString(to) || from > to {
 			errs = append(errs, fmt.Errorf("%q is not a status (429), a class (5xx) or a range (500-503)", part))
 			continue
 		}
-		for i := from; i <= to; i++ {
+		first, _ := strconv.Atoi(from)
+		last, _ := strconv.Atoi(to)
+		for i := first; i <= last; i++ {
 			s[i] = true
 		}
 	}
 	return s, errors.Join(errs...)
-}
-
-// parseRange reads a status, a class or a range.
-func parseRange(s string) (from, to int, ok bool) {
-	if len(s) == 3 && strings.EqualFold(s[1:], "xx") && '1' <= s[0] && s[0] <= '9' {
-		from = int(s[0]-'0') * 100
-		return from, from + 99, true
-	}
-	first, last, ranged := strings.Cut(s, "-")
-	from, err := strconv.Atoi(first)
-	if err != nil || len(first) != 3 {
-		return 0, 0, false
-	}
-	to = from
-	if ranged {
-		if to, err = strconv.Atoi(last); err != nil || len(last) != 3 {
-			return 0, 0, false
-		}
-	}
-	return from, to, from >= 100 && to <= 999 && from <= to
 }
 
 // Has reports whether a status is in the set.

@@ -49,16 +49,6 @@ var pushFlags = [...]struct {
 // Flags returns the flags of the options.
 func (o *Options) Flags() flags.Set {
 	x := &o.Exporter
-	oneOf := func(all []string) func(string) (string, error) {
-		return func(s string) (string, error) {
-			for _, v := range all {
-				if s == v {
-					return s, nil
-				}
-			}
-			return s, fmt.Errorf("%q is not one of %s", s, strings.Join(all, ", "))
-		}
-	}
 	validConfig := func(s string) (string, error) { return s, webconfig.Check(s) }
 	pages := flags.Set{
 		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
@@ -70,8 +60,8 @@ func (o *Options) Flags() flags.Set {
 		{Of: "LimitsFile", Flag: &cli.StringFlag{Name: "limits.file", Destination: &x.LimitsFile, Usage: "`FILE` of limits, YAML or JSON; read again on SIGHUP and when it changes"}},
 	}
 	messages := flags.Set{
-		{Flag: &cli.GenericFlag{Name: "log.level", Value: flags.Value(&o.level, "info", oneOf(promslog.LevelFlagOptions)), Usage: "lowest `LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")}},
-		{Flag: &cli.GenericFlag{Name: "log.format", Value: flags.Value(&o.format, "logfmt", oneOf(promslog.FormatFlagOptions)), Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")}},
+		{Flag: &cli.GenericFlag{Name: "log.level", Value: flags.OneOf(&o.level, "info", promslog.LevelFlagOptions...), Usage: "lowest `LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")}},
+		{Flag: &cli.GenericFlag{Name: "log.format", Value: flags.OneOf(&o.format, "logfmt", promslog.FormatFlagOptions...), Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")}},
 	}
 	log := flags.Set{
 		{Of: "Log.MaxFiles", Flag: &cli.IntFlag{Name: "metric-log.max-files", Destination: &x.Log.MaxFiles, Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)}},
