@@ -112,13 +112,13 @@ func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.
 	if i := shop.breaks; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
 	}
-	ctx, cancel := server.Until(ctx, t.Pages, service)
-	defer cancel()
 	if o.Duration > 0 {
+		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.Duration)
 		defer cancel()
 	}
-	t.ReadyUntil(ctx)
+	ctx, cancel := t.Ready(ctx, service)
+	defer cancel()
 	go shop.breaks.run(ctx, t.Collector, shop.Limits(), o.Rate)
 	unanswered := shop.Load(ctx, "http://"+service.Address())
 	if unanswered > 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/httpstat"
-	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
 // Options are those of the command. The zero value is of no use: its flags have the defaults.
@@ -66,7 +65,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	after, err := o.after(stderr)
+	after, err := o.Telemetry.LastLogged(stderr) // spans of what the log has, or of what is before it, are late
 	if err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		return err
 	}
 	t.Collector.Publish(r.metrics()...)
-	saveNames := t.KeepNames(earned)
+	t.KeepNames(earned)
 	r.serve(t.Collector, t.Logger)
 	h, bounds := newHandler(r), server.Pages()
 	bounds.HTTP2 = true
@@ -88,9 +87,7 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		for _, s := range servers {
 			err = errors.Join(err, s.Stop())
 		}
-		err = errors.Join(err, r.finish())
-		saveNames()
-		return errors.Join(err, t.Stop())
+		return errors.Join(err, r.finish(), t.Stop())
 	}
 	for _, x := range [...]struct{ flag, address string }{{"--spans.http-listen-address", o.HTTP}, {"--spans.grpc-listen-address", o.GRPC}} {
 		s, err := server.Listen(x.address, h, t.Logger, bounds)
@@ -100,9 +97,8 @@ func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
 		servers = append(servers, s)
 	}
 	fmt.Fprintf(stdout, "otlp        http://%s and gRPC on %s, %v behind; counts are of the spans received\n%s", servers[0].Address(), servers[1].Address(), o.Tolerance+delay, t.Banner())
-	ctx, cancel := server.Until(ctx, append(servers, t.Pages)...)
+	ctx, cancel := t.Ready(ctx, servers...)
 	defer cancel()
-	t.ReadyUntil(ctx)
 	err = r.play(ctx)
 	return errors.Join(err, stop())
 }
@@ -121,18 +117,4 @@ func (r *receiver) play(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// after is the last second of the metric log, zero without one: spans of what it has, or of what is before it, are late.
-func (o *Options) after(stderr io.Writer) (time.Time, error) {
-	log := o.Telemetry.Exporter.Log
-	if log.Dir == "" {
-		return time.Time{}, nil
-	}
-	log.App, log.Logger = o.Telemetry.Exporter.App, o.Telemetry.Logger(stderr)
-	last, err := metriclog.Last(log)
-	if err != nil {
-		err = fmt.Errorf("--metric-log.dir: %w", err)
-	}
-	return last, err
 }

@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	saveNames := t.KeepNames(names)
+	t.KeepNames(names)
 	opts := []httpstat.Option{httpstat.Earn(names), httpstat.Exception(o.Exceptions.Has), httpstat.Skip(o.Skip.Match)}
 	if o.OriginHeader != "" {
 		opts = append(opts, httpstat.OriginHeader(o.OriginHeader))
@@ -82,24 +82,20 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	h := httpstat.Handler(t.Collector, o.Naming.Name(), o.handler(t.Logger), opts...)
 	front, err := server.Listen(o.Listen, h, t.Logger, o.Bounds)
 	if err != nil {
-		saveNames()
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), t.Stop())
 	}
 	files := server.OpenFiles()
 	t.Logger.Info("connections are bounded", "clients", o.Bounds.Conns, "of_a_host", o.Bounds.ConnsPerHost, "of_pages", server.PageConns(files), "open_files", files)
 	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner())
-	ctx, cancel := server.Until(ctx, t.Pages, front)
+	ctx, cancel := t.Ready(ctx, front)
 	defer cancel()
-	t.ReadyUntil(ctx)
 	<-ctx.Done()
 	select {
 	case <-time.After(o.ShutdownDelay):
 	case <-front.Ended():
 	case <-t.Pages.Ended():
 	}
-	err = front.Stop()
-	saveNames()
-	return errors.Join(err, t.Stop())
+	return errors.Join(front.Stop(), t.Stop())
 }
 
 // refused is why a request is for no service, and the status that says so; 0 if it may be for one. The status is below 500: it is

@@ -14,7 +14,6 @@ import (
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/telemetry"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/metriclog"
@@ -109,18 +108,11 @@ func (j *Job) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return j.files(ctx, stdout, stderr)
 }
 
-// log returns the options of a log that is written or read without an Exporter.
-func (j *Job) log(stderr io.Writer) metriclog.Options {
-	o := j.Telemetry.Exporter.Log
-	o.App, o.Logger = j.Telemetry.Exporter.App, j.Telemetry.Logger(stderr)
-	return o
-}
-
 // files counts the calls of files that end.
 func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	var archive *metriclog.Archive
 	if j.Telemetry.Exporter.Log.Dir != "" {
-		if archive, err = metriclog.NewArchive(j.log(stderr)); err != nil {
+		if archive, err = metriclog.NewArchive(j.Telemetry.MetricLog(stderr)); err != nil {
 			return fmt.Errorf("--metric-log.dir: %w", err)
 		}
 	}
@@ -181,17 +173,15 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 		return errors.Join(err, f.Close())
 	}
 	t.Collector.Publish(f.Metrics()...)
-	saveNames := t.KeepNames(f.Earned())
+	t.KeepNames(f.Earned())
 	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner())
-	ctx, cancel := server.Until(ctx, t.Pages)
+	ctx, cancel := t.Ready(ctx)
 	defer cancel()
-	t.ReadyUntil(ctx)
 	err = f.Run(ctx, t.Collector, func() {
 		if t.Log != nil {
 			_ = t.Log.Flush() // it counts and reports what fails
 		}
 	})
-	saveNames()
 	err = errors.Join(err, t.Stop())
 	report := f.Report()
 	return errors.Join(err, report.Print(stdout, stderr), report.TooMany(j.FailAbove, j.LateAbove))
@@ -199,18 +189,11 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 
 // after returns the last second of the metric log, zero if there is none to go on with.
 func (j *Job) after(stderr io.Writer) (time.Time, error) {
-	if j.Telemetry.Exporter.Log.Dir == "" {
-		return time.Time{}, nil
-	}
-	last, err := metriclog.Last(j.log(stderr))
-	if err != nil {
-		return last, fmt.Errorf("--metric-log.dir: %w", err)
-	}
-	ago := time.Since(last)
+	last, err := j.Telemetry.LastLogged(stderr)
 	// Rotated files of more than a day ago are mostly gone, and what is left would be counted as all there was.
-	if !last.IsZero() && ago >= longestGap {
+	if ago := time.Since(last); !last.IsZero() && ago >= longestGap {
 		j.Replay.Note(fmt.Sprintf("the metric log ends %v ago, which is too long to go on there: what was written since is not counted", ago.Round(time.Minute)))
-		return time.Time{}, nil
+		last = time.Time{}
 	}
-	return last, nil
+	return last, err
 }

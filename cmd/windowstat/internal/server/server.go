@@ -81,18 +81,3 @@ func (s *Server) Stop() error {
 	<-s.ended
 	return errors.Join(err, s.err)
 }
-
-// Until returns a context that ends when ctx does, or a server that is needed.
-func Until(ctx context.Context, servers ...*Server) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	for _, s := range servers {
-		go func() {
-			select {
-			case <-s.ended:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, cancel
-}

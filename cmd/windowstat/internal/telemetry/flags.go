@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/promslog"
 	"github.com/urfave/cli/v3"
@@ -140,6 +141,24 @@ func (o *Options) Logger(stderr io.Writer) *slog.Logger {
 	level, format := promslog.NewLevel(), promslog.NewFormat()
 	_, _ = level.Set(o.level), format.Set(o.format) // which the flags have checked
 	return promslog.New(&promslog.Config{Level: level, Format: format, Writer: stderr})
+}
+
+// MetricLog returns the options of the metric log for those who write or read it without an Exporter.
+func (o *Options) MetricLog(stderr io.Writer) metriclog.Options {
+	log := o.Exporter.Log
+	log.App, log.Logger = o.Exporter.App, o.Logger(stderr)
+	return log
+}
+
+// LastLogged returns the last second of the metric log, zero if there is none.
+func (o *Options) LastLogged(stderr io.Writer) (last time.Time, err error) {
+	if o.Exporter.Log.Dir == "" {
+		return last, nil
+	}
+	if last, err = metriclog.Last(o.MetricLog(stderr)); err != nil {
+		err = fmt.Errorf("--metric-log.dir: %w", err)
+	}
+	return last, err
 }
 
 // listen returns the addresses of the pages.

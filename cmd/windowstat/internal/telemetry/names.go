@@ -14,12 +14,12 @@ const namesFile = "names.json"
 // saveNamesInterval is how often they are saved: what is earned later must be earned again after a crash.
 const saveNamesInterval = time.Minute
 
-// KeepNames keeps earned names beyond the end of the process, if there is a metric log. The function that it returns saves
-// them a last time. Failures are logged: the names must be earned again then.
-func (t *Telemetry) KeepNames(names *httpstat.Names) (stop func()) {
+// KeepNames keeps earned names beyond the end of the process, if there is a metric log: they are saved every minute, and when the ways out
+// end. Failures are logged: the names must be earned again then.
+func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.Collector.Publish(names.Metrics()...)
 	if t.Log == nil {
-		return func() {}
+		return
 	}
 	path, err := t.Log.StateFile(namesFile)
 	if err == nil {
@@ -29,7 +29,7 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) (stop func()) {
 		t.Logger.Warn("the names that were earned before are not known", "err", err)
 	}
 	if path == "" {
-		return func() {}
+		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var saving sync.WaitGroup
@@ -50,5 +50,5 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) (stop func()) {
 			}
 		}
 	})
-	return func() { cancel(); saving.Wait() }
+	t.before = append(t.before, func() { cancel(); saving.Wait() })
 }

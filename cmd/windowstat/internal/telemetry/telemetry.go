@@ -34,12 +34,13 @@ type Telemetry struct {
 	Logger *slog.Logger
 
 	logDir    string
+	before    []func() // what ends before the ways out
 	finish    func() error
 	readiness *readiness
 }
 
 // Start listens, makes the Collector, and starts the ways out. On an error nothing is left running. The pages say that they are not
-// ready, until [Telemetry.ReadyUntil].
+// ready, until [Telemetry.Ready].
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
 	var config *webconfig.File
@@ -66,8 +67,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	}
 	t := &Telemetry{Exporter: x, Logger: logger, logDir: options.Log.Dir, URL: "http://" + first.String() + options.MetricsPath, finish: x.Start()}
 	if x.Limits != nil {
-		stop, finish := reloadOnHangup(x), t.finish
-		t.finish = func() error { stop(); return finish() }
+		t.before = append(t.before, reloadOnHangup(x))
 	}
 	pages := x.Server()
 	t.readiness = &readiness{next: pages.Handler}
@@ -154,28 +154,30 @@ func withProfiles(pages http.Handler) http.Handler {
 
 // reloadOnHangup reads limits again on SIGHUP, until it is stopped.
 func reloadOnHangup(x *exporter.Exporter) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
-		for {
-			select {
-			case <-hangup:
-				_ = x.Limits.Reload() // it has been logged
-			case <-ctx.Done():
-				signal.Stop(hangup)
-				return
-			}
+		for range hangup {
+			_ = x.Limits.Reload() // it has been logged
 		}
 	}()
-	return cancel
+	return func() {
+		signal.Stop(hangup) // nothing is sent from now on
+		close(hangup)
+	}
 }
 
 // Finish ends the ways out, with the last second in them. The pages go on until [Telemetry.Stop].
-func (t *Telemetry) Finish() error { return t.finish() }
+func (t *Telemetry) Finish() error {
+	for _, end := range t.before {
+		end()
+	}
+	t.before = nil
+	return t.finish()
+}
 
 // Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
-func (t *Telemetry) Stop() error { return errors.Join(t.finish(), t.Pages.Stop()) }
+func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
 // Banner returns the lines that say where the metrics page and the metric log are.
 func (t *Telemetry) Banner() string {
@@ -202,8 +204,20 @@ func (s *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(w, r)
 }
 
-// ReadyUntil says that the command is ready until ctx ends. All that it serves must listen, with what it needs.
-func (t *Telemetry) ReadyUntil(ctx context.Context) {
+// Ready says that the command is ready, until the context that it returns ends: when ctx does, or the pages or another server that
+// the command needs. All that it serves must listen, with what it needs.
+func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	for _, s := range append(servers, t.Pages) {
+		go func() {
+			select {
+			case <-s.Ended():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	t.readiness.ready.Store(true)
 	context.AfterFunc(ctx, func() { t.readiness.ready.Store(false) })
+	return ctx, cancel
 }
