@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
+
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 )
 
 // advance takes lines into the timeline, each time of the log that is furthest behind, until one must be read first, which it
@@ -111,4 +114,101 @@ func (r *Follower) fill(l *log) (bool, error) {
 // sortByBeginning sorts logs by their first lines: each is opened when the others have come so far, so few are open at a time.
 func sortByBeginning(logs []*log) {
 	slices.SortStableFunc(logs, func(a, b *log) int { return cmp.Compare(a.first, b.first) })
+}
+
+// nanos is a second. Times are Unix nanoseconds, and seconds Unix times.
+const nanos = timeline.Nanos
+
+// spread distributes times of whole seconds evenly over their second, and the same way when a log is read again. It
+// remembers the last few seconds.
+type spread [16]struct {
+	second int64
+	at     float64 // the last offset, in [0, 1)
+}
+
+// golden spreads any number of points evenly over [0, 1) when it is added to each to get the next.
+const golden = 0.6180339887498949
+
+// next returns the offset of the next time in a second, in nanoseconds.
+func (s *spread) next(second int64) int64 {
+	x := &s[second%int64(len(s))]
+	if x.second != second {
+		x.second, x.at = second, 0
+	}
+	if x.at += golden; x.at >= 1 {
+		x.at--
+	}
+	return int64(x.at * float64(nanos))
+}
+
+// take puts a line into the timeline, or counts why it is not. It is the end of the order: what was taken stays, and lines that are
+// earlier than it by more than the tolerance are late from now on.
+func (r *Follower) take(l *log, it *item) error {
+	second := it.stamp / nanos
+	if r.timeline.From == 0 { // it is the first line
+		r.timeline.From = max(second-int64(r.Tolerance/time.Second), 1)
+	}
+	c := r.call(it)
+	if r.after != 0 && r.counted(&c) {
+		r.counts.Lines--
+		l.count.Lines--
+		return nil
+	}
+	if second < r.timeline.From && !c.Passed || r.timeline.Late(&c) {
+		r.late(l)
+		return nil
+	}
+	if err := r.timeline.Until(second - int64(r.Tolerance/time.Second)); err != nil {
+		return err
+	}
+	r.counts.Statuses[it.status]++
+	if it.unearned {
+		r.counts.Unearned++
+	}
+	if clipped := r.timeline.Add(c); clipped && !c.Passed {
+		r.counts.Clipped++
+	}
+	// So many calls are held only if the tolerance is long and the log busy. Memory is worth more than late lines then: the oldest
+	// seconds are evicted.
+	for r.timeline.Held() > timeline.MaxHeld {
+		r.counts.Evicted++
+		if err := r.timeline.Until(r.timeline.From + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call returns the call of a line. Without a duration it is in the second of its line.
+func (r *Follower) call(it *item) timeline.Call {
+	c := timeline.Call{At: it.stamp, Duration: it.duration, Name: it.name, N: 1, Status: it.status}
+	switch {
+	// A status may be that of a call that was refused, which did not pass, or of one that failed; the options see to it that none is both.
+	case r.Blocks[it.status]:
+		c.Outcome = timeline.Blocked
+	case r.Exceptions[it.status]:
+		c.Outcome = timeline.Failed
+	}
+	if c.Duration == timeline.Unknown {
+		c.At = it.stamp / nanos * nanos
+		return c
+	}
+	if it.coarse {
+		c.At += r.spread.next(it.stamp / nanos)
+	}
+	if it.end {
+		c.At -= c.Duration
+	}
+	return c
+}
+
+// counted reports whether the previous process counted a call. It marks a call of which that process counted only the
+// beginning: the line was there before the second ended, since servers write lines when calls end.
+func (r *Follower) counted(c *timeline.Call) bool {
+	ended := (c.At + max(c.Duration, 0)) / nanos
+	if ended <= r.after {
+		return true
+	}
+	c.Passed = c.At/nanos <= r.after && ended <= r.after+int64(r.Tolerance/time.Second)
+	return c.Passed && c.Outcome == timeline.Blocked
 }

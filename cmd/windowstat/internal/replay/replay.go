@@ -1,8 +1,8 @@
 // Package replay repeats the calls of access logs in their own time, so that they are counted like those of an
 // instrumented service.
 //
-// The way of a line: it is read from a log (file, stream, tail), parsed (log), taken in the order of times among the lines of all logs
-// (order), named (names), and put into the second in which its call began (calls, package timeline). When no earlier line is expected, a
+// The way of a line: it is read from a log (file, tail), parsed (log), taken in the order of times among the lines of all logs
+// (order), named (names), and put into the second in which its call began (order, package timeline). When no earlier line is expected, a
 // second is played: its calls begin, and end when their time has come. They are counted as rows for a summary and a metric
 // log (rows), or by a Collector that is served. What becomes of each line is reported (report).
 //

@@ -2,14 +2,17 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/logonce"
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
@@ -80,4 +83,99 @@ func (s *Server) Stop() error {
 	}
 	<-s.ended
 	return errors.Join(err, s.err)
+}
+
+// Bounds are what a server allows those who connect to it. They must come from [Pages], [Own] or [Bounds.Fit].
+type Bounds struct {
+	Header time.Duration // how long the header of a request may take
+	Stall  time.Duration // how long a body may make no progress while its sender or receiver does nothing
+	Idle   time.Duration // how long a connection may wait for its next request
+	// HeaderBytes is how long the headers of a request may be, its first line included; more is refused with 431. A byte of tiny
+	// headers takes thirty of memory for as long as the request lasts.
+	HeaderBytes int
+	// Conns is how many clients are connected, ConnsPerHost how many of one host that is in none of the Proxies; see
+	// [netlimit.Bounds].
+	Conns, ConnsPerHost int
+	Proxies             []netip.Prefix
+	HTTP2               bool // is spoken, too, without TLS, as gRPC does
+}
+
+// Defaults of [Bounds].
+const (
+	DefaultHeader = 10 * time.Second
+	DefaultStall  = time.Minute
+	DefaultIdle   = 2 * time.Minute
+	DefaultConns  = 8192 // if as many files may be open
+
+	DefaultHeaderBytes = 16 << 10 // as Node.js takes; Tomcat takes 8 KiB, and nginx 32
+)
+
+const (
+	maxPageConns  = 256
+	reservedFiles = 64 // for logs, pushes and what the runtime has open
+
+	minHeaderBytes = 8 << 10
+	maxHeaderBytes = 1 << 20 // which net/http takes by default
+)
+
+// Pages are the bounds of the pages, whose connections have files that a proxy leaves for them.
+func Pages() Bounds {
+	return Bounds{Header: DefaultHeader, Stall: DefaultStall, Idle: DefaultIdle, HeaderBytes: DefaultHeaderBytes, Conns: PageConns(OpenFiles())}
+}
+
+// Own are those of a server whose only client is the process itself.
+func Own() Bounds {
+	b := Pages()
+	b.Conns = 0
+	return b
+}
+
+// PageConns is how many connections of the pages there are, if so many files may be open.
+func PageConns(files int) int { return max(1, min(maxPageConns, files/8)) }
+
+// maxConns is how many clients a proxy may have, each with a connection to the upstream.
+func maxConns(files int) int { return max(0, (files-reservedFiles-PageConns(files))/2) }
+
+// Fit fits the bounds of a proxy into the files that may be open, and checks them: without Conns there are as many as fit, without
+// ConnsPerHost half of them. Errors are [collector.OptionError]s.
+func (b *Bounds) Fit(files int) error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &collector.OptionError{Package: "server", Field: field, Err: fmt.Errorf(format, args...)})
+	}
+	for _, x := range []struct {
+		field string
+		d     time.Duration
+	}{{"Header", b.Header}, {"Stall", b.Stall}, {"Idle", b.Idle}} {
+		if x.d <= 0 {
+			wrong(x.field, "%v is not positive", x.d)
+		}
+	}
+	if b.HeaderBytes < minHeaderBytes || b.HeaderBytes > maxHeaderBytes {
+		wrong("HeaderBytes", "%d is not between %d and %d", b.HeaderBytes, minHeaderBytes, maxHeaderBytes)
+	}
+	most := maxConns(files)
+	switch {
+	case b.Conns < 0:
+		wrong("Conns", "%d is negative", b.Conns)
+	case b.Conns > most || most == 0:
+		wrong("Conns", "%d is more than %d, for which %d open files suffice (ulimit -n)", b.Conns, most, files)
+	}
+	b.Conns = cmp.Or(b.Conns, min(most, DefaultConns))
+	if b.ConnsPerHost < 0 {
+		wrong("ConnsPerHost", "%d is negative", b.ConnsPerHost)
+	}
+	b.ConnsPerHost = cmp.Or(b.ConnsPerHost, max(1, b.Conns/2))
+	return errors.Join(errs...)
+}
+
+// Listener returns a listener that keeps to the bounds. It logs when a connection is closed in favour of another.
+func (b Bounds) Listener(l net.Listener, logger *slog.Logger) net.Listener {
+	once := logonce.Logger{To: logger}
+	return netlimit.Listen(l, netlimit.Bounds{
+		Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
+		OnEvict: func(host netip.Prefix) {
+			once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
+		},
+	})
 }
