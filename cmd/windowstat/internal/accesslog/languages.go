@@ -7,26 +7,32 @@ import (
 	"strings"
 )
 
-// apacheDirectives are the directives that a record needs, besides %t and %T. All others are skipped.
+// apacheDirectives are the directives that a record needs, besides %t. All others are skipped.
 var apacheDirectives = map[string]variable{
-	"a":    {slot: client, rank: 3},
-	"h":    {slot: client, rank: 2},
-	"{c}a": {slot: client, rank: 1},
-	"{c}h": {slot: client, rank: 1},
-	"V":    {slot: host, rank: 2},
-	"v":    {slot: host, rank: 1},
-	"m":    {slot: method},
-	"U":    {slot: target},
-	"q":    {slot: tail},
-	"r":    {slot: request},
-	"s":    {slot: status},
-	"D":    {slot: duration, unit: microseconds, rank: 3, digits: onlyDigits},
-	"b":    {digits: digitsOrDash},
-	"B":    {digits: digitsOrDash},
-	"I":    {digits: digitsOrDash},
-	"O":    {digits: digitsOrDash},
-	"k":    {digits: digitsOrDash},
-	"p":    {digits: digitsOrDash},
+	"a":       {slot: client, rank: 3},
+	"h":       {slot: client, rank: 2},
+	"{c}a":    {slot: client, rank: 1},
+	"{c}h":    {slot: client, rank: 1},
+	"V":       {slot: host, rank: 2},
+	"v":       {slot: host, rank: 1},
+	"{host}i": {slot: host, rank: 3},
+	"m":       {slot: method},
+	"U":       {slot: target},
+	"q":       {slot: tail},
+	"r":       {slot: request},
+	"s":       {slot: status},
+	"D":       {slot: duration, unit: microseconds, rank: 3, digits: onlyDigits},
+	"T":       {slot: duration, unit: seconds, rank: 1},
+	"{s}T":    {slot: duration, unit: seconds, rank: 1},
+	"{ms}T":   {slot: duration, unit: milliseconds, rank: 2},
+	"{us}T":   {slot: duration, unit: microseconds, rank: 3},
+	"{+s}T":   {slot: more, unit: seconds}, // ours: httpd has nothing like it
+	"b":       {digits: digitsOrDash},
+	"B":       {digits: digitsOrDash},
+	"I":       {digits: digitsOrDash},
+	"O":       {digits: digitsOrDash},
+	"k":       {digits: digitsOrDash},
+	"p":       {digits: digitsOrDash},
 }
 
 // Apache returns the format of a LogFormat string of httpd, such as
@@ -65,35 +71,20 @@ func apacheVariable(rest string, column int) (v variable, err error) {
 // directive is a directive of httpd: conditions, an {argument}, and a letter, or ^ti, ^to, ^FU or ^FB.
 var directive = regexp.MustCompile(`^%[!<>,0-9]*(?:\{([^}]*)\}[<>]*)?(\^..|[^{^])`)
 
-// apacheMeaning returns what a directive means.
+// apacheMeaning returns what a directive means. Names of headers, which are arguments, have no case.
 func apacheMeaning(argument, letter string) (v variable, err error) {
-	switch letter {
-	case "t":
-		return apacheTime(argument)
-	case "T":
-		v = variable{slot: duration, unit: seconds, rank: 1}
-		switch argument {
-		case "", "s":
-		case "ms":
-			v.unit, v.rank = milliseconds, 2
-		case "us":
-			v.unit, v.rank = microseconds, 3
-		case "+s":
-			v.slot = more
-		default:
-			err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
-		}
-		return v, err
-	case "a", "h":
-		if argument != "" {
-			letter = "{" + argument + "}" + letter
-		}
-	case "i":
-		if strings.EqualFold(argument, "Host") {
-			return variable{slot: host, rank: 3}, nil
-		}
+	key := letter
+	if argument != "" {
+		key = "{" + strings.ToLower(argument) + "}" + letter
 	}
-	return apacheDirectives[letter], nil
+	v, known := apacheDirectives[key]
+	switch {
+	case letter == "t":
+		return apacheTime(argument)
+	case letter == "T" && !known:
+		err = fmt.Errorf("there is no unit %q; allowed are s, ms and us", argument)
+	}
+	return v, err
 }
 
 // apacheTime reads the argument of %{…}t.
