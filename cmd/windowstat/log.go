@@ -13,6 +13,7 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/incident"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/logquery"
+	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 )
 
 func logCommand() *cli.Command {
@@ -25,12 +26,12 @@ func logCommand() *cli.Command {
 	}, sourceFlags(&o.Source)...)
 	set = append(set, flags.Set{
 		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "print rows as they are logged, from --from or now on, until interrupted"}, Not: []string{"to"}},
-		{Flag: &cli.StringFlag{Name: "format", Value: "table", Destination: &o.Output, Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")}},
-		{Flag: &cli.StringSliceFlag{Name: "where", Destination: &o.Where, Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"}},
+		{Flag: &cli.GenericFlag{Name: "format", Value: flags.OneOf(&o.Output, "table", logquery.Formats()...), Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")}},
+		{Zero: true, Flag: &cli.GenericFlag{Name: "where", Value: flags.Values(&o.Where, logquery.ParseCondition), Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"}},
 		{Not: follow, Flag: &cli.BoolFlag{Name: "summary", Destination: &o.Summary, Usage: "print sums over the range, for each resource, in the place of rows"}},
 		{Not: []string{"follow", "summary"}, Flag: &cli.DurationFlag{Name: "step", Destination: &o.Step, Usage: "print sums for each `DURATION`, such as 1m, in the place of rows"}},
 		{Not: follow, Flag: &cli.IntFlag{Name: "top", Destination: &o.Top, Usage: "print sums for the `NUMBER` of resources with most of --by, over the range or in each --step"}},
-		{Needs: []string{"top|step|summary"}, Flag: &cli.StringFlag{Name: "by", DefaultText: "pass", Destination: &o.By, Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
+		{Needs: []string{"top|step|summary"}, Flag: &cli.GenericFlag{Name: "by", Value: flags.Value(&o.By, "pass", logquery.ParseBy), Usage: "`COLUMN` for --top and for the busiest second: " + logquery.ColumnNames(true)}},
 		{Not: rows, Flag: &cli.BoolFlag{Name: "onset", Destination: &asked.onset, Usage: "print which resources left what they were in the ten minutes before --from, the first one first"}},
 		{Not: rows, Flag: &cli.GenericFlag{Name: "backtest", Value: flags.Values(&asked.limits, incident.ParseLimit), Usage: "print what a `LIMIT` would have refused: " + incident.LimitHelp + "; repeatable"}},
 		{Needs: []string{"onset"}, Zero: true, Flag: clockOffset(&asked)},
@@ -103,7 +104,7 @@ func sourceFlags(o *logquery.Source) flags.Set {
 		{Flag: &cli.IntSliceFlag{Name: "pid", Destination: &o.PIDs, Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"}},
 		{Flag: &cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`TIME` of the first second; by default 15 minutes before --to"}},
 		{Flag: &cli.StringFlag{Name: "to", Destination: &o.To, Usage: "`TIME` of the last second (default: now)"}},
-		{Flag: &cli.StringFlag{Name: "zone", Value: "local", Destination: &o.Zone, Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"}},
-		{Flag: &cli.StringSliceFlag{Name: "resource", Destination: &o.Resources, Usage: "`RESOURCE` that is wanted: " + logquery.PatternHelp + "; all by default; repeatable"}},
+		{Flag: &cli.GenericFlag{Name: "zone", Value: flags.Value(&o.Zone, "local", wallclock.Zone), Usage: "`ZONE` of times that are given and printed: local, UTC, or a name such as Europe/Berlin"}},
+		{Zero: true, Flag: &cli.GenericFlag{Name: "resource", Value: flags.Values(&o.Resources, logquery.ParsePattern), Usage: "`RESOURCE` that is wanted: " + logquery.PatternHelp + "; all by default; repeatable"}},
 	}
 }

@@ -39,7 +39,7 @@ func (l *logging) trials(t *testing.T, limit collector.Limit) []Trial {
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
-	sel, err := logquery.Select(logquery.Source{Dir: l.dir, From: "-2h", Zone: "UTC"}, time.Now())
+	sel, err := logquery.Select(logquery.Source{Dir: l.dir, From: "-2h", Zone: time.UTC}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

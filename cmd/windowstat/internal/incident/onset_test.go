@@ -96,7 +96,7 @@ func read(t testing.TB, seconds int, dirs ...string) *Seconds {
 	var all []*logquery.Selection
 	for _, dir := range dirs {
 		sel, err := logquery.Select(logquery.Source{
-			Dir: dir, From: epoch.Format(time.RFC3339), To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339), Zone: "UTC",
+			Dir: dir, From: epoch.Format(time.RFC3339), To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339), Zone: time.UTC,
 		}, epoch)
 		if err != nil {
 			t.Fatal(err)

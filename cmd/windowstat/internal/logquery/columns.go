@@ -3,7 +3,6 @@ package logquery
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// column is a column of numbers, of rows in all formats.
-type column struct {
+// Column is a column of numbers, of rows in all formats.
+type Column struct {
 	name  string // in --where and --by
 	key   string // in JSON and CSV
 	title string // in a table
@@ -22,7 +21,7 @@ type column struct {
 }
 
 // columns are those of all formats, in their order.
-var columns = []column{
+var columns = []Column{
 	{"pass", "pass", "pass", true, false, func(r *metriclog.Row) int64 { return r.Pass }},
 	{"block", "block", "block", true, false, func(r *metriclog.Row) int64 { return r.Block }},
 	{"complete", "complete", "complete", true, false, func(r *metriclog.Row) int64 { return r.Success }},
@@ -33,7 +32,7 @@ var columns = []column{
 }
 
 // append appends the column of a row as in JSON and CSV.
-func (c *column) append(b []byte, r *metriclog.Row) []byte {
+func (c *Column) append(b []byte, r *metriclog.Row) []byte {
 	if v := c.of(r); c.time {
 		return strconv.AppendFloat(b, time.Duration(v).Seconds(), 'f', -1, 64)
 	} else {
@@ -42,7 +41,7 @@ func (c *column) append(b []byte, r *metriclog.Row) []byte {
 }
 
 // parseColumn finds a column; with adds only one that adds up.
-func parseColumn(name string, adds bool) (*column, error) {
+func parseColumn(name string, adds bool) (*Column, error) {
 	for i := range columns {
 		if c := &columns[i]; c.name == name && (c.adds || !adds) {
 			return c, nil
@@ -54,6 +53,9 @@ func parseColumn(name string, adds bool) (*column, error) {
 	}
 	return nil, fmt.Errorf("%q is not one of the %s: %s", name, what, ColumnNames(adds))
 }
+
+// ParseBy finds a column that adds up.
+func ParseBy(name string) (*Column, error) { return parseColumn(name, true) }
 
 // ColumnNames are the names of columns; with adds only of those that add up.
 func ColumnNames(adds bool) string {
@@ -72,36 +74,31 @@ const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>
 // condition is a column, an operator and a value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
-// parseWhere makes one function of the conditions of --where, which a row must all meet; nil if there are none.
-func parseWhere(conditions []string) (func(*metriclog.Row) bool, error) {
-	all, err := parseAll("--where", conditions, parseCondition)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return func(r *metriclog.Row) bool {
-		return !slices.ContainsFunc(all, func(meets func(*metriclog.Row) bool) bool { return !meets(r) })
-	}, nil
+// Condition is what a row may meet.
+type Condition struct {
+	text  string
+	meets func(*metriclog.Row) bool
 }
 
-// parseCondition parses one condition, see [WhereHelp].
-func parseCondition(text string) (func(*metriclog.Row) bool, error) {
+// ParseCondition parses a condition, see [WhereHelp].
+func ParseCondition(text string) (Condition, error) {
 	m := condition.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("%q is not %s", text, WhereHelp)
+		return Condition{}, fmt.Errorf("%q is not %s", text, WhereHelp)
 	}
 	c, err := parseColumn(m[1], false)
 	if err != nil {
-		return nil, err
+		return Condition{}, err
 	}
 	var want int64
 	if c.time {
 		d, err := time.ParseDuration(m[3])
 		if err != nil {
-			return nil, fmt.Errorf("%q: %s is a duration, such as 100ms or 1.5s, not %q", text, c.name, m[3])
+			return Condition{}, fmt.Errorf("%q: %s is a duration, such as 100ms or 1.5s, not %q", text, c.name, m[3])
 		}
 		want = int64(d)
 	} else if want, err = strconv.ParseInt(m[3], 10, 64); err != nil {
-		return nil, fmt.Errorf("%q: %s is a whole number, not %q", text, c.name, m[3])
+		return Condition{}, fmt.Errorf("%q: %s is a whole number, not %q", text, c.name, m[3])
 	}
 	compare := map[string]func(v int64) bool{
 		">":  func(v int64) bool { return v > want },
@@ -111,5 +108,5 @@ func parseCondition(text string) (func(*metriclog.Row) bool, error) {
 		"=":  func(v int64) bool { return v == want },
 		"!=": func(v int64) bool { return v != want },
 	}[m[2]]
-	return func(r *metriclog.Row) bool { return compare(c.of(r)) }, nil
+	return Condition{text, func(r *metriclog.Row) bool { return compare(c.of(r)) }}, nil
 }

@@ -16,42 +16,24 @@ import (
 // PatternHelp is what a pattern of resources may look like.
 const PatternHelp = "NAME, in which * stands for any characters, / too, or ~ and a regular expression for the whole name"
 
-// parseAll parses the values of a flag that is repeatable. The error names all that are wrong.
-func parseAll[T any](flag string, texts []string, parse func(string) (func(T) bool, error)) (all []func(T) bool, err error) {
-	var errs []error
-	for _, text := range texts {
-		meets, err := parse(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
-		}
-		all = append(all, meets)
-	}
-	return all, errors.Join(errs...)
+// Pattern is one of names of resources.
+type Pattern struct {
+	Text    string
+	matches func(name string) bool
 }
 
-// parsePatterns makes one function of patterns: a name must match one of them; nil if there are none.
-func parsePatterns(patterns []string) (func(name string) bool, error) {
-	all, err := parseAll("--resource", patterns, parsePattern)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return func(name string) bool {
-		return slices.ContainsFunc(all, func(match func(string) bool) bool { return match(name) })
-	}, nil
-}
-
-// parsePattern parses one pattern, see [PatternHelp].
-func parsePattern(p string) (func(string) bool, error) {
+// ParsePattern parses a pattern, see [PatternHelp].
+func ParsePattern(p string) (Pattern, error) {
 	if p == "" {
-		return nil, errors.New("is empty; " + PatternHelp + " is needed")
+		return Pattern{}, errors.New("is empty; " + PatternHelp + " is needed")
 	}
 	if expression, ok := strings.CutPrefix(p, "~"); ok {
 		if _, err := regexp.Compile(expression); err != nil {
-			return nil, fmt.Errorf("%q: %w", p, err)
+			return Pattern{}, fmt.Errorf("%q: %w", p, err)
 		}
-		return regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString, nil
+		return Pattern{p, regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString}, nil
 	}
-	return collector.Limit{Resource: p}.Matches, nil // limits have the same patterns
+	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil // limits have the same patterns
 }
 
 // Visible returns a name with what cannot be printed, or would change how the rest is shown, escaped as in Go: \x1b or \u202e. A

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPatterns(t *testing.T) {
@@ -31,14 +32,19 @@ func TestPatterns(t *testing.T) {
 		{[]string{"~new.*"}, "new\nline"},
 		{[]string{`~\Q*\E`}, "*"},
 	} {
-		match, err := parsePatterns(tc.patterns)
-		if err != nil {
-			t.Errorf("%q: %v", tc.patterns, err)
-			continue
+		var patterns []Pattern
+		for _, text := range tc.patterns {
+			p, err := ParsePattern(text)
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			patterns = append(patterns, p)
 		}
+		s, _ := Select(Source{Zone: time.UTC, Resources: patterns}, time.Now())
 		var got []string
 		for _, name := range names {
-			if match(name) {
+			if s.Match(name) {
 				got = append(got, name)
 			}
 		}
@@ -46,11 +52,13 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%q: %q, want %q", tc.patterns, got, tc.want)
 		}
 	}
-	if match, err := parsePatterns(nil); match != nil || err != nil {
-		t.Errorf("none: %v", err)
+	if s, _ := Select(Source{Zone: time.UTC}, time.Now()); s.Match != nil {
+		t.Error("without patterns some names do not match")
 	}
-	if _, err := parsePatterns([]string{"", "~(", "ok", "~a)(b"}); err == nil || strings.Count(err.Error(), "--resource: ") != 3 {
-		t.Errorf("%v", err)
+	for _, text := range []string{"", "~(", "~a)(b"} {
+		if _, err := ParsePattern(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
 	}
 }
 
@@ -67,12 +75,12 @@ func TestPatternsBesideRegexp(t *testing.T) {
 	matched := 0
 	for range 20_000 {
 		pattern, name := "a"+text("ab*", 6), "a"+text("ab", 8)
-		match, err := parsePattern(pattern)
+		p, err := ParsePattern(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := regexp.MustCompile("^" + strings.ReplaceAll(pattern, "*", ".*") + "$").MatchString(name)
-		if match(name) != want {
+		if p.matches(name) != want {
 			t.Fatalf("%s matches %s: %v", pattern, name, !want)
 		}
 		if want {

@@ -6,7 +6,6 @@
 package logquery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,19 +23,19 @@ import (
 type Options struct {
 	// Source is which rows are read.
 	Source Source
-	// Where are conditions that a row of a second must meet, see [WhereHelp].
-	Where []string
+	// Where are conditions that a row of a second must all meet.
+	Where []Condition
 	// Step, Top and Summary print sums of rows by application and resource, the most in [Options].By first: of each step of the
 	// clock, or, without Step, of the whole range. With Top, only so many resources of a step are printed. Summary is all of the
 	// range, with its rates.
 	Step    time.Duration
 	Top     int
 	Summary bool
-	// By is the column of Top and of the busiest second, pass if empty.
-	By string
+	// By is the column of Top and of the busiest second.
+	By *Column
 	// Tail is how many rows are printed, the last ones; all if 0.
 	Tail int
-	// Output is one of [Formats]; table if empty.
+	// Output is one of [Formats].
 	Output string
 }
 
@@ -44,28 +43,14 @@ type Options struct {
 type Query struct {
 	Options
 	*Selection
-	where  func(*metriclog.Row) bool // nil for all
-	by     *column
 	stderr io.Writer
 }
 
 // New makes a Query at a time, from which relative times are counted. Warnings go to stderr. The error has everything that is
 // wrong with the options.
 func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
-	q := &Query{Options: o, stderr: stderr}
-	var errs []error
-	add := func(err error) { errs = append(errs, err) }
-	var err error
-	q.Selection, err = Select(o.Source, now)
-	add(err)
-	q.where, err = parseWhere(o.Where)
-	add(err)
-	if q.by, err = parseColumn(cmp.Or(q.By, columns[0].name), true); err != nil {
-		add(fmt.Errorf("--by: %w", err))
-	}
-	q.Output = cmp.Or(q.Output, "table")
-	add(q.check())
-	return q, errors.Join(errs...)
+	s, err := Select(o.Source, now)
+	return &Query{Options: o, Selection: s, stderr: stderr}, errors.Join(err, o.check())
 }
 
 // check returns what is wrong with the options, and what the output cannot show.
@@ -80,9 +65,7 @@ func (o *Options) check() error {
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
 	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
 	// What an output can show decides which options go with it.
-	out, ok := formats[o.Output]
-	wrong(!ok, "--format", "%q is not one of %s", o.Output, strings.Join(Formats(), ", "))
-	wrong(ok && o.sums() && out.noSums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
+	wrong(o.sums() && formats[o.Output].noSums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 
@@ -143,7 +126,7 @@ func (w *wanted) rows(ctx context.Context, q *Query, rows *metriclog.Rows) iter.
 		var next row
 		err := rows.Each(ctx, func(r *metriclog.Row) error {
 			w.found++
-			if q.where != nil && !q.where(r) {
+			if slices.ContainsFunc(q.Where, func(c Condition) bool { return !c.meets(r) }) {
 				return nil
 			}
 			w.passed++

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/wallclock"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
@@ -18,11 +17,12 @@ type Source struct {
 	// Dir is the directory of the logs, App the application, all if empty, and PIDs are processes, all if empty.
 	Dir, App string
 	PIDs     []int
-	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now. Zone is the time
-	// zone of times that are given and printed: local, UTC, or a name such as Europe/Berlin; local if empty.
-	From, To, Zone string
-	// Resources are patterns, see [PatternHelp]: a name must match one of them. All match if there are none.
-	Resources []string
+	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now.
+	From, To string
+	// Zone is the time zone of times that are given and printed.
+	Zone *time.Location
+	// Resources are patterns: a name must match one of them. All match if there are none.
+	Resources []Pattern
 	// Follow goes on with rows as they are logged, from now on unless From is given. The logs need not exist yet.
 	Follow bool
 	// OneApp makes logs of several applications an error.
@@ -40,7 +40,7 @@ type Selection struct {
 	Zone     *time.Location
 	// Match is made of Resources, nil for all. It is not safe for concurrent use.
 	Match     func(resource string) bool
-	Resources []string
+	Resources []Pattern
 
 	seen    map[string]bool // names that Match was asked about
 	several bool            // there may be rows of several logs
@@ -52,29 +52,18 @@ const maxSeen = 10_000
 // Select reads a Source at a time. The error has everything that is wrong with it; the Selection has what could be read.
 func Select(o Source, now time.Time) (*Selection, error) {
 	s := &Selection{
-		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, PIDs: o.PIDs, Zone: time.Local,
+		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, PIDs: o.PIDs, Zone: o.Zone,
 		Resources: o.Resources, seen: map[string]bool{},
 	}
-	var errs []error
-	if o.Zone != "" {
-		zone, err := wallclock.Zone(o.Zone)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--zone: %w", err))
-			zone = time.UTC // to go on and see what else is wrong
-		}
-		s.Zone = zone
-	}
-	errs = append(errs, s.setRange(o, now))
-	match, err := parsePatterns(o.Resources)
-	if match != nil {
+	if len(o.Resources) > 0 {
 		s.Match = func(name string) bool {
 			if len(s.seen) < maxSeen {
 				s.seen[name] = true
 			}
-			return match(name)
+			return slices.ContainsFunc(s.Resources, func(p Pattern) bool { return p.matches(name) })
 		}
 	}
-	return s, errors.Join(append(errs, err, s.checkLogs(o))...)
+	return s, errors.Join(s.setRange(o, now), s.checkLogs(o))
 }
 
 // setRange reads from when to when. Of what can mean several seconds, the first is the beginning and the last the end.
@@ -174,19 +163,20 @@ func (s *Selection) Malformed(stderr io.Writer, n int64) {
 
 // Empty prints that there were no rows of what was asked for, and what there is instead: rows that did not meet the conditions of
 // --where, names that are near, the first and the last second of the logs, and the next row.
-func (s *Selection) Empty(stderr io.Writer, where []string, rows int) {
-	given := func(flag string, values []string) (text string) {
-		for _, v := range values {
-			text += fmt.Sprintf(" --%s '%s'", flag, Visible(v))
-		}
-		return text
+func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
+	given := ""
+	for _, p := range s.Resources {
+		given += fmt.Sprintf(" --resource '%s'", Visible(p.Text))
 	}
-	says := []string{fmt.Sprintf("no rows from %s to %s%s%s", s.Time(s.From), s.Time(s.To), given("resource", s.Resources), given("where", where))}
+	for _, c := range where {
+		given += fmt.Sprintf(" --where '%s'", Visible(c.text))
+	}
+	says := []string{fmt.Sprintf("no rows from %s to %s%s", s.Time(s.From), s.Time(s.To), given)}
 	// The reason that is nearest to what was asked for comes first.
 	if rows > 0 {
 		says = append(says, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {
-		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0]))))
+		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0].Text))))
 	}
 	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
 		says = append(says, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))

@@ -18,7 +18,7 @@ import (
 // the average response time is that of all calls, each counted with the average of its row, which the log has in whole
 // milliseconds, rounded down. Its memory is that of the names.
 type totals struct {
-	by          *column // of the busiest second
+	by          *Column // of the busiest second
 	of          map[sumKey]*sums
 	first, last time.Time // seconds
 	latest      *sums     // to which a row was added last
@@ -131,7 +131,7 @@ func (t *totals) rows(begin time.Time) iter.Seq[*row] {
 // no total of inbound calls.
 func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
-		t, begin, end := &totals{by: q.by}, q.From, time.Time{}
+		t, begin, end := &totals{by: q.By}, q.From, time.Time{}
 		step := func() bool {
 			n := 0
 			for r := range t.rows(begin) {
@@ -150,7 +150,7 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 				if !step() {
 					return
 				}
-				t = &totals{by: q.by}
+				t = &totals{by: q.By}
 				begin, end = stepOf(r.Start, q.Step, q.Zone)
 			}
 			t.add(r.Row)

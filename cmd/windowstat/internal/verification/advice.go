@@ -43,11 +43,7 @@ func (r reporter) advise(report verify.Report, result push.WriteResult) {
 	from := slices.MinFunc(old, func(a, b verify.Range) int { return a.From.Compare(b.From) }).From.Unix()
 	to := slices.MaxFunc(old, func(a, b verify.Range) int { return a.To.Compare(b.To) }).To.Unix()
 	command := "  windowstat verify"
-	option := func(name string, values ...string) {
-		for _, value := range values {
-			command += " --" + name + " " + shellWord(value)
-		}
-	}
+	option := func(name, value string) { command += " --" + name + " " + shellWord(value) }
 	option("dir", r.log.Searcher.Dir)
 	if r.log.Searcher.App != "" {
 		option("app", r.log.Searcher.App)
@@ -55,7 +51,9 @@ func (r reporter) advise(report verify.Report, result push.WriteResult) {
 	for _, pid := range r.log.PIDs {
 		option("pid", fmt.Sprint(pid))
 	}
-	option("resource", r.log.Resources...)
+	for _, p := range r.log.Resources {
+		option("resource", p.Text)
+	}
 	option("url", redact.URL(r.From.URL))
 	for _, name := range slices.Sorted(maps.Keys(report.Labels)) {
 		option("label", name+"="+logquery.Visible(report.Labels[name]))
