@@ -56,7 +56,7 @@ func TestLog(t *testing.T) {
 		{"--format=sentinel  --app=shop  --from=1767323046  --to=1767323046000", 0, "cart\\x7c\\\\1,__total_inbound_traffic__", ""},
 		{"--format=sentinel  --app=shop  --to=2026-01-02 03:04:05", 0, "checkout,__total_inbound_traffic__", ""}, // from a quarter of an hour before
 		{"--app=shop", 0, "", "no rows from "},
-		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00; the next row is of 2026-01-02 03:04:05+00:00\n"},
+		{"--app=shop  --from=2026-01-01  --to=2026-01-01 12:00", 0, "", "no rows from 2026-01-01 00:00:00+00:00 to 2026-01-01 12:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
 		{"--app=shop  --resource=ch*t  --where=block>0  --where=pass>100" + day, 0, "", "no rows from 2026-01-02 00:00:00+00:00 to 2026-01-02 23:59:00+00:00 --resource 'ch*t' --where 'block>0' --where 'pass>100'; without --where there are 2; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:08+00:00\n"},
 		{"--app=shop  --resource=CHECKOUTS" + day, 0, "", "--resource 'CHECKOUTS'; this time has 3 resources, the nearest are __total_inbound_traffic__, cart|\\\\1, checkout; "},
 		{"--app=till-v2  --from=2026-01-03  --to=+1h", 0, "", "no rows from 2026-01-03 00:00:00+00:00 to 2026-01-03 01:00:00+00:00; the log is from 2026-01-02 03:04:05+00:00 to 2026-01-02 03:04:05+00:00\n"},

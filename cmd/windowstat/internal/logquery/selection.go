@@ -162,7 +162,7 @@ func (s *Selection) Malformed(stderr io.Writer, n int64) {
 }
 
 // Empty prints that there were no rows of what was asked for, and what there is instead: rows that did not meet the conditions of
-// --where, names that are near, the first and the last second of the logs, and the next row.
+// --where, names that are near, and the first and the last second of the logs.
 func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	given := ""
 	for _, p := range s.Resources {
@@ -180,15 +180,6 @@ func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	}
 	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
 		says = append(says, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))
-	}
-	if rows == 0 && len(s.seen) == 0 {
-		if rows, err := s.Searcher.Search(metriclog.Query{From: s.To.Add(time.Second), PIDs: s.PIDs}); err == nil {
-			for row := range rows.All() {
-				says = append(says, "the next row is of "+s.Time(row.Start))
-				break
-			}
-			_ = rows.Close()
-		}
 	}
 	fmt.Fprintf(stderr, "windowstat: %s\n", strings.Join(says, "; "))
 }
