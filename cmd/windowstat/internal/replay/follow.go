@@ -14,7 +14,6 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/accesslog"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/timeline"
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
 // ingestDelay is how long a line may take from the server into the log without being late.
@@ -193,12 +192,6 @@ func (r *Follower) unknown() (found []string) {
 	}
 	return found
 }
-
-// Timed reports whether the logs say how long calls take.
-func (r *Follower) Timed() bool { return r.counts.Timed }
-
-// Earned are the names that are earned, nil without [Options].Names.
-func (r *Follower) Earned() *httpstat.Names { return r.names.earned }
 
 // Run replays into a Collector that has the Clock, until ctx ends or all logs are pipes that have ended, and calls ended after
 // each second. It drops the calls that it still holds when ctx ends, because earlier lines may come; the next process reads them

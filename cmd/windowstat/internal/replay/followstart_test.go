@@ -181,8 +181,8 @@ func TestEmptyLog(t *testing.T) {
 				}
 				appendTo(t, log, line("/new")+line("/new"))
 				f := <-made
-				if n := (begun{f, t}).follow(); n != 2 || !f.Timed() {
-					t.Errorf("%d lines, timed: %v", n, f.Timed())
+				if n := (begun{f, t}).follow(); n != 2 || !f.counts.Timed {
+					t.Errorf("%d lines, timed: %v", n, f.counts.Timed)
 				}
 			})
 		})

@@ -166,14 +166,14 @@ func (j *Job) follow(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	// Limits and the table of resources are those of the lines; response times are unknown if the logs do not tell them.
 	x := &j.Telemetry.Exporter
-	x.Collector = collector.Options{Now: f.Clock.Now, Given: j.Naming.Given(), MaxResources: j.Naming.MaxResources, DurationsUnknown: !f.Timed()}
+	x.Collector = collector.Options{Now: f.Clock.Now, Given: j.Naming.Given(), MaxResources: j.Naming.MaxResources, DurationsUnknown: !f.counts.Timed}
 	x.Drain = -1 // when the files are read no more, nothing completes
 	t, err := telemetry.Start(&j.Telemetry, stderr)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	t.Collector.Publish(f.Metrics()...)
-	t.KeepNames(f.Earned())
+	t.KeepNames(f.names.earned)
 	fmt.Fprintf(stdout, "following   %s, %v behind\n%s", strings.Join(j.Replay.Files, ", "), j.Replay.Tolerance+ingestDelay, t.Banner())
 	ctx, cancel := t.Ready(ctx)
 	defer cancel()

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -109,11 +108,6 @@ func (r *Follower) fill(l *log) (bool, error) {
 		err = fmt.Errorf("%s: %w", l.name, err)
 	}
 	return false, errors.Join(err, l.input.close())
-}
-
-// sortByBeginning sorts logs by their first lines: each is opened when the others have come so far, so few are open at a time.
-func sortByBeginning(logs []*log) {
-	slices.SortStableFunc(logs, func(a, b *log) int { return cmp.Compare(a.first, b.first) })
 }
 
 // nanos is a second. Times are Unix nanoseconds, and seconds Unix times.

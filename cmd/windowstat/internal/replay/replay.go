@@ -18,10 +18,12 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,7 +115,8 @@ func (r *Follower) openAll() error {
 		}
 	}
 	r.counts.Timed = r.counts.Timed && len(r.waiting) > 0
-	sortByBeginning(r.waiting)
+	// Each is opened when the others have come to its first line.
+	slices.SortStableFunc(r.waiting, func(a, b *log) int { return cmp.Compare(a.first, b.first) })
 	return errors.Join(errs...)
 }
 
