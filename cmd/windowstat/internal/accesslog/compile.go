@@ -73,9 +73,20 @@ type step struct {
 	missing, bad error
 }
 
-// compile makes a Format of a format string, in which each variable begins with a sign. The function read reads the variable that a text
-// begins with, at a column, from 1. That is all in which the languages of the servers differ: a preset, a LogFormat of httpd and a
-// log_format of nginx become the same steps. The best variable of each slot is kept, and formats with ambiguous fields are refused.
+// compile makes a Format of a format string: $remote_addr [$time_local] "$request" $status $request_time becomes
+//
+//	prefix ""
+//	client     up to " ["
+//	timestamp  up to "] \"", in the layout of $time_local
+//	request    up to "\" " and a status
+//	status     three digits, and " "
+//	duration   up to the end of the line, as nothing is behind it
+//
+// and a variable that no record needs is a step, too, which only finds its end; those behind the last that is needed are never looked at.
+//
+// In the format string each variable begins with a sign. The function read reads the variable that a text begins with, at a column, from 1.
+// That is all in which the languages of the servers differ: a preset, a LogFormat of httpd and a log_format of nginx become the same
+// steps. The best variable of each slot is kept, and formats with ambiguous fields are refused.
 func compile(text string, sign byte, escaped bool, read func(rest string, column int) (variable, error)) (*Format, error) {
 	var variables []variable
 	var problems []error

@@ -141,8 +141,11 @@ func smallNumber(b []byte) int {
 	return n
 }
 
-// collect scans an object, keeps the best value for each slot, and returns the length of the object; 0 if it has no end. Of nested objects
-// it scans only that in which Caddy has the request.
+// collect scans an object in one pass and makes nothing: a value is a part of the line, and only what a record needs is looked at again. So
+// it accepts some lines that are not JSON, such as nginx's with \x22 in a string, which encoding/json would refuse.
+//
+// It keeps the best value for each slot, and returns the length of the object; 0 if it has no end. Of nested objects it scans only that in
+// which Caddy has the request.
 func collect(b []byte, keys map[string]meaning, best *[slots]value) int {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {

@@ -125,7 +125,9 @@ func present(field []byte) []byte {
 	return field
 }
 
-// end returns the length of the field at the beginning of b, up to its literal; negative if the literal is missing.
+// end returns the length of the field at the beginning of b, up to its literal; negative if the literal is missing. The literal
+// behind a request is looked for with the status that follows it: so a request with quotes of its own, which some servers do not escape, ends
+// where it should.
 func (s *step) end(b []byte, escaped bool) int {
 	if s.until == "" {
 		if s.slot == skip && s.digits != anything {

@@ -18,7 +18,12 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Flag is a flag and what it is to the options of a command.
+// Flag is a flag and what it is to the options of a command, such as
+//
+//	{Of: "Timeout", Needs: []string{"url"}, Flag: &cli.DurationFlag{Name: "timeout", Destination: &o.Timeout}}
+//
+// The package of the options says what is wrong with Timeout. What it says is reported as of --timeout, and not at all if the flag has been
+// found to be wrong already.
 type Flag struct {
 	cli.Flag
 	// Of are the fields that the flag fills in, separated by spaces, as a [collector.OptionError] names them.

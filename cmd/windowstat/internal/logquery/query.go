@@ -3,6 +3,9 @@
 //
 // A query is a pipeline: rows of single seconds are found ([Source], [Options].Where), added up (Step, Top, Summary), the last
 // are kept (Tail), and they are printed ([Options].Output). Errors name the flags of the command, which the options are.
+//
+// Rows go through it one at a time, as they are read, so that a year of a log takes no more memory than a minute. What is held is bounded:
+// sums by maxSummed, the last rows by how many are wanted, and the names that a pattern was asked about by maxSeen.
 package logquery
 
 import (

@@ -32,7 +32,8 @@ type Source struct {
 // defaultRange is how long a range is if only its end is known.
 const defaultRange = 15 * time.Minute
 
-// Selection is a Source that was read.
+// Selection is a Source that was read: what [metriclog.Searcher] needs to find the rows, and what a user is told about them. The commands
+// log, report and verify choose rows by the same flags, and so by the same Selection.
 type Selection struct {
 	Searcher metriclog.Searcher
 	PIDs     []int

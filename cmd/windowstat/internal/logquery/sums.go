@@ -72,7 +72,7 @@ func (t *totals) add(r *metriclog.Row) {
 	}
 }
 
-// find returns the sums that a row is added to.
+// find returns the sums that a row is added to. Beyond maxSummed resources these are those of all others.
 func (t *totals) find(r *metriclog.Row) *sums {
 	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map.
 	if t.latest != nil {

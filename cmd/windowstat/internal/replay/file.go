@@ -94,7 +94,8 @@ type block struct {
 }
 
 // blocks reads a log block by block: whole lines, so that what parses them never sees a part of one. The beginning of a line at the end
-// of a block is kept for the next one.
+// of a block is kept for the next one. A block may be longer than blockSize, if a line is: it grows to twice its size each time, until it
+// has more than maxLine.
 type blocks struct {
 	r     io.Reader
 	grows bool   // at its end, an incomplete line waits for its rest

@@ -110,7 +110,8 @@ func (r *Follower) noteGap(t *tail, first int64, since time.Time) {
 }
 
 // tellFormat finds the formats of the logs: their own, or those of the files that were rotated away. It waits for the first line
-// if there is none. That shows whether there are durations, too; logs that are empty find theirs later.
+// if there is none. That shows whether there are durations, too, which must be known before anything is served: an exporter that has
+// promised response times cannot take that back. Logs that are empty find theirs later.
 func (r *Follower) tellFormat() error {
 	for ; ; time.Sleep(poll) {
 		r.match(time.Now())

@@ -108,7 +108,7 @@ func (j *Job) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return j.files(ctx, stdout, stderr)
 }
 
-// files counts the calls of files that end.
+// files counts the calls of files that end. What was counted is printed even if there is an error, and so is how many lines are not.
 func (j *Job) files(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	var archive *metriclog.Archive
 	if j.Telemetry.Exporter.Log.Dir != "" {

@@ -22,7 +22,9 @@ type part struct {
 	grown  time.Time
 }
 
-// headBytes is how many of a file's first bytes are remembered: they have the time of a line.
+// headBytes is how many of a file's first bytes are remembered: they have the time of a line. They tell more than the inode, which another
+// file may get as soon as this one is deleted, and more than the size, which may be what it was when the file was truncated and has grown
+// again.
 const headBytes = 512
 
 // openAside opens a file to which nothing is written any more; it may be packed.
@@ -34,7 +36,7 @@ func openAside(name string) (*part, error) {
 	return &part{aside: f, lines: blocks{r: f}}, nil
 }
 
-// rewind begins at the beginning.
+// rewind begins at the beginning. What was known of the file is forgotten, also the beginning of a line that was not complete.
 func (p *part) rewind(now time.Time) {
 	*p = part{File: p.File, at: p.at, grown: now}
 	p.lines.r, p.lines.grows = p, true

@@ -41,7 +41,8 @@ func originals(name string) (names []string) {
 // ofLog reports whether rotation makes a file with this name of a log with the name base.
 func ofLog(name, base string) bool { return slices.Contains(originals(name), base) }
 
-// numbered are the logs of a container, of which each start has one.
+// numbered are the logs of a container, of which each start has one: 0.log, 1.log, each rotated to names such as 0.log.20260102-101112. A
+// link, say in /var/log/containers, leads to that of the last start.
 var numbered = regexp.MustCompile(`^\d+\.log$`)
 
 // ofContainer reports the same of a log to which a symbolic link leads, and of those of earlier and later starts.

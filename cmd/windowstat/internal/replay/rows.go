@@ -45,7 +45,8 @@ type rows struct {
 	second Second
 }
 
-// record is what one resource did so far in the second.
+// record is what one resource did so far in the second. InFlightTime, the call-seconds, is counted whenever the number of calls in flight
+// changes, and at the end of the second: so many calls for so long.
 type record struct {
 	node.MetricNode
 	upTo   int64 // InFlightTime is up to date, Unix nanoseconds

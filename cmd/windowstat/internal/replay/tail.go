@@ -17,6 +17,18 @@ import (
 // and the old one as long as it grows, since servers write to it until they reopen their log. When a file is truncated, what was
 // not read yet is read from the copy that rotation made of it.
 //
+// What rotation does, and what the tail does then:
+//
+//   - rename, and create another: the part of the old file stays, and one of the new file is put behind it. The server writes to the
+//     old one until it opens its log again, so that is read until it has not grown for a minute;
+//   - rename into another directory, which may be on another file system: the same, as the old file is open;
+//   - a symbolic link to another file: the same, as the name leads to another device and inode;
+//   - rename, and gzip: the open file is read to its end. Its packed copy is another file, which nobody reads;
+//   - copy, and truncate: the file is shorter than what was read of it, or begins otherwise. A copy whose beginning is the same is
+//     read from where the reading of the file ended, and the file from its beginning;
+//   - all of these while nobody reads: what rotation has made of the log and was written to since the last second that was counted is
+//     read first, the earliest first.
+//
 // Its files are parts, which are read one after the other: at first those that rotation has put aside for good, then those that may
 // still grow, and the one that has the name as the last. A look reads from the first part that has something, so lines come in the order in
 // which they were written. Nothing is read twice, since a file is known by what it is and not by its name, and nothing is left out, since it
@@ -163,7 +175,8 @@ func (t *tail) inspectFile(name string) (s sample, err error) {
 	return s, f.close()
 }
 
-// look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned.
+// look returns whole lines that the files have grown by, or, if there are none, the time up to which all lines were returned. That is the
+// time at which it began: what is written while it reads may be of a part that it has passed.
 func (t *tail) look() (block, error) {
 	now := time.Now() // all that was written before is read below
 	begin := t.reopen

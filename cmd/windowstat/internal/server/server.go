@@ -130,7 +130,8 @@ func Own() Bounds {
 	return b
 }
 
-// PageConns is how many connections of the pages there are, if so many files may be open.
+// PageConns is how many connections of the pages there are, if so many files may be open: an eighth of them, but not more than
+// maxPageConns. A proxy that gave all of its files to clients could not be watched.
 func PageConns(files int) int { return max(1, min(maxPageConns, files/8)) }
 
 // maxConns is how many clients a proxy may have, each with a connection to the upstream.

@@ -26,6 +26,10 @@ import (
 )
 
 // Telemetry is what runs. It must be made with [Start], and ended with [Telemetry.Stop].
+//
+// A command that serves does all in this order: it checks its options; it starts the telemetry, whose ports are bound first; it keeps
+// names, if it has any that are earned; it listens for what it counts; it is ready. At the end it is not ready any more, takes in no more,
+// and only then ends the telemetry: the last second is in every way out before the pages, on which it can be read, end.
 type Telemetry struct {
 	*exporter.Exporter
 	// Pages is the server of the pages.
@@ -90,7 +94,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	return t, nil
 }
 
-// listenAll listens on all addresses, or on none.
+// listenAll listens on all addresses, or on none: a process whose ports are taken in part has not started.
 func listenAll(addresses []string) (all []net.Listener, err error) {
 	for _, address := range addresses {
 		l, err := net.Listen("tcp", address)
