@@ -101,26 +101,16 @@ func (p *part) incomplete() block {
 	return block{data: rest}
 }
 
-// close closes the file, of which nothing is remembered then.
-func (p *part) close() error {
-	if p.aside != nil {
-		return p.aside.close()
-	}
-	return p.File.Close()
-}
+// opened are the files that the logs of a Follower read, and those that they have read, which have no File any more: whatever name a file
+// gets, no line of it is read twice.
+type opened []*part
 
-// opened are the files that the logs of a Follower have open, and those that they had: whatever name a file gets, no line of it is
-// read twice.
-type opened struct {
-	open, closed []*part
-}
-
-// maxClosed is how many closed files are remembered.
-const maxClosed = 1000
+// maxOpened is how many files are remembered at least.
+const maxOpened = 1000
 
 // has reports whether a file is open.
-func (o *opened) has(at os.FileInfo) bool {
-	return slices.ContainsFunc(o.open, func(p *part) bool { return p.is(at) })
+func (o opened) has(at os.FileInfo) bool {
+	return slices.ContainsFunc(o, func(p *part) bool { return p.File != nil && p.is(at) })
 }
 
 // file opens a file by its name, behind what was read of it before; nil if there is none, or one that is open already.
@@ -139,30 +129,26 @@ func (o *opened) file(name string, now time.Time) (*part, error) {
 	p := &part{File: f, at: at}
 	p.rewind(now)
 	// A file that comes back under another name, or under its old one, goes on where its reading ended.
-	if i := slices.IndexFunc(o.closed, func(x *part) bool { return x.is(at) }); i >= 0 {
-		p.offset, p.size, p.head = o.closed[i].offset, o.closed[i].offset, o.closed[i].head
-		if o.closed = slices.Delete(o.closed, i, i+1); p.truncated(at.Size()) { // it is another one, with the same number
+	if i := slices.IndexFunc(*o, func(x *part) bool { return x.is(at) }); i >= 0 {
+		before := (*o)[i]
+		p.offset, p.size, p.head = before.offset, before.offset, before.head
+		if *o = slices.Delete(*o, i, i+1); p.truncated(at.Size()) { // it is another one, with the same number
 			p.rewind(now)
 		}
 	}
-	o.open = append(o.open, p)
+	*o = append(*o, p)
 	return p, nil
 }
 
 // close closes a file, and remembers how far it was read if it may grow.
 func (o *opened) close(p *part) error {
-	if p.aside == nil {
-		o.open = slices.DeleteFunc(o.open, func(x *part) bool { return x == p })
-		o.closed = append(o.closed, &part{at: p.at, offset: p.offset, head: p.head})
-		o.closed = o.closed[max(0, len(o.closed)-maxClosed):]
+	if p.aside != nil {
+		return p.aside.close()
 	}
-	return p.close()
-}
-
-// closeAll closes files, as far as that is possible.
-func closeAll(parts []*part, o *opened) (errs []error) {
-	for _, p := range parts {
-		errs = append(errs, o.close(p))
+	err := p.File.Close()
+	*p = part{at: p.at, offset: p.offset, head: p.head}
+	if i := slices.IndexFunc(*o, func(x *part) bool { return x.File == nil }); len(*o) > maxOpened {
+		*o = slices.Delete(*o, i, i+1)
 	}
-	return errs
+	return err
 }

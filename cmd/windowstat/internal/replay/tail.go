@@ -124,22 +124,21 @@ func (t *tail) openRotated() (first int64, err error) {
 	}
 	slices.Reverse(rotated) // the one written to last was the first
 	slices.SortStableFunc(rotated, func(a, b candidate) int { return cmp.Compare(a.first/nanos, b.first/nanos) })
-	var parts []*part
-	for i, c := range rotated {
+	own := len(t.parts)
+	for _, c := range rotated {
 		var p *part
-		if slices.ContainsFunc(rotated[i:], func(c candidate) bool { return c.packed }) { // nothing is written to it any more
+		if c.packed { // nothing is written to it any more
 			p, err = openAside(c.name)
 		} else {
 			p, err = t.opened.file(c.name, time.Now())
 		}
 		if err != nil {
-			return 0, errors.Join(append(closeAll(parts, &t.opened), err)...)
+			return 0, err
 		}
 		if p != nil {
-			parts = append(parts, p)
+			t.parts = slices.Insert(t.parts, len(t.parts)-own, p)
 		}
 	}
-	t.parts = append(parts, t.parts...)
 	return first, nil
 }
 
@@ -260,7 +259,7 @@ func (t *tail) copyOf(p *part) *part {
 			c.lines.rest, c.lines.skip = p.lines.rest, p.lines.skip
 			return c
 		}
-		_ = c.close()
+		_ = t.opened.close(c)
 	}
 	return nil
 }
@@ -284,7 +283,10 @@ func (t *tail) refused(err error, now time.Time) error {
 
 // close closes all files. How far they were read is remembered.
 func (t *tail) close() error {
-	errs := closeAll(t.parts, &t.opened)
+	var errs []error
+	for _, p := range t.parts {
+		errs = append(errs, t.opened.close(p))
+	}
 	t.parts = nil
 	return errors.Join(errs...)
 }
