@@ -88,8 +88,10 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
-			signal.Ignore(syscall.SIGPIPE)                                        // writing fails then, and does not end the program
-			if err = q.Run(ctx, c.Root().Writer); errors.Is(err, syscall.EPIPE) { // somebody has read enough
+			// With head or less behind a pipe, writing fails when somebody has read enough. That is the end, and neither an error nor a
+			// signal that ends the program.
+			signal.Ignore(syscall.SIGPIPE)
+			if err = q.Run(ctx, c.Root().Writer); errors.Is(err, syscall.EPIPE) {
 				return nil
 			}
 			return err

@@ -36,7 +36,9 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// commands are made anew for each run: the options that their flags fill in are theirs.
+// commands are made anew for each run: the options that their flags fill in are theirs. A command is its flags, which fill in the options of
+// a package in internal/, and a function there that runs it. What is wrong with the options and the arguments is said all at once, before
+// anything is done.
 func commands() []*cli.Command {
 	return []*cli.Command{demoCommand(), proxyCommand(), replayCommand(), otlpCommand(), logCommand(), reportCommand(), verifyCommand(), topCommand(), dashboardsCommand(), versionCommand()}
 }

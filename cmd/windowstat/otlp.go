@@ -38,6 +38,7 @@ calls as its threshold (ot=th: in tracestate) says, and for one without it.`,
 	}
 }
 
+// otlpFlags are the flags of what is received. There is none for names: spans have theirs from the service that made them.
 func otlpFlags(o *otlp.Options) flags.Set {
 	return flags.Set{
 		{Flag: &cli.GenericFlag{Name: "spans.http-listen-address", Value: flags.Value(&o.HTTP, otlp.DefaultHTTP, flags.ParseAddress), Usage: "`ADDRESS` for OTLP over HTTP, host:port; traces are received at /v1/traces"}},

@@ -45,6 +45,7 @@ and responses pass as they are. With --limits.file, requests over a limit are an
 	}
 }
 
+// proxyFlags are the flags of what is counted. Who may connect is in boundFlags, and how calls are named in [routes.Naming].
 func proxyFlags(o *proxy.Options) flags.Set {
 	counted := &o.Telemetry.Exporter.Collector
 	return flags.Set{
@@ -61,6 +62,7 @@ func proxyFlags(o *proxy.Options) flags.Set {
 	}
 }
 
+// boundFlags are the flags of what a client may hold of the proxy: a connection, memory for headers, and time.
 func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
 		{Flag: &cli.GenericFlag{Name: "proxy.trusted-proxies", Value: flags.Values(&b.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8: their X-Forwarded headers are kept; repeatable"}},

@@ -45,6 +45,7 @@ Lines written between the two are lost. Lines that a server keeps for longer tha
 			if j.Follow && !c.IsSet("tolerance") {
 				j.Replay.Tolerance = replay.DefaultFollowTolerance
 			}
+			// One line in a thousand that is late means something else than one that cannot be read, unless a share is given for both.
 			if j.LateAbove = replay.DefaultLate; c.IsSet("fail-above") {
 				j.LateAbove = j.FailAbove
 			}
@@ -56,6 +57,8 @@ Lines written between the two are lost. Lines that a server keeps for longer tha
 	}
 }
 
+// replayFlags are the flags of the lines, of their names, and of what serves them. Those of the last kind need --follow, but for the directory
+// of the metric log, which a replay of files that end writes, too.
 func replayFlags(j *replay.Job) flags.Set {
 	o := &j.Replay
 	formats := []string{"format", "nginx-format", "apache-format"}

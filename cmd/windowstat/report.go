@@ -82,7 +82,7 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 	}
 }
 
-// question is what windowstat log and windowstat report ask of an incident.
+// question is what windowstat log and windowstat report ask of an incident: of each directory the same range, as each is the log of a host.
 type question struct {
 	dirs   []string
 	onset  bool

@@ -94,6 +94,7 @@ func (o *verifyOptions) flags() flags.Set {
 	})
 }
 
+// parseRun reads the number of a run, see [collector.Collector.RunID]; 0 is that of seconds that do not tell theirs.
 func parseRun(s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if s == "unknown" {
