@@ -74,7 +74,8 @@ func (t *totals) add(r *metriclog.Row) {
 
 // find returns the sums that a row is added to. Beyond maxSummed resources these are those of all others.
 func (t *totals) find(r *metriclog.Row) *sums {
-	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map.
+	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map, which would be a
+	// twentieth of a replay.
 	if t.latest != nil {
 		if x := t.latest.next; x != nil && x.Resource == r.Resource && x.App == r.App {
 			t.latest = x
