@@ -96,7 +96,6 @@ func NewNames(o NamesOptions) (*Names, error) {
 		return nil, err
 	}
 	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o)}
-	n.places.aged = n.earned.age
 	for _, name := range o.Given {
 		n.given[name] = true
 	}
@@ -112,12 +111,8 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.name(plain, client, n.opts.Now().Unix())
-}
-
-func (n *Names) name(plain, client string, now int64) (name string, s Standing) {
 	name = collector.CleanName(n.places.name(plain, n.places.show))
-	if n.earned.use(name, client, now) != nil {
+	if n.earned.use(name, client, n.opts.Now().Unix()) {
 		return name, Earned
 	}
 	return name, Unearned
@@ -130,11 +125,11 @@ func (n *Names) Learn(plain, client string, status int) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.learn(plain, client, n.opts.Now().Unix())
-}
-
-func (n *Names) learn(plain, client string, now int64) {
-	n.earned.earn(collector.CleanName(n.places.learn(plain)), client, now)
+	name := collector.CleanName(n.places.learn(plain))
+	if n.places.seen == 0 { // all counts were halved just now
+		n.earned.age()
+	}
+	n.earned.earn(name, client, n.opts.Now().Unix())
 }
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
@@ -187,7 +182,7 @@ func (n *Names) Metrics() []collector.Metric {
 	}
 	return []collector.Metric{{
 		Name: "earned_names", Help: "Names made from paths that are in use, because the service has answered them with success.",
-		Value: read(func(e *earnedNames) int64 { return int64(e.inUse.Len()) }),
+		Value: read(func(e *earnedNames) int64 { return int64(e.inUse) }),
 	}, {
 		Name: "refused_names_total", Help: "Calls answered with success whose name was not earned, because too many were, or too many by their host.",
 		Value: read(func(e *earnedNames) int64 { return e.refused }),

@@ -324,10 +324,10 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, _ := newNames(t, httpstat.NamesOptions{})
-		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".bad: ") {
+		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".unreadable: ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != text {
+		if kept, err := os.ReadFile(path + ".unreadable"); err != nil || string(kept) != text {
 			t.Errorf("%s: %q, %v", name, kept, err)
 		}
 		if err := n.Save(path); err != nil {
@@ -346,10 +346,10 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 		t.Error("it saves where there is no directory")
 	}
 	long := strings.Repeat("x", 500)
-	if err := os.WriteFile(filepath.Join(dir+".bad", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Load(filepath.Join(dir+".bad", "long")); err != nil {
+	if err := n.Load(filepath.Join(dir+".unreadable", "long")); err != nil {
 		t.Error(err)
 	}
 	for range 3 {

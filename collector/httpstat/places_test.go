@@ -77,8 +77,8 @@ func TestAnIdleNameRestsWhoeverHasMore(t *testing.T) {
 			n.Name(plain, "192.0.2.2")
 		}
 	}
-	if n.earned.inUse.Len() != 5 || !n.earned.byName["GET /idle"].idle {
-		t.Errorf("%d names are in use, want 5", n.earned.inUse.Len())
+	if n.earned.inUse != 5 || n.earned.byName["GET /idle"].inUse {
+		t.Errorf("%d names are in use, want 5", n.earned.inUse)
 	}
 }
 

@@ -52,7 +52,7 @@ type names struct {
 
 // knownName is a name that has come, and its resource when it came last.
 type knownName struct {
-	httpstat.Known
+	plain    string
 	service  string
 	resource *resource
 }
@@ -87,7 +87,7 @@ func (n *names) of(s *span) *resource {
 	n.key = n.append(n.key, s, d)
 	k := n.known[string(n.key)]
 	if k == nil {
-		k = &knownName{Known: httpstat.Known{Plain: collector.CleanName(string(n.key[at:]))}, service: collector.CleanName(string(s.service))}
+		k = &knownName{plain: collector.CleanName(string(n.key[at:])), service: collector.CleanName(string(s.service))}
 		if len(n.key) <= maxKey {
 			if len(n.known) >= maxKnown {
 				clear(n.known)
@@ -95,16 +95,13 @@ func (n *names) of(s *span) *resource {
 			n.known[string(n.key)] = k
 		}
 	}
-	name, service := k.Plain, k.service
+	name, service := k.plain, k.service
 	if own == 0 {
-		status, standing := http.StatusNotFound, httpstat.Unearned
-		if s.answered() {
-			status = http.StatusOK
+		if s.answered() { // this call may earn the name that it is counted for
+			n.earned.Learn(k.plain, k.service, http.StatusOK)
 		}
-		if name, standing = n.earned.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
-			name, standing = n.earned.Name(k.Plain, k.service) // this call has earned it
-		}
-		if standing == httpstat.Unearned {
+		var standing httpstat.Standing
+		if name, standing = n.earned.Name(k.plain, k.service); standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
 		}
 	}
