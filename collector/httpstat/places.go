@@ -11,11 +11,11 @@ import (
 // to nothing behind. Hosts have no shares here: of values those that are called most stay, and what a host can do with that is
 // bounded by its share of names.
 type places struct {
-	most    int              // values at a place
-	at      map[string]place // by the segments before it, as they are named; none is empty
-	sketch  sketch
-	seen    int // successes since all counts were halved
-	order   uint64 // of values
+	most   int              // values at a place
+	at     map[string]place // by the segments before it, as they are named; none is empty
+	sketch sketch
+	seen   int    // successes since all counts were halved
+	order  uint64 // of values
 }
 
 // place is one: the values that are kept apart.
