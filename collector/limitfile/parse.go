@@ -40,23 +40,19 @@ import (
 const maxSize = 1 << 20
 
 // Read reads the limits from a file. The error names every mistake in it.
-func Read(path string) (_ []collector.Limit, err error) {
-	if info, err := os.Stat(path); err != nil {
+func Read(path string) ([]collector.Limit, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if !info.Mode().IsRegular() { // to read from a pipe is to wait
+	case !info.Mode().IsRegular(): // to read from a pipe is to wait
 		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSize {
+	case info.Size() > maxSize:
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
 	limits, err := Parse(data)
 	if err != nil {
