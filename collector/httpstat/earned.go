@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -19,8 +20,7 @@ import (
 // the Collector keeps its resource for as long: a host that has its share gets no more. Names that are idle go, the longest
 // idle first, whatever hosts have.
 type earnedNames struct {
-	most    int   // in use
-	history int64 // seconds for which a name is in use after its last call
+	most    int // in use
 	byName  map[string]*earnedName
 	inUse   int
 	byHost  map[string]int // how many names in use each host has earned
@@ -38,14 +38,16 @@ type earnedName struct {
 }
 
 const (
+	// usedFor is for how many seconds a name is in use after its last call.
+	usedFor = int64(collector.DefaultHistory / time.Second)
 	// remembered is how many names are remembered for each one that may be in use.
 	remembered = 10
 	// fewNames is how many a host may earn however few are left.
 	fewNames = 8
 )
 
-func newEarnedNames(o NamesOptions) *earnedNames {
-	return &earnedNames{most: o.MaxNames, history: int64(o.History.Seconds()), byName: map[string]*earnedName{}, byHost: map[string]int{}}
+func newEarnedNames(most int) *earnedNames {
+	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]int{}}
 }
 
 // use reports whether a name is earned, and notes that it is called. One that was idle must find room, as a new one must.
@@ -90,11 +92,11 @@ func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
 	x.inUse, x.host = true, strings.Clone(host)
 	e.inUse++
 	e.byHost[x.host]++
-	e.due = min(e.due, now+e.history+1)
+	e.due = min(e.due, now+usedFor+1)
 	return true
 }
 
-// expire ends the use of names that have not been called for the history. It looks at all of them, but only when one may have become
+// expire ends the use of names that have not been called for so long. It looks at all of them, but only when one may have become
 // idle: once a second at most.
 func (e *earnedNames) expire(now int64) {
 	if now < e.due {
@@ -104,8 +106,8 @@ func (e *earnedNames) expire(now int64) {
 	for _, x := range e.byName {
 		switch {
 		case !x.inUse:
-		case now-x.last <= e.history:
-			e.due = min(e.due, x.last+e.history+1)
+		case now-x.last <= usedFor:
+			e.due = min(e.due, x.last+usedFor+1)
 		default:
 			x.inUse = false
 			e.inUse--

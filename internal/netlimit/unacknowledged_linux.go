@@ -4,7 +4,8 @@ import (
 	"crypto/tls"
 	"net"
 	"syscall"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Unacknowledged returns how many bytes were written to a TCP connection, which TLS may be on top of, and not acknowledged by
@@ -21,10 +22,7 @@ func Unacknowledged(c net.Conn) (bytes int, known bool) {
 	if err != nil {
 		return 0, false
 	}
-	var n int32
-	var errno syscall.Errno
-	err = raw.Control(func(fd uintptr) {
-		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&n)))
-	})
-	return int(n), err == nil && errno == 0
+	var failed error
+	err = raw.Control(func(fd uintptr) { bytes, failed = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) })
+	return bytes, err == nil && failed == nil
 }
