@@ -67,7 +67,7 @@ func (e *earnedNames) use(name, client string, now int64) bool {
 // earn counts a call with success.
 func (e *earnedNames) earn(name, client string, now int64) {
 	if x := e.byName[name]; x != nil {
-		x.calls = min(x.calls+1, maxCount)
+		x.calls++
 		return
 	}
 	e.expire(now)
@@ -177,9 +177,8 @@ func (n *Names) Load(path string) error {
 		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= remembered*n.opts.MaxNames {
 			continue
 		}
-		calls := min(x.Calls, maxCount)
-		n.earned.byName[name] = &earnedName{name: name, calls: calls, last: min(x.Last, now)}
-		n.places.restore(name, calls)
+		n.earned.byName[name] = &earnedName{name: name, calls: min(x.Calls, halveEvery), last: min(x.Last, now)}
+		n.places.learn(name)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package httpstat
 
 import (
+	"hash/fnv"
 	"maps"
 	"math"
 	"strings"
@@ -29,7 +30,6 @@ type pathValue struct {
 
 const (
 	maxPlaces = 4096
-	maxCount  = math.MaxUint32 / 4
 	// halveEvery is after how many successes all counts are halved, so that what was busy once does not stay so.
 	halveEvery = 1 << 16
 	// someCalls is how many more calls than twice as many a value needs to take another one's place.
@@ -86,7 +86,7 @@ func (p *places) learn(plain string) string {
 	return p.name(plain, func(at place, before []byte, value string) string {
 		switch {
 		case at[value] != nil:
-			at[value].add(1)
+			at[value].calls++
 			return value
 		case !p.full(at):
 			p.admit(string(before), value, 1)
@@ -121,9 +121,6 @@ func (p *places) admit(before, value string, calls uint32) {
 	at[strings.Clone(value)] = &pathValue{calls: calls, order: p.order}
 }
 
-// add counts calls.
-func (v *pathValue) add(calls uint32) { v.calls = min(v.calls+calls, maxCount) }
-
 // least is the value that is called least; of equals the one that came last.
 func (x place) least() (least string) {
 	var weakest *pathValue
@@ -153,23 +150,6 @@ func (p *places) halve() {
 	}
 }
 
-// restore counts calls of a name that was earned, at places that can have it.
-func (p *places) restore(name string, calls uint32) {
-	kept := true
-	p.name(name, func(at place, before []byte, value string) string {
-		switch {
-		case !kept:
-		case at[value] != nil:
-			at[value].add(calls)
-		case !p.full(at):
-			p.admit(string(before), value, calls)
-		default:
-			kept = false // and what follows has no place
-		}
-		return value
-	})
-}
-
 // sketch counts many values in little memory: a count-min sketch with conservative update. It may say more than there were,
 // never less since it was halved. Of 65,536 values that came once it takes none for one that came four times, where one row of
 // four times the memory takes up to nine. Its zero value is empty.
@@ -180,7 +160,9 @@ func (s *sketch) count(place, value string) uint32 {
 	if s.rows == nil {
 		s.rows = new([4][1 << 15]uint8)
 	}
-	h := hash(hash(14695981039346656037, place)*31, value)
+	f := fnv.New64a() // the same in every process, so that the same calls get the same names
+	_, _ = f.Write([]byte(place + "/" + value))
+	h := f.Sum64()
 	h ^= h >> 29 // the low bits of FNV are the better ones
 	step := h>>32 | 1
 	var cells [4]*uint8
@@ -208,12 +190,4 @@ func (s *sketch) halve() {
 			s.rows[i][j] /= 2
 		}
 	}
-}
-
-// hash is FNV-1a: the same in every process, so that the same calls get the same names.
-func hash(h uint64, s string) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
 }

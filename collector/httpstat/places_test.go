@@ -30,16 +30,6 @@ func TestAValueThatComesBackBeginsAnew(t *testing.T) {
 	}
 }
 
-// Below a value that has no place nothing is restored.
-func TestNothingIsRestoredBelowAValueWithoutAPlace(t *testing.T) {
-	p := newPlaces(1)
-	p.restore("GET /a/x", 9)
-	p.restore("GET /b/y", 8)
-	if len(p.at) != 2 || p.at["/a"]["x"].calls != 9 {
-		t.Errorf("places %v", p.at)
-	}
-}
-
 // However many places there could be, some are kept, and of a new one nothing is told apart; those that nothing is called at go.
 func TestPlacesAreBounded(t *testing.T) {
 	p := newPlaces(1000)
