@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,10 +16,6 @@ import (
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 )
-
-var spanmetrics = program{"otelcol-spanmetrics-0.165.0", func(ctx context.Context, _, executable string) error {
-	return run(ctx, "spanmetrics", "go", "build", "-buildvcs=false", "-o", executable, ".")
-}}
 
 const spanmetricsConfig = `
 receivers: {otlp: {protocols: {http: {endpoint: '%s'}}}}
