@@ -14,6 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 	"github.com/windowstat/windowstat/internal/clientip"
+	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
 // earnedNames are the names that are earned: those in use, and those that are remembered. A name in use never gives way, because
@@ -42,8 +43,6 @@ const (
 	usedFor = int64(collector.DefaultHistory / time.Second)
 	// remembered is how many names are remembered for each one that may be in use.
 	remembered = 10
-	// fewNames is how many a host may earn however few are left.
-	fewNames = 8
 )
 
 func newEarnedNames(most int) *earnedNames {
@@ -85,8 +84,11 @@ func (e *earnedNames) earn(name, client string, now int64) {
 // begin takes a name into use, if its client's host may have one more.
 func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
 	host := clientip.OfAddress(client)
-	left := e.most - e.inUse
-	if left <= 0 || host != "" && e.byHost[host] >= max(left, fewNames) {
+	own := e.byHost[host]
+	if host == "" {
+		own = 0 // who is not known has no share
+	}
+	if !fairshare.MayHave(own, e.inUse, e.most) {
 		return false
 	}
 	x.inUse, x.host = true, strings.Clone(host)

@@ -62,8 +62,6 @@ const (
 	maxKnown = 50_000
 	// maxKey is how long the words of a name may be that is remembered.
 	maxKey = 1 << 10
-	// fewNames is how many a service may have however few are left.
-	fewNames = 8
 	// idleAfter is how long a resource has been idle that is evicted: a minute longer than the Collector keeps its seconds for, so that
 	// every way out has had them, and the Collector has capacity by then.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
@@ -177,8 +175,7 @@ func (n *names) admits(service string) bool {
 		delete(n.byKey, r.key)
 		r.gone, n.free = true, append(n.free, r.id)
 	}
-	left := n.most - n.inUse.Len()
-	return left > 0 && n.inUse.Amount(service) < max(left, fewNames)
+	return fairshare.MayHave(n.inUse.Amount(service), n.inUse.Len(), n.most)
 }
 
 // resourceOf is the name of a resource by its id, and the options of its calls.
