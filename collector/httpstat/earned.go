@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ type earnedNames struct {
 	byName  map[string]*earnedName
 	inUse   int
 	byHost  map[string]int // how many names in use each host has earned
-	due     int64          // Unix time before which no name in use can become idle
+	due     int64          // Unix time before which idle ones are not looked for again
 	refused int64
 }
 
@@ -55,7 +54,9 @@ func (e *earnedNames) use(name, client string, now int64) bool {
 	if x == nil {
 		return false
 	}
-	e.expire(now)
+	if x.inUse && x.isIdle(now) {
+		e.end(x)
+	}
 	if !x.inUse && !e.begin(x, client, now) {
 		return false
 	}
@@ -69,7 +70,6 @@ func (e *earnedNames) earn(name, client string, now int64) {
 		x.calls++
 		return
 	}
-	e.expire(now)
 	x := &earnedName{name: strings.Clone(name), last: now, calls: 1}
 	if !e.begin(x, client, now) {
 		e.refused++
@@ -81,55 +81,66 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	e.byName[x.name] = x
 }
 
-// begin takes a name into use, if its client's host may have one more.
+// begin takes a name into use, if its client's host may have one more. Idle names are looked for only where they would make a difference.
 func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
 	host := clientip.OfAddress(client)
-	own := e.byHost[host]
-	if host == "" {
-		own = 0 // who is not known has no share
-	}
-	if !fairshare.MayHave(own, e.inUse, e.most) {
-		return false
+	if !e.admits(host) {
+		if e.expire(now); !e.admits(host) {
+			return false
+		}
 	}
 	x.inUse, x.host = true, strings.Clone(host)
 	e.inUse++
 	e.byHost[x.host]++
-	e.due = min(e.due, now+usedFor+1)
 	return true
 }
 
-// expire ends the use of names that have not been called for so long. It looks at all of them, but only when one may have become
-// idle: once a second at most.
+// admits reports whether a host may have one more name in use. Who is not known has no share.
+func (e *earnedNames) admits(host string) bool {
+	own := e.byHost[host]
+	if host == "" {
+		own = 0
+	}
+	return fairshare.MayHave(own, e.inUse, e.most)
+}
+
+// end ends the use of a name, which is remembered.
+func (e *earnedNames) end(x *earnedName) {
+	x.inUse = false
+	e.inUse--
+	if e.byHost[x.host]--; e.byHost[x.host] == 0 {
+		delete(e.byHost, x.host)
+	}
+}
+
+// expire ends the use of names that are idle. It looks at all names, so it does that once a minute at most.
 func (e *earnedNames) expire(now int64) {
 	if now < e.due {
 		return
 	}
-	e.due = math.MaxInt64
+	e.due = now + 60
 	for _, x := range e.byName {
-		switch {
-		case !x.inUse:
-		case now-x.last <= usedFor:
-			e.due = min(e.due, x.last+usedFor+1)
-		default:
-			x.inUse = false
-			e.inUse--
-			if e.byHost[x.host]--; e.byHost[x.host] == 0 {
-				delete(e.byHost, x.host)
-			}
+		if x.inUse && x.isIdle(now) {
+			e.end(x)
 		}
 	}
 }
 
-// forget forgets the name that has been idle longest, of several the one that was called least.
+func (x *earnedName) isIdle(now int64) bool { return now-x.last > usedFor }
+
+// forget forgets a tenth of the names, those that have been idle longest, and of these those that were called least.
 func (e *earnedNames) forget() {
-	var out *earnedName
+	var idle []*earnedName
 	for _, x := range e.byName {
-		if !x.inUse && (out == nil || cmp.Or(cmp.Compare(x.last, out.last), cmp.Compare(x.calls, out.calls), cmp.Compare(x.name, out.name)) < 0) {
-			out = x
+		if !x.inUse {
+			idle = append(idle, x)
 		}
 	}
-	if out != nil {
-		delete(e.byName, out.name)
+	slices.SortFunc(idle, func(a, b *earnedName) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.calls, b.calls), cmp.Compare(a.name, b.name))
+	})
+	for _, x := range idle[:e.most] { // there are nine times as many
+		delete(e.byName, x.name)
 	}
 }
 

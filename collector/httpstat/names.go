@@ -172,6 +172,7 @@ func (n *Names) Metrics() []collector.Metric {
 		return func() float64 {
 			n.mu.Lock()
 			defer n.mu.Unlock()
+			n.earned.expire(n.opts.Now().Unix())
 			return float64(f(n.earned))
 		}
 	}
