@@ -389,24 +389,15 @@ func launch(t *testing.T, addr, dir, executable string, args ...string) *exec.Cm
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Apache has children, which would go on
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-		_ = c.Wait()
+		if c.Process != nil {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			_ = c.Wait()
+		}
 		if t.Failed() {
 			t.Logf("%s: %s", executable, out.String())
 		}
 	})
-	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		probe, err := net.Dial("tcp", addr)
-		if err == nil {
-			probe.Close()
-			return c
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s does not listen", executable)
-		}
-	}
+	startReady(t, c, listens(addr))
+	return c
 }
