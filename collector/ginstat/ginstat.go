@@ -53,7 +53,22 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 		if route := g.FullPath(); route != "" {
 			name = g.Request.Method + " " + route // a method that has routes
 		}
-		if !m.Serve(g.Writer, g.Request, name, &response{ResponseWriter: g.Writer, g: g}) {
+		outside := g.Writer
+		if !m.Serve(outside, g.Request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
+			w := &response{ResponseWriter: outside, counted: counted}
+			g.Writer, g.Request = w, r // the request stays as the handlers behind leave it, as in gin
+			returned := false
+			defer func() {
+				if g.Writer == w {
+					g.Writer = outside
+				}
+				if returned || w.Written() {
+					w.tell()
+				}
+			}()
+			g.Next()
+			returned = true
+		})) {
 			g.Abort()
 		}
 	}
@@ -63,43 +78,22 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 // handlers have returned, and does not know of connections that were taken over.
 type response struct {
 	gin.ResponseWriter
-	g        *gin.Context
-	returned bool
-	hijacked bool
+	counted http.ResponseWriter // by which the status is told
 }
 
-// ServeHTTP runs the handlers behind, with a writer of gin's. As in gin, the request stays as they leave it.
-func (w *response) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	w.g.Writer, w.g.Request = w, r
-	defer func() {
-		if w.g.Writer == w {
-			w.g.Writer = w.ResponseWriter
-		}
-	}()
-	w.g.Next()
-	w.returned = true
-}
-
-// Answered is the status that the client gets.
-func (w *response) Answered() int {
-	switch status := w.Status(); {
-	case w.hijacked:
-		return http.StatusSwitchingProtocols
-	case !w.returned && !w.Written():
-		return 0
-	case status < http.StatusOK && status != http.StatusSwitchingProtocols:
-		return http.StatusOK // informational ones are followed by it
-	default:
-		return status
+// tell tells the status that the client gets, which is gin's own already. Informational ones are followed by the one that net/http implies.
+func (w *response) tell() {
+	if status := w.Status(); status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		w.counted.WriteHeader(status)
 	}
 }
 
-// Hijack implements http.Hijacker.
+// Hijack implements http.Hijacker. A response that has begun has its status; any other is a switch of the protocol.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	before := w.Written()
-	conn, buf, err := w.ResponseWriter.Hijack()
-	w.hijacked = w.hijacked || err == nil && !before
-	return conn, buf, err
+	if w.Written() {
+		w.tell()
+	}
+	return http.NewResponseController(w.counted).Hijack()
 }
 
 // Unwrap lets http.ResponseController reach gin's writer.

@@ -40,13 +40,6 @@ func (w *writer) implied() {
 	}
 }
 
-// ask asks the handler for the status, if it knows better.
-func (w *writer) ask(next http.Handler) {
-	if x, ok := next.(Answerer); ok {
-		w.status = x.Answered()
-	}
-}
-
 // The combinations that occur: net/http's writer of HTTP/2, other middleware's writers, and net/http's of HTTP/1. That of HTTP/2 can push,
 // too, which browsers do not take any more.
 type (
