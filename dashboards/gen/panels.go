@@ -110,7 +110,8 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
 		WithTarget(query{"", native, false, false}.target(1)).
 		Calculate(false).
-		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeOpacity). // a scheme has no exponent, and shows a calm minute as nothing beside a burst
+		// A scheme has no exponent, and shows a calm minute as nothing beside a burst.
+		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeOpacity).
 			Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.3).Steps(64).Min(0)).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(h.unit).AxisPlacement(common.AxisPlacementLeft)).
 		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
