@@ -94,6 +94,7 @@ func (p *places) learn(plain string) string {
 		case at == nil:
 			return "*" // there is no place left
 		}
+		// The place is full. Nearly all that comes here comes once, so the sketch is asked before the values are compared.
 		calls := p.sketch.count(string(before), value)
 		if calls < someCalls {
 			return "*" // whatever the least has
@@ -102,6 +103,7 @@ func (p *places) learn(plain string) string {
 		if calls < 2*at[least].calls+someCalls {
 			return "*"
 		}
+		// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
 		delete(at, least)
 		below := string(before) + "/" + least
 		maps.DeleteFunc(p.at, func(other string, _ place) bool { return other == below || strings.HasPrefix(other, below+"/") })

@@ -88,7 +88,8 @@ func Parse(data []byte) ([]collector.Limit, error) {
 // maxMistakes is how many mistakes are reported.
 const maxMistakes = 20
 
-// parser collects limits and mistakes.
+// parser collects limits and mistakes. It walks the nodes of the document and decodes nothing into structs: their errors name types
+// of Go, and know neither what is allowed nor which of two meanings a value such as 010 or an empty origin has.
 type parser struct {
 	limits []collector.Limit
 	seen   map[collector.Limit]int // line of each, without its count
