@@ -4,8 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"syscall"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 )
 
 // Unacknowledged returns how many bytes were written to a TCP connection, which TLS may be on top of, and not acknowledged by
@@ -22,7 +21,10 @@ func Unacknowledged(c net.Conn) (bytes int, known bool) {
 	if err != nil {
 		return 0, false
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { bytes, failed = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) })
-	return bytes, err == nil && failed == nil
+	var n int32
+	var errno syscall.Errno
+	err = raw.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&n)))
+	})
+	return int(n), err == nil && errno == 0
 }
