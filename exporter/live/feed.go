@@ -10,8 +10,8 @@ import (
 )
 
 // feed is what is read of the collector once for all viewers: the present second of all resources, ranges that somebody chose,
-// the past of the total and of the resources that are open. The first viewer who needs a part reads it, and others who need
-// the same wait for that, and for nothing else.
+// and the past of the total. The first viewer who needs a part reads it, and others who need the same wait for that, and for nothing
+// else. A single resource costs so little that each viewer reads the one that it has open.
 type feed struct {
 	stats   *collector.Collector
 	rows    int // on a page of the table
@@ -19,12 +19,11 @@ type feed struct {
 	started int64 // differs between processes
 	process process
 
-	mu        sync.Mutex // guards what follows; nothing is read under it
-	now       *snapshot
-	ranges    []*snapshot // the latest last
-	inbound   bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
-	total     *series
-	resources map[string]*opened
+	mu      sync.Mutex // guards what follows; nothing is read under it
+	now     *snapshot
+	ranges  []*snapshot // the latest last
+	inbound bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
+	total   *series
 
 	sorting sync.Mutex // held while rows are sorted: others that need the same order wait
 
@@ -34,23 +33,15 @@ type feed struct {
 	numbered int64 // the last number of an entry
 }
 
-const (
-	keptRanges  = 8
-	mostOpened  = 100 // resources whose series are kept; of any more they are read for each message
-	closedAfter = 10  // seconds without a viewer
-)
+const keptRanges = 8
 
 func newFeed(c *collector.Collector, rows int) *feed {
 	f := &feed{
 		stats: c, rows: rows, columns: newColumns(c.DurationsUnknown()),
-		started: time.Now().UnixMilli(), process: process{root: machine}, resources: map[string]*opened{},
+		started: time.Now().UnixMilli(), process: process{root: machine},
 	}
-	f.total = f.series(c.Tree().View())
+	f.total = &series{feed: f, view: c.Tree().View()}
 	return f
-}
-
-func (f *feed) series(v collector.View) *series {
-	return &series{stats: f.stats, columns: f.columns, view: v}
 }
 
 // present returns the snapshot of the last sealed second, and the series of the total with it.
@@ -62,12 +53,7 @@ func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	if f.now == nil || f.now.to < open {
 		f.now = presentOf(open)
 		if v := f.stats.Inbound().Node(); !f.inbound && v.Used() {
-			f.inbound, f.total = true, f.series(f.stats.Inbound())
-		}
-		for name, o := range f.resources {
-			if o.used < open-closedAfter {
-				delete(f.resources, name)
-			}
+			f.inbound, f.total = true, &series{feed: f, view: f.stats.Inbound()}
 		}
 	}
 	s, total, inbound = f.now, f.total, f.inbound

@@ -1,10 +1,14 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // viewer is what a viewer asks for, and what it has. A stream has one, a poll one for each request. It is not safe for
@@ -12,11 +16,12 @@ import (
 type viewer struct {
 	query
 	position
-	names  map[int64]bool  // numbers of the rows of its last message
-	table  *snapshot       // that it was sent last
-	ranged bool            // it was sent the table of its range
-	known  json.RawMessage // details of the resource that is open
-	spent  time.Duration   // on what is made for it alone
+	names  map[int64]bool      // numbers of the rows of its last message
+	table  *snapshot           // that it was sent last
+	ranged bool                // it was sent the table of its range
+	opened *collector.Resource // that is open, when there is one of that name
+	known  json.RawMessage     // details of it
+	spent  time.Duration       // on what is made for it alone
 }
 
 // message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
@@ -80,15 +85,14 @@ func (f *feed) message(v *viewer) message {
 	m.Machine = f.process.after(v.last)
 	m.Total, v.position.first, v.last = total.after(v.position.first, v.last, now.end)
 	m.After = v.position
-	if v.resource != "" {
-		if o := f.opened(now, v.resource); o != nil {
-			m.Resource, _, v.had = o.after(1, v.had, now.end)
-			var age time.Duration
-			if m.Details, age = o.news(v.known); m.Details != nil {
-				v.known = m.Details
-			}
-			m.Age = f.columns.time(age)
+	if v.resource != "" && v.opened == nil {
+		all := f.stats.Seal().Resources
+		if i := slices.IndexFunc(all, func(r *collector.Resource) bool { return r.Name() == v.resource }); i >= 0 {
+			v.opened = all[i]
 		}
+	}
+	if v.opened != nil {
+		f.open(v, now, &m)
 	}
 	switch {
 	case shown != nil && shown != v.table && shown.end > 0:
@@ -98,6 +102,21 @@ func (f *feed) message(v *viewer) message {
 	}
 	v.ranged = v.end > 0
 	return m
+}
+
+// open adds the resource that a viewer has open: the seconds that it lacks, and details that it does not have. These are read once a
+// second for all viewers, because a call tree may be large.
+func (f *feed) open(v *viewer, now *snapshot, m *message) {
+	r := v.opened
+	from := max(f.stats.Timeline().IndexFrom(time.Unix(v.had, 1)), now.to-keptSeconds)
+	if m.Resource = f.seconds(r.View(), from, now.to); len(m.Resource) > 0 {
+		v.had = m.Resource[len(m.Resource)-1][0]
+	}
+	once, _ := now.details.LoadOrStore(r, sync.OnceValues(func() (json.RawMessage, time.Duration) { return f.describe(r) }))
+	text, age := once.(func() (json.RawMessage, time.Duration))()
+	if m.Age = f.columns.time(age); !bytes.Equal(text, v.known) {
+		m.Details, v.known = text, text
+	}
 }
 
 // wall is the time by the names of the seconds, in milliseconds.
