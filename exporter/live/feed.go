@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/node"
 )
 
 // feed is what is read of the collector once for all viewers: the present second of all resources, ranges that somebody chose,
@@ -27,10 +26,9 @@ type feed struct {
 
 	sorting sync.Mutex // held while rows are sorted: others that need the same order wait
 
-	naming   sync.Mutex // guards what follows
-	entries  []*entry   // of the resources that there are, by number
-	all      []*collector.Resource
-	numbered int64 // the last number of an entry
+	naming   sync.Mutex                     // guards what follows
+	entries  map[*collector.Resource]*entry // of the resources that there are
+	numbered int64                          // the last number of an entry
 }
 
 const keptRanges = 8
@@ -94,25 +92,22 @@ func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	return s
 }
 
-// known returns the entries of the resources that there are. New ones get the next numbers.
+// known returns the entries of the resources that there are, by number: the oldest resources come first, and new ones get the next
+// numbers.
 func (f *feed) known() []*entry {
 	m := f.stats.Seal()
 	f.naming.Lock()
 	defer f.naming.Unlock()
-	old, before := f.entries, f.all
-	f.entries, f.all = make([]*entry, 0, len(m.Resources)), m.Resources
-	for _, r := range m.Resources { // the oldest first, as those that are known
-		for len(before) > 0 && before[0] != r {
-			old, before = old[1:], before[1:] // it was retired
+	old, list := f.entries, make([]*entry, len(m.Resources))
+	f.entries = make(map[*collector.Resource]*entry, len(list)) // without those that were retired
+	for i, r := range m.Resources {
+		e := old[r]
+		if e == nil {
+			f.numbered++
+			e = &entry{Resource: r, lower: strings.ToLower(r.Name()), number: f.numbered}
 		}
-		if len(before) > 0 {
-			f.entries, old, before = append(f.entries, old[0]), old[1:], before[1:]
-			continue
-		}
-		f.numbered++
-		view := func() *node.View { return r.View().Node() }
-		f.entries = append(f.entries, &entry{view: view, name: r.Name(), lower: strings.ToLower(r.Name()), number: f.numbered})
+		f.entries[r], list[i] = e, e
 	}
-	f.readUsual(f.entries, m.Open)
-	return f.entries
+	f.readUsual(list, m.Open)
+	return list
 }

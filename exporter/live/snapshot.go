@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -34,9 +35,8 @@ const (
 
 // entry is a resource with its number, which stands for it as long as it lives and is greater than those before it.
 type entry struct {
-	view   func() *node.View
-	name   string
-	lower  string // for searches
+	*collector.Resource
+	lower  string // the name, for searches
 	number int64
 	usual  atomic.Int64 // the p99 that is usual, in nanoseconds; 0 if it is not known
 	due    int64        // index of the second in which that is read again
@@ -80,7 +80,7 @@ func (s *snapshot) read(f *feed) (did bool) {
 		s.rows = make([]row, 0, len(entries))
 		for _, e := range entries {
 			x := row{entry: e, p99: none}
-			v := e.view()
+			v := e.View().Node()
 			list = v.AppendSeconds(list[:0], s.lately, s.to)
 			there := int64(0)
 			for i := range list {
@@ -174,7 +174,7 @@ func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
 
 // past is the passes of the seconds of a small chart, or if it has too many, the most of each few.
 func (s *snapshot) past(e *entry) []int64 {
-	list := e.view().AppendSeconds(nil, s.spark, s.to)
+	list := e.View().Node().AppendSeconds(nil, s.spark, s.to)
 	each := (int(s.to-s.spark) + bars - 1) / bars
 	past := make([]int64, 0, bars)
 	for part := range slices.Chunk(list, each) {
@@ -213,7 +213,7 @@ func (f *feed) readUsual(entries []*entry, open int64) {
 		e.due = open + minute
 		list = list[:0]
 		for from := open - keptSeconds; from < open-minute; from += minute {
-			list = e.view().AppendSeconds(list, from, from+usualSample)
+			list = e.View().Node().AppendSeconds(list, from, from+usualSample)
 		}
 		slowest = slowest[:0]
 		for i := range list {

@@ -137,7 +137,7 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 		c := cell{Number: x.number, Values: f.columns.append(nil, &x.m, x.p99)}
 		c.Values = append(c.Values, x.failed, x.refused, f.columns.time(time.Duration(x.usual.Load())))
 		if !follows || !v.names[x.number] {
-			c.Name, c.Past = x.name, s.past(x.entry)
+			c.Name, c.Past = x.Name(), s.past(x.entry)
 		}
 		names[x.number], t.Rows[i] = true, c
 	}
