@@ -173,3 +173,42 @@ func resourceOf(f verify.Finding) string {
 	}
 	return f.Resource
 }
+
+// blocksAfter is how old seconds must be for blocks: Prometheus drops from its memory what is older than the newest block.
+const blocksAfter = 3 * time.Hour
+
+// advise says how to fill what is missing.
+func (r reporter) advise(report verify.Report, result push.WriteResult) {
+	say := func(format string, args ...any) { fmt.Fprintf(r.w, format+"\n", args...) }
+	say("")
+	switch {
+	case !r.Heal:
+		say("--heal writes what is missing, if the server accepts samples out of order.")
+	case result.Refused > 0:
+		say("The server refuses samples: Prometheus needs an out_of_order_time_window that reaches back to them.")
+	case result.Written > 0:
+		say("The server accepted samples and does not show them. Prometheus hides what is written to a deleted range for some hours.")
+	}
+	var from, to time.Time // of what is old enough
+	for _, f := range report.Findings {
+		for _, x := range f.Missing {
+			if time.Since(x.To) < blocksAfter {
+				continue
+			}
+			if from.IsZero() || x.From.Before(from) {
+				from = x.From
+			}
+			if x.To.After(to) {
+				to = x.To
+			}
+		}
+	}
+	if to.IsZero() {
+		say("Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
+		return
+	}
+	say("For Prometheus, blocks can be made of what is older than three hours: run this command with the options")
+	say("  --from %d --to %d --heal --openmetrics gap-%d.om", from.Unix(), to.Unix(), from.Unix())
+	say("in the place of its own, and then, DATA being the data directory of Prometheus,")
+	say("  promtool tsdb create-blocks-from openmetrics gap-%d.om DATA", from.Unix())
+}
