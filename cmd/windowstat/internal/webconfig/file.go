@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
@@ -26,9 +27,14 @@ type File struct {
 	path string
 	log  logonce.Logger
 
-	mu   sync.Mutex // guards what follows
-	last *state
+	mu      sync.Mutex // guards what follows
+	last    *state
+	refused []byte    // what the file has, if that is a mistake
+	again   time.Time // when it is read again, as it may name other files that were mended
 }
+
+// retryAfter is how long a file with a mistake is not read again unless it changes. Reading it takes a while, for all requests.
+const retryAfter = time.Second
 
 // state is what a file says.
 type state struct {
@@ -82,14 +88,18 @@ func (f *File) current() *state {
 	if err == nil && bytes.Equal(content, f.last.content) {
 		return f.last
 	}
+	if err == nil && bytes.Equal(content, f.refused) && time.Now().Before(f.again) {
+		return f.last
+	}
 	if err == nil && len(content) == 0 {
 		err = errors.New("the file is empty") // it is being written, and must not open what it protects
 	}
-	next := f.last
+	var next *state
 	if err == nil {
 		next, err = read(f.path)
 	}
 	if err != nil {
+		f.refused, f.again = content, time.Now().Add(retryAfter)
 		f.log.Log(slog.LevelError, "the web configuration was not read again; what it said before stays", "file", f.path, "err", err)
 		return f.last
 	}
