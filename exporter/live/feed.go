@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,30 +65,28 @@ func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	return s, total, inbound
 }
 
-// ranged returns the snapshot of the seconds that a viewer chose, nil if none of them is known. The last ones are kept.
+// ranged returns the snapshot of the seconds that a viewer chose, an empty one if they are not known. The last ones are kept.
 func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	line := f.stats.Timeline()
 	from, to := line.IndexFrom(time.Unix(v.query.first, 0)), min(line.IndexFrom(time.Unix(v.end, 0)), now.to)
+	unknown := &snapshot{first: v.query.first, end: v.end}
 	if from = max(from, to-keptSeconds); from >= to {
-		return nil
+		return unknown
 	}
 	f.mu.Lock()
-	var s *snapshot
-	for _, x := range f.ranges {
-		if x.from == from && x.to == to {
-			s = x
-		}
+	i := slices.IndexFunc(f.ranges, func(x *snapshot) bool { return x.from == from && x.to == to })
+	if i < 0 {
+		f.ranges = append(f.ranges, rangeOf(from, to))
+		f.ranges = f.ranges[max(0, len(f.ranges)-keptRanges):]
+		i = len(f.ranges) - 1
 	}
-	if s == nil {
-		if len(f.ranges) == keptRanges {
-			f.ranges = f.ranges[1:]
-		}
-		s = rangeOf(from, to)
-		f.ranges = append(f.ranges, s)
-	}
+	s := f.ranges[i]
 	f.mu.Unlock()
 	if began := time.Now(); s.read(f) {
 		v.spent += time.Since(began)
+	}
+	if s.end == 0 {
+		return unknown
 	}
 	return s
 }

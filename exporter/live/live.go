@@ -37,6 +37,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"path"
@@ -198,11 +199,9 @@ func asset(name string) string {
 // index returns the page that gets its seconds from a script, follow or recorded, and keeps so many. Above the charts stands some HTML.
 func index(o Options, source string, kept int, above string) string {
 	return strings.NewReplacer(
-		"{title}", escape(o.Title), "{rows}", strconv.Itoa(o.MaxRows), "{source}", source, "{keep}", strconv.Itoa(kept), "{above}", above,
+		"{title}", html.EscapeString(o.Title), "{rows}", strconv.Itoa(o.MaxRows), "{source}", source, "{keep}", strconv.Itoa(kept), "{above}", above,
 	).Replace(asset("index.html"))
 }
-
-var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace
 
 const (
 	// writeTimeout limits one message of a stream, responseTimeout any other response.

@@ -121,7 +121,7 @@ func TestFiles(t *testing.T) {
 		if name != "" {
 			continue
 		}
-		if page := string(b); strings.Contains(page, "<b>") || !strings.Contains(page, "<title>&lt;b&gt;&quot;&amp;</title>") || strings.Contains(page, "http") {
+		if page := string(b); strings.Contains(page, "<b>") || !strings.Contains(page, "<title>&lt;b&gt;&#34;&amp;</title>") || strings.Contains(page, "http") {
 			t.Errorf("%s", page)
 		}
 	}

@@ -18,7 +18,6 @@ type viewer struct {
 	position
 	names  map[int64]bool      // numbers of the rows of its last message
 	table  *snapshot           // that it was sent last
-	ranged bool                // it was sent the table of its range
 	opened *collector.Resource // that is open, when there is one of that name
 	known  json.RawMessage     // details of it
 	spent  time.Duration       // on what is made for it alone
@@ -68,7 +67,7 @@ func (f *feed) message(v *viewer) message {
 	now, total, inbound := f.present()
 	shown := now
 	if v.end > 0 {
-		if shown = v.table; !v.ranged { // or it has what does not change
+		if shown = v.table; shown == nil { // or it has what does not change
 			shown = f.ranged(v, now)
 		}
 	}
@@ -94,13 +93,9 @@ func (f *feed) message(v *viewer) message {
 	if v.opened != nil {
 		f.open(v, now, &m)
 	}
-	switch {
-	case shown != nil && shown != v.table && shown.end > 0:
+	if shown != v.table && shown.end > 0 {
 		m.Table = f.page(shown, v)
-	case v.end > 0 && !v.ranged: // nothing is kept of it
-		m.Table = &table{First: v.query.first, End: v.end, Rows: []cell{}}
 	}
-	v.ranged = v.end > 0
 	return m
 }
 
