@@ -78,7 +78,9 @@ const (
 	maxNodes  = 10_000
 )
 
-// callers finds the nodes of a resource in the call tree, by the path to them.
+// callers finds the nodes of a resource in the call tree, by the path to them: a resource may be called below several entrances, and
+// each path has counts of its own. A name that is above already is not entered again, or a recursion would be a path without an end.
+// left is how many nodes may still be looked at, in all branches together.
 func callers(list *[]share, name string, at *collector.TreeNode, above []string, left *int) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(*list) >= maxShares || len(above) >= maxDepth || slices.Contains(above, child.Name()) {

@@ -94,6 +94,7 @@ type Page struct {
 //go:embed assets/*.html assets/*.js assets/*.css
 var assets embed.FS
 
+// defaults fills in what is left out.
 func (o *Options) defaults() {
 	o.Title = cmp.Or(o.Title, "windowstat")
 	o.MaxViewers, o.MaxRows = cmp.Or(o.MaxViewers, DefaultMaxViewers), cmp.Or(o.MaxRows, DefaultMaxRows)
@@ -159,6 +160,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.zipped.ServeHTTP(w, r)
 }
 
+// answer serves a part by the last element of its path, wherever the page is mounted.
 func (p *Page) answer(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	if strings.HasSuffix(r.URL.Path, "/") {

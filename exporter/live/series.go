@@ -160,6 +160,7 @@ func (c *columns) append(to []int64, m *node.MetricNode, p99 time.Duration) []in
 	return append(to, c.time(avg), c.time(p99))
 }
 
+// time is a time in microseconds.
 func (c *columns) time(v time.Duration) int64 {
 	if c.untimed {
 		v = none

@@ -13,6 +13,11 @@ import (
 
 // viewer is what a viewer asks for, and what it has. A stream has one, a poll one for each request. It is not safe for
 // concurrent use.
+//
+// A viewer is sent what it lacks. Of the total it has the seconds of its position; of the resource that is open those up to had; of the
+// table the rows of the last message, whose names and small charts are not sent again; and details of the resource until they change. A
+// stream remembers all of that. A poll, and a stream that begins again, has a position and had of the request only, so its first message
+// has a whole table.
 type viewer struct {
 	query
 	position
@@ -122,7 +127,8 @@ func (f *feed) wall() int64 {
 	return second.Name*1000 + now.Sub(second.Start).Milliseconds()
 }
 
-// page makes a page of the table.
+// page makes a page of the table. A small chart goes on with the row's passes if the message before was of the second before; otherwise it
+// is sent again.
 func (f *feed) page(s *snapshot, v *viewer) *table {
 	rows, matches := s.choose(v.query, f)
 	t := &table{First: s.first, End: s.end, Resources: len(s.rows), Matches: matches, Rows: make([]cell, len(rows))}
@@ -140,7 +146,8 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 	return t
 }
 
-// choose returns the rows on a page of the table, and how many there are on all pages.
+// choose returns the rows on a page of the table, and how many there are on all pages. Rows that somebody is about to choose from are
+// held: they come first, wherever they are now, so that none jumps away under a pointer.
 func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
 	all := s.sorted(q.by, f)
 	held, _ := numbers(q.held, f.rows) // queryOf has seen them

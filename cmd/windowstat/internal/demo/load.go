@@ -82,6 +82,7 @@ var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 // clientHeader is where it says so.
 const clientHeader = "X-Client"
 
+// send sends a request, and again as often as clients do while it fails, and counts what the answers say.
 func (l *load) send(r route) {
 	for range l.breaks.attempts() {
 		status, err := l.request(r)
@@ -97,6 +98,7 @@ func (l *load) send(r route) {
 	}
 }
 
+// request sends a request and reads all of the answer, so that its connection serves the next one.
 func (l *load) request(r route) (status int, err error) {
 	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
 	if err != nil {

@@ -112,6 +112,7 @@ type faults struct {
 	silent   atomic.Bool // it did not answer the last time
 }
 
+// The kinds of faults, in the words of the log and of the answer to the client.
 const (
 	unreachable = "the upstream does not answer: no connection"
 	late        = "the upstream does not answer in time"

@@ -96,6 +96,7 @@ var columns = []column{
 	{name: "peak", text: "peak", title: "PEAK", width: 7, value: (*line).peak, show: number, unit: 1, about: "most calls in any sliding second of the minute before"},
 }
 
+// value reads a metric of a line as it is, without what has to be computed.
 func value(m metric) func(*line) float64 { return func(l *line) float64 { return l.values[m] } }
 
 // none stands for an unknown value.

@@ -53,6 +53,8 @@ func NewEndpoint(raw string, client *http.Client) (*Endpoint, error) {
 	return &Endpoint{base, u, &own}, nil
 }
 
+// parseURL reads what a user may write for an endpoint: host:port has no scheme, and :port no host either. A port is checked here, because
+// net/http says so only when it connects, once a second.
 func parseURL(raw string) (*url.URL, error) {
 	whole, short := raw, !strings.Contains(raw, "://")
 	if short {

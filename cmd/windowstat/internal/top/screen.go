@@ -111,6 +111,7 @@ func (u *ui) title(x *table) []span {
 	return line
 }
 
+// clock shows a second in the time zone of the terminal.
 func clock(unix int64) string { return time.Unix(unix, 0).Format(time.TimeOnly) }
 
 // foot is the last line: the keys, or what is typed.

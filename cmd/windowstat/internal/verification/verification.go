@@ -137,6 +137,7 @@ func (r reporter) end(h verify.Healing, err error) error {
 	return nil
 }
 
+// total adds up the seconds of ranges.
 func total(list []verify.NotHealed) (n int64) {
 	for _, x := range list {
 		n += x.Seconds
@@ -144,6 +145,7 @@ func total(list []verify.NotHealed) (n int64) {
 	return n
 }
 
+// healed says what came of writing samples.
 func healed(r push.WriteResult) string {
 	return fmt.Sprintf("%d samples were written, %d refused, %d unconfirmed, %d not sent", r.Written, r.Refused, r.Unconfirmed, r.Left)
 }
@@ -198,7 +200,8 @@ func (r reporter) print(report verify.Report, err error) {
 	}
 }
 
-// lines are the lines of the report, with the resources of each.
+// lines are the lines of the report, with the resources of each. A gap mostly lacks all metrics of many resources: first the metrics of a
+// resource with the same range become one line, then the resources of which the same is wrong.
 func (r reporter) lines(report verify.Report) map[finding][]string {
 	type series struct {
 		finding
@@ -232,6 +235,7 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 	return lines
 }
 
+// resourceOf is the resource of a finding, for reading: that of all inbound traffic has no name.
 func resourceOf(f verify.Finding) string {
 	if f.Resource == "" {
 		return "(all inbound traffic)"

@@ -59,6 +59,7 @@ func Open(path string, logger *slog.Logger) (*File, error) {
 	return &File{path: path, log: logonce.Logger{To: logger}, last: s}, nil
 }
 
+// read reads a file. The toolkit validates it, certificates included.
 func read(path string) (*state, error) {
 	content, err := os.ReadFile(path)
 	if err == nil {
