@@ -150,8 +150,7 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 // held: they come first, wherever they are now, so that none jumps away under a pointer.
 func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
 	all := s.sorted(q.by, f)
-	held, _ := numbers(q.held, f.rows) // queryOf has seen them
-	for _, n := range held {
+	for _, n := range q.held {
 		if x := s.row(n); x != nil {
 			rows = append(rows, x)
 		}
@@ -166,7 +165,7 @@ func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
 			continue
 		}
 		matches++
-		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(held, x.number) {
+		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(q.held, x.number) {
 			rows = append(rows, x)
 		}
 	}
