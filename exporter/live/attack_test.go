@@ -35,11 +35,11 @@ func TestSecondsAreReadOnce(t *testing.T) {
 	}
 	first := &viewer{query: query{by: "block", resource: "resource 5"}}
 	m := f.message(first)
-	order := first.table.sorted("block", f)
+	order := first.table.sorted("block", f.columns)
 	for i := range int64(50) {
 		v := &viewer{query: query{by: "block", resource: "resource 5"}, position: position{first.epoch, first.position.first - i, first.last - i%7}}
 		again := f.message(v)
-		if v.table != first.table || &v.table.sorted("block", f)[0] != &order[0] || &v.known[0] != &first.known[0] {
+		if v.table != first.table || &v.table.sorted("block", f.columns)[0] != &order[0] || &v.known[0] != &first.known[0] {
 			t.Fatalf("viewer %d has something of its own", i)
 		}
 		for _, second := range again.Total {

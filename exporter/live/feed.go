@@ -25,8 +25,6 @@ type feed struct {
 	inbound bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
 	total   *series
 
-	sorting sync.Mutex // held while rows are sorted: others that need the same order wait
-
 	naming   sync.Mutex                     // guards what follows
 	entries  map[*collector.Resource]*entry // of the resources that there are
 	numbered int64                          // the last number of an entry

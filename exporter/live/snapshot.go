@@ -24,8 +24,7 @@ type snapshot struct {
 	rows       []row // by number
 	running    []running
 	details    sync.Map // functions that describe resources that are open, by *collector.Resource; of the present
-
-	orders map[string][]*row // by what they are sorted by; the feed's sorting guards it
+	orders     sync.Map // functions that return all rows in an order, by what they are sorted by
 }
 
 const (
@@ -117,20 +116,20 @@ func (s *snapshot) row(number int64) *row {
 	return &s.rows[i]
 }
 
-// sorted is the rows by a column, the greatest first; by name from A. Each order is made once.
-func (s *snapshot) sorted(by string, f *feed) []*row {
-	f.sorting.Lock()
-	defer f.sorting.Unlock()
-	if rows := s.orders[by]; rows != nil {
-		return rows
-	}
+// sorted is the rows by a column, the greatest first; by name from A. Each order is made once, and others that need the same wait.
+func (s *snapshot) sorted(by string, c *columns) []*row {
+	once, _ := s.orders.LoadOrStore(by, sync.OnceValue(func() []*row { return s.sort(by, c) }))
+	return once.(func() []*row)()
+}
+
+func (s *snapshot) sort(by string, c *columns) []*row {
 	type item struct {
 		*row
 		keys [4]int64
 	}
 	items := make([]item, len(s.rows))
 	for i := range s.rows {
-		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, f.columns)}
+		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, c)}
 	}
 	slices.SortFunc(items, func(a, b item) int {
 		return cmp.Or(slices.Compare(b.keys[:], a.keys[:]), strings.Compare(a.lower, b.lower), cmp.Compare(a.number, b.number))
@@ -139,10 +138,6 @@ func (s *snapshot) sorted(by string, f *feed) []*row {
 	for i := range items {
 		rows[i] = items[i].row
 	}
-	if s.orders == nil {
-		s.orders = map[string][]*row{}
-	}
-	s.orders[by] = rows
 	return rows
 }
 

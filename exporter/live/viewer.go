@@ -149,7 +149,7 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 // choose returns the rows on a page of the table, and how many there are on all pages. Rows that somebody is about to choose from are
 // held: they come first, wherever they are now, so that none jumps away under a pointer.
 func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
-	all := s.sorted(q.by, f)
+	all := s.sorted(q.by, f.columns)
 	for _, n := range q.held {
 		if x := s.row(n); x != nil {
 			rows = append(rows, x)
