@@ -18,7 +18,7 @@ const PatternHelp = "NAME, in which * stands for any characters, / too, or ~ and
 
 // Pattern is one of names of resources.
 type Pattern struct {
-	Text    string
+	text    string
 	matches func(name string) bool
 }
 

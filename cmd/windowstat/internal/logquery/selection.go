@@ -167,7 +167,7 @@ func (s *Selection) Malformed(stderr io.Writer, n int64) {
 func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	given := ""
 	for _, p := range s.Resources {
-		given += fmt.Sprintf(" --resource '%s'", Visible(p.Text))
+		given += fmt.Sprintf(" --resource '%s'", Visible(p.text))
 	}
 	for _, c := range where {
 		given += fmt.Sprintf(" --where '%s'", Visible(c.text))
@@ -177,7 +177,7 @@ func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
 	if rows > 0 {
 		says = append(says, fmt.Sprintf("without --where there are %d", rows))
 	} else if n := len(s.seen); n > 0 {
-		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0].Text))))
+		says = append(says, fmt.Sprintf("this time has %d resources, the nearest are %s", n, List(nearest(s.seen, s.Resources[0].text))))
 	}
 	if first, last, err := s.Searcher.Span(s.PIDs...); err == nil && !first.IsZero() {
 		says = append(says, fmt.Sprintf("the log is from %s to %s", s.Time(first), s.Time(last)))
