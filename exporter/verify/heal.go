@@ -1,15 +1,11 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
@@ -17,9 +13,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/push"
 )
-
-// DefaultRate is how many samples are written in a second: a part of what any receiver takes.
-const DefaultRate = 20_000
 
 // Target is where samples are written.
 type Target struct {
@@ -29,8 +22,6 @@ type Target struct {
 	// OpenMetrics, if it is not nil, gets the samples as text for promtool tsdb create-blocks-from openmetrics in the place of the
 	// server. After an error it is incomplete.
 	OpenMetrics io.Writer
-	// Rate is how many samples are sent in a second at most, [DefaultRate] if zero.
-	Rate int
 }
 
 // Healing is what [Heal] has done.
@@ -132,23 +123,14 @@ func (t *Target) write(ctx context.Context, labels map[string]string, emit func(
 	if _, ok := labels["job"]; !ok || labels["instance"] == "" {
 		return result, errors.New("verify: the series of the instance have no labels job and instance")
 	}
-	perSecond := cmp.Or(t.Rate, DefaultRate)
-	return push.Write(ctx, o, func(sink seconds.Sink) error {
-		return emit(&paced{sink, ctx, rate.NewLimiter(rate.Limit(perSecond), perSecond)})
-	})
+	return push.Write(ctx, o, emit)
 }
 
 // Check returns everything that is wrong with a target, as [collector.OptionError]s, but for the labels of [Write].
 func (t Target) Check() error {
 	var errs []error
-	wrong := func(field, format string, args ...any) {
-		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
-	}
 	if len(t.Push.Labels) > 0 {
-		wrong("Labels", "the labels to write are those of the database")
-	}
-	if t.Rate < 0 || t.Rate > math.MaxInt32 {
-		wrong("Rate", "%d samples in a second; at least 1 is needed", t.Rate)
+		errs = append(errs, &collector.OptionError{Package: "verify", Field: "Labels", Err: errors.New("the labels to write are those of the database")})
 	}
 	if t.OpenMetrics == nil {
 		t.Push.Labels = map[string]string{"job": "any", "instance": "any"}
@@ -171,17 +153,4 @@ func (g *Gap) lock() (unlock func() error, err error) {
 		return nil, fmt.Errorf("one heal at a time needs a file to lock: %w", err)
 	}
 	return file.Close, nil
-}
-
-// paced is a Sink that takes a limited number of samples in a second.
-type paced struct {
-	seconds.Sink
-	ctx   context.Context
-	limit *rate.Limiter
-}
-
-// Value implements seconds.Sink.
-func (p *paced) Value(unix int64, v float64) {
-	_ = p.limit.Wait(p.ctx) // once ctx has ended nothing is sent
-	p.Sink.Value(unix, v)
 }
