@@ -27,9 +27,8 @@ type Exporter struct {
 	Log       *metriclog.Writer  // nil without Options.Log.Dir
 	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file now, as on SIGHUP
 
-	sampler *sampler.Sampler
 	pushers []pusher
-	checks  []*verify.Checker
+	parts   []part // that run
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
@@ -76,34 +75,37 @@ func build(given Options) (x *Exporter, err error) {
 	}
 	c := x.Collector
 	if o.LimitsFile != "" {
-		x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger)
-		try("LimitsFile", err)
+		if x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger); try("LimitsFile", err) {
+			x.parts = append(x.parts, x.Limits)
+		}
 	}
 	if logged && len(errs) == 0 {
 		if x.Log, err = metriclog.New(c, o.Log); try("Log", err) {
 			o.Seconds.Log = x.Log
+			x.parts = append(x.parts, x.Log)
 		}
 	}
 	if o.Sampler.Gatherer != nil {
-		x.sampler, err = sampler.New(c, o.Sampler)
-		try("Sampler", err)
+		if o.Seconds.Sampler, err = sampler.New(c, o.Sampler); try("Sampler", err) {
+			x.parts = append(x.parts, o.Seconds.Sampler)
+		}
 	}
 	for i, options := range o.Push {
-		options.Sampler = x.sampler
+		options.Sampler = o.Seconds.Sampler
 		if x.Log != nil {
 			options.Log = x.Log
 		}
 		if p, err := push.New(c, options); try(fmt.Sprintf("Push[%d]", i), err) {
 			x.pushers = append(x.pushers, pusher{p, given.Push[i].Labels["instance"] != ""})
+			x.parts = append(x.parts, p)
 		}
 	}
 	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
 	for i, options := range o.Verify {
 		if k, err := verify.New(c, gap, options); try(fmt.Sprintf("Verify[%d]", i), err) {
-			x.checks = append(x.checks, k)
+			x.parts = append(x.parts, k)
 		}
 	}
-	o.Seconds.Sampler = x.sampler
 	x.Seconds, err = prom.NewSeconds(c, o.Seconds)
 	try("Seconds", err)
 	x.Metrics, err = prom.Handler(c, o.Metrics)
@@ -115,15 +117,6 @@ func build(given Options) (x *Exporter, err error) {
 
 // Close gives back what New took, for an Exporter that never ran: the log's files.
 func (x *Exporter) Close() error {
-	for _, p := range x.pushers {
-		p.Close()
-	}
-	for _, k := range x.checks {
-		k.Close()
-	}
-	if x.sampler != nil {
-		x.sampler.Close()
-	}
 	if x.Live != nil {
 		x.Live.Close()
 	}

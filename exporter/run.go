@@ -25,10 +25,9 @@ func (x *Exporter) Run(ctx context.Context) error {
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	parts := x.parts()
-	errs := make([]error, len(parts))
+	errs := make([]error, len(x.parts))
 	var all sync.WaitGroup
-	for i, p := range parts {
+	for i, p := range x.parts {
 		all.Go(func() { errs[i] = p.Run(running) })
 	}
 	x.ready.Store(ctx.Err() == nil)
@@ -39,26 +38,6 @@ func (x *Exporter) Run(ctx context.Context) error {
 	all.Wait()
 	x.Seconds.Save(context.WithoutCancel(ctx))
 	return errors.Join(errs...)
-}
-
-// parts are those that run.
-func (x *Exporter) parts() (list []part) {
-	if x.Limits != nil {
-		list = append(list, x.Limits)
-	}
-	if x.sampler != nil {
-		list = append(list, x.sampler)
-	}
-	if x.Log != nil {
-		list = append(list, x.Log)
-	}
-	for _, p := range x.pushers {
-		list = append(list, p)
-	}
-	for _, k := range x.checks {
-		list = append(list, k)
-	}
-	return list
 }
 
 // drain waits for the calls in flight: their completions belong into the last second. It looks after a moment, in which a server

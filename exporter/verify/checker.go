@@ -65,9 +65,6 @@ func (k *Checker) Run(ctx context.Context) error {
 // called several times.
 func (k *Checker) Start() (stop func() error) { return background.Start(k.Run) }
 
-// Close removes the metrics of a Checker that never ran.
-func (k *Checker) Close() { k.unpublish() }
-
 // check compares the window. One that takes too long is given up before the next.
 func (k *Checker) check(ctx context.Context) {
 	checking, cancel := context.WithTimeout(ctx, k.options.Every)
