@@ -77,8 +77,10 @@ func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool 
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
 		x.one = n > 1
+		p.encoding.Lock()
 		rows.Flush()
 		s.batch = batch{to: before, requests: x.finish(), logged: true}
+		p.encoding.Unlock()
 		if !known {
 			p.loseUnknown(from, before, s)
 		}

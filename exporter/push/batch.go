@@ -1,6 +1,8 @@
 package push
 
 import (
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -9,7 +11,6 @@ import (
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
 // would reject new samples with it.
 type request struct {
-	enc       encoder
 	body      []byte
 	samples   int
 	err       error // from encoding
@@ -32,6 +33,8 @@ type batch struct {
 
 // encode makes the requests of a shard for the seconds in [from, to).
 func (p *Pusher) encode(s *shard, from, to int64) {
+	p.encoding.Lock()
+	defer p.encoding.Unlock()
 	x, n := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}, p.line.Count(from, to)
 	x.one = n > 1
 	for i, stream := range p.streams {
@@ -40,37 +43,35 @@ func (p *Pusher) encode(s *shard, from, to int64) {
 	s.batch = batch{to: to, requests: x.finish()}
 }
 
-// splitter is a Sink that splits series into requests and adds the common labels.
+// splitter is a Sink that splits series into requests and adds the common labels. Whoever shares the sender holds its encoding.
 type splitter struct {
 	*sender
 	labels labels
 	one    bool   // all in one request, or in two if some families are apart
 	full   func() // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request
-	making [2]*request // those in the making: the second has the families that are apart
-	now    *request    // the one that has the present series
+	making [2]*request // those in the making, by the encoders: the second has the families that are apart
+	now    int         // the one that has the present series
 }
 
 // finish completes the requests; one that is empty is dropped.
-func (s *splitter) finish() (all []*request) {
-	for _, r := range s.all {
-		if r.finish() {
-			all = append(all, r)
-		} else {
-			s.free.Put(r)
-		}
-	}
-	s.all, s.making = nil, [2]*request{}
+func (s *splitter) finish() []*request {
+	s.complete(0)
+	s.complete(1)
+	all := slices.DeleteFunc(s.all, func(r *request) bool { return r.samples == 0 })
+	s.all = nil
 	return all
 }
 
-// finish makes the body. It reports false if the request is empty.
-func (r *request) finish() bool {
-	if r.samples = r.enc.Samples(); r.samples == 0 {
-		return false
+// complete makes the body of a request in the making. The encoder keeps its own, which has room for much more.
+func (s *splitter) complete(i int) {
+	r, enc := s.making[i], s.encoders[i]
+	s.making[i] = nil
+	if r == nil || enc.Samples() == 0 {
+		return
 	}
-	r.body, r.err = r.enc.Body()
-	return true
+	body, err := enc.Body()
+	r.samples, r.body, r.err = enc.Samples(), append(r.body, body...), err
 }
 
 // Series implements seconds.Sink.
@@ -79,31 +80,30 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 	if s.opts.Format.apart(f) {
 		i = 1
 	}
-	if s.now = s.making[i]; s.now == nil || !s.one && s.now.enc.Samples() >= s.opts.MaxSamples {
-		if s.full != nil {
+	if s.now = i; s.making[i] == nil || !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
+		if s.complete(i); s.full != nil {
 			s.full()
 		}
-		r := s.free.Get().(*request)
-		r.enc.Reset()
-		*r = request{enc: r.enc}
-		s.all, s.making[i], s.now = append(s.all, r), r, r
+		s.encoders[i].Reset()
+		s.making[i] = s.unused()
+		s.all = append(s.all, s.making[i])
 	}
 	s.labels.merge(names, values)
-	s.now.enc.Series(f, s.labels.names, s.labels.values)
+	s.encoders[i].Series(f, s.labels.names, s.labels.values)
 }
 
 // Start implements seconds.Starter, for formats with cumulative series.
 func (s *splitter) Start(unix int64) {
-	if enc, ok := s.now.enc.(seconds.Starter); ok {
+	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
 		enc.Start(unix)
 	}
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
+func (s *splitter) Value(unix int64, v float64) { s.encoders[s.now].Value(unix, v) }
 
 // Histogram implements seconds.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	s.now.histogram = true
-	s.now.enc.Histogram(unix, h)
+	s.making[s.now].histogram = true
+	s.encoders[s.now].Histogram(unix, h)
 }

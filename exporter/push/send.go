@@ -27,7 +27,12 @@ type sender struct {
 	noHistograms atomic.Bool   // the server takes none
 
 	log  logonce.Logger
-	free sync.Pool // of *request
+	free chan *request // that are settled, for their memory
+
+	// encoding guards the encoders: one request is made at a time, with the memory of the one before, and processors stay free for
+	// the service's own goroutines.
+	encoding sync.Mutex
+	encoders [2]encoder // the second is for families that are apart
 
 	mu    sync.Mutex // guards what follows
 	total totals
@@ -43,9 +48,9 @@ type totals struct {
 func newSender(o Options, maxBackoff time.Duration) *sender {
 	p := &sender{
 		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
-		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		log:  logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		free: make(chan *request, maxShards), encoders: [2]encoder{o.Format.encoder(), o.Format.encoder()},
 	}
-	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
 	return p
 }
 
@@ -84,10 +89,24 @@ func (p *Pusher) send(ctx context.Context, s *shard) bool {
 	return true
 }
 
-// reuse takes back a request that is settled, unless the transport may still read its body.
+// unused returns an empty request.
+func (p *sender) unused() *request {
+	select {
+	case r := <-p.free:
+		return &request{body: r.body[:0]}
+	default:
+		return new(request)
+	}
+}
+
+// reuse takes back a request that is settled, unless the transport may still read its body, or there are enough.
 func (p *sender) reuse(r *request) {
-	if !r.kept {
-		p.free.Put(r)
+	if r.kept {
+		return
+	}
+	select {
+	case p.free <- r:
+	default:
 	}
 }
 

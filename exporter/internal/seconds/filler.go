@@ -28,6 +28,7 @@ type Filler struct {
 	from    int64              // earlier rows show which resources are known, and which were idle
 	present []int64            // the buffered seconds, those with any row, ascending
 	series  map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
+	filled  []node.MetricNode  // what fill returned last
 	most    int                // seconds of resources to emit at a time
 	size    int                // seconds of resources buffered
 }
@@ -152,9 +153,9 @@ func (f *Filler) Flush() {
 
 // fill returns the seconds of a resource, with idle ones, and moves on behind them. An idle second has no row: it is zero if another
 // resource has a row in it, which shows that the process ran, and the resource is known from an earlier row. A resource that was idle
-// for longer than maxIdle has ended.
+// for longer than maxIdle has ended. They are valid until the next call.
 func (f *Filler) fill(of *series, maxIdle time.Duration) records {
-	var all []node.MetricNode
+	all := f.filled[:0]
 	rest, last := of.rows, of.before
 	for _, second := range f.present {
 		switch {
@@ -165,5 +166,6 @@ func (f *Filler) fill(of *series, maxIdle time.Duration) records {
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
+	f.filled = all
 	return records{all, of.still.told(nil, all)}
 }
