@@ -162,12 +162,12 @@ func (s *sender) send(w http.ResponseWriter, r *http.Request, c *content, began 
 	give, ok := s.unread.Take(s.host(r), c.memory(), func() error {
 		err := stop()
 		if err == nil {
-			s.last.drop()
+			s.last.dropped.Add(1)
 		}
 		return err
 	})
 	if !ok {
-		s.last.drop()
+		s.last.dropped.Add(1)
 		busy(w, errDropped)
 		return errDropped
 	}
