@@ -55,9 +55,9 @@ func (s *stream) advance(r *Rows) {
 			}
 			continue
 		}
-		rest, wrong := s.parser.stamp(line)
+		rest, ok := s.parser.stamp(line)
 		second := s.unix
-		if wrong != 0 || second < s.open.from || second >= s.open.to {
+		if !ok || second < s.open.from || second >= s.open.to {
 			r.malformed++
 			continue
 		}
@@ -66,7 +66,7 @@ func (s *stream) advance(r *Rows) {
 		}
 		// The numbers of a resource that nobody asked for are not parsed.
 		n, counts := r.name(rest, s.last)
-		if n == nil || n.wanted && s.counts(counts) != 0 {
+		if n == nil || n.wanted && !s.counts(counts) {
 			r.malformed++
 			continue
 		}
