@@ -27,18 +27,12 @@ type Exporter struct {
 	Log       *metriclog.Writer  // nil without Options.Log.Dir
 	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file now, as on SIGHUP
 
-	pushers []pusher
-	parts   []part // that run
+	pushers []*push.Pusher // without a label instance that was given
+	parts   []part         // that run
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
 	ready   atomic.Bool // it runs, and was not told to end
-}
-
-// pusher is a Pusher, and whether its label instance was given.
-type pusher struct {
-	*push.Pusher
-	instance bool
 }
 
 // New makes the Collector and all ways out, in order: what an earlier process has logged, the Collector after it, limits,
@@ -96,8 +90,10 @@ func build(given Options) (x *Exporter, err error) {
 			options.Log = x.Log
 		}
 		if p, err := push.New(c, options); try(fmt.Sprintf("Push[%d]", i), err) {
-			x.pushers = append(x.pushers, pusher{p, given.Push[i].Labels["instance"] != ""})
 			x.parts = append(x.parts, p)
+			if given.Push[i].Labels["instance"] == "" {
+				x.pushers = append(x.pushers, p)
+			}
 		}
 	}
 	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}

@@ -125,7 +125,7 @@ func (x *Exporter) Server() *http.Server {
 // port in their label instance.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	for _, p := range x.pushers {
-		if !p.instance && !x.ran.Load() {
+		if !x.ran.Load() {
 			p.SetInstance(instance(l.Addr()))
 		}
 	}
