@@ -98,13 +98,13 @@ func TestFirstPosition(t *testing.T) {
 
 // A position that is not to be trusted is set aside and said; pushing goes on with the present process.
 func TestPositionsThatAreNone(t *testing.T) {
-	change := func(f func(*slotPosition)) func([]byte) []byte {
+	change := func(f func(*position)) func([]byte) []byte {
 		return func(b []byte) []byte {
-			var x []slotPosition
+			var x position
 			if err := json.Unmarshal(b, &x); err != nil {
 				panic(err)
 			}
-			f(&x[0])
+			f(&x)
 			b, _ = json.Marshal(x)
 			return b
 		}
@@ -115,14 +115,12 @@ func TestPositionsThatAreNone(t *testing.T) {
 		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
 		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
 		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
-		"of the future":  change(func(x *slotPosition) { x.Next += 3600 }),
-		"to the future":  change(func(x *slotPosition) { x.Doubt = x.Next + 3600 }),
-		"of no time":     change(func(x *slotPosition) { x.Next = 0 }),
-		"of long ago":    change(func(x *slotPosition) { x.Next = -5 }),
-		"of some series": change(func(x *slotPosition) { x.Slots = 0xf }),
-		"of series twice": func(b []byte) []byte {
-			return []byte(strings.Replace(string(b), "]", ","+strings.Trim(string(b), "[]\n")+"]", 1))
-		},
+		"of the future":  change(func(x *position) { x.Next += 3600 }),
+		"to the future":  change(func(x *position) { x.Doubt = x.Next + 3600 }),
+		"of no time":     change(func(x *position) { x.Next = 0 }),
+		"of long ago":    change(func(x *position) { x.Next = -5 }),
+		"in more requests than there are": change(func(x *position) { x.Parts = maxParts + 1 }),
+		"of shards":                       func(b []byte) []byte { return fmt.Appendf(nil, "[%s]", b) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +147,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 				if n := x.total.seconds; n < 5 || n > 7 {
 					t.Errorf("%d seconds were sent", n)
 				}
-				if was := l.positions(); len(was) != 1 || was[0].Next < x.first {
+				if was := l.savedPosition(); was.Next < x.first {
 					t.Errorf("%+v", was)
 				}
 			})
@@ -210,7 +208,7 @@ func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
 			}
 			stored[unix] = true
 		}
-		missing := x.shards[0].Next - first.first - int64(len(stored))
+		missing := x.at.Next - first.first - int64(len(stored))
 		if lost := x.total.lost; missing < 300 || lost < missing || lost > missing+60 {
 			t.Errorf("%d seconds are counted as lost, and %d are missing", lost, missing)
 		}
@@ -227,7 +225,7 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 		l.kill(x)
 		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
 			x.mu.Lock()
-			next := x.shards[0].Next
+			next := x.at.Next
 			x.mu.Unlock()
 			if next < x.first-60 {
 				return answer(http.StatusBadRequest, "out of bounds\n")
@@ -392,7 +390,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			l.load(x, 5*time.Second)
 			l.kill(x)
 			at := time.Now().Unix()
-			all := []slotPosition{{seconds.AllSlots, seconds.Position{Next: at + next, Doubt: at + 3}}}
+			all := position{seconds.Position{Next: at + next, Doubt: at + 3}, 1}
 			if err := atomicfile.Swap(l.position(), all); err != nil {
 				t.Fatal(err)
 			}

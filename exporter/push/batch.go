@@ -10,6 +10,7 @@ import (
 // would reject new samples with it.
 type request struct {
 	enc       encoder
+	part      uint // of the series
 	body      []byte
 	samples   int
 	err       error // from encoding
@@ -21,34 +22,95 @@ type request struct {
 	rejected  int64 // samples that the server did not take of a request that it accepted
 }
 
-// batch is the seconds of a shard before one, which are sent together: in one request, or, if one second is larger than that, in
-// several. The requests are resent unchanged until all of them are settled.
+// batch is the seconds from the position on and before one, which are sent together: in one request, or in several with a part of the
+// series each. The requests are resent unchanged until all of them are settled.
 type batch struct {
 	to       int64 // the second before which they are
+	parts    int
 	requests []*request
 	logged   bool // they are from the log, so what the server refuses is too old, as a rule
 	lost     bool // the server refused some of them: they are counted as lost, not as sent
 }
 
-// encode makes the requests of a shard for the seconds in [from, to).
-func (p *Pusher) encode(s *shard, from, to int64) {
-	x, n := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}, p.line.Count(from, to)
-	x.one = n > 1
+// maxParts is how many requests are on the way at a time, at most.
+const maxParts = 16
+
+// next makes the requests for the next seconds before open: one second at least, and as many as fit into what can be on the way at a
+// time.
+func (p *Pusher) next(open int64) batch {
+	second := seconds.Size{} // of one second
 	for i, stream := range p.streams {
-		stream.Emit(p.selection(i, s.slots), from, to, seconds.Limit{Seconds: n}, &x)
+		second = second.Add(stream.Size(p.selection(i), p.at.Next))
 	}
-	s.batch = batch{to: to, requests: x.finish()}
+	fit := func(parts int) int64 {
+		return seconds.Size{Samples: parts * p.opts.MaxSamples, Bytes: parts * maxBytes}.Fit(second)
+	}
+	n := min(p.line.Count(p.at.Next, open), max(fit(maxParts), 1))
+	parts := 1
+	for parts < maxParts && fit(parts) < n {
+		parts++
+	}
+	b := batch{to: p.line.After(p.at.Next, n), parts: parts}
+	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
+	// stay together.
+	b.requests = p.encode(&splitter{parts: parts, one: n > 1 || fit(maxParts) > 0}, b.to)
+	return b
+}
+
+// maxBytes is about how long a request is at most, not compressed.
+const maxBytes = 64 << 20
+
+// encode makes requests for the seconds from the position on and before to.
+func (p *Pusher) encode(x *splitter, to int64) []*request {
+	x.sender, x.labels = p.sender, newLabels(p.opts.Labels)
+	for i, stream := range p.streams {
+		stream.Emit(p.selection(i), p.at.Next, to, seconds.Limit{Seconds: p.line.Count(p.at.Next, to)}, x)
+	}
+	return x.finish()
+}
+
+// selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
+// others.
+func (p *Pusher) selection(stream int) *seconds.Selection {
+	selection := seconds.Selection{}
+	if stream == 0 {
+		selection = p.opts.selection()
+		if p.noHistograms.Load() {
+			selection.Histogram = seconds.None
+		}
+	}
+	return &selection
 }
 
 // splitter is a Sink that splits series into requests and adds the common labels.
 type splitter struct {
 	*sender
 	labels labels
-	one    bool   // all in one request, or in two if some families are apart
+	parts  int    // among which the series are divided; all are in one if 0
+	only   uint   // which of them are made, a bit for each; all if 0
+	one    bool   // a part is one request, or two if some families are apart
 	full   func() // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request
-	making [2]*request // those in the making: the second has the families that are apart
-	now    *request    // the one that has the present series
+	making [2 * maxParts]*request // those in the making: of each part, and of its families that are apart
+	now    *request               // the one that has the present series; nil if that is not wanted
+}
+
+// part returns the part of a series, the same in each process.
+func (s *splitter) part(f *table.Family, values []string) uint {
+	if s.parts <= 1 {
+		return 0
+	}
+	h := uint32(2166136261) // FNV-1a
+	add := func(text string) {
+		for i := range len(text) {
+			h = (h ^ uint32(text[i])) * 16777619
+		}
+	}
+	add(f.Name)
+	for _, v := range values {
+		add(v)
+	}
+	return uint(h^h>>16) % uint(s.parts)
 }
 
 // finish completes the requests; one that is empty is dropped.
@@ -60,7 +122,7 @@ func (s *splitter) finish() (all []*request) {
 			s.free.Put(r)
 		}
 	}
-	s.all, s.making = nil, [2]*request{}
+	s.all, s.making = nil, [2 * maxParts]*request{}
 	return all
 }
 
@@ -75,9 +137,14 @@ func (r *request) finish() bool {
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	i := 0
+	part := s.part(f, values)
+	if s.only != 0 && s.only&(1<<part) == 0 {
+		s.now = nil
+		return
+	}
+	i := 2 * part
 	if s.opts.Format.apart(f) {
-		i = 1
+		i++
 	}
 	if s.now = s.making[i]; s.now == nil || !s.one && s.now.enc.Samples() >= s.opts.MaxSamples {
 		if s.full != nil {
@@ -85,7 +152,7 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 		}
 		r := s.free.Get().(*request)
 		r.enc.Reset()
-		*r = request{enc: r.enc}
+		*r = request{enc: r.enc, part: part}
 		s.all, s.making[i], s.now = append(s.all, r), r, r
 	}
 	s.labels.merge(names, values)
@@ -94,16 +161,25 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 
 // Start implements seconds.Starter, for formats with cumulative series.
 func (s *splitter) Start(unix int64) {
+	if s.now == nil {
+		return
+	}
 	if enc, ok := s.now.enc.(seconds.Starter); ok {
 		enc.Start(unix)
 	}
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
+func (s *splitter) Value(unix int64, v float64) {
+	if s.now != nil {
+		s.now.enc.Value(unix, v)
+	}
+}
 
 // Histogram implements seconds.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	s.now.histogram = true
-	s.now.enc.Histogram(unix, h)
+	if s.now != nil {
+		s.now.histogram = true
+		s.now.enc.Histogram(unix, h)
+	}
 }

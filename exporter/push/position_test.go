@@ -173,25 +173,22 @@ func (l *lives) kill(x *life) {
 		l.t.Fatal(err)
 	}
 	l.dir = next
-	was := l.positions()
+	was := l.savedPosition()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x.cancel() // what it does from now on nobody sees
-	for _, s := range was {
-		for at := s.Next; at < s.Doubt; at++ {
-			l.doubt[at] = true
-		}
+	for at := was.Next; at < was.Doubt; at++ {
+		l.doubt[at] = true
 	}
 }
 
-// positions reads the positions.
-func (l *lives) positions() []slotPosition {
+// savedPosition reads the position.
+func (l *lives) savedPosition() (was position) {
 	l.t.Helper()
-	var list []slotPosition
-	if err := atomicfile.Read(l.position(), &list); err != nil {
+	if err := atomicfile.Read(l.position(), &was); err != nil {
 		l.t.Error(err)
 	}
-	return list
+	return was
 }
 
 // position is the path of the first position.

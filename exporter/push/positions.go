@@ -7,30 +7,22 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// positions is where the positions of a Pusher's shards are kept for the next process: a state file of the log, written before
-// seconds are sent and after that, so that the next process knows which of them the server may have.
+// positions is where the position of a Pusher is kept for the next process: a state file of the log, written before seconds are sent and
+// after that, so that the next process knows which of them the server may have.
 type positions struct {
 	path, id string
 	lock     *os.File // nil until the file is ours
 
-	mu    sync.Mutex     // guards what follows, and the file
-	saved []slotPosition // what the file has; nil if that is not known
-}
-
-// slotPosition is the position of some slots, in the file.
-type slotPosition struct {
-	Slots seconds.Slots
-	seconds.Position
+	mu    sync.Mutex // held while the file is written
+	saved position   // what the file has; zero if that is not known
 }
 
 // lockAttempts is how long to wait between two attempts to lock the file.
@@ -75,59 +67,45 @@ func (p *Pusher) resume(ctx context.Context) bool {
 		}
 	}
 	first := p.line.First()
-	var list []slotPosition
-	err := atomicfile.Read(x.path, &list)
-	if err == nil {
-		err = checkPositions(list, first)
+	var was *position
+	err := atomicfile.Read(x.path, &was)
+	if err == nil && was != nil {
+		err = was.check(first)
 	}
 	if err != nil {
 		aside := x.path + ".unreadable"
-		p.error("cannot use the positions of pushes; seconds of earlier processes are not sent, and the file is set aside",
+		p.error("cannot use the position of pushes; seconds of earlier processes are not sent, and the file is set aside",
 			"file", aside, "err", errors.Join(err, os.Rename(x.path, aside)))
-		list = nil
+		was = nil
 	}
 	p.mu.Lock()
-	if len(list) > 0 {
-		p.shards = nil
-	}
-	for _, at := range list {
-		s := &shard{slots: at.Slots, Position: at.Position, sent: max(at.Next, at.Doubt)}
-		s.Doubt = min(s.Doubt, first)
-		if s.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
-			p.lose(first, s.sent)
-			s.Settle(s.sent)
+	if was != nil {
+		p.at, p.sent = *was, max(was.Next, was.Doubt)
+		p.at.Doubt = min(was.Doubt, first)
+		if was.Next >= first { // an earlier process has sent these names: it was killed just now, or the clock was set back
+			p.at.Next = first
+			p.pass(p.sent, true)
 		}
-		p.shards = append(p.shards, s)
 	}
 	p.mu.Unlock()
-	p.write()
+	p.save(0, 0)
 	return true
 }
 
-// checkPositions returns what is wrong with positions that were read: together they have every slot once.
-func checkPositions(list []slotPosition, first int64) error {
-	all := seconds.Slots(0)
-	for _, at := range list {
-		if err := at.Check(first); err != nil {
-			return err
-		}
-		if at.Slots&all != 0 {
-			return errors.New("positions overlap")
-		}
-		all |= at.Slots
+// check returns what is wrong with a position that was read by a process whose first second is first.
+func (at *position) check(first int64) error {
+	if at.Parts < 0 || at.Parts > maxParts {
+		return fmt.Errorf("what is in doubt is in %d requests", at.Parts)
 	}
-	if all != seconds.AllSlots && len(list) > 0 {
-		return errors.New("positions of some series are missing")
-	}
-	return nil
+	return at.Check(first)
 }
 
 // unlock lets the next process have the place.
 func (x *positions) unlock() { _ = x.lock.Close() }
 
-// save writes that all seconds of a shard before its next one are settled, and that what is before to is about to be sent, 0 if
-// nothing is. It costs a small file; like the log it is not synced.
-func (p *Pusher) save(s *shard, to int64) {
+// save writes that all seconds before the next one are settled, and that what is before to is about to be sent in so many parts, nothing
+// if to is 0. It costs a small file; like the log it is not synced.
+func (p *Pusher) save(to int64, parts int) {
 	x := p.positions
 	if x == nil {
 		return
@@ -135,29 +113,21 @@ func (p *Pusher) save(s *shard, to int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p.mu.Lock()
-	if s.Doubt = max(s.Doubt, to); !s.InDoubt() {
-		s.Doubt = 0
+	if to > p.at.Doubt {
+		p.at.Doubt, p.at.Parts = to, parts
 	}
-	p.mu.Unlock()
-	p.write()
-}
-
-// write replaces the file, unless it has the positions. Holds the positions' mu, or nothing is sent yet.
-func (p *Pusher) write() {
-	var list []slotPosition
-	p.mu.Lock()
-	for _, s := range p.shards {
-		list = append(list, slotPosition{s.slots, s.Position})
+	if !p.at.InDoubt() {
+		p.at.Doubt, p.at.Parts = 0, 0
 	}
+	at := p.at
 	p.mu.Unlock()
-	x := p.positions
-	if slices.Equal(list, x.saved) {
+	if at == x.saved {
 		return
 	}
-	x.saved = nil
-	if err := atomicfile.Swap(x.path, list); err != nil {
-		p.error("cannot save the positions of pushes; the next process may send seconds again", "err", err)
+	x.saved = position{}
+	if err := atomicfile.Swap(x.path, at); err != nil {
+		p.error("cannot save the position of pushes; the next process may send seconds again", "err", err)
 		return
 	}
-	x.saved = list
+	x.saved = at
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -42,7 +43,7 @@ type totals struct {
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
 	p := &sender{
-		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
+		opts: o, client: httpclient.New(o.Client, maxParts), maxBackoff: min(maxWait, maxBackoff),
 		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
 	}
 	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
@@ -59,27 +60,45 @@ const (
 // block the next ones.
 const maxErrors = 30
 
-// send sends the requests of a shard's batch one after the other. It reports false if ctx ended before all are settled. If the
-// server takes no histograms, it drops the rest, to be encoded again.
-func (p *Pusher) send(ctx context.Context, s *shard) bool {
-	for len(s.batch.requests) > 0 {
-		r := s.batch.requests[0]
-		if ctx.Err() != nil {
+// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled. Those that have
+// histograms, which the server does not take, are encoded again without them.
+func (p *Pusher) send(ctx context.Context) bool {
+	for b := &p.batch; len(b.requests) > 0; {
+		verdicts, free := make([]verdict, len(b.requests)), make(chan struct{}, maxParts)
+		var sending sync.WaitGroup
+		for i, r := range b.requests {
+			free <- struct{}{}
+			sending.Go(func() {
+				if ctx.Err() == nil {
+					verdicts[i] = p.deliver(ctx, r)
+				}
+				<-free
+			})
+		}
+		sending.Wait()
+		var rest []*request
+		again := splitter{parts: b.parts, one: p.line.Count(p.at.Next, b.to) > 1}
+		for i, r := range b.requests {
+			switch verdicts[i] {
+			case retry, doubtful, unreachable:
+				rest = append(rest, r)
+				continue
+			case noHistogram:
+				again.only |= 1 << r.part
+			case refused:
+				b.lost = b.logged
+			case accepted:
+				b.lost = b.lost || b.logged && r.rejected > 0
+			}
+			p.reuse(r)
+		}
+		unsettled := len(rest) > 0
+		if again.only != 0 {
+			rest = append(rest, p.encode(&again, b.to)...)
+		}
+		if b.requests = rest; unsettled {
 			return false
 		}
-		switch p.deliver(ctx, r) {
-		case retry, doubtful, unreachable:
-			return false
-		case noHistogram:
-			s.batch.requests, s.batch.to = nil, 0
-			return true
-		case refused:
-			s.batch.lost = s.batch.logged
-		case accepted:
-			s.batch.lost = s.batch.lost || s.batch.logged && r.rejected > 0
-		}
-		s.batch.requests = s.batch.requests[1:]
-		p.reuse(r)
 	}
 	return true
 }
@@ -203,4 +222,72 @@ func (b *body) Read(to []byte) (int, error) {
 func (b *body) Close() error {
 	b.closed.Store(true)
 	return nil
+}
+
+// error logs a message at most once a minute.
+func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
+
+// retry counts a request that is sent again.
+func (p *sender) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total.retries++
+}
+
+// settle counts what became of a request, and logs it unless the server has it.
+func (p *sender) settle(r *request, v verdict, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, n := &p.total, int64(r.samples)
+	switch v {
+	case accepted:
+		t.samples += n - r.rejected
+		if r.doubt { // what is refused may have arrived before
+			t.resent += n - r.rejected
+			t.unconfirmed += r.rejected
+		} else {
+			t.refused += r.rejected
+		}
+		if r.rejected > 0 {
+			p.error("the server refused some samples of a request; they are not sent again", "samples", r.rejected, "err", err)
+		} else if err != nil {
+			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
+		}
+		t.bytes += int64(len(r.body))
+		t.succeeded = time.Now()
+		if t.failing {
+			t.failing = false
+			p.log.Log(slog.LevelInfo, "pushing works again", "lost_seconds", t.lost)
+		}
+	case refused:
+		t.refused += n
+		p.error("the server refused samples; they are not sent again", "samples", n, "err", err)
+	case unconfirmed:
+		t.unconfirmed += n
+		p.error("whether samples arrived is unknown; they are not sent again", "samples", n, "err", err)
+	case noHistogram:
+		if !p.noHistograms.Swap(true) {
+			p.error("the server takes no native histograms; the other samples are sent without them", "err", err)
+		}
+	}
+}
+
+// partly notes how much of an accepted request the server did not take. The error has the server's words, nil if there are none.
+func (p *sender) partly(r *request, resp *http.Response, body []byte) error {
+	n, words := p.opts.Format.refused(body)
+	r.rejected = min(max(n, 0), int64(r.samples))
+	if r.rejected == 0 && words == "" {
+		return nil
+	}
+	return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
+}
+
+// fail records a failed attempt, and logs the first one.
+func (p *sender) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.total.failing {
+		p.total.failing = true
+		p.error("cannot push; retrying", "err", err)
+	}
 }
