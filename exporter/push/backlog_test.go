@@ -110,15 +110,15 @@ func TestPositionsThatAreNone(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":          func([]byte) []byte { return nil },
-		"torn":           func(b []byte) []byte { return b[:len(b)/2] },
-		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
-		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
-		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
-		"of the future":  change(func(x *position) { x.Next += 3600 }),
-		"to the future":  change(func(x *position) { x.Doubt = x.Next + 3600 }),
-		"of no time":     change(func(x *position) { x.Next = 0 }),
-		"of long ago":    change(func(x *position) { x.Next = -5 }),
+		"empty":                           func([]byte) []byte { return nil },
+		"torn":                            func(b []byte) []byte { return b[:len(b)/2] },
+		"zeros":                           func(b []byte) []byte { return make([]byte, len(b)) },
+		"huge":                            func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
+		"something else":                  func([]byte) []byte { return []byte(`{"a":1}`) },
+		"of the future":                   change(func(x *position) { x.Next += 3600 }),
+		"to the future":                   change(func(x *position) { x.Doubt = x.Next + 3600 }),
+		"of no time":                      change(func(x *position) { x.Next = 0 }),
+		"of long ago":                     change(func(x *position) { x.Next = -5 }),
 		"in more requests than there are": change(func(x *position) { x.Parts = maxParts + 1 }),
 		"of shards":                       func(b []byte) []byte { return fmt.Appendf(nil, "[%s]", b) },
 	} {

@@ -1,6 +1,8 @@
 package push
 
 import (
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -9,7 +11,6 @@ import (
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
 // would reject new samples with it.
 type request struct {
-	enc       encoder
 	part      uint // of the series
 	body      []byte
 	samples   int
@@ -20,6 +21,27 @@ type request struct {
 	kept      bool  // the transport may still read the body
 	errors    int   // responses with status 500
 	rejected  int64 // samples that the server did not take of a request that it accepted
+}
+
+// unused returns an empty request.
+func (p *sender) unused() *request {
+	select {
+	case r := <-p.free:
+		return &request{body: r.body[:0]}
+	default:
+		return new(request)
+	}
+}
+
+// reuse takes back a request that is settled, unless the transport may still read its body, or there are enough.
+func (p *sender) reuse(r *request) {
+	if r.kept {
+		return
+	}
+	select {
+	case p.free <- r:
+	default:
+	}
 }
 
 // batch is the seconds from the position on and before one, which are sent together: in one request, or in several with a part of the
@@ -50,6 +72,7 @@ func (p *Pusher) next(open int64) batch {
 	for parts < maxParts && fit(parts) < n {
 		parts++
 	}
+	clear(p.encoders[2*parts:]) // the memory for what an outage has left
 	b := batch{to: p.line.After(p.at.Next, n), parts: parts}
 	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
 	// stay together.
@@ -82,7 +105,7 @@ func (p *Pusher) selection(stream int) *seconds.Selection {
 	return &selection
 }
 
-// splitter is a Sink that splits series into requests and adds the common labels.
+// splitter is a Sink that splits series into requests and adds the common labels. It uses the sender's encoders, so there is one at a time.
 type splitter struct {
 	*sender
 	labels labels
@@ -91,8 +114,8 @@ type splitter struct {
 	one    bool   // a part is one request, or two if some families are apart
 	full   func() // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request
-	making [2 * maxParts]*request // those in the making: of each part, and of its families that are apart
-	now    *request               // the one that has the present series; nil if that is not wanted
+	making [2 * maxParts]*request // those in the making, by the encoders
+	now    int                    // the one that has the present series; -1 if that is not wanted
 }
 
 // part returns the part of a series, the same in each process.
@@ -114,72 +137,74 @@ func (s *splitter) part(f *table.Family, values []string) uint {
 }
 
 // finish completes the requests; one that is empty is dropped.
-func (s *splitter) finish() (all []*request) {
-	for _, r := range s.all {
-		if r.finish() {
-			all = append(all, r)
-		} else {
-			s.free.Put(r)
-		}
+func (s *splitter) finish() []*request {
+	for i := range s.making {
+		s.complete(i)
 	}
-	s.all, s.making = nil, [2 * maxParts]*request{}
+	all := slices.DeleteFunc(s.all, func(r *request) bool { return r.samples == 0 })
+	s.all = nil
 	return all
 }
 
-// finish makes the body. It reports false if the request is empty.
-func (r *request) finish() bool {
-	if r.samples = r.enc.Samples(); r.samples == 0 {
-		return false
+// complete makes the body of a request in the making. The encoder keeps its own, which has room for much more.
+func (s *splitter) complete(i int) {
+	r, enc := s.making[i], s.encoders[i]
+	s.making[i] = nil
+	if r == nil || enc.Samples() == 0 {
+		return
 	}
-	r.body, r.err = r.enc.Body()
-	return true
+	body, err := enc.Body()
+	r.samples, r.body, r.err = enc.Samples(), append(r.body, body...), err
 }
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
 	part := s.part(f, values)
 	if s.only != 0 && s.only&(1<<part) == 0 {
-		s.now = nil
+		s.now = -1
 		return
 	}
-	i := 2 * part
+	i := 2 * int(part)
 	if s.opts.Format.apart(f) {
 		i++
 	}
-	if s.now = s.making[i]; s.now == nil || !s.one && s.now.enc.Samples() >= s.opts.MaxSamples {
-		if s.full != nil {
+	if s.now = i; s.making[i] == nil || !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
+		if s.complete(i); s.full != nil {
 			s.full()
 		}
-		r := s.free.Get().(*request)
-		r.enc.Reset()
-		*r = request{enc: r.enc, part: part}
-		s.all, s.making[i], s.now = append(s.all, r), r, r
+		if s.encoders[i] == nil {
+			s.encoders[i] = s.opts.Format.encoder()
+		}
+		s.encoders[i].Reset()
+		r := s.unused()
+		r.part = part
+		s.all, s.making[i] = append(s.all, r), r
 	}
 	s.labels.merge(names, values)
-	s.now.enc.Series(f, s.labels.names, s.labels.values)
+	s.encoders[i].Series(f, s.labels.names, s.labels.values)
 }
 
 // Start implements seconds.Starter, for formats with cumulative series.
 func (s *splitter) Start(unix int64) {
-	if s.now == nil {
+	if s.now < 0 {
 		return
 	}
-	if enc, ok := s.now.enc.(seconds.Starter); ok {
+	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
 		enc.Start(unix)
 	}
 }
 
 // Value implements seconds.Sink.
 func (s *splitter) Value(unix int64, v float64) {
-	if s.now != nil {
-		s.now.enc.Value(unix, v)
+	if s.now >= 0 {
+		s.encoders[s.now].Value(unix, v)
 	}
 }
 
 // Histogram implements seconds.Sink.
 func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	if s.now != nil {
-		s.now.histogram = true
-		s.now.enc.Histogram(unix, h)
+	if s.now >= 0 {
+		s.making[s.now].histogram = true
+		s.encoders[s.now].Histogram(unix, h)
 	}
 }

@@ -154,6 +154,44 @@ func TestServerWithoutHistograms(t *testing.T) {
 	}
 }
 
+// A server that takes no histograms has the requests without one already: only the others are made anew.
+func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, Options{Histogram: true, MaxSamples: 10, Interval: 5 * time.Second})
+		refused, taken := 0, 0
+		j.before = func(r *http.Request) (*http.Response, error) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if strings.Contains(peek(r), "rt_distribution_seconds") {
+				refused++
+				return answer(http.StatusInternalServerError, "native histograms are disabled")
+			}
+			taken++
+			return nil, nil
+		}
+		stop := background.Start(j.Run)
+		for range 20 {
+			for i := range 3 {
+				e := j.Resource(fmt.Sprint("r", i)).Enter()
+				e.Exit(nil)
+				j.Resource(fmt.Sprint("b", i)).Block("")
+			}
+			time.Sleep(time.Second)
+		}
+		*j.end = j.Seal().Open + 1
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		j.check(t, 0)
+		if refused == 0 || refused > maxParts/2 || taken < maxParts {
+			t.Errorf("%d requests with histograms, %d without", refused, taken)
+		}
+		if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"]+s["push_unconfirmed_samples_total"] != 0 {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
 // However many parts there are, a series is in the same one in each process, and each has its share.
 func TestParts(t *testing.T) {
 	f := &table.Family{Name: "windowstat_persecond_pass"}

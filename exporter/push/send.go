@@ -28,7 +28,9 @@ type sender struct {
 	noHistograms atomic.Bool   // the server takes none
 
 	log  logonce.Logger
-	free sync.Pool // of *request
+	free chan *request // that are settled, for their memory
+	// encoders are of each part, and of its families that are apart. They keep their memory.
+	encoders [2 * maxParts]encoder
 
 	mu    sync.Mutex // guards what follows
 	total totals
@@ -42,12 +44,11 @@ type totals struct {
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
-	p := &sender{
+	return &sender{
 		opts: o, client: httpclient.New(o.Client, maxParts), maxBackoff: min(maxWait, maxBackoff),
-		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		log:  logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		free: make(chan *request, maxParts),
 	}
-	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
-	return p
 }
 
 // Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
@@ -101,13 +102,6 @@ func (p *Pusher) send(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-// reuse takes back a request that is settled, unless the transport may still read its body.
-func (p *sender) reuse(r *request) {
-	if !r.kept {
-		p.free.Put(r)
-	}
 }
 
 // deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another

@@ -1,6 +1,7 @@
 package seconds
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 		return one.whole
 	}
 	one, dry := r.size(s, &r.resources), r.size(s, &r.dryRuns)
-	for _, x := range s.resources(r.stats.Resources()) {
+	for x := range s.resources(r.stats.Resources()) {
 		all = all.Add(of(x.View().Node(), one).named(x.Name()))
 		for reason, v := range x.DryRuns() {
 			if n := v.Node(); n != nil {
@@ -201,18 +202,15 @@ func (s *Selection) wants(resource string) bool {
 // total reports whether the total of inbound traffic is selected.
 func (s *Selection) total() bool { return len(s.Resources) == 0 && s.Slots.Has(collector.InboundTotal) }
 
-// resources returns the selected ones of the resources.
-func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
-	if len(s.Resources) == 0 && s.Slots == 0 {
-		return all
-	}
-	var list []*collector.Resource
-	for _, r := range all {
-		if s.wants(r.Name()) {
-			list = append(list, r)
+// resources yields the selected ones of the resources.
+func (s *Selection) resources(all []*collector.Resource) iter.Seq[*collector.Resource] {
+	return func(yield func(*collector.Resource) bool) {
+		for _, r := range all {
+			if s.wants(r.Name()) && !yield(r) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Emit implements [Stream].
@@ -226,7 +224,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	reached = min(to, r.line.After(from, left))
 	begin, end := r.line.Index(from), r.line.Index(reached)
 	e, dry := r.emitter(s, &r.resources, sink), r.emitter(s, &r.dryRuns, sink)
-	for _, x := range s.resources(r.stats.Resources()) {
+	for x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), begin, end)
 		e.resource(x.Name(), e.seen)
 		for reason, v := range x.DryRuns() {
