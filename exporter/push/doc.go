@@ -39,7 +39,7 @@
 // # Caveats
 //
 // At most sixteen requests are on the way at a time, so a server that needs a second for a request takes sixteen times
-// [Options].MaxSamples a second; docs/scale.md has the figures. While a request is sent again, its series wait.
+// [Options].MaxSamples a second; docs/scale.md has the figures. While a request is sent again, the next seconds wait.
 //
 // Samples that a server rejects are not sent again; windowstat_push_refused_samples_total counts them, and it is logged. So are
 // those that it does not take of a request by OTLP that it accepts. If it rejects a request that was sent before as a duplicate or

@@ -82,5 +82,5 @@ func (s stream) Emit(sel *seconds.Selection, from, to int64, limit seconds.Limit
 
 // selected reports whether the selection has the series.
 func (x *series) selected(sel *seconds.Selection) bool {
-	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name)) && sel.Slots.Has(x.key)
+	return len(sel.Resources) == 0 && (len(sel.Metrics) == 0 || slices.Contains(sel.Metrics, x.family.Name))
 }

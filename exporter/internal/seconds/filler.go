@@ -96,12 +96,10 @@ func (f *Filler) Flush() {
 	if f.inbound = f.inbound || f.total.any(); f.inbound {
 		f.whole.emit(nil, nil, f.fill(f.total, maxIdle))
 	}
-	if f.only.Slots.Has(f.run.Name) {
-		f.sink.Series(&f.run, nil, nil)
-		for _, second := range f.present {
-			if id := f.of.ID(second); id != 0 {
-				f.sink.Value(second, float64(id))
-			}
+	f.sink.Series(&f.run, nil, nil)
+	for _, second := range f.present {
+		if id := f.of.ID(second); id != 0 {
+			f.sink.Value(second, float64(id))
 		}
 	}
 	f.total.rows = f.total.rows[:0]
