@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
@@ -245,41 +244,6 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 	})
 }
 
-// A process that begins while another one has the position waits, and then goes on where that one stopped.
-func TestPositionOfAnotherProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLives(t, 7)
-		x := l.begin("i", Options{}, away(0, time.Hour))
-		l.load(x, 10*time.Second)
-		l.kill(x)
-		lock, err := filelock.Lock(l.position() + ".lck")
-		if err != nil {
-			t.Fatal(err)
-		}
-		x = l.begin("i", Options{}, nil)
-		l.load(x, 20*time.Second)
-		if len(l.store.stored) != 0 {
-			t.Error("it sends beside the process that has the position")
-		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
-		l.load(x, 10*time.Second)
-		if err := x.end(); err != nil {
-			t.Error(err)
-		}
-		if rows := l.check(); rows < 50 {
-			t.Errorf("%d rows are too few", rows)
-		}
-		l.begin("i", Options{}, nil)
-		time.Sleep(time.Second)
-		if lock, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
-			t.Errorf("the lock: %v", err)
-		}
-		_ = lock.Close()
-	})
-}
-
 // A backlog of many samples goes in requests of a bounded size, with pauses.
 func TestBacklogIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -321,7 +285,7 @@ func TestPlacesOfPositions(t *testing.T) {
 			t.Error("a second push to one server: ", err)
 		}
 		files, err := filepath.Glob(filepath.Join(l.dir, "shop-push-*"))
-		if err != nil || len(files) != 2 {
+		if err != nil || len(files) != 1 {
 			t.Fatalf("%q, %v", files, err)
 		}
 		for _, path := range files {
@@ -329,31 +293,6 @@ func TestPlacesOfPositions(t *testing.T) {
 			if err != nil || len(filepath.Base(path)) > 100 || strings.Contains(path+string(b), "secret") {
 				t.Errorf("%s: %s, %v", path, b, err)
 			}
-		}
-	})
-}
-
-// Without a place for its position a process pushes as without a log.
-func TestPositionWithoutAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLives(t, 11)
-		x := l.begin("i", Options{}, nil)
-		time.Sleep(2500 * time.Millisecond)
-		l.kill(x)
-		lock := l.position() + ".lck"
-		if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		x = l.begin("i", Options{}, nil)
-		l.load(x, 10*time.Second)
-		if err := x.end(); err != nil {
-			t.Error(err)
-		}
-		if rows := l.check(); rows < 10 {
-			t.Errorf("%d rows are too few", rows)
-		}
-		if said := l.said.String(); strings.Count(said, "positions of pushes cannot be used") != 1 {
-			t.Error(said)
 		}
 	})
 }

@@ -33,8 +33,8 @@
 //
 // The first process begins with its own seconds. A URL, a namespace or a way that is new begins anew, too. The state file is not
 // synced, as the log is not by default: after a power cut some seconds may be sent again, or a torn file is set aside, which is
-// logged, and seconds of earlier processes are not sent. Where the system has file locks, one process at a time uses it. A
-// process that cannot write it goes on pushing; what it sent is then sent again by the next one.
+// logged, and seconds of earlier processes are not sent. A process that cannot write it goes on pushing; what it sent is then sent
+// again by the next one.
 //
 // # Caveats
 //

@@ -1,17 +1,12 @@
 package push
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
-	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
@@ -19,14 +14,10 @@ import (
 // after that, so that the next process knows which of them the server may have.
 type positions struct {
 	path, id string
-	lock     *os.File // nil until the file is ours
 
 	mu    sync.Mutex // held while the file is written
 	saved position   // what the file has; zero if that is not known
 }
-
-// lockAttempts is how long to wait between two attempts to lock the file.
-const lockAttempts = time.Second
 
 // newPositions returns the place of a server's positions. Pushers with the same URL, namespace and format take their places by the
 // order in which they are made.
@@ -43,28 +34,11 @@ func newPositions(o *Options) (*positions, error) {
 	return nil, err
 }
 
-// resume takes the place, and goes on where the processes before stopped. It waits while another process has it, which is about
-// to end, and reports false if ctx ends before. Without a place the log is no queue.
-func (p *Pusher) resume(ctx context.Context) bool {
+// resume goes on where the processes before stopped. None of them has the log any more, and so none of them pushes.
+func (p *Pusher) resume() {
 	x := p.positions
 	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
 		p.error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
-	}
-	for x.lock == nil {
-		lock, err := filelock.Lock(x.path + ".lck")
-		x.lock = lock
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, filelock.ErrHeld) {
-			p.error("the positions of pushes cannot be used; what is not sent when the process ends is lost", "err", err)
-			p.positions = nil
-			return true
-		}
-		p.log.Log(slog.LevelWarn, "another process has the positions of pushes; nothing is sent until it ends", "err", err)
-		if !background.Sleep(ctx, lockAttempts) {
-			return false
-		}
 	}
 	first := p.line.First()
 	var was *position
@@ -89,7 +63,6 @@ func (p *Pusher) resume(ctx context.Context) bool {
 	}
 	p.mu.Unlock()
 	p.save(0, 0)
-	return true
 }
 
 // check returns what is wrong with a position that was read by a process whose first second is first.
@@ -99,9 +72,6 @@ func (at *position) check(first int64) error {
 	}
 	return at.Check(first)
 }
-
-// unlock lets the next process have the place.
-func (x *positions) unlock() { _ = x.lock.Close() }
 
 // save writes that all seconds before the next one are settled, and that what is before to is about to be sent in so many parts, nothing
 // if to is 0. It costs a small file; like the log it is not synced.

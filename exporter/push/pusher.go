@@ -106,12 +106,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 	ended := make(chan stopTime, 1)
 	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
 	if p.positions != nil {
-		if !p.resume(ctx) {
-			return nil // the next process finds everything in the log
-		}
-		if x := p.positions; x != nil {
-			defer x.unlock()
-		}
+		p.resume()
 	}
 	// Seconds are sealed, and idle resources retired, also while a server is away.
 	sealed := make(chan int64)
