@@ -11,16 +11,15 @@ import (
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
 // would reject new samples with it.
 type request struct {
-	part      uint // of the series
-	body      []byte
-	samples   int
-	err       error // from encoding
-	histogram bool  // it has one
-	lastErr   error // of the last attempt
-	doubt     bool  // an attempt ended without a clear result: the server may have it
-	kept      bool  // the transport may still read the body
-	errors    int   // responses with status 500
-	rejected  int64 // samples that the server did not take of a request that it accepted
+	group    group
+	body     []byte
+	samples  int
+	err      error // from encoding
+	lastErr  error // of the last attempt
+	doubt    bool  // an attempt ended without a clear result: the server may have it
+	kept     bool  // the transport may still read the body
+	errors   int   // responses with status 500
+	rejected int64 // samples that the server did not take of a request that it accepted
 }
 
 // unused returns an empty request.
@@ -72,25 +71,20 @@ func (p *Pusher) next(open int64) batch {
 	for parts < maxParts && fit(parts) < n {
 		parts++
 	}
-	clear(p.encoders[2*parts:]) // the memory for what an outage has left
+	clear(p.encoders[parts*int(groups):]) // the memory for what an outage has left
 	b := batch{to: p.line.After(p.at.Next, n), parts: parts}
 	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
 	// stay together.
-	b.requests = p.encode(&splitter{parts: parts, one: n > 1 || fit(maxParts) > 0}, b.to)
+	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0}
+	for i, stream := range p.streams {
+		stream.Emit(p.selection(i), p.at.Next, b.to, seconds.Limit{Seconds: n}, &x)
+	}
+	b.requests = x.finish()
 	return b
 }
 
 // maxBytes is about how long a request is at most, not compressed.
 const maxBytes = 64 << 20
-
-// encode makes requests for the seconds from the position on and before to.
-func (p *Pusher) encode(x *splitter, to int64) []*request {
-	x.sender, x.labels = p.sender, newLabels(p.opts.Labels)
-	for i, stream := range p.streams {
-		stream.Emit(p.selection(i), p.at.Next, to, seconds.Limit{Seconds: p.line.Count(p.at.Next, to)}, x)
-	}
-	return x.finish()
-}
 
 // selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
 // others.
@@ -110,16 +104,15 @@ type splitter struct {
 	*sender
 	labels labels
 	parts  int    // among which the series are divided; all are in one if 0
-	only   uint   // which of them are made, a bit for each; all if 0
-	one    bool   // a part is one request, or two if some families are apart
+	one    bool   // a part is one request of each group
 	full   func() // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request
-	making [2 * maxParts]*request // those in the making, by the encoders
-	now    int                    // the one that has the present series; -1 if that is not wanted
+	making [maxParts * int(groups)]*request // those in the making, by the encoders
+	now    int                              // the one that has the present series
 }
 
 // part returns the part of a series, the same in each process.
-func (s *splitter) part(f *table.Family, values []string) uint {
+func (s *splitter) part(f *table.Family, values []string) int {
 	if s.parts <= 1 {
 		return 0
 	}
@@ -133,7 +126,7 @@ func (s *splitter) part(f *table.Family, values []string) uint {
 	for _, v := range values {
 		add(v)
 	}
-	return uint(h^h>>16) % uint(s.parts)
+	return int((h ^ h>>16) % uint32(s.parts))
 }
 
 // finish completes the requests; one that is empty is dropped.
@@ -159,14 +152,10 @@ func (s *splitter) complete(i int) {
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	part := s.part(f, values)
-	if s.only != 0 && s.only&(1<<part) == 0 {
-		s.now = -1
-		return
-	}
-	i := 2 * int(part)
-	if s.opts.Format.apart(f) {
-		i++
+	g := s.opts.Format.group(f)
+	i := int(g)
+	if g != histograms { // which are few
+		i += s.part(f, values) * int(groups)
 	}
 	if s.now = i; s.making[i] == nil || !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
 		if s.complete(i); s.full != nil {
@@ -177,7 +166,7 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 		}
 		s.encoders[i].Reset()
 		r := s.unused()
-		r.part = part
+		r.group = g
 		s.all, s.making[i] = append(s.all, r), r
 	}
 	s.labels.merge(names, values)
@@ -186,25 +175,13 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 
 // Start implements seconds.Starter, for formats with cumulative series.
 func (s *splitter) Start(unix int64) {
-	if s.now < 0 {
-		return
-	}
 	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
 		enc.Start(unix)
 	}
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) {
-	if s.now >= 0 {
-		s.encoders[s.now].Value(unix, v)
-	}
-}
+func (s *splitter) Value(unix int64, v float64) { s.encoders[s.now].Value(unix, v) }
 
 // Histogram implements seconds.Sink.
-func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	if s.now >= 0 {
-		s.making[s.now].histogram = true
-		s.encoders[s.now].Histogram(unix, h)
-	}
-}
+func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.encoders[s.now].Histogram(unix, h) }

@@ -21,11 +21,21 @@ type Format interface {
 	encoder() encoder
 	// temporality is which sums, and which histograms if there are any, are sent beside the values of seconds.
 	temporality() (sums, histograms seconds.Temporality)
-	// apart reports whether a family has requests of its own, because some servers refuse the whole request that it is in.
-	apart(*table.Family) bool
+	// group says which families are in requests of their own, because some servers refuse the whole request that they are in.
+	group(*table.Family) group
 	// refused returns how many samples an accepting response says that the server did not take, and its words about the request.
 	refused(body []byte) (samples int64, words string)
 }
+
+// group is families that are in the same requests.
+type group int
+
+const (
+	values     group = iota // that every server takes
+	histograms              // native ones, which servers may be without
+	deltas                  // of sums
+	groups
+)
 
 // plain is what formats have in common that send values and histograms of seconds, and whose requests are accepted or refused as a whole.
 type plain struct{}
@@ -33,8 +43,13 @@ type plain struct{}
 func (plain) temporality() (sums, histograms seconds.Temporality) {
 	return seconds.None, seconds.Single
 }
-func (plain) apart(*table.Family) bool       { return false }
 func (plain) refused([]byte) (int64, string) { return 0, "" }
+func (plain) group(f *table.Family) group {
+	if f.Type == table.GaugeHistogram {
+		return histograms
+	}
+	return values
+}
 
 // encoder encodes the bodies of requests.
 type encoder interface {

@@ -56,7 +56,15 @@ func (o otlp) temporality() (sums, histograms seconds.Temporality) {
 	return seconds.Cumulative, seconds.Cumulative
 }
 
-func (o otlp) apart(f *table.Family) bool { return o.delta && f.Type != table.Gauge }
+func (o otlp) group(f *table.Family) group {
+	switch {
+	case otlpKinds[f.Type] == otlpHistogram:
+		return histograms
+	case o.delta && f.Type == table.Counter:
+		return deltas
+	}
+	return values
+}
 
 // The fields of ExportMetricsServiceResponse (collector/metrics/v1/metrics_service.proto).
 const (

@@ -17,7 +17,7 @@ const (
 	accepted                   // the server has it
 	refused                    // the server will never accept it
 	unconfirmed                // the server may have it from an earlier attempt, and will not say
-	noHistogram                // it is sent again without histograms, which the server does not take
+	noHistogram                // the server takes no histograms, and will get none any more
 )
 
 // judge says what a response means for a request: what HTTP says, and the words of Prometheus and those that speak like it. The body is

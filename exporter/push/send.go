@@ -29,8 +29,8 @@ type sender struct {
 
 	log  logonce.Logger
 	free chan *request // that are settled, for their memory
-	// encoders are of each part, and of its families that are apart. They keep their memory.
-	encoders [2 * maxParts]encoder
+	// encoders are of each part, and of each group of families in it. They keep their memory.
+	encoders [maxParts * int(groups)]encoder
 
 	mu    sync.Mutex // guards what follows
 	total totals
@@ -61,51 +61,37 @@ const (
 // block the next ones.
 const maxErrors = 30
 
-// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled. Those that have
-// histograms, which the server does not take, are encoded again without them.
+// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled.
 func (p *Pusher) send(ctx context.Context) bool {
-	for b := &p.batch; len(b.requests) > 0; {
-		verdicts, free := make([]verdict, len(b.requests)), make(chan struct{}, maxParts)
-		var sending sync.WaitGroup
-		for i, r := range b.requests {
-			free <- struct{}{}
-			sending.Go(func() {
-				if ctx.Err() == nil {
-					verdicts[i] = p.deliver(ctx, r)
-				}
-				<-free
-			})
-		}
-		sending.Wait()
-		var rest []*request
-		again := splitter{parts: b.parts, one: p.line.Count(p.at.Next, b.to) > 1}
-		for i, r := range b.requests {
-			switch verdicts[i] {
-			case retry, doubtful, unreachable:
-				rest = append(rest, r)
-				continue
-			case noHistogram:
-				again.only |= 1 << r.part
-			case refused:
-				b.lost = b.logged
-			case accepted:
-				b.lost = b.lost || b.logged && r.rejected > 0
+	b := &p.batch
+	verdicts, free := make([]verdict, len(b.requests)), make(chan struct{}, maxParts)
+	var sending sync.WaitGroup
+	for i, r := range b.requests {
+		free <- struct{}{}
+		sending.Go(func() {
+			if ctx.Err() == nil {
+				verdicts[i] = p.deliver(ctx, r)
 			}
-			p.reuse(r)
-		}
-		unsettled := len(rest) > 0
-		if again.only != 0 {
-			rest = append(rest, p.encode(&again, b.to)...)
-		}
-		if b.requests = rest; unsettled {
-			return false
-		}
+			<-free
+		})
 	}
-	return true
+	sending.Wait()
+	var rest []*request
+	for i, r := range b.requests {
+		v := verdicts[i]
+		if v < accepted {
+			rest = append(rest, r)
+			continue
+		}
+		b.lost = b.lost || b.logged && (v == refused || r.rejected > 0)
+		p.reuse(r)
+	}
+	b.requests = rest
+	return len(rest) == 0
 }
 
-// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another
-// verdict means that it gave up before.
+// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or of histograms that the server does not take.
+// Another verdict means that it gave up before.
 func (p *sender) deliver(ctx context.Context, r *request) verdict {
 	if r.err != nil {
 		p.settle(r, refused, r.err)
@@ -168,7 +154,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
 	}
-	if v == noHistogram && !r.histogram {
+	if v == noHistogram && r.group != histograms {
 		v = doubtful // it is about something else
 	}
 	if resp.StatusCode == http.StatusInternalServerError && v == doubtful {
