@@ -22,7 +22,7 @@ const (
 // fromLog sends the seconds that only the log has: those of earlier processes, and those of this process that have left the history,
 // up to the middle of it. It reports false if ctx ended before.
 func (p *Pusher) fromLog(ctx context.Context) bool {
-	if p.positions == nil {
+	if p.file == nil {
 		return true
 	}
 	for first := p.line.First(); p.at.Next < first; {
@@ -59,7 +59,7 @@ func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
 	known := false
 	begin := func() {
 		var labels map[string]string
-		labels, until = p.opts.Log.Runs().Labels(p.positions.id, p.at.Next)
+		labels, until = p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
 		known, until = labels != nil, min(until, to)
 		x.labels, x.parts = newLabels(labels), 1
 		if p.at.InDoubt() {

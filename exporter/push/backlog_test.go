@@ -303,7 +303,7 @@ func TestPositionThatCannotBeWritten(t *testing.T) {
 		l := newLives(t, 10)
 		x := l.begin("i", Options{}, nil)
 		l.load(x, 5*time.Second)
-		if err := os.Mkdir(x.Pusher.positions.path+".new", 0o700); err != nil { // it is written to a file of that name
+		if err := os.Mkdir(x.Pusher.file.path+".new", 0o700); err != nil { // it is written to a file of that name
 			t.Fatal(err)
 		}
 		l.load(x, 5*time.Second)

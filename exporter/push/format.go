@@ -13,7 +13,7 @@ import (
 // Format is how seconds are sent: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. It is implemented in this package only, a
 // file for each.
 type Format interface {
-	// name is the value of the label way in the self-metrics, and part of the name of the file of positions.
+	// name is the value of the label way in the self-metrics, and part of the name of the file of the position.
 	name() string
 	// prepare sets the headers and parameters of a request.
 	prepare(*http.Request)

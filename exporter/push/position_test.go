@@ -165,7 +165,7 @@ func (l *lives) kill(x *life) {
 		return
 	}
 	next := l.t.TempDir()
-	if at := x.Pusher.positions; at != nil { // a file is not there while it is renamed
+	if at := x.Pusher.file; at != nil { // a file is not there while it is renamed
 		at.mu.Lock()
 		defer at.mu.Unlock()
 	}

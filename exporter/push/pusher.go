@@ -25,10 +25,10 @@ import (
 // until they are sent, so the queue takes no extra memory, and in the metric log when they have left that, or their process has
 // ended. What is encoded at a time is one [batch].
 type Pusher struct {
-	stats     *collector.Collector
-	line      *seconds.Line
-	streams   []seconds.Stream // the resources first
-	positions *positions       // nil without a log
+	stats   *collector.Collector
+	line    *seconds.Line
+	streams []seconds.Stream // the resources first
+	file    *positionFile    // nil without a log
 	*sender
 	unpublish func() // removes the metrics
 
@@ -38,14 +38,6 @@ type Pusher struct {
 	row   int64 // Unix time of a row that the log had when reading it stopped
 
 	at position // guarded by the sender's mu; Run alone changes it
-}
-
-// position is how far the server has the seconds. What is in doubt is sent again divided as it was: a server that has some series refuses
-// the requests that they are in, and no others.
-type position struct {
-	seconds.Position
-	// Parts is how many requests there are for what is in doubt.
-	Parts int `json:",omitempty"`
 }
 
 // New makes a Pusher for all seconds from the present one on, and for those that an earlier process left in the log. The error names
@@ -75,7 +67,7 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 	p.at.Next = p.line.Open()
 	selection := o.selection()
 	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
-		if p.positions, err = newPositions(&o); err != nil {
+		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +97,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 	line := p.stats.Timeline()
 	ended := make(chan stopTime, 1)
 	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
-	if p.positions != nil {
+	if p.file != nil {
 		p.resume()
 	}
 	// Seconds are sealed, and idle resources retired, also while a server is away.
@@ -214,7 +206,7 @@ func (p *Pusher) abandon(end int64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	logged, rest := int64(0), p.batch.requests
-	if p.positions != nil {
+	if p.file != nil {
 		logged, rest = p.opts.Log.Written(), nil
 	}
 	unknown, unsent := 0, len(rest) == 0

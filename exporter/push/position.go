@@ -7,28 +7,37 @@ import (
 	"os"
 	"sync"
 
+	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
-// positions is where the position of a Pusher is kept for the next process: a state file of the log, written before seconds are sent and
-// after that, so that the next process knows which of them the server may have.
-type positions struct {
+// position is how far the server has the seconds. What is in doubt is sent again divided as it was: a server that has some series refuses
+// the requests that they are in, and no others.
+type position struct {
+	seconds.Position
+	// Parts is how many requests there are for what is in doubt.
+	Parts int `json:",omitempty"`
+}
+
+// positionFile is where the position of a Pusher is kept for the next process: a state file of the log, written before seconds are sent
+// and after that, so that the next process knows which of them the server may have.
+type positionFile struct {
 	path, id string
 
 	mu    sync.Mutex // held while the file is written
 	saved position   // what the file has; zero if that is not known
 }
 
-// newPositions returns the place of a server's positions. Pushers with the same URL, namespace and format take their places by the
-// order in which they are made.
-func newPositions(o *Options) (*positions, error) {
+// newPositionFile returns the file for a server. Pushers with the same URL, namespace and format take theirs by the order in which they
+// are made.
+func newPositionFile(o *Options) (*positionFile, error) {
 	sum := sha256.Sum256([]byte(target(o.URL) + "\n" + o.Namespace))
 	var err error
 	for n := 1; n <= 16; n++ {
 		id := fmt.Sprintf("push-%s-%x-%d", o.Format.name(), sum[:6], n)
 		path := ""
 		if path, err = o.Log.StateFile(id + ".json"); err == nil {
-			return &positions{path: path, id: id}, nil
+			return &positionFile{path: path, id: id}, nil
 		}
 	}
 	return nil, err
@@ -36,7 +45,7 @@ func newPositions(o *Options) (*positions, error) {
 
 // resume goes on where the processes before stopped. None of them has the log any more, and so none of them pushes.
 func (p *Pusher) resume() {
-	x := p.positions
+	x := p.file
 	if err := p.opts.Log.Runs().SetLabels(x.id, p.opts.Labels); err != nil { // before anything is logged
 		p.error("cannot save the labels of pushes; the next process cannot send what this one does not", "err", err)
 	}
@@ -76,7 +85,7 @@ func (at *position) check(first int64) error {
 // save writes that all seconds before the next one are settled, and that what is before to is about to be sent in so many parts, nothing
 // if to is 0. It costs a small file; like the log it is not synced.
 func (p *Pusher) save(to int64, parts int) {
-	x := p.positions
+	x := p.file
 	if x == nil {
 		return
 	}
