@@ -2,7 +2,7 @@ package node
 
 import (
 	"math"
-	"time"
+	"slices"
 
 	"github.com/windowstat/windowstat/leap"
 )
@@ -83,45 +83,55 @@ func (s *Statistic) addHistograms(from int64, open leap.Reading, hs []Histogram)
 	return s.oldestHistogram()
 }
 
-// HistogramBefore sets h to the histogram of all response times before the second with this index, which must be
-// sealed, or open. It reports false if that is not known any more, because histograms from so long ago are not kept.
-// The shortest and the longest response time are not in h.
+// CountsBefore returns everything that was counted before the second with this index, which must be sealed, or open, since the view
+// began: what a running total has at the beginning of that second. The shortest and the longest response time are not in it. It
+// reports false if that is not known any more, because the records from so long ago are not kept. It costs a lock of each leaf, and
+// a look at the records from that second on.
+func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
+	return v.before(index, nil, nil)
+}
+
+// HistogramBefore sets h to the histogram of the response times of [View.CountsBefore]. It reports false if that is not known any more:
+// histograms are kept for a shorter time than records.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
-	open := v.shape.opened()
-	leaves, removed := v.all()
 	h.reset(v.shape.layout)
-	if index > open.Index {
-		return false
+	later := make([]int64, len(h.cells))
+	sum, known := v.before(index, h.cells, later)
+	for c, n := range later {
+		h.cells[c] = max(h.cells[c]-n, 0)
 	}
-	var later Histogram
-	later.reset(v.shape.layout)
-	if removed != nil {
-		if index <= removed.last {
-			return false
-		}
-		removed.rt.addTo(h.cells)
-		h.sum = removed.total.RTSum
+	h.count, h.sum = sum.Complete, sum.RTSum
+	h.from = max(slices.IndexFunc(h.cells, func(n int64) bool { return n > 0 }), 0)
+	for h.to > h.from && h.cells[h.to-1] == 0 {
+		h.to--
 	}
-	known := true
-	for _, s := range leaves {
-		known = s.addBefore(index, open.Start, h, &later) && known
-	}
-	h.from = len(h.cells)
-	h.to = 0
-	for c, n := range later.cells {
-		if h.cells[c] = max(h.cells[c]-n, 0); h.cells[c] > 0 {
-			h.count = saturate(h.count, h.cells[c])
-			h.from, h.to = min(h.from, c), c+1
-		}
-	}
-	h.from = min(h.from, h.to)
-	h.sum = max(h.sum-later.sum, 0)
 	return known
 }
 
-// addBefore adds all response times before the open second to h, and those of the second with this index and after it
-// to later.
-func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogram) bool {
+// before is CountsBefore, and adds all response times to cells, if that is not nil, and to later those that do not belong there.
+func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
+	open := v.shape.opened()
+	leaves, removed := v.all()
+	if index > open.Index || removed != nil && index <= removed.last {
+		return sum, false
+	}
+	if removed != nil {
+		sum.add(&removed.total)
+		if cells != nil {
+			removed.rt.addTo(cells)
+		}
+	}
+	known = true
+	for _, s := range leaves {
+		known = s.addBefore(index, open.Start, &sum, cells, later) && known
+	}
+	sum.RTMin, sum.RTMax = 0, 0
+	return sum, known
+}
+
+// addBefore adds everything before the second with this index. The second that starts at the reading open is open by now. It reports
+// whether all of it is known.
+func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, later []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(open)
@@ -129,21 +139,32 @@ func (s *Statistic) addBefore(index int64, open leap.Reading, h, later *Histogra
 	if r == nil {
 		return true
 	}
-	add := func(h *Histogram, rt time.Duration) {
-		h.sum = time.Duration(saturate(int64(h.sum), int64(rt)))
+	before := r.total // which has the buckets of the open second that are over
+	for _, b := range r.window.Window(s.at, s.at-secondAt(s.index)+s.first.shape.second.Length()) {
+		before.sub(b)
 	}
-	r.rt.addTo(h.cells)
-	add(h, r.total.RTSum)
-	// The total has the buckets of the open second that are over.
-	start := secondAt(s.index)
-	for _, b := range r.window.Window(s.at, s.at-start+s.first.shape.second.Length()) {
-		add(later, b.RTSum)
+	if cells != nil {
+		r.rt.addTo(cells)
 	}
-	s.eachHistogram(index, s.index, func(_ int64, rec sealed, cells []byte) {
-		add(later, rec.RTSum)
-		s.first.shape.layout.addCells(later.cells, &rec, cells)
+	s.eachRecord(index, s.index, func(i int64, b []byte) {
+		var rec sealed
+		rec.unpack(b, s.first.shape.perSec, nil)
+		before.sub(&rec.Counts)
+		if cells != nil {
+			_, packed := r.histograms.before(i + 1)
+			s.first.shape.layout.addCells(later, &rec, packed)
+		}
 	})
-	return index >= s.oldestHistogram()
+	sum.add(&before)
+	return s.known(index) && (cells == nil || index >= s.oldestHistogram())
+}
+
+// sub subtracts counts that are a part of c. Totals that have stopped at the largest int64 do not fall below 0. Response times keep
+// their range.
+func (c *Counts) sub(o *Counts) {
+	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
+	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
+	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }
 
 // eachHistogram calls f for the records of the seconds from from to before to that have a histogram.

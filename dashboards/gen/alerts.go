@@ -65,8 +65,9 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		OverrideByName("Severity", []dashboard.DynamicConfigValue{
 			{Id: "mappings", Value: []dashboard.ValueMap{mappings}},
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
-			{Id: "custom.width", Value: 72},
+			{Id: "custom.width", Value: 84}, // of its widest word
 		}).
 		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 58}}).
-		OverrideByName("Alert", links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true))
+		OverrideByName("Alert", append(links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true),
+			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 250})) // of the longest name, also on a telephone
 }

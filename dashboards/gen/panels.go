@@ -19,7 +19,7 @@ type head struct {
 // Units.
 const (
 	perSecondUnit = "reqps"       // calls a second, on average
-	calls         = "short"       // calls in one second, a whole number
+	calls         = "locale"      // calls in one second, a whole number: 1,234 and not 1.23 K
 	share         = "percentunit" // of one
 	duration      = "s"
 	number        = "short"
@@ -110,8 +110,9 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		WithTarget(query{"{{le}}", classic + " or on () vector(0)", false, true}.target(0)).
 		WithTarget(query{"", native, false, false}.target(1)).
 		Calculate(false).
-		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).
-			Scheme("Oranges").Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.4).Steps(64).Min(0)).
+		// A scheme has no exponent, and shows a calm minute as nothing beside a burst.
+		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeOpacity).
+			Fill("dark-orange").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.3).Steps(64).Min(0)).
 		YAxis(heatmap.NewYAxisConfigBuilder().Unit(h.unit).AxisPlacement(common.AxisPlacementLeft)).
 		RowsFrame(heatmap.NewRowsHeatmapOptionsBuilder().Layout(common.HeatmapCellLayoutAuto)).
 		CellValues(heatmap.NewCellValuesBuilder().Unit(perSecondUnit)).

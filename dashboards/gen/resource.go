@@ -44,7 +44,7 @@ func (b *board) resourceFigures(v view) {
 		figure(head{28, "In flight on average", number, "Calls in flight, on average over the time shown, of all targets together."}, v.mean("in_flight_seconds_total")),
 		figure(head{26, "In flight, busiest", number, "Calls in flight in the busiest second: on average over that second, of all targets together."},
 			peak(v.inSecond("in_flight_avg"), "$__range")),
-		figure(head{29, "In flight at once, at least", number, "Calls in flight at once at one target in any second: surely so many, and there may have been more between two readings."},
+		figure(head{29, "In flight at once, at least", calls, "Calls in flight at once at one target in any second: surely so many, and there may have been more between two readings."},
 			v.max("max_over_time("+v.second("in_flight_max")+"[$__range])")),
 		figure(head{30, "Of limit on concurrency", share, "How much of its limit on concurrency a target surely used, by the limit that was in force then; of the target that used most."},
 			v.ofLimit("in_flight_max", "limit_concurrency")).NoValue("no limit"),
@@ -105,7 +105,9 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "mean", expr: ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])"))},
 			query{legend: "fastest", expr: v.fastest("$__interval")},
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green").
-			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3), // seconds without calls part the line
+			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3). // seconds without calls part the line
+			// What is usual can be read beside calls that took a thousand times as long.
+			ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10)),
 	)
 }
 
@@ -125,7 +127,7 @@ func (b *board) resourceInFlight(v view) {
 			query{legend: "oldest", expr: v.max(v.metric("in_flight_oldest_seconds"))},
 			query{legend: "average", expr: ratio(v.sum(v.metric("in_flight_elapsed_seconds")), v.sum(v.metric("in_flight")))},
 		)),
-		seconds(head{17, "In flight at once by target, at least", number, "Calls in flight at once at each target in any second of each step: surely so many, and there may have been more."},
+		seconds(head{17, "In flight at once by target, at least", calls, "Calls in flight at once at each target in any second of each step: surely so many, and there may have been more."},
 			query{legend: "{{instance}}", expr: view{resources: one, by: "instance"}.max("max_over_time(" + v.second("in_flight_max") + "[$__interval])")}),
 	)
 }

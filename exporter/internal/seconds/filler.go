@@ -140,12 +140,10 @@ func (f *Filler) Flush() {
 			delete(f.series, name)
 		}
 	}
-	if f.only.Slots.Has(f.run.Name) {
-		f.sink.Series(&f.run, nil, nil)
-		for _, second := range f.present {
-			if id := f.of.ID(second); id != 0 {
-				f.sink.Value(second, float64(id))
-			}
+	f.sink.Series(&f.run, nil, nil)
+	for _, second := range f.present {
+		if id := f.of.ID(second); id != 0 {
+			f.sink.Value(second, float64(id))
 		}
 	}
 	f.present, f.size, f.from = f.present[:0], 0, last+1

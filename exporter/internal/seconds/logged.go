@@ -28,7 +28,7 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 	one, longest := r.size(s, &r.resources).whole, 0 // size of a second of a resource, without its name
 	fits := func(seconds int) bool {
 		n := seconds * max(len(rows.series), 1)
-		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize(s))
+		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize())
 		return size.Samples <= limit.Samples && size.Bytes <= limit.Bytes
 	}
 	begun := int64(0) // seconds, the last of them with all its rows

@@ -126,14 +126,11 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 	if v := r.total(s); v != nil {
 		all = all.Add(of(v, r.size(s, &r.inbound)))
 	}
-	return all.Add(r.runSize(s))
+	return all.Add(r.runSize())
 }
 
 // runSize is the size of the run of a second.
-func (r *Resources) runSize(s *Selection) Size {
-	if !s.Slots.Has(r.run.Name) {
-		return Size{}
-	}
+func (r *Resources) runSize() Size {
 	return Size{1, len(r.run.Name) + len(" 7000000000000000 1700000000000") + 1}
 }
 
@@ -196,11 +193,11 @@ func (f *families) selected(s *Selection) []*family {
 
 // wants reports whether a resource is selected.
 func (s *Selection) wants(resource string) bool {
-	return (len(s.Resources) == 0 || slices.Contains(s.Resources, resource)) && s.Slots.Has(resource)
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
 }
 
 // total reports whether the total of inbound traffic is selected.
-func (s *Selection) total() bool { return len(s.Resources) == 0 && s.Slots.Has(collector.InboundTotal) }
+func (s *Selection) total() bool { return len(s.Resources) == 0 }
 
 // resources yields the selected ones of the resources.
 func (s *Selection) resources(all []*collector.Resource) iter.Seq[*collector.Resource] {
@@ -239,17 +236,14 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 		e.read(r, total, begin, end)
 		e.emit(nil, nil, e.seen)
 	}
-	r.emitRuns(s, begin, end, sink)
+	r.emitRuns(begin, end, sink)
 	return reached
 }
 
 var dryRunLabels = []string{"reason", "resource"}
 
 // emitRuns emits which process counted each of the seconds of this process.
-func (r *Resources) emitRuns(s *Selection, begin, end int64, sink Sink) {
-	if !s.Slots.Has(r.run.Name) {
-		return
-	}
+func (r *Resources) emitRuns(begin, end int64, sink Sink) {
 	sink.Series(&r.run, nil, nil)
 	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {
 		if name, ok := r.stats.Timeline().Name(i); ok {
