@@ -23,7 +23,6 @@ type files struct {
 
 	lock          *os.File // nil while closed
 	last          int64    // Unix time of the last second in the log; 0 if there is none
-	written       int64    // Unix time of the last second that this process wrote
 	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
@@ -115,7 +114,7 @@ func (f *files) flush() (err error) {
 	if err != nil {
 		return errors.Join(err, f.truncate(), f.closeSegment())
 	}
-	f.size, f.idxSize, f.last, f.written = f.size+written, f.idxSize+int64(len(f.records)), last, last
+	f.size, f.idxSize, f.last = f.size+written, f.idxSize+int64(len(f.records)), last
 	return nil
 }
 
