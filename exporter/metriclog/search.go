@@ -193,7 +193,7 @@ func (r *Rows) Close() error {
 	return errors.Join(errs...)
 }
 
-// Err returns the errors so far. A file that cannot be read costs its own rows only.
+// Err returns the errors so far. A file that cannot be read costs its own rows only, and an index none.
 func (r *Rows) Err() error { return errors.Join(r.errs...) }
 
 // Malformed returns how many lines were skipped so far because they are malformed or out of order. Of resources that do not

@@ -200,13 +200,16 @@ func (o *segmentReader) matches(second, offset int64) bool {
 }
 
 // bisect narrows down by the index where the seconds from and to and those between are: no line of them, or of a later one, begins
-// before low, and none of them or of an earlier one at high or behind it. Without an index, or with one that is wrong, that is the
-// whole file.
-func (o *segmentReader) bisect(from, to int64) (low, high int64) {
+// before low, and none of them or of an earlier one at high or behind it. Without an index, or with one that is wrong or cannot be
+// read, which is the error, that is the whole file.
+func (o *segmentReader) bisect(from, to int64) (low, high int64, err error) {
 	low, high = 0, o.size
 	file, err := os.Open(o.Name() + idxSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return low, high, nil
+	}
 	if err != nil {
-		return low, high
+		return low, high, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	size, _ := file.Seek(0, io.SeekEnd)
@@ -221,5 +224,5 @@ func (o *segmentReader) bisect(from, to int64) (low, high int64) {
 			high = offset
 		}
 	}
-	return low, high
+	return low, high, nil
 }

@@ -114,7 +114,10 @@ func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
 			}
 		}
 	}
-	low, high := open.bisect(s.from, s.to)
+	low, high, err := open.bisect(s.from, s.to)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
 	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)
 	return nil
 }
