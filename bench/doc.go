@@ -18,6 +18,8 @@
 // [Pages], [RegistryPages] and [SecondsPages] show a [Service] to Prometheus, beside the ways that client_golang has for
 // it, and [Storms] are what goes on while calls are recorded. Program viewers has people look at the live page.
 //
+// BenchmarkAttached is a service with every way out at once, beside one without.
+//
 // BenchmarkScale does what windowstat does for all of a Service, for services of 100 to 100,000 resources and for a resource
 // of up to 1,000 origins, from which the report works out how each cost grows. A [Receiver] is where pushes go.
 //

@@ -14,6 +14,10 @@ import (
 // TestMain prepares sentinel-golang, and says in the output of benchmarks what is measured, for program report.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if os.Getenv(clientsOf) != "" {
+		clients()
+		return
+	}
 	os.Exit(run(m))
 }
 

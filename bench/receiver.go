@@ -30,6 +30,9 @@ func NewReceiver() *Receiver {
 	return r
 }
 
+// URL is where it is.
+func (r *Receiver) URL() string { return r.server.URL }
+
 // Close ends it.
 func (r *Receiver) Close() { r.server.Close() }
 

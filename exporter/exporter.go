@@ -1,14 +1,17 @@
 package exporter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/collector/limitfile"
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/live"
 	"github.com/windowstat/windowstat/exporter/metriclog"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -27,19 +30,12 @@ type Exporter struct {
 	Log       *metriclog.Writer  // nil without Options.Log.Dir
 	Limits    *limitfile.Watcher // nil without Options.LimitsFile; Reload reads the file now, as on SIGHUP
 
-	sampler *sampler.Sampler
-	pushers []pusher
-	checks  []*verify.Checker
+	pushers []*push.Pusher // without a label instance that was given
+	parts   []part         // that run
 	handler http.Handler
 	options Options
 	ran     atomic.Bool
 	ready   atomic.Bool // it runs, and was not told to end
-}
-
-// pusher is a Pusher, and whether its label instance was given.
-type pusher struct {
-	*push.Pusher
-	instance bool
 }
 
 // New makes the Collector and all ways out, in order: what an earlier process has logged, the Collector after it, limits,
@@ -76,34 +72,39 @@ func build(given Options) (x *Exporter, err error) {
 	}
 	c := x.Collector
 	if o.LimitsFile != "" {
-		x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger)
-		try("LimitsFile", err)
+		if x.Limits, err = limitfile.Watch(c, o.LimitsFile, o.Logger); try("LimitsFile", err) {
+			x.parts = append(x.parts, x.Limits)
+		}
 	}
 	if logged && len(errs) == 0 {
 		if x.Log, err = metriclog.New(c, o.Log); try("Log", err) {
 			o.Seconds.Log = x.Log
+			x.parts = append(x.parts, x.Log)
 		}
 	}
 	if o.Sampler.Gatherer != nil {
-		x.sampler, err = sampler.New(c, o.Sampler)
-		try("Sampler", err)
+		if o.Seconds.Sampler, err = sampler.New(c, o.Sampler); try("Sampler", err) {
+			x.parts = append(x.parts, o.Seconds.Sampler)
+		}
 	}
 	for i, options := range o.Push {
-		options.Sampler = x.sampler
+		options.Sampler = o.Seconds.Sampler
 		if x.Log != nil {
 			options.Log = x.Log
 		}
 		if p, err := push.New(c, options); try(fmt.Sprintf("Push[%d]", i), err) {
-			x.pushers = append(x.pushers, pusher{p, given.Push[i].Labels["instance"] != ""})
+			x.parts = append(x.parts, p)
+			if given.Push[i].Labels["instance"] == "" {
+				x.pushers = append(x.pushers, p)
+			}
 		}
 	}
 	gap := verify.Gap{Searcher: metriclog.Searcher{Dir: o.Log.Dir, App: o.App}, Namespace: o.Namespace}
 	for i, options := range o.Verify {
 		if k, err := verify.New(c, gap, options); try(fmt.Sprintf("Verify[%d]", i), err) {
-			x.checks = append(x.checks, k)
+			x.parts = append(x.parts, k)
 		}
 	}
-	o.Seconds.Sampler = x.sampler
 	x.Seconds, err = prom.NewSeconds(c, o.Seconds)
 	try("Seconds", err)
 	x.Metrics, err = prom.Handler(c, o.Metrics)
@@ -115,15 +116,6 @@ func build(given Options) (x *Exporter, err error) {
 
 // Close gives back what New took, for an Exporter that never ran: the log's files.
 func (x *Exporter) Close() error {
-	for _, p := range x.pushers {
-		p.Close()
-	}
-	for _, k := range x.checks {
-		k.Close()
-	}
-	if x.sampler != nil {
-		x.sampler.Close()
-	}
 	if x.Live != nil {
 		x.Live.Close()
 	}
@@ -131,6 +123,48 @@ func (x *Exporter) Close() error {
 		return x.Log.Close()
 	}
 	return nil
+}
+
+// part is what runs until its context ends, and then deals with the second that was open.
+type part interface {
+	Run(context.Context) error
+}
+
+var errRan = errors.New("exporter: Run, Start or Serve was called before; an Exporter runs once")
+
+// Run samples, writes, pushes and follows the limits until ctx ends; it starts nothing that outlives it, and runs once. Then
+// it waits for calls in flight, see [Options].Drain, and for the end of the second, at most about a second; it writes and
+// sends that second, and closes the log. The error says what could not be written or sent then.
+func (x *Exporter) Run(ctx context.Context) error {
+	if x.ran.Swap(true) {
+		return errRan
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	errs := make([]error, len(x.parts))
+	var all sync.WaitGroup
+	for i, p := range x.parts {
+		all.Go(func() { errs[i] = p.Run(running) })
+	}
+	x.ready.Store(ctx.Err() == nil)
+	<-ctx.Done()
+	x.ready.Store(false)
+	x.drain()
+	cancel() // all of them wait for the same second
+	all.Wait()
+	x.Seconds.Save(context.WithoutCancel(ctx))
+	return errors.Join(errs...)
+}
+
+// drain waits for the calls in flight: their completions belong into the last second. It looks after a moment, in which a server
+// that the same context ends may still have begun some.
+func (x *Exporter) drain() {
+	for end := time.Now().Add(x.options.Drain); time.Now().Before(end); {
+		time.Sleep(drainPoll)
+		if x.inFlight() == 0 {
+			return
+		}
+	}
 }
 
 // inFlight is how many calls are in flight.
@@ -143,3 +177,6 @@ func (x *Exporter) inFlight() (n int64) {
 
 // drainPoll is how often Run looks whether calls are in flight.
 const drainPoll = 5 * time.Millisecond
+
+// Start is Run in a goroutine. stop ends it, waits for it and returns its error; it may be called several times.
+func (x *Exporter) Start() (stop func() error) { return background.Start(x.Run) }

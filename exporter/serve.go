@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -88,6 +89,8 @@ const (
 	maxConnections = 256
 	// maxHeader is what a request's headers and its URL may have, less the 4 KiB that net/http reads beyond it: 16 KiB in all.
 	maxHeader = 12 << 10
+	// maxHeaderCount is several times what scrapers, browsers and the proxies in front of them send.
+	maxHeaderCount = 100
 	// maxStreams is for a server that is made to speak HTTP/2.
 	maxStreams = 8
 )
@@ -110,7 +113,10 @@ func (x *Exporter) Server() *http.Server {
 		ErrorLog:          logonce.Server(x.options.Logger),
 	}
 	server.Protocols.SetHTTP1(true)
-	limitHeaders(server)
+	// It is the number of headers that takes memory. The field is there since Go 1.27.
+	if count := reflect.ValueOf(server).Elem().FieldByName("MaxHeaderValueCount"); count.IsValid() {
+		count.SetInt(maxHeaderCount)
+	}
 	return server
 }
 
@@ -119,7 +125,7 @@ func (x *Exporter) Server() *http.Server {
 // port in their label instance.
 func (x *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	for _, p := range x.pushers {
-		if !p.instance && !x.ran.Load() {
+		if !x.ran.Load() {
 			p.SetInstance(instance(l.Addr()))
 		}
 	}

@@ -90,7 +90,6 @@ func (o *verifyOptions) flags() flags.Set {
 		{Of: "Target", Needs: writes, Flag: &cli.StringFlag{Name: "remote-write", Destination: &o.target.URL, Usage: "`URL` to write to (default: --url and /api/v1/write)"}},
 		{Needs: []string{"heal|new", "remote-write"}, Flag: &cli.GenericFlag{Name: "remote-write.config.file", Value: flags.Value(&o.target.Client, "", flags.ParseClient), Usage: "`FILE` for it, as --config.file, which is used without --remote-write"}},
 		{Needs: writes, Flag: &cli.StringFlag{Name: "openmetrics", Destination: &o.v.File, Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"}},
-		{Of: "Rate", Needs: writes, Flag: &cli.IntFlag{Name: "rate", Value: verify.DefaultRate, Destination: &o.v.To.Rate, Usage: "how many samples are sent in a second at most"}},
 	})
 }
 
@@ -140,10 +139,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 		v.To.OpenMetrics = io.Discard // until it is made
 	}
 	for _, e := range collector.OptionErrors(v.To.Check()) {
-		if e.Field != "Rate" {
-			e = &collector.OptionError{Package: e.Package, Field: "Target", Err: e.Err}
-		}
-		errs = append(errs, e)
+		errs = append(errs, &collector.OptionError{Package: e.Package, Field: "Target", Err: e.Err})
 	}
 	if v.New {
 		errs = append(errs, push.CheckLabels(v.From.Labels))

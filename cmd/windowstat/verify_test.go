@@ -153,5 +153,5 @@ func TestVerify(t *testing.T) {
 	says(verified(1), "check the URL", "did not come to its end")
 	says(verified(2, "--url=ftp://x", "--label=resource=a", "--timeout=0s", "--delay=0s", "--format=xml", "--remote-write=http://x", "--app=till"),
 		`--url: "ftp://x"`, `--label: "resource"`, "--timeout: 0", "--delay: 0", "--format:", "--remote-write: needs --heal", "--app: there is no log")
-	says(verified(2, "--heal", "--rate=-1", "--remote-write=ftp://x"), "--rate: -1", `--remote-write: "ftp://x"`)
+	says(verified(2, "--heal", "--remote-write=ftp://x"), `--remote-write: "ftp://x"`)
 }

@@ -39,9 +39,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		if row, ok := naive(line); ok && len(line) < 1000 {
 			if got, err := Parse(line); err != nil && row.RT >= 0 && row.RT < 1<<40*time.Millisecond && row.Start.Year() < 9999 {
-				if !strings.Contains(err.Error(), "too large") {
-					t.Fatalf("%q: %v", line, err)
-				}
+				t.Fatalf("%q: %v", line, err)
 			} else if err == nil && got != row {
 				t.Fatalf("%q is\n%+v, want\n%+v", line, got, row)
 			}

@@ -111,24 +111,13 @@ type Row struct {
 }
 
 // Parse reads a line, with or without its newline. Like Sentinel it accepts lines of older versions, which lack some of the last
-// three fields. The error names the invalid field.
+// three fields.
 func Parse(line string) (Row, error) {
-	line = strings.TrimSuffix(line, "\n")
 	var p parser
-	rest, wrong := p.stamp([]byte(line))
-	name, counts, ok := bytes.Cut(rest, []byte("|"))
-	switch {
-	case wrong != 0:
-	case !ok:
-		wrong = fieldCount
-	default:
-		wrong = p.counts(counts)
-	}
-	switch {
-	case wrong == fieldCount:
-		return Row{}, fmt.Errorf("metriclog: %d fields in line %.80q, want 8 to 11", strings.Count(line, "|")+1, line)
-	case wrong > 0:
-		return Row{}, fmt.Errorf("metriclog: field %d of line %.80q is not a number, or too large", wrong, line)
+	rest, ok := p.stamp([]byte(strings.TrimSuffix(line, "\n")))
+	name, counts, named := bytes.Cut(rest, []byte("|"))
+	if !ok || !named || !p.counts(counts) {
+		return Row{}, fmt.Errorf("metriclog: 8 to 11 fields are needed, of which all but the date and the name are numbers, and none too large, in line %.80q", line)
 	}
 	p.row.Resource = parseName(name)
 	return p.row, nil
@@ -141,28 +130,25 @@ type parser struct {
 	head []byte
 }
 
-// fieldCount is in the place of the number of a field if there are too few or too many.
-const fieldCount = -1
-
-// stamp parses the first two fields of a line into the row, and returns the rest. wrong is 0, the number of the invalid field,
-// or fieldCount.
-func (p *parser) stamp(line []byte) (rest []byte, wrong int) {
+// stamp parses the first two fields of a line into the row, and returns the rest. It reports false if they are invalid.
+func (p *parser) stamp(line []byte) (rest []byte, ok bool) {
 	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
-		if wrong := p.second(line); wrong != 0 {
-			return nil, wrong
+		if !p.second(line) {
+			return nil, false
 		}
 	}
-	return line[len(p.head):], 0
+	return line[len(p.head):], true
 }
 
 // counts parses the fields behind the name into the row. Nearly all have too few digits to overflow, and no sign: they take one pass.
-func (p *parser) counts(rest []byte) (wrong int) {
+// It reports false if one is invalid.
+func (p *parser) counts(rest []byte) bool {
 	const maxDigits = 18
 	var v [8]int64
 	n := 0
 	for more := true; more; n++ {
 		if n == len(v) {
-			return fieldCount
+			return false
 		}
 		number, i := int64(0), 0
 		for ; i < len(rest) && i < maxDigits && rest[i]-'0' <= 9; i++ {
@@ -172,7 +158,7 @@ func (p *parser) counts(rest []byte) (wrong int) {
 			field, _, _ := bytes.Cut(rest, []byte("|"))
 			var err error
 			if number, err = strconv.ParseInt(string(field), 10, 64); err != nil {
-				return 4 + n
+				return false
 			}
 			i = len(field)
 		}
@@ -182,36 +168,27 @@ func (p *parser) counts(rest []byte) (wrong int) {
 		}
 	}
 	const least = 5 // the last of pass, block, success, exception and rt
-	if n < least {
-		return fieldCount
-	}
 	const most = math.MaxInt64 / int64(time.Millisecond)
-	if v[4] > most || v[4] < -most {
-		return 8
+	if n < least || v[4] > most || v[4] < -most {
+		return false
 	}
 	r := &p.row
 	r.Pass, r.Block, r.Success, r.Exception = v[0], v[1], v[2], v[3]
 	r.RT = time.Duration(v[4]) * time.Millisecond
 	r.OccupiedPass, r.Concurrency = v[5], v[6]
-	return 0
+	return true
 }
 
-// second parses the first two fields.
-func (p *parser) second(line []byte) (wrong int) {
-	stamp := bytes.IndexByte(line, '|')
-	if stamp < 0 {
-		return fieldCount
+// second parses the first two fields. It reports false if they are invalid.
+func (p *parser) second(line []byte) bool {
+	stamp, rest, _ := bytes.Cut(line, []byte("|"))
+	date := bytes.IndexByte(rest, '|')
+	ms, err := strconv.ParseInt(string(stamp), 10, 64)
+	if date < 0 || err != nil {
+		return false
 	}
-	date := bytes.IndexByte(line[stamp+1:], '|')
-	if date < 0 {
-		return fieldCount
-	}
-	ms, err := strconv.ParseInt(string(line[:stamp]), 10, 64)
-	if err != nil {
-		return 1
-	}
-	p.head = append(p.head[:0], line[:stamp+1+date+1]...)
+	p.head = append(p.head[:0], line[:len(stamp)+1+date+1]...)
 	p.row.Start = time.UnixMilli(ms).UTC()
 	p.unix = p.row.Start.Unix()
-	return 0
+	return true
 }

@@ -92,7 +92,7 @@ func TestLastLine(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := &segmentReader{data: file, size: int64(len(data))}
+				o := &segmentReader{File: file, size: int64(len(data))}
 				got, end, err := o.lastLine(o.size)
 				if err != nil || string(got) != line || end != int64(len(data)-behind) {
 					t.Errorf("a line of %d bytes, %d before it and %d behind it: found %d bytes up to %d, %v", length+1, len(before), behind, len(got), end, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,6 +71,9 @@ func naive(line string) (row Row, ok bool) {
 		if n[i], err = strconv.ParseInt(f[i], 10, 64); err != nil || !digits.MatchString(f[i]) {
 			return row, false
 		}
+	}
+	if n[7] > math.MaxInt64/int64(time.Millisecond) {
+		return row, false
 	}
 	name := escape.ReplaceAllStringFunc(f[2], func(s string) string {
 		if s == `\\` {

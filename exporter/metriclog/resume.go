@@ -140,21 +140,22 @@ func openEnd(path string) (*os.File, int64, error) {
 // second behind it, and after a power cut the disk may have one file without the other, and any part of it. Index records that are
 // not of this file go, and those that it lacks are made, so that no second disappears that was readable.
 func (f *files) repair() error {
-	o := &segmentReader{data: f.data, idx: f.idx, n: int(f.idxSize / idxRecord), size: f.size}
-	o.from, o.to = f.current.span()
+	from, to := f.current.span()
+	o := &segmentReader{f.data, from, to, f.size}
 	end, err := o.completeEnd(true)
 	if err != nil {
 		return err
 	}
-	var last, from int64
-	for ; o.n > 0; o.n-- {
-		if second, offset := o.record(o.n - 1); offset < end && o.matches(second, offset) {
-			last, from = second, offset
+	var last, began int64
+	x := index{f.idx, int(f.idxSize / idxRecord)}
+	for ; x.n > 0; x.n-- {
+		if second, offset := x.record(x.n - 1); offset < end && o.matches(second, offset) {
+			last, began = second, offset
 			break
 		}
 	}
-	kept, missing := int64(o.n)*idxRecord, f.records[:0]
-	for lines := newLineReader(f.data, from, end, end); ; {
+	kept, missing := int64(x.n)*idxRecord, f.records[:0]
+	for lines := newLineReader(f.data, began, end, end); ; {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -162,7 +163,7 @@ func (f *files) repair() error {
 		if err != nil {
 			return err
 		}
-		if second, ok := secondOf(line); ok && second > last && second >= o.from && second < o.to {
+		if second, ok := o.second(line); ok && second > last {
 			missing, last = appendRecord(missing, second, lines.began), second
 		}
 	}

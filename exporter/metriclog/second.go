@@ -26,6 +26,7 @@ func (s *second) lose() { s.lost, s.rows, s.lines = true, 0, s.lines[:0] }
 const (
 	maxSeconds = 64
 	maxRows    = 1 << 15
+	rowSize    = 80 // bytes of a row, about
 )
 
 // read makes the lines of the next seconds, of one or more.
@@ -35,11 +36,7 @@ func (w *Writer) read(m collector.Moment) []second {
 		n = 1 // which may fail again
 	}
 	for len(w.seconds) < n {
-		s := second{}
-		if len(w.seconds) > 0 { // which is probably as long
-			s.lines = make([]byte, 0, cap(w.seconds[0].lines))
-		}
-		w.seconds = append(w.seconds, s)
+		w.seconds = append(w.seconds, second{lines: make([]byte, 0, min(n-1, 1)*rowSize*(len(m.Resources)+1))})
 	}
 	seconds := w.seconds[:n]
 	for i := range seconds {

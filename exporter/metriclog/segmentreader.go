@@ -12,135 +12,43 @@ import (
 	"strconv"
 )
 
-// segmentReader reads one file of a log, with its index.
+// segmentReader reads one file of a log.
 //
 // The data file tells what there is, and the index only where. A second is complete if its last line is the total of inbound
 // calls, which is written last; see completeEnd for files that other programs wrote. An index record counts only if the line at its
 // offset is of its second, so an index that is missing, of another file, cut off or behind makes reading slower and not wrong. Lines
 // of seconds that the date in the file's name does not allow are skipped, as are those that cannot be parsed.
 type segmentReader struct {
-	from, to  int64 // seconds that the date in its name allows
-	data, idx *os.File
-	n         int   // index records; 0 if there is no index
-	size      int64 // of the data file
+	*os.File
+	from, to int64 // seconds that the date in its name allows
+	size     int64
 }
 
 // openSegment opens a file with its present size: what is appended later is not read.
-func openSegment(dir string, s segment) (_ *segmentReader, err error) {
-	o := &segmentReader{}
-	o.from, o.to = s.span()
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, o.Close())
-		}
-	}()
-	path := filepath.Join(dir, s.name())
-	// The index first: seconds that are in it now are complete in the file.
-	if err := o.openIndex(path); err != nil {
-		return o, err
-	}
-	if o.data, err = os.Open(path); err != nil {
-		return o, err
-	}
-	info, err := o.data.Stat()
+func openSegment(dir string, s segment) (*segmentReader, error) {
+	file, err := os.Open(filepath.Join(dir, s.name()))
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	o.size = info.Size()
-	if o.idx == nil { // both may just have been made; its records may be of later seconds
-		err = o.openIndex(path)
-		o.n = 0
-	}
-	return o, err
-}
-
-// openIndex opens the index of a file, if there is one.
-func (o *segmentReader) openIndex(path string) error {
-	idx, err := os.Open(path + idxSuffix)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return nil, errors.Join(err, file.Close())
 	}
-	o.idx = idx
-	info, err := idx.Stat()
-	if err == nil {
-		o.n = int(info.Size() / idxRecord)
-	}
-	return err
+	from, to := s.span()
+	return &segmentReader{file, from, to, size}, nil
 }
 
-// Close closes both files.
-func (o *segmentReader) Close() error {
-	var errs []error
-	for _, file := range []*os.File{o.data, o.idx} {
-		if file != nil {
-			errs = append(errs, file.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// closeIndex closes the index. From then on reads do without.
-func (o *segmentReader) closeIndex() (err error) {
-	if o.idx != nil {
-		err = o.idx.Close()
-	}
-	o.idx, o.n = nil, 0
-	return err
-}
-
-// matches reports whether a line of this second begins at the offset, as an index record says.
-func (o *segmentReader) matches(second, offset int64) bool {
-	if second < o.from || second >= o.to || offset < 0 {
-		return false
-	}
-	stamp := []byte("\n" + strconv.FormatInt(second*1000, 10) + "|")
-	if offset == 0 {
-		stamp = stamp[1:]
-	} else {
-		offset--
-	}
-	got := make([]byte, len(stamp))
-	_, err := o.data.ReadAt(got, offset)
-	return err == nil && bytes.Equal(got, stamp)
-}
-
-// lastIndexed returns the last second in the index if it is in the file, too; 0 if not.
-func (o *segmentReader) lastIndexed() int64 {
-	if o.n == 0 {
-		return 0
-	}
-	if second, offset := o.record(o.n - 1); o.matches(second, offset) {
-		return second
-	}
-	return 0
-}
-
-// bisect narrows down by the index where a second begins: no line of it, or of a later one, begins before low, and none of an
-// earlier one at high or behind it. Without an index, or with one that is wrong, that is the whole file.
-func (o *segmentReader) bisect(second int64) (low, high int64) {
-	low, high = 0, o.size
-	i := o.search(second)
-	if i > 0 {
-		if at, offset := o.record(i - 1); o.matches(at, offset) {
-			low = offset
-		}
-	}
-	if i < o.n {
-		if at, offset := o.record(i); o.matches(at, offset) {
-			high = offset
-		}
-	}
-	return low, high
+// second returns the second of a line. It reports false for one that is malformed, or of a second that the file cannot have.
+func (o *segmentReader) second(line []byte) (second int64, ok bool) {
+	second, ok = secondOf(line)
+	return second, ok && second >= o.from && second < o.to
 }
 
 // lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends there.
 func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err error) {
 	for size := int64(4 << 10); ; size *= 16 { // most lines are short
 		tail := make([]byte, min(before, size))
-		if _, err := o.data.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := o.ReadAt(tail, before-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 			return nil, 0, err
 		}
 		whole := bytes.LastIndexByte(tail, '\n') + 1
@@ -153,67 +61,51 @@ func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err erro
 
 // completeEnd returns the end of the last complete second. A second that is being written, or that a crash or power cut left
 // incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere, so that the second before
-// does, too: there a second is complete if its lines are, and the index has it or is none of this file. ours says that the first
-// second of the file is not Sentinel's, which cannot be told from its lines.
+// does, too: there the last second is complete if its last line is. ours says that the first second of the file is not Sentinel's.
 func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 	line, end, err := o.lastLine(o.size)
-	if err != nil {
-		return 0, err
+	second, ok := o.second(line)
+	if err != nil || !ok || isTotal(line) {
+		return end, err
 	}
-	second, ok := secondOf(line)
-	if !ok || second < o.from || second >= o.to || isTotal(line) {
-		return end, nil
-	}
-	began := end
-	// The second begins behind the last index record that is not later.
-	low, high := o.bisect(second)
-	for lines := newLineReader(o.data, low, high, end); ; {
-		line, err := lines.next()
-		if got, ok := secondOf(line); err != nil || ok && got == second {
-			began = min(end, lines.began)
-			break
+	for began := end - int64(len(line)); ; began -= int64(len(line)) {
+		var before int64
+		if line, before, err = o.lastLine(began); err != nil {
+			return 0, err
+		}
+		switch at, ok := o.second(line); {
+		case ok && before == began && at == second:
+		case end == o.size && (began > 0 && (before != began || !isTotal(line)) || began == 0 && !ours && !o.begun()):
+			return end, nil
+		default:
+			return began, nil
 		}
 	}
-	before, beforeEnd, err := o.lastLine(began)
-	if err != nil {
-		return 0, err
-	}
-	last := o.lastIndexed()
-	sentinel := !ours && (o.idx == nil || last > 0) // or the first second is being written, and has no record yet
-	if began > 0 {
-		sentinel = beforeEnd != began || !isTotal(before)
-	}
-	if sentinel && end == o.size && (last == 0 || second <= last) {
-		return end, nil
-	}
-	return began, nil
+}
+
+// begun reports whether the first second may be being written: a Writer makes the index before, and its first record after that.
+func (o *segmentReader) begun() bool {
+	at, err := os.Stat(o.Name() + idxSuffix)
+	now, e := o.Stat()
+	return e != nil || now.Size() != o.size || err == nil && at.Size() == 0
 }
 
 // lastSecond returns the last second of a file; 0 if there is none.
-func lastSecond(dir string, s segment) (int64, error) {
+func lastSecond(dir string, s segment) (last int64, err error) {
 	o, err := openSegment(dir, s)
 	if err != nil {
 		return 0, err
 	}
-	last, err := o.last()
-	return last, errors.Join(err, o.Close())
-}
-
-// last returns the last second of the file; 0 if there is none.
-func (o *segmentReader) last() (int64, error) {
+	defer func() { err = errors.Join(err, o.Close()) }()
 	end, err := o.completeEnd(false)
 	if err != nil {
 		return 0, err
 	}
 	line, _, err := o.lastLine(end)
-	if err != nil {
-		return 0, err
+	if second, ok := o.second(line); ok {
+		last = second
 	}
-	last := o.lastIndexed()
-	if second, ok := secondOf(line); ok && second < o.to {
-		last = max(last, second)
-	}
-	return last, nil
+	return last, err
 }
 
 // maxLine is the longest line, with its newline; longer ones are skipped.
@@ -268,19 +160,69 @@ func parseRecord(b []byte) (second, offset int64) {
 	return int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
 }
 
-// record reads a record of the index. One that cannot be read is 0, -1, which no line matches.
-func (o *segmentReader) record(i int) (second, offset int64) {
+// index is an open index.
+type index struct {
+	*os.File
+	n int // records
+}
+
+// record reads a record. One that cannot be read is 0, -1, which no line matches.
+func (x index) record(i int) (second, offset int64) {
 	var b [idxRecord]byte
-	if _, err := o.idx.ReadAt(b[:], int64(i)*idxRecord); err != nil {
+	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
 		return 0, -1
 	}
 	return parseRecord(b[:])
 }
 
-// search returns the number of the first index record of this second or a later one, n if there is none.
-func (o *segmentReader) search(second int64) int {
-	return sort.Search(o.n, func(i int) bool {
-		s, _ := o.record(i)
+// search returns the number of the first record of this second or a later one, n if there is none.
+func (x index) search(second int64) int {
+	return sort.Search(x.n, func(i int) bool {
+		s, _ := x.record(i)
 		return s >= second
 	})
+}
+
+// matches reports whether a line of this second begins at the offset, as an index record says.
+func (o *segmentReader) matches(second, offset int64) bool {
+	if second < o.from || second >= o.to || offset < 0 {
+		return false
+	}
+	stamp := []byte("\n" + strconv.FormatInt(second*1000, 10) + "|")
+	if offset == 0 {
+		stamp = stamp[1:]
+	} else {
+		offset--
+	}
+	got := make([]byte, len(stamp))
+	_, err := o.ReadAt(got, offset)
+	return err == nil && bytes.Equal(got, stamp)
+}
+
+// bisect narrows down by the index where the seconds from and to and those between are: no line of them, or of a later one, begins
+// before low, and none of them or of an earlier one at high or behind it. Without an index, or with one that is wrong or cannot be
+// read, which is the error, that is the whole file.
+func (o *segmentReader) bisect(from, to int64) (low, high int64, err error) {
+	low, high = 0, o.size
+	file, err := os.Open(o.Name() + idxSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return low, high, nil
+	}
+	if err != nil {
+		return low, high, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	size, _ := file.Seek(0, io.SeekEnd)
+	x := index{file, int(size / idxRecord)}
+	if i := x.search(from); i > 0 {
+		if second, offset := x.record(i - 1); o.matches(second, offset) {
+			low = offset
+		}
+	}
+	if i := x.search(to + 1); i < x.n {
+		if second, offset := x.record(i); o.matches(second, offset) {
+			high = offset
+		}
+	}
+	return low, high, nil
 }

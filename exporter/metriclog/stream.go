@@ -7,7 +7,7 @@ import (
 )
 
 // stream reads the rows of one log, file by file, and holds the next one: so rows of several logs can be put in order by their seconds. It
-// opens a file when all rows of the one before are read, and closes the index as soon as it knows where to begin.
+// opens a file when all rows of the one before are read.
 type stream struct {
 	dir, log string
 	files    []segment // not opened yet
@@ -55,9 +55,9 @@ func (s *stream) advance(r *Rows) {
 			}
 			continue
 		}
-		rest, wrong := s.parser.stamp(line)
+		rest, ok := s.parser.stamp(line)
 		second := s.unix
-		if wrong != 0 || second < s.open.from || second >= s.open.to {
+		if !ok || second < s.open.from || second >= s.open.to {
 			r.malformed++
 			continue
 		}
@@ -66,7 +66,7 @@ func (s *stream) advance(r *Rows) {
 		}
 		// The numbers of a resource that nobody asked for are not parsed.
 		n, counts := r.name(rest, s.last)
-		if n == nil || n.wanted && s.counts(counts) != 0 {
+		if n == nil || n.wanted && !s.counts(counts) {
 			r.malformed++
 			continue
 		}
@@ -108,18 +108,17 @@ func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
 		return err
 	}
 	if ended {
-		for cut := newLineReader(open.data, end, open.size, open.size); cut.after < open.size; r.malformed++ {
+		for cut := newLineReader(open, end, open.size, open.size); cut.after < open.size; r.malformed++ {
 			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
 		}
 	}
-	low, _ := open.bisect(s.from)
-	_, high := open.bisect(s.to + 1)
-	if err := open.closeIndex(); err != nil { // to limit open files: there may be many logs
-		return err
+	low, high, err := open.bisect(s.from, s.to)
+	if err != nil {
+		r.errs = append(r.errs, err)
 	}
-	s.open, s.lines = open, newLineReader(open.data, low, min(high, end), end)
+	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)
 	return nil
 }
 

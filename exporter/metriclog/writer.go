@@ -144,7 +144,7 @@ func (w *Writer) write(seconds []second) (n int, err error) {
 	if err == nil {
 		return len(seconds), nil
 	}
-	for n < len(seconds) && (seconds[n].rows == 0 || seconds[n].start.Unix() <= w.files.written) {
+	for n < len(seconds) && (seconds[n].rows == 0 || seconds[n].start.Unix() <= w.files.last) {
 		n++
 	}
 	return n, err

@@ -34,7 +34,7 @@ func TestCatchingUpIsFasterThanTheHistoryRunsOut(t *testing.T) {
 						if n%2 == 0 {
 							now += late
 						}
-						if x.last() != nil {
+						if x.out != nil {
 							x.settle(state)
 						}
 						from, most := x.begin(time.Unix(now, 0), now-history)

@@ -35,7 +35,7 @@ type cursor struct {
 	mu               sync.Mutex // guards what follows
 	seconds.Position            // in doubt is what was sent before, with unknown delivery; the last response is behind it
 	tries            int        // complete responses that began with next and have unknown delivery
-	out              *response  // last response; nil if its delivery is decided
+	out              *response  // last response; nil if its delivery is decided; set in turn, so that who has it needs no lock to look
 	limit            int64      // most seconds in a response, since one did not arrive; 0 for none
 	came             time.Time  // the last request that was served; zero if there was none
 	target           string     // the header Host of the last request: what the scraper calls this process
@@ -54,13 +54,6 @@ type cursorCounts struct {
 
 func newCursor(line *seconds.Line, who scraper, next int64, now time.Time) *cursor {
 	return &cursor{scraper: who, line: line, Position: seconds.Position{Next: next}, used: now}
-}
-
-// last returns the last response, nil if its delivery is decided.
-func (x *cursor) last() *response {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.out
 }
 
 // resume decides about seconds that an earlier process sent with unknown delivery. A scraper that calls this process by the same

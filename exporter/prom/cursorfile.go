@@ -53,7 +53,7 @@ func (s *Seconds) Save(ctx context.Context) {
 				return // a response is being written
 			}
 			defer x.turn.Unlock()
-			if a := x.last(); a != nil {
+			if a := x.out; a != nil {
 				if d, err := a.decide(ctx); err == nil && d == acknowledged {
 					x.settle(d)
 				}

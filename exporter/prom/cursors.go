@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -26,7 +27,7 @@ type cursors struct {
 	mu      sync.Mutex
 	all     map[scraper]*cursor
 	order   fairshare.Table[string, *cursor]
-	evicted int64
+	evicted atomic.Int64
 }
 
 const (
@@ -94,7 +95,7 @@ func (c *cursors) evict(host string, now time.Time) {
 		out = c.order.FirstOf(host)
 	}
 	c.remove(out.Value)
-	c.evicted++
+	c.evicted.Add(1)
 }
 
 // remove removes a cursor. Holds mu.
@@ -121,13 +122,6 @@ func (c *cursors) list() []*cursor {
 		}
 	}
 	return slices.Collect(maps.Values(c.all))
-}
-
-// evictions returns how many cursors were removed to make room.
-func (c *cursors) evictions() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.evicted
 }
 
 // clientHost returns the address of a request's client, without the port.
@@ -168,7 +162,7 @@ func (s *Seconds) metrics() []collector.Metric {
 	all = append(all, collector.Metric{
 		Name:  "cursor_evictions_total",
 		Help:  "Cursors that were evicted by new ones; such a scraper begins again with the whole history.",
-		Value: func() float64 { return float64(s.cursors.evictions()) },
+		Value: func() float64 { return float64(s.cursors.evicted.Load()) },
 	})
 	if s.positions != "" {
 		all = append(all, collector.Metric{

@@ -70,8 +70,8 @@ func TestCursorsAtRandom(t *testing.T) {
 				t.Fatalf("seed %d: %d cursors, and %d in order", seed, len(c.all), c.order.Len())
 			}
 		}
-		if c.evictions() != int64(gone) || gone == 0 {
-			t.Fatalf("%d evictions, want %d", c.evictions(), gone)
+		if c.evicted.Load() != int64(gone) || gone == 0 {
+			t.Fatalf("%d evictions, want %d", c.evicted.Load(), gone)
 		}
 	}
 }

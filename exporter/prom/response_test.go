@@ -115,7 +115,7 @@ func TestSecondsAreSentAgain(t *testing.T) {
 		x := newCursor(plainLine(t), scraper{}, 100, time.Time{})
 		var last delivery
 		for i, s := range tc.responses {
-			if x.last() != nil {
+			if x.out != nil {
 				x.settle(last)
 			}
 			from, most := x.begin(time.Unix(s.open, 0), s.open-1000)
@@ -126,7 +126,7 @@ func TestSecondsAreSentAgain(t *testing.T) {
 			}
 			last = s.delivery
 		}
-		if x.last() != nil {
+		if x.out != nil {
 			x.settle(last)
 		}
 		if x.count != tc.want {

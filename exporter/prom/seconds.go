@@ -194,7 +194,7 @@ func (s *Seconds) serveCursor(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	x.resume(r.Host)
 	moved := false
-	if last := x.last(); last != nil {
+	if last := x.out; last != nil {
 		d, err := last.decide(r.Context())
 		if err != nil {
 			return

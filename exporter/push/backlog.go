@@ -19,120 +19,112 @@ const (
 	stale    = time.Minute                  // after which retention may have deleted what is being read
 )
 
-// fromLog sends the seconds of a shard that only the log has: those of earlier processes, and those of this process that have left
-// the history, up to the middle of it. It reports false if ctx ended before.
-func (p *Pusher) fromLog(ctx context.Context, s *shard) bool {
-	if p.positions == nil {
+// fromLog sends the seconds that only the log has: those of earlier processes, and those of this process that have left the history,
+// up to the middle of it. It reports false if ctx ended before.
+func (p *Pusher) fromLog(ctx context.Context) bool {
+	if p.file == nil {
 		return true
 	}
-	if first := p.line.First(); s.Next < first {
-		for s.Next < first {
-			if !p.sendLogged(ctx, s, s.Next, first) {
-				return false
-			}
+	for first := p.line.First(); p.at.Next < first; {
+		if !p.sendLogged(ctx, first) {
+			return false
 		}
-		p.mu.Lock()
-		p.lose(first, s.sent)
-		p.move(s, s.sent)
-		p.mu.Unlock()
 	}
+	p.mu.Lock()
+	p.pass(p.sent, true)
+	p.mu.Unlock()
 	history := int64(p.stats.History() / time.Second)
 	for { // sending takes its time, too
 		oldest := p.line.Oldest()
-		if s.Next >= oldest {
-			return true
-		}
 		to := min(p.line.After(oldest, history/2), p.opts.Log.Written())
-		if s.Next >= to {
+		if p.at.Next >= min(oldest, to) {
 			return true
 		}
-		if !p.sendLogged(ctx, s, s.Next, to) {
+		if !p.sendLogged(ctx, to) {
 			return false
 		}
 	}
 }
 
-// sendLogged sends the logged seconds of a shard in [from, to), one request after the other. The seconds that an earlier process may
-// have sent go first and alone: a server that has them refuses the request that they are in. Every request has whole seconds of one
-// process, and pauses as long as it took, so that the server has at least half of its time for others. Memory is bounded by one
-// request. After one that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
-func (p *Pusher) sendLogged(ctx context.Context, s *shard, from, to int64) bool {
-	p.countCut(s, from, to)
+// sendLogged sends the logged seconds before to, one request after the other. The seconds that an earlier process may have sent go
+// first and alone: a server that has them refuses the request that they are in. Every request has whole seconds of one process, and
+// pauses as long as it took, so that the server has at least half of its time for others. Memory is bounded by one request. After one
+// that took long it stops, so that the log is opened anew. It reports false if ctx ended before.
+func (p *Pusher) sendLogged(ctx context.Context, to int64) bool {
+	p.countCut(to)
 	x := splitter{sender: p.sender}
-	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), from, math.MaxInt, &x)
-	rows.Select(p.selection(0, s.slots))
-	doubt := s.InDoubt()
+	rows := seconds.NewFiller(p.opts.Namespace, p.opts.Log.Runs(), p.at.Next, math.MaxInt, &x)
+	rows.Select(p.selection(0))
 	var until int64 // the second before which a request ends
 	known := false
 	begin := func() {
 		var labels map[string]string
-		labels, until = p.opts.Log.Runs().Labels(p.positions.id, from)
+		labels, until = p.opts.Log.Runs().Labels(p.file.id, p.at.Next)
 		known, until = labels != nil, min(until, to)
-		if doubt = s.InDoubt(); doubt {
-			until = min(until, s.Doubt)
+		x.labels, x.parts = newLabels(labels), 1
+		if p.at.InDoubt() {
+			until, x.parts = min(until, p.at.Doubt), p.at.Parts
 		}
-		x.labels = newLabels(labels)
 	}
 	begin()
 	send := func(before int64) bool {
 		n, _, _ := rows.Buffered()
 		x.one = n > 1
 		rows.Flush()
-		s.batch = batch{to: before, requests: x.finish(), logged: true}
+		p.batch = batch{to: before, parts: x.parts, requests: x.finish(), logged: true}
 		if !known {
-			p.loseUnknown(from, before, s)
+			p.loseUnknown()
 		}
 		samples := 0
-		for _, r := range s.batch.requests {
-			r.doubt = doubt
+		for _, r := range p.batch.requests {
+			r.doubt = p.at.InDoubt()
 			samples += r.samples
 		}
-		from = before
 		began := time.Now()
-		if samples > 0 && !p.sendPaced(ctx, s, samples) {
+		if samples > 0 && !p.sendPaced(ctx, samples) {
 			return false
 		}
-		p.passed(s)
+		p.passed()
 		begin()
-		return from >= to || time.Since(began) < stale
+		return p.at.Next >= to || time.Since(began) < stale
 	}
 	ok := true
-	p.opts.Log.Logged(from-int64(lookback/time.Second), to, func(resource string, m *node.MetricNode) bool {
+	p.opts.Log.Logged(p.at.Next-int64(lookback/time.Second), to, func(resource string, m *node.MetricNode) bool {
 		at := m.Start.Unix()
 		for ok && at >= until {
 			ok = send(until)
 		}
 		n, samples, last := rows.Buffered()
-		if full := n >= together || 2*samples >= p.opts.MaxSamples; ok && full && at > last && !doubt {
+		if full := n >= together || 2*samples >= p.opts.MaxSamples; ok && full && at > last && !p.at.InDoubt() {
 			ok = send(at)
 		}
 		if ok {
 			rows.Add(resource, m)
 		} else {
-			s.row = at
+			p.row = at
 		}
 		return ok
 	})
-	for ok && from < to {
+	for ok && p.at.Next < to {
 		ok = send(until)
 	}
 	return ok || ctx.Err() == nil
 }
 
-// loseUnknown drops the batch of a shard, because nobody knows under which labels its process would have sent it.
-func (p *Pusher) loseUnknown(from, to int64, s *shard) {
-	s.batch.requests, s.batch.lost = nil, true
-	if p.line.Count(from, to) > 0 {
+// loseUnknown drops the batch, because nobody knows under which labels its process would have sent it.
+func (p *Pusher) loseUnknown() {
+	p.batch.requests, p.batch.lost = nil, true
+	if p.line.Count(p.at.Next, p.batch.to) > 0 {
 		p.error("the process that counted these seconds did not push them, and its labels are not known; they are not sent",
-			"from", time.Unix(from, 0).UTC(), "to", time.Unix(to, 0).UTC())
+			"from", time.Unix(p.at.Next, 0).UTC(), "to", time.Unix(p.batch.to, 0).UTC())
 	}
 }
 
-// sendPaced sends the batch of a shard, and pauses. What the server refuses is lost: it is too old, as a rule.
-func (p *Pusher) sendPaced(ctx context.Context, s *shard, samples int) bool {
-	p.save(s, s.batch.to)
+// sendPaced sends the batch, and pauses. What the server refuses is lost: it is too old, as a rule.
+func (p *Pusher) sendPaced(ctx context.Context, samples int) bool {
+	p.save(p.batch.to, p.batch.parts)
 	began := time.Now()
-	if !p.send(ctx, s) {
+	if !p.send(ctx) {
 		return false
 	}
 	pace := time.Duration(samples) * time.Second / rate
@@ -140,12 +132,12 @@ func (p *Pusher) sendPaced(ctx context.Context, s *shard, samples int) bool {
 	return true
 }
 
-// countCut counts the seconds that the log does not have any more: those before its first row, and those from a row on that it has
+// countCut passes over the seconds that the log does not have any more: those before its first row, and those from a row on that it has
 // had.
-func (p *Pusher) countCut(s *shard, from, to int64) {
-	oldest := from
-	if s.row >= from {
-		from, oldest = s.row, to
+func (p *Pusher) countCut(to int64) {
+	from, oldest := p.at.Next, p.at.Next
+	if p.row >= from {
+		from, oldest = p.row, to
 	} else if p.opts.Log.Runs().First() == from {
 		return // the log begins with the first call of the first process
 	}
@@ -159,5 +151,6 @@ func (p *Pusher) countCut(s *shard, from, to int64) {
 	p.error("the metric log does not have seconds any more that were not sent", "from", time.Unix(from, 0).UTC(), "to", time.Unix(oldest, 0).UTC())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose(from, oldest)
+	p.pass(from, false) // there was nothing in them
+	p.pass(min(oldest, to), true)
 }

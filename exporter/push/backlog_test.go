@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/internal/atomicfile"
 )
@@ -98,31 +97,29 @@ func TestFirstPosition(t *testing.T) {
 
 // A position that is not to be trusted is set aside and said; pushing goes on with the present process.
 func TestPositionsThatAreNone(t *testing.T) {
-	change := func(f func(*slotPosition)) func([]byte) []byte {
+	change := func(f func(*position)) func([]byte) []byte {
 		return func(b []byte) []byte {
-			var x []slotPosition
+			var x position
 			if err := json.Unmarshal(b, &x); err != nil {
 				panic(err)
 			}
-			f(&x[0])
+			f(&x)
 			b, _ = json.Marshal(x)
 			return b
 		}
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":          func([]byte) []byte { return nil },
-		"torn":           func(b []byte) []byte { return b[:len(b)/2] },
-		"zeros":          func(b []byte) []byte { return make([]byte, len(b)) },
-		"huge":           func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
-		"something else": func([]byte) []byte { return []byte(`{"a":1}`) },
-		"of the future":  change(func(x *slotPosition) { x.Next += 3600 }),
-		"to the future":  change(func(x *slotPosition) { x.Doubt = x.Next + 3600 }),
-		"of no time":     change(func(x *slotPosition) { x.Next = 0 }),
-		"of long ago":    change(func(x *slotPosition) { x.Next = -5 }),
-		"of some series": change(func(x *slotPosition) { x.Slots = 0xf }),
-		"of series twice": func(b []byte) []byte {
-			return []byte(strings.Replace(string(b), "]", ","+strings.Trim(string(b), "[]\n")+"]", 1))
-		},
+		"empty":                           func([]byte) []byte { return nil },
+		"torn":                            func(b []byte) []byte { return b[:len(b)/2] },
+		"zeros":                           func(b []byte) []byte { return make([]byte, len(b)) },
+		"huge":                            func([]byte) []byte { return []byte(strings.Repeat(" ", 17<<20)) },
+		"something else":                  func([]byte) []byte { return []byte(`{"a":1}`) },
+		"of the future":                   change(func(x *position) { x.Next += 3600 }),
+		"to the future":                   change(func(x *position) { x.Doubt = x.Next + 3600 }),
+		"of no time":                      change(func(x *position) { x.Next = 0 }),
+		"of long ago":                     change(func(x *position) { x.Next = -5 }),
+		"in more requests than there are": change(func(x *position) { x.Parts = maxParts + 1 }),
+		"of shards":                       func(b []byte) []byte { return fmt.Appendf(nil, "[%s]", b) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +146,7 @@ func TestPositionsThatAreNone(t *testing.T) {
 				if n := x.total.seconds; n < 5 || n > 7 {
 					t.Errorf("%d seconds were sent", n)
 				}
-				if was := l.positions(); len(was) != 1 || was[0].Next < x.first {
+				if was := l.savedPosition(); was.Next < x.first {
 					t.Errorf("%+v", was)
 				}
 			})
@@ -210,7 +207,7 @@ func TestBacklogThatRetentionCutWhileItWasSent(t *testing.T) {
 			}
 			stored[unix] = true
 		}
-		missing := x.shards[0].Next - first.first - int64(len(stored))
+		missing := x.at.Next - first.first - int64(len(stored))
 		if lost := x.total.lost; missing < 300 || lost < missing || lost > missing+60 {
 			t.Errorf("%d seconds are counted as lost, and %d are missing", lost, missing)
 		}
@@ -227,7 +224,7 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 		l.kill(x)
 		x = l.begin("i", Options{}, func(x *life, r *http.Request, arrive func() (*http.Response, error)) (*http.Response, error) {
 			x.mu.Lock()
-			next := x.shards[0].Next
+			next := x.at.Next
 			x.mu.Unlock()
 			if next < x.first-60 {
 				return answer(http.StatusBadRequest, "out of bounds\n")
@@ -244,41 +241,6 @@ func TestBacklogThatIsTooOld(t *testing.T) {
 		if n := strings.Count(l.said.String(), "the server refused samples"); n != 1 {
 			t.Errorf("it is said %d times", n)
 		}
-	})
-}
-
-// A process that begins while another one has the position waits, and then goes on where that one stopped.
-func TestPositionOfAnotherProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLives(t, 7)
-		x := l.begin("i", Options{}, away(0, time.Hour))
-		l.load(x, 10*time.Second)
-		l.kill(x)
-		lock, err := filelock.Lock(l.position() + ".lck")
-		if err != nil {
-			t.Fatal(err)
-		}
-		x = l.begin("i", Options{}, nil)
-		l.load(x, 20*time.Second)
-		if len(l.store.stored) != 0 {
-			t.Error("it sends beside the process that has the position")
-		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
-		l.load(x, 10*time.Second)
-		if err := x.end(); err != nil {
-			t.Error(err)
-		}
-		if rows := l.check(); rows < 50 {
-			t.Errorf("%d rows are too few", rows)
-		}
-		l.begin("i", Options{}, nil)
-		time.Sleep(time.Second)
-		if lock, err = filelock.Lock(l.position() + ".lck"); !errors.Is(err, filelock.ErrHeld) {
-			t.Errorf("the lock: %v", err)
-		}
-		_ = lock.Close()
 	})
 }
 
@@ -323,7 +285,7 @@ func TestPlacesOfPositions(t *testing.T) {
 			t.Error("a second push to one server: ", err)
 		}
 		files, err := filepath.Glob(filepath.Join(l.dir, "shop-push-*"))
-		if err != nil || len(files) != 2 {
+		if err != nil || len(files) != 1 {
 			t.Fatalf("%q, %v", files, err)
 		}
 		for _, path := range files {
@@ -335,38 +297,13 @@ func TestPlacesOfPositions(t *testing.T) {
 	})
 }
 
-// Without a place for its position a process pushes as without a log.
-func TestPositionWithoutAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLives(t, 11)
-		x := l.begin("i", Options{}, nil)
-		time.Sleep(2500 * time.Millisecond)
-		l.kill(x)
-		lock := l.position() + ".lck"
-		if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		x = l.begin("i", Options{}, nil)
-		l.load(x, 10*time.Second)
-		if err := x.end(); err != nil {
-			t.Error(err)
-		}
-		if rows := l.check(); rows < 10 {
-			t.Errorf("%d rows are too few", rows)
-		}
-		if said := l.said.String(); strings.Count(said, "positions of pushes cannot be used") != 1 {
-			t.Error(said)
-		}
-	})
-}
-
 // A position that cannot be written does not keep pushes from being sent.
 func TestPositionThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLives(t, 10)
 		x := l.begin("i", Options{}, nil)
 		l.load(x, 5*time.Second)
-		if err := os.Mkdir(x.Pusher.positions.path+".new", 0o700); err != nil { // it is written to a file of that name
+		if err := os.Mkdir(x.Pusher.file.path+".new", 0o700); err != nil { // it is written to a file of that name
 			t.Fatal(err)
 		}
 		l.load(x, 5*time.Second)
@@ -392,7 +329,7 @@ func TestSecondsThatTheProcessBeforeHasSent(t *testing.T) {
 			l.load(x, 5*time.Second)
 			l.kill(x)
 			at := time.Now().Unix()
-			all := []slotPosition{{seconds.AllSlots, seconds.Position{Next: at + next, Doubt: at + 3}}}
+			all := position{seconds.Position{Next: at + next, Doubt: at + 3}, 1}
 			if err := atomicfile.Swap(l.position(), all); err != nil {
 				t.Fatal(err)
 			}

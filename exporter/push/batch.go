@@ -1,6 +1,8 @@
 package push
 
 import (
+	"slices"
+
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
@@ -9,101 +11,177 @@ import (
 // request is sent in one attempt, and resent unchanged until it is settled: a server that has it rejects it as a whole, and
 // would reject new samples with it.
 type request struct {
-	enc       encoder
-	body      []byte
-	samples   int
-	err       error // from encoding
-	histogram bool  // it has one
-	lastErr   error // of the last attempt
-	doubt     bool  // an attempt ended without a clear result: the server may have it
-	kept      bool  // the transport may still read the body
-	errors    int   // responses with status 500
-	rejected  int64 // samples that the server did not take of a request that it accepted
+	group    group
+	body     []byte
+	samples  int
+	err      error // from encoding
+	lastErr  error // of the last attempt
+	doubt    bool  // an attempt ended without a clear result: the server may have it
+	kept     bool  // the transport may still read the body
+	errors   int   // responses with status 500
+	rejected int64 // samples that the server did not take of a request that it accepted
 }
 
-// batch is the seconds of a shard before one, which are sent together: in one request, or, if one second is larger than that, in
-// several. The requests are resent unchanged until all of them are settled.
+// unused returns an empty request.
+func (p *sender) unused() *request {
+	select {
+	case r := <-p.free:
+		return &request{body: r.body[:0]}
+	default:
+		return new(request)
+	}
+}
+
+// reuse takes back a request that is settled, unless the transport may still read its body, or there are enough.
+func (p *sender) reuse(r *request) {
+	if r.kept {
+		return
+	}
+	select {
+	case p.free <- r:
+	default:
+	}
+}
+
+// batch is the seconds from the position on and before one, which are sent together: in one request, or in several with a part of the
+// series each. The requests are resent unchanged until all of them are settled.
 type batch struct {
 	to       int64 // the second before which they are
+	parts    int
 	requests []*request
 	logged   bool // they are from the log, so what the server refuses is too old, as a rule
 	lost     bool // the server refused some of them: they are counted as lost, not as sent
 }
 
-// encode makes the requests of a shard for the seconds in [from, to).
-func (p *Pusher) encode(s *shard, from, to int64) {
-	x, n := splitter{sender: p.sender, labels: newLabels(p.opts.Labels)}, p.line.Count(from, to)
-	x.one = n > 1
+// maxParts is how many requests are on the way at a time, at most.
+const maxParts = 16
+
+// next makes the requests for the next seconds before open: one second at least, and as many as fit into what can be on the way at a
+// time.
+func (p *Pusher) next(open int64) batch {
+	second := seconds.Size{} // of one second
 	for i, stream := range p.streams {
-		stream.Emit(p.selection(i, s.slots), from, to, seconds.Limit{Seconds: n}, &x)
+		second = second.Add(stream.Size(p.selection(i), p.at.Next))
 	}
-	s.batch = batch{to: to, requests: x.finish()}
+	fit := func(parts int) int64 {
+		return seconds.Size{Samples: parts * p.opts.MaxSamples, Bytes: parts * maxBytes}.Fit(second)
+	}
+	n := min(p.line.Count(p.at.Next, open), max(fit(maxParts), 1))
+	parts := 1
+	for parts < maxParts && fit(parts) < n {
+		parts++
+	}
+	clear(p.encoders[parts*int(groups):]) // the memory for what an outage has left
+	b := batch{to: p.line.After(p.at.Next, n), parts: parts}
+	// A request that is sent again after a kill is refused as a whole by a server that has some of it, so several seconds of a series
+	// stay together.
+	x := splitter{sender: p.sender, labels: newLabels(p.opts.Labels), parts: parts, one: n > 1 || fit(maxParts) > 0}
+	for i, stream := range p.streams {
+		stream.Emit(p.selection(i), p.at.Next, b.to, seconds.Limit{Seconds: n}, &x)
+	}
+	b.requests = x.finish()
+	return b
 }
 
-// splitter is a Sink that splits series into requests and adds the common labels.
+// maxBytes is about how long a request is at most, not compressed.
+const maxBytes = 64 << 20
+
+// selection returns what is sent of a stream: the selection of the resources, which are the first stream, and everything of the
+// others.
+func (p *Pusher) selection(stream int) *seconds.Selection {
+	selection := seconds.Selection{}
+	if stream == 0 {
+		selection = p.opts.selection()
+		if p.noHistograms.Load() {
+			selection.Histogram = seconds.None
+		}
+	}
+	return &selection
+}
+
+// splitter is a Sink that splits series into requests and adds the common labels. It uses the sender's encoders, so there is one at a time.
 type splitter struct {
 	*sender
 	labels labels
-	one    bool   // all in one request, or in two if some families are apart
+	parts  int    // among which the series are divided; all are in one if 0
+	one    bool   // a part is one request of each group
 	full   func() // is called when a request is full, and takes what there is; nil to collect it
 	all    []*request
-	making [2]*request // those in the making: the second has the families that are apart
-	now    *request    // the one that has the present series
+	making [maxParts * int(groups)]*request // those in the making, by the encoders
+	now    int                              // the one that has the present series
+}
+
+// part returns the part of a series, the same in each process.
+func (s *splitter) part(f *table.Family, values []string) int {
+	if s.parts <= 1 {
+		return 0
+	}
+	h := uint32(2166136261) // FNV-1a
+	add := func(text string) {
+		for i := range len(text) {
+			h = (h ^ uint32(text[i])) * 16777619
+		}
+	}
+	add(f.Name)
+	for _, v := range values {
+		add(v)
+	}
+	return int((h ^ h>>16) % uint32(s.parts))
 }
 
 // finish completes the requests; one that is empty is dropped.
-func (s *splitter) finish() (all []*request) {
-	for _, r := range s.all {
-		if r.finish() {
-			all = append(all, r)
-		} else {
-			s.free.Put(r)
-		}
+func (s *splitter) finish() []*request {
+	for i := range s.making {
+		s.complete(i)
 	}
-	s.all, s.making = nil, [2]*request{}
+	all := slices.DeleteFunc(s.all, func(r *request) bool { return r.samples == 0 })
+	s.all = nil
 	return all
 }
 
-// finish makes the body. It reports false if the request is empty.
-func (r *request) finish() bool {
-	if r.samples = r.enc.Samples(); r.samples == 0 {
-		return false
+// complete makes the body of a request in the making. The encoder keeps its own, which has room for much more.
+func (s *splitter) complete(i int) {
+	r, enc := s.making[i], s.encoders[i]
+	s.making[i] = nil
+	if r == nil || enc.Samples() == 0 {
+		return
 	}
-	r.body, r.err = r.enc.Body()
-	return true
+	body, err := enc.Body()
+	r.samples, r.body, r.err = enc.Samples(), append(r.body, body...), err
 }
 
 // Series implements seconds.Sink.
 func (s *splitter) Series(f *table.Family, names, values []string) {
-	i := 0
-	if s.opts.Format.apart(f) {
-		i = 1
+	g := s.opts.Format.group(f)
+	i := int(g)
+	if g != histograms { // which are few
+		i += s.part(f, values) * int(groups)
 	}
-	if s.now = s.making[i]; s.now == nil || !s.one && s.now.enc.Samples() >= s.opts.MaxSamples {
-		if s.full != nil {
+	if s.now = i; s.making[i] == nil || !s.one && s.encoders[i].Samples() >= s.opts.MaxSamples {
+		if s.complete(i); s.full != nil {
 			s.full()
 		}
-		r := s.free.Get().(*request)
-		r.enc.Reset()
-		*r = request{enc: r.enc}
-		s.all, s.making[i], s.now = append(s.all, r), r, r
+		if s.encoders[i] == nil {
+			s.encoders[i] = s.opts.Format.encoder()
+		}
+		s.encoders[i].Reset()
+		r := s.unused()
+		r.group = g
+		s.all, s.making[i] = append(s.all, r), r
 	}
 	s.labels.merge(names, values)
-	s.now.enc.Series(f, s.labels.names, s.labels.values)
+	s.encoders[i].Series(f, s.labels.names, s.labels.values)
 }
 
 // Start implements seconds.Starter, for formats with cumulative series.
 func (s *splitter) Start(unix int64) {
-	if enc, ok := s.now.enc.(seconds.Starter); ok {
+	if enc, ok := s.encoders[s.now].(seconds.Starter); ok {
 		enc.Start(unix)
 	}
 }
 
 // Value implements seconds.Sink.
-func (s *splitter) Value(unix int64, v float64) { s.now.enc.Value(unix, v) }
+func (s *splitter) Value(unix int64, v float64) { s.encoders[s.now].Value(unix, v) }
 
 // Histogram implements seconds.Sink.
-func (s *splitter) Histogram(unix int64, h *node.Histogram) {
-	s.now.histogram = true
-	s.now.enc.Histogram(unix, h)
-}
+func (s *splitter) Histogram(unix int64, h *node.Histogram) { s.encoders[s.now].Histogram(unix, h) }

@@ -33,13 +33,13 @@
 //
 // The first process begins with its own seconds. A URL, a namespace or a way that is new begins anew, too. The state file is not
 // synced, as the log is not by default: after a power cut some seconds may be sent again, or a torn file is set aside, which is
-// logged, and seconds of earlier processes are not sent. Where the system has file locks, one process at a time uses it. A
-// process that cannot write it goes on pushing; what it sent is then sent again by the next one.
+// logged, and seconds of earlier processes are not sent. A process that cannot write it goes on pushing; what it sent is then sent
+// again by the next one.
 //
 // # Caveats
 //
 // At most sixteen requests are on the way at a time, so a server that needs a second for a request takes sixteen times
-// [Options].MaxSamples a second; docs/scale.md has the figures. While a request is sent again, its series wait.
+// [Options].MaxSamples a second; docs/scale.md has the figures. While a request is sent again, the next seconds wait.
 //
 // Samples that a server rejects are not sent again; windowstat_push_refused_samples_total counts them, and it is logged. So are
 // those that it does not take of a request by OTLP that it accepts. If it rejects a request that was sent before as a duplicate or

@@ -1,7 +1,10 @@
 package push
 
 import (
+	"math"
 	"net/http"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -10,7 +13,7 @@ import (
 // Format is how seconds are sent: [RemoteWrite], [VictoriaMetrics], [OTLP] or [OTLPDelta]. It is implemented in this package only, a
 // file for each.
 type Format interface {
-	// name is the value of the label way in the self-metrics, and part of the name of the file of positions.
+	// name is the value of the label way in the self-metrics, and part of the name of the file of the position.
 	name() string
 	// prepare sets the headers and parameters of a request.
 	prepare(*http.Request)
@@ -18,11 +21,21 @@ type Format interface {
 	encoder() encoder
 	// temporality is which sums, and which histograms if there are any, are sent beside the values of seconds.
 	temporality() (sums, histograms seconds.Temporality)
-	// apart reports whether a family has requests of its own, because some servers refuse the whole request that it is in.
-	apart(*table.Family) bool
+	// group says which families are in requests of their own, because some servers refuse the whole request that they are in.
+	group(*table.Family) group
 	// refused returns how many samples an accepting response says that the server did not take, and its words about the request.
 	refused(body []byte) (samples int64, words string)
 }
+
+// group is families that are in the same requests.
+type group int
+
+const (
+	values     group = iota // that every server takes
+	histograms              // native ones, which servers may be without
+	deltas                  // of sums
+	groups
+)
 
 // plain is what formats have in common that send values and histograms of seconds, and whose requests are accepted or refused as a whole.
 type plain struct{}
@@ -30,8 +43,13 @@ type plain struct{}
 func (plain) temporality() (sums, histograms seconds.Temporality) {
 	return seconds.None, seconds.Single
 }
-func (plain) apart(*table.Family) bool       { return false }
 func (plain) refused([]byte) (int64, string) { return 0, "" }
+func (plain) group(f *table.Family) group {
+	if f.Type == table.GaugeHistogram {
+		return histograms
+	}
+	return values
+}
 
 // encoder encodes the bodies of requests.
 type encoder interface {
@@ -44,15 +62,54 @@ type encoder interface {
 	Reset()
 }
 
-// verdict is what an attempt says about a request. From accepted on it is settled.
-type verdict int
+// appendHead appends what is before a message of this size.
+func appendHead(b []byte, field protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
+}
 
-const (
-	retry       verdict = iota // it is sent again, and the server does not have it
-	doubtful                   // it is sent again, and the server may have it
-	unreachable                // it is sent again; the URL or the credentials may be wrong
-	accepted                   // the server has it
-	refused                    // the server will never accept it
-	unconfirmed                // the server may have it from an earlier attempt, and will not say
-	noHistogram                // it is sent again without histograms, which the server does not take
-)
+func appendString[T string | []byte](b []byte, field protowire.Number, text T) []byte {
+	return append(appendHead(b, field, len(text)), text...)
+}
+
+func appendVarint(b []byte, field protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func appendFixed(b []byte, field protowire.Number, v uint64) []byte {
+	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
+}
+
+func appendDouble(b []byte, field protowire.Number, v float64) []byte {
+	return appendFixed(b, field, math.Float64bits(v))
+}
+
+// sizeString is how much appendString appends, for a message around it.
+func sizeString[T string | []byte](field protowire.Number, text T) int {
+	return protowire.SizeTag(field) + protowire.SizeBytes(len(text))
+}
+
+// sizeVarint is how much appendVarint appends.
+func sizeVarint(field protowire.Number, v uint64) int {
+	return protowire.SizeTag(field) + protowire.SizeVarint(v)
+}
+
+// eachField calls f for each varint and each string or message of a protobuf message. The message may be cut off: then so is its last
+// string.
+func eachField(b []byte, f func(no protowire.Number, v uint64, text []byte)) {
+	for len(b) > 0 {
+		no, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || kind != protowire.VarintType && kind != protowire.BytesType {
+			return
+		}
+		v, size := protowire.ConsumeVarint(b[n:])
+		if size < 0 {
+			return
+		}
+		var text []byte
+		if b = b[n+size:]; kind == protowire.BytesType {
+			end := min(v, uint64(len(b)))
+			text, b = b[:end], b[end:]
+		}
+		f(no, v, text)
+	}
+}

@@ -26,7 +26,7 @@ func (p *Pusher) metrics() []collector.Metric {
 			Read: func(yield func(float64, ...string)) {
 				open := p.line.Open()
 				p.mu.Lock()
-				next := p.slowest()
+				next := p.at.Next
 				p.mu.Unlock()
 				yield(float64(p.line.Count(next, open)), target(p.opts.URL), p.opts.Format.name())
 			},

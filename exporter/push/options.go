@@ -41,8 +41,8 @@ type Options struct {
 	// Everything is if empty.
 	Metrics, Resources []string
 	// Histogram adds the histogram of the response times of each second, windowstat_persecond_rt_distribution_seconds, or with [OTLP]
-	// the cumulative one, windowstat_persecond_rt_seconds. A server that says that it takes no native histograms gets none from then on,
-	// which is logged.
+	// the cumulative one, windowstat_persecond_rt_seconds. They have requests of their own, beside the others. A server that says that it
+	// takes no native histograms gets none from then on, which is logged.
 	Histogram bool
 	// Sampler adds series of client_golang, all of them; none if nil.
 	Sampler *sampler.Sampler

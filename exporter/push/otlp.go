@@ -1,12 +1,16 @@
 package push
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/node"
 )
 
 // OTLP is OpenTelemetry's protocol over HTTP, protobuf with gzip: for Prometheus with --web.enable-otlp-receiver
@@ -52,7 +56,15 @@ func (o otlp) temporality() (sums, histograms seconds.Temporality) {
 	return seconds.Cumulative, seconds.Cumulative
 }
 
-func (o otlp) apart(f *table.Family) bool { return o.delta && f.Type != table.Gauge }
+func (o otlp) group(f *table.Family) group {
+	switch {
+	case otlpKinds[f.Type] == otlpHistogram:
+		return histograms
+	case o.delta && f.Type == table.Counter:
+		return deltas
+	}
+	return values
+}
 
 // The fields of ExportMetricsServiceResponse (collector/metrics/v1/metrics_service.proto).
 const (
@@ -76,4 +88,201 @@ func (otlp) refused(body []byte) (samples int64, words string) {
 		})
 	})
 	return samples, words
+}
+
+// The fields of OTLP's messages (collector/metrics/v1/metrics_service.proto, metrics/v1/metrics.proto, resource/v1 and common/v1).
+const (
+	requestResources                           = 1
+	resourceMetricsOf, resourceMetricsScopes   = 1, 2
+	scopeMetrics                               = 2
+	resourceAttributes                         = 1
+	attributeKey, attributeValue, stringValue  = 1, 2, 1
+	metricTitle, metricDescription, metricUnit = 1, 2, 3
+	dataPoints, dataTemporality, dataMonotonic = 1, 2, 3 // of a Gauge, a Sum and an ExponentialHistogram
+	pointStart, pointTime, pointDouble         = 2, 3, 4
+	pointAttributes, histogramAttributes       = 7, 1
+
+	exponentialCount, exponentialSum, exponentialScale, exponentialZero, exponentialPositive = 4, 5, 6, 7, 8
+
+	bucketsOffset, bucketsCounts = 1, 2
+
+	delta, cumulative = 1, 2 // temporality
+)
+
+// The kinds of data of a metric, by their fields.
+const otlpGauge, otlpSum, otlpHistogram protowire.Number = 5, 7, 10
+
+var otlpKinds = map[table.Type]protowire.Number{
+	table.Gauge: otlpGauge, table.Counter: otlpSum, table.Histogram: otlpHistogram, table.GaugeHistogram: otlpHistogram,
+}
+
+// otlpEncoder encodes an ExportMetricsServiceRequest with one resource: the series of a request are those of one process. Points are
+// collected by metric, and keep their memory for the next request.
+type otlpEncoder struct {
+	delta   bool
+	metrics map[string]*otlpMetric // by name
+	order   []*otlpMetric          // of metrics, as they came
+	samples int
+
+	// Of the present series.
+	metric        *otlpMetric
+	attributes    []byte // of each point
+	start         int64  // Unix time; 0 for one that is not cumulative
+	job, instance string
+
+	point, buckets []byte
+	body           []byte
+	zipped         bytes.Buffer
+}
+
+// otlpMetric is a metric with its points.
+type otlpMetric struct {
+	*table.Family
+	kind protowire.Number
+	data []byte // a message of the kind; empty without points
+}
+
+// Reset implements encoder.
+func (e *otlpEncoder) Reset() {
+	for _, m := range e.order {
+		m.data = m.data[:0]
+	}
+	e.samples = 0
+}
+
+// Samples implements encoder.
+func (e *otlpEncoder) Samples() int { return e.samples }
+
+// Series implements seconds.Sink.
+func (e *otlpEncoder) Series(f *table.Family, names, values []string) {
+	m := e.metrics[f.Name]
+	if m == nil {
+		m = &otlpMetric{Family: f, kind: otlpKinds[f.Type]}
+		e.metrics[f.Name] = m
+		e.order = append(e.order, m)
+	}
+	field := protowire.Number(pointAttributes)
+	if m.kind == otlpHistogram {
+		field = histogramAttributes
+	}
+	e.metric, e.attributes, e.start = m, e.attributes[:0], 0
+	for i, name := range names {
+		switch name {
+		case "job":
+			e.job = values[i]
+		case "instance":
+			e.instance = values[i]
+		}
+		e.attributes = appendAttribute(e.attributes, field, name, values[i])
+	}
+}
+
+// Start implements seconds.Starter.
+func (e *otlpEncoder) Start(unix int64) { e.start = unix }
+
+// Value implements seconds.Sink.
+func (e *otlpEncoder) Value(unix int64, v float64) {
+	e.add(appendDouble(e.begin(unix), pointDouble, v))
+}
+
+// Histogram implements seconds.Sink. The buckets are dense, and one with the index i is called i-1 in OTLP, by its lower bound.
+func (e *otlpEncoder) Histogram(unix int64, h *node.Histogram) {
+	b := appendFixed(e.begin(unix), exponentialCount, uint64(h.Count()))
+	b = appendDouble(b, exponentialSum, h.Sum().Seconds())
+	b = appendVarint(b, exponentialScale, protowire.EncodeZigZag(node.NativeSchema))
+	b = appendFixed(b, exponentialZero, uint64(h.Zero()))
+	counts := e.buckets[:0]
+	first, next := 0, 0
+	for i, n := range h.Native() {
+		if len(counts) == 0 {
+			first, next = i, i
+		}
+		for ; next < i; next++ {
+			counts = append(counts, 0)
+		}
+		counts = protowire.AppendVarint(counts, uint64(n))
+		next++
+	}
+	if e.buckets = counts; len(counts) > 0 {
+		offset := protowire.EncodeZigZag(int64(first - 1))
+		b = appendHead(b, exponentialPositive, sizeVarint(bucketsOffset, offset)+sizeString(bucketsCounts, counts))
+		b = appendString(appendVarint(b, bucketsOffset, offset), bucketsCounts, counts)
+	}
+	e.add(b)
+}
+
+// begin begins a point of the present series: its attributes and times. A gauge has the start of its second, a delta the second from
+// its start to its end, and the time of what is cumulative is the end of a second already.
+func (e *otlpEncoder) begin(unix int64) []byte {
+	const nanoseconds = 1e9
+	start := e.start
+	if e.delta && e.metric.kind != otlpGauge {
+		start, unix = unix, unix+1
+	}
+	b := append(e.point[:0], e.attributes...)
+	if start != 0 {
+		b = appendFixed(b, pointStart, uint64(start)*nanoseconds)
+	}
+	return appendFixed(b, pointTime, uint64(unix)*nanoseconds)
+}
+
+// add adds a point to the metric of the present series.
+func (e *otlpEncoder) add(point []byte) {
+	m := e.metric
+	if len(m.data) == 0 && m.kind != otlpGauge {
+		temporality := uint64(cumulative)
+		if e.delta {
+			temporality = delta
+		}
+		m.data = appendVarint(m.data, dataTemporality, temporality)
+		if m.kind == otlpSum {
+			m.data = appendVarint(m.data, dataMonotonic, 1)
+		}
+	}
+	m.data = appendString(m.data, dataPoints, point)
+	e.point = point
+	e.samples++
+}
+
+// Body implements encoder.
+func (e *otlpEncoder) Body() ([]byte, error) {
+	b := e.body[:0]
+	for _, m := range e.order {
+		if len(m.data) > 0 {
+			b = m.append(b)
+		}
+	}
+	e.body = b
+	resource := appendAttribute(nil, resourceAttributes, "service.name", e.job)
+	resource = appendAttribute(resource, resourceAttributes, "service.instance.id", e.instance)
+	resource = appendHead(appendString(nil, resourceMetricsOf, resource), resourceMetricsScopes, len(b))
+	e.zipped.Reset()
+	z, end := zips.Start(&e.zipped)
+	_, err := z.Write(append(appendHead(nil, requestResources, len(resource)+len(b)), resource...))
+	if err == nil {
+		_, err = z.Write(b)
+	}
+	err = errors.Join(err, end())
+	return e.zipped.Bytes(), err
+}
+
+// append appends the metric, as one of its scope.
+func (m *otlpMetric) append(b []byte) []byte {
+	unit := ""
+	if strings.HasSuffix(m.Name, "_seconds") {
+		unit = "s"
+	}
+	b = appendHead(b, scopeMetrics, sizeString(metricTitle, m.Name)+sizeString(metricDescription, m.Help)+sizeString(metricUnit, unit)+sizeString(m.kind, m.data))
+	b = appendString(b, metricTitle, m.Name)
+	b = appendString(b, metricDescription, m.Help)
+	b = appendString(b, metricUnit, unit)
+	return appendString(b, m.kind, m.data)
+}
+
+// appendAttribute appends a KeyValue with a string.
+func appendAttribute(b []byte, field protowire.Number, key, value string) []byte {
+	text := sizeString(stringValue, value)
+	b = appendHead(b, field, sizeString(attributeKey, key)+protowire.SizeTag(attributeValue)+protowire.SizeBytes(text))
+	b = appendHead(appendString(b, attributeKey, key), attributeValue, text)
+	return appendString(b, stringValue, value)
 }

@@ -165,7 +165,7 @@ func (l *lives) kill(x *life) {
 		return
 	}
 	next := l.t.TempDir()
-	if at := x.Pusher.positions; at != nil { // a file is not there while it is renamed
+	if at := x.Pusher.file; at != nil { // a file is not there while it is renamed
 		at.mu.Lock()
 		defer at.mu.Unlock()
 	}
@@ -173,25 +173,22 @@ func (l *lives) kill(x *life) {
 		l.t.Fatal(err)
 	}
 	l.dir = next
-	was := l.positions()
+	was := l.savedPosition()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x.cancel() // what it does from now on nobody sees
-	for _, s := range was {
-		for at := s.Next; at < s.Doubt; at++ {
-			l.doubt[at] = true
-		}
+	for at := was.Next; at < was.Doubt; at++ {
+		l.doubt[at] = true
 	}
 }
 
-// positions reads the positions.
-func (l *lives) positions() []slotPosition {
+// savedPosition reads the position.
+func (l *lives) savedPosition() (was position) {
 	l.t.Helper()
-	var list []slotPosition
-	if err := atomicfile.Read(l.position(), &list); err != nil {
+	if err := atomicfile.Read(l.position(), &was); err != nil {
 		l.t.Error(err)
 	}
-	return list
+	return was
 }
 
 // position is the path of the first position.

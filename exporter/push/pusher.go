@@ -19,23 +19,25 @@ import (
 // Pusher sends the sealed seconds of a Collector to a server. It must be made with [New]. It is safe for concurrent use, but Run or
 // Start must be called once. Recording never waits for it.
 //
-// A pusher sends one request at a time as long as a second fits into one. When a second has more than MaxSamples, the series are
-// divided by a hash of their names among shards, up to sixteen, each of which sends its requests one after the other: so the
-// samples of a series arrive in order, and a slow server or a request that is sent again holds up its own series only. Seconds wait
-// in the Collector's history until they are sent, so the queue takes no extra memory, and in the metric log when they have left
-// that, or their process has ended. What is encoded at a time is a request for each shard.
+// A pusher sends one request at a time as long as a second fits into one. When a second has more than MaxSamples, its series are
+// divided by a hash of their names among up to sixteen requests that are sent beside each other. The next seconds are sent when all of
+// them are settled, so the samples of a series arrive in order, and there is one position. Seconds wait in the Collector's history
+// until they are sent, so the queue takes no extra memory, and in the metric log when they have left that, or their process has
+// ended. What is encoded at a time is one [batch].
 type Pusher struct {
-	stats     *collector.Collector
-	line      *seconds.Line
-	resources *seconds.Resources
-	streams   []seconds.Stream // the resources first
-	positions *positions       // nil without a log
+	stats   *collector.Collector
+	line    *seconds.Line
+	streams []seconds.Stream // the resources first
+	file    *positionFile    // nil without a log
 	*sender
 	unpublish func() // removes the metrics
 
-	// Guarded by the sender's mu.
-	shards []*shard // they have all slots
-	lost   []span   // what some shard has lost and not all have passed, ascending
+	// Of Run alone.
+	batch batch
+	sent  int64 // the second before which an earlier process has sent the names of seconds of this one
+	row   int64 // Unix time of a row that the log had when reading it stopped
+
+	at position // guarded by the sender's mu; Run alone changes it
 }
 
 // New makes a Pusher for all seconds from the present one on, and for those that an earlier process left in the log. The error names
@@ -55,17 +57,17 @@ func New(c *collector.Collector, o Options) (*Pusher, error) {
 		return nil, err
 	}
 	p := &Pusher{
-		stats: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10), resources: seconds.NewResources(c, o.Namespace, nil),
+		stats: c, line: seconds.NewLine(c), sender: newSender(o, c.History()/10),
+		streams: []seconds.Stream{seconds.NewResources(c, o.Namespace, nil)},
 	}
-	p.streams = []seconds.Stream{p.resources}
 	if o.Sampler != nil {
 		p.streams = append(p.streams, o.Sampler.Stream())
 	}
 	c.Seal()
-	p.shards = []*shard{{slots: seconds.AllSlots, Position: seconds.Position{Next: p.line.Open()}}}
+	p.at.Next = p.line.Open()
 	selection := o.selection()
 	if o.Log != nil && seconds.NewFiller(o.Namespace, nil, 0, 1, nil).Select(&selection) {
-		if p.positions, err = newPositions(&o); err != nil {
+		if p.file, err = newPositionFile(&o); err != nil {
 			return nil, err
 		}
 	}
@@ -95,15 +97,17 @@ func (p *Pusher) Run(ctx context.Context) error {
 	line := p.stats.Timeline()
 	ended := make(chan stopTime, 1)
 	context.AfterFunc(ctx, func() { ended <- stopTime{line.At(line.Now()), time.Now()} })
-	if p.positions != nil {
-		if !p.resume(ctx) {
-			return nil // the next process finds everything in the log
-		}
-		if x := p.positions; x != nil {
-			defer x.unlock()
-		}
+	if p.file != nil {
+		p.resume()
 	}
+	// Seconds are sealed, and idle resources retired, also while a server is away.
+	sealed := make(chan int64)
 	var sending sync.WaitGroup
+	sending.Go(func() {
+		for open := range sealed {
+			p.push(ctx, open)
+		}
+	})
 	for ctx.Err() == nil {
 		now := line.Now()
 		open := line.At(now)
@@ -113,11 +117,63 @@ func (p *Pusher) Run(ctx context.Context) error {
 		if !background.Sleep(ctx, wait) {
 			break
 		}
-		p.pushAll(ctx, p.line.Sealed(p.streams), &sending)
+		select {
+		case sealed <- p.line.Sealed(p.streams):
+		default: // it sends still
+		}
 	}
-	stop := <-ended
-	sending.Wait() // each for the request that it is sending
-	return p.drain(stop)
+	close(sealed)
+	sending.Wait() // for the requests that are being sent
+	return p.drain(<-ended)
+}
+
+// push sends the seconds before open that were not sent, until ctx ends.
+func (p *Pusher) push(ctx context.Context, open int64) {
+	for ctx.Err() == nil {
+		if len(p.batch.requests) == 0 { // all of it was sent
+			if !p.fromLog(ctx) {
+				return
+			}
+			p.expire()
+			if p.at.Next >= open {
+				p.save(0, 0)
+				return
+			}
+			p.batch = p.next(open)
+			p.save(p.batch.to, p.batch.parts)
+		}
+		if !p.send(ctx) {
+			return
+		}
+		p.passed()
+		p.save(0, 0)
+	}
+}
+
+// expire drops the seconds that are no longer in the history.
+func (p *Pusher) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pass(p.line.Oldest(), true)
+}
+
+// passed records that everything in the batch was settled.
+func (p *Pusher) passed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pass(p.batch.to, p.batch.lost)
+}
+
+// pass moves the position on, and counts the seconds up to there as sent, or as lost. It returns how many they are. Holds mu.
+func (p *Pusher) pass(to int64, lost bool) int64 {
+	n := p.line.Count(p.at.Next, to)
+	if lost {
+		p.total.lost += n
+	} else {
+		p.total.seconds += n
+	}
+	p.at.Settle(to)
+	return n
 }
 
 // stopTime is when the context of Run ended.
@@ -140,40 +196,38 @@ func (p *Pusher) drain(stop stopTime) error {
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), max(p.opts.Drain-time.Since(stop.at), time.Second))
 	defer cancel()
-	var sending sync.WaitGroup
-	p.pushAll(ctx, end, &sending)
-	sending.Wait()
+	p.push(ctx, end)
 	return p.abandon(end)
 }
 
-// abandon counts what was not settled before the second end. Of a shard only the request that was being sent may have arrived. With
-// a log what is in it is left to the next process.
+// abandon counts what was not settled before the second end. Requests that were sent may have arrived. With a log what is in it is left
+// to the next process.
 func (p *Pusher) abandon(end int64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	logged := int64(0)
-	if p.positions != nil {
-		logged = p.opts.Log.Written()
+	logged, rest := int64(0), p.batch.requests
+	if p.file != nil {
+		logged, rest = p.opts.Log.Written(), nil
 	}
-	unknown, next := 0, end
-	for _, s := range p.shards {
-		if rest := s.batch.requests; len(rest) > 0 && rest[0].doubt && p.positions == nil {
-			unknown += rest[0].samples
-			if len(rest) == 1 {
-				p.move(s, s.batch.to)
-			}
+	unknown, unsent := 0, len(rest) == 0
+	for _, r := range rest {
+		if r.doubt {
+			unknown += r.samples
+		} else {
+			unsent = true
 		}
-		next = min(next, s.Next)
+	}
+	if !unsent {
+		p.pass(p.batch.to, false)
 	}
 	if unknown > 0 {
 		p.total.unconfirmed += int64(unknown)
 		err = fmt.Errorf("push: whether %d samples arrived at %s is unknown", unknown, redact.URL(p.opts.URL))
 	}
-	lost := p.lose(max(next, logged), end)
-	for _, s := range p.shards {
-		s.Settle(end)
-		s.batch = batch{}
-	}
+	next := p.at.Next
+	p.at.Settle(min(logged, end)) // by the next process
+	lost := p.pass(end, true)
+	p.batch = batch{}
 	if next < min(end, logged) {
 		p.log.Log(slog.LevelWarn, "seconds could not be sent; they are in the metric log, and the next process sends them",
 			"from", time.Unix(next, 0).UTC(), "not_in_the_log", lost)

@@ -7,6 +7,19 @@ import (
 	"strings"
 )
 
+// verdict is what an attempt says about a request. From accepted on it is settled.
+type verdict int
+
+const (
+	retry       verdict = iota // it is sent again, and the server does not have it
+	doubtful                   // it is sent again, and the server may have it
+	unreachable                // it is sent again; the URL or the credentials may be wrong
+	accepted                   // the server has it
+	refused                    // the server will never accept it
+	unconfirmed                // the server may have it from an earlier attempt, and will not say
+	noHistogram                // the server takes no histograms, and will get none any more
+)
+
 // judge says what a response means for a request: what HTTP says, and the words of Prometheus and those that speak like it. The body is
 // its beginning. doubt says that an attempt before this one may have arrived.
 //

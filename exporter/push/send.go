@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -27,7 +28,9 @@ type sender struct {
 	noHistograms atomic.Bool   // the server takes none
 
 	log  logonce.Logger
-	free sync.Pool // of *request
+	free chan *request // that are settled, for their memory
+	// encoders are of each part, and of each group of families in it. They keep their memory.
+	encoders [maxParts * int(groups)]encoder
 
 	mu    sync.Mutex // guards what follows
 	total totals
@@ -41,12 +44,11 @@ type totals struct {
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
-	p := &sender{
-		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
-		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+	return &sender{
+		opts: o, client: httpclient.New(o.Client, maxParts), maxBackoff: min(maxWait, maxBackoff),
+		log:  logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		free: make(chan *request, maxParts),
 	}
-	p.free.New = func() any { return &request{enc: o.Format.encoder()} }
-	return p
 }
 
 // Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
@@ -59,40 +61,37 @@ const (
 // block the next ones.
 const maxErrors = 30
 
-// send sends the requests of a shard's batch one after the other. It reports false if ctx ended before all are settled. If the
-// server takes no histograms, it drops the rest, to be encoded again.
-func (p *Pusher) send(ctx context.Context, s *shard) bool {
-	for len(s.batch.requests) > 0 {
-		r := s.batch.requests[0]
-		if ctx.Err() != nil {
-			return false
+// send sends the requests of the batch beside each other. It reports false if ctx ended before all are settled.
+func (p *Pusher) send(ctx context.Context) bool {
+	b := &p.batch
+	verdicts, free := make([]verdict, len(b.requests)), make(chan struct{}, maxParts)
+	var sending sync.WaitGroup
+	for i, r := range b.requests {
+		free <- struct{}{}
+		sending.Go(func() {
+			if ctx.Err() == nil {
+				verdicts[i] = p.deliver(ctx, r)
+			}
+			<-free
+		})
+	}
+	sending.Wait()
+	var rest []*request
+	for i, r := range b.requests {
+		v := verdicts[i]
+		if v < accepted {
+			rest = append(rest, r)
+			continue
 		}
-		switch p.deliver(ctx, r) {
-		case retry, doubtful, unreachable:
-			return false
-		case noHistogram:
-			s.batch.requests, s.batch.to = nil, 0
-			return true
-		case refused:
-			s.batch.lost = s.batch.logged
-		case accepted:
-			s.batch.lost = s.batch.lost || s.batch.logged && r.rejected > 0
-		}
-		s.batch.requests = s.batch.requests[1:]
+		b.lost = b.lost || b.logged && (v == refused || r.rejected > 0)
 		p.reuse(r)
 	}
-	return true
+	b.requests = rest
+	return len(rest) == 0
 }
 
-// reuse takes back a request that is settled, unless the transport may still read its body.
-func (p *sender) reuse(r *request) {
-	if !r.kept {
-		p.free.Put(r)
-	}
-}
-
-// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another
-// verdict means that it gave up before.
+// deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or of histograms that the server does not take.
+// Another verdict means that it gave up before.
 func (p *sender) deliver(ctx context.Context, r *request) verdict {
 	if r.err != nil {
 		p.settle(r, refused, r.err)
@@ -155,7 +154,7 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 	if v == unreachable && resp.StatusCode/100 == 2 {
 		err = errors.New("the response is a web page; check the URL")
 	}
-	if v == noHistogram && !r.histogram {
+	if v == noHistogram && r.group != histograms {
 		v = doubtful // it is about something else
 	}
 	if resp.StatusCode == http.StatusInternalServerError && v == doubtful {
@@ -203,4 +202,72 @@ func (b *body) Read(to []byte) (int, error) {
 func (b *body) Close() error {
 	b.closed.Store(true)
 	return nil
+}
+
+// error logs a message at most once a minute.
+func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }
+
+// retry counts a request that is sent again.
+func (p *sender) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total.retries++
+}
+
+// settle counts what became of a request, and logs it unless the server has it.
+func (p *sender) settle(r *request, v verdict, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, n := &p.total, int64(r.samples)
+	switch v {
+	case accepted:
+		t.samples += n - r.rejected
+		if r.doubt { // what is refused may have arrived before
+			t.resent += n - r.rejected
+			t.unconfirmed += r.rejected
+		} else {
+			t.refused += r.rejected
+		}
+		if r.rejected > 0 {
+			p.error("the server refused some samples of a request; they are not sent again", "samples", r.rejected, "err", err)
+		} else if err != nil {
+			p.log.Log(slog.LevelWarn, "the server accepted samples with a warning", "err", err)
+		}
+		t.bytes += int64(len(r.body))
+		t.succeeded = time.Now()
+		if t.failing {
+			t.failing = false
+			p.log.Log(slog.LevelInfo, "pushing works again", "lost_seconds", t.lost)
+		}
+	case refused:
+		t.refused += n
+		p.error("the server refused samples; they are not sent again", "samples", n, "err", err)
+	case unconfirmed:
+		t.unconfirmed += n
+		p.error("whether samples arrived is unknown; they are not sent again", "samples", n, "err", err)
+	case noHistogram:
+		if !p.noHistograms.Swap(true) {
+			p.error("the server takes no native histograms; the other samples are sent without them", "err", err)
+		}
+	}
+}
+
+// partly notes how much of an accepted request the server did not take. The error has the server's words, nil if there are none.
+func (p *sender) partly(r *request, resp *http.Response, body []byte) error {
+	n, words := p.opts.Format.refused(body)
+	r.rejected = min(max(n, 0), int64(r.samples))
+	if r.rejected == 0 && words == "" {
+		return nil
+	}
+	return fmt.Errorf("%d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), redact.Excerpt(words, resp, p.opts.URL))
+}
+
+// fail records a failed attempt, and logs the first one.
+func (p *sender) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.total.failing {
+		p.total.failing = true
+		p.error("cannot push; retrying", "err", err)
+	}
 }

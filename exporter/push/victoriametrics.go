@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/windowstat/windowstat/exporter/internal/gzipped"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/exporter/internal/text"
 )
 
@@ -28,6 +29,9 @@ func (victoriaMetrics) prepare(r *http.Request) {
 		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&timestamp=1", "&")
 	}
 }
+
+// group is one for all: histograms are samples like others.
+func (victoriaMetrics) group(*table.Family) group { return values }
 
 func (victoriaMetrics) encoder() encoder {
 	e := new(textEncoder)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windowstat/windowstat/internal/redact"
 
+	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
 )
 
@@ -25,7 +26,8 @@ type WriteResult struct {
 // maxWriteTime limits the attempts to send one request.
 const maxWriteTime = 2 * time.Minute
 
-// Write sends what emit gives to the Sink, in requests of MaxSamples. Series may be repeated. If a request cannot be sent for
+// Write sends what emit gives to the Sink, in requests of MaxSamples, with a pause after each as long as it took, so that the server
+// has at least half of its time for others. Series may be repeated. If a request cannot be sent for
 // two minutes, or the server rejects the URL or the credentials, or ctx ends, the remaining samples are counted and not sent.
 // The error is the reason, or that of emit.
 func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (result WriteResult, err error) {
@@ -42,7 +44,9 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 	x.full = func() {
 		for _, r := range x.finish() {
 			if all += int64(r.samples); failed == nil {
+				began := time.Now()
 				failed = s.write(ctx, r)
+				background.Sleep(ctx, min(time.Since(began), time.Second))
 			}
 			s.reuse(r)
 		}

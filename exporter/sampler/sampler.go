@@ -19,7 +19,6 @@ import (
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/internal/logonce"
-	"github.com/windowstat/windowstat/internal/redact"
 )
 
 const (
@@ -241,27 +240,6 @@ func (s *Sampler) miss(second int64) {
 	}
 }
 
-// report counts and logs the gatherings that failed or were late. Holds mu.
-func (s *Sampler) report(all []gathering) {
-	for i, src := range s.sources {
-		err := all[i].err
-		switch {
-		case all[i].late:
-			s.late++
-		case err != nil:
-			s.errors++
-		}
-		if failing := err != nil; failing != src.failing {
-			src.failing = failing
-			if failing {
-				s.log.Log(slog.LevelError, "cannot gather metrics; retrying every second", "gatherer", i, "err", redact.Line(err.Error()))
-			} else {
-				s.log.Log(slog.LevelInfo, "gathering metrics works again", "gatherer", i)
-			}
-		}
-	}
-}
-
 var validName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString
 
 // never is a second that precedes all others.
@@ -271,4 +249,43 @@ const never = math.MinInt64 / 2
 type family struct {
 	table.Family
 	series int // that are remembered
+}
+
+// metrics returns the metrics that a Sampler publishes about itself.
+func (s *Sampler) metrics() []collector.Metric {
+	read := func(f func() float64) func() float64 {
+		return func() float64 {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return f()
+		}
+	}
+	return []collector.Metric{
+		{
+			Name: "sampler_series", Help: "Series of other libraries that are sampled each second.",
+			Value: read(func() float64 { return float64(len(s.order)) }),
+		},
+		{
+			Name: "sampler_errors_total", Help: "Samplings that failed, in part at least.",
+			Value: read(func() float64 { return float64(s.errors) }),
+		},
+		{
+			Name: "sampler_missed_seconds_total", Unit: "seconds",
+			Help:  "Seconds without the increases of a gatherer, because its gathering, or that of the second before, failed or was late; of several gatherers the sum.",
+			Value: read(func() float64 { return float64(s.missed) }),
+		},
+		{
+			Name: "sampler_late_total", Help: "Samplings that were left out, because they ended too long after their second: what was counted meanwhile may be in them.",
+			Value: read(func() float64 { return float64(s.late) }),
+		},
+		{
+			Name: "sampler_unplaced_increases_total", Help: "Increases left out, because it is not known how much of them was counted in one second.",
+			Value: read(func() float64 { return float64(s.unplaced) }),
+		},
+		{
+			Name:  "sampler_left_out_series",
+			Help:  "Series left out of the last sampling: too many, given twice, with a timestamp, or of names or types that are not sampled.",
+			Value: read(func() float64 { return float64(s.left) }),
+		},
+	}
 }

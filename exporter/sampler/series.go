@@ -3,7 +3,6 @@ package sampler
 import (
 	"cmp"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -271,46 +270,6 @@ func (s *Sampler) add(x *series, second int64, total float64, from start) {
 		s.unplaced++
 	}
 	x.total, x.second = total, second
-}
-
-// expire forgets the series that were not gathered for as long as the history. Holds mu.
-func (s *Sampler) expire() {
-	oldest := s.last - int64(s.history())
-	s.order = slices.DeleteFunc(s.order, func(x *series) bool {
-		if x.second >= oldest {
-			return false
-		}
-		delete(s.series, x.key)
-		x.known.series--
-		x.known.forgot = x.known.forgot || x.counter && x.created == 0
-		if x.family.series--; x.family.series == 0 {
-			delete(s.families, x.family.Name)
-		}
-		return true
-	})
-	if cap(s.order) > 4*len(s.order)+100 { // neither slices nor maps shrink by themselves
-		s.order, s.series, s.families = slices.Clone(s.order), shrunk(s.series), shrunk(s.families)
-		for _, src := range s.sources {
-			src.families = shrunk(src.families)
-		}
-	}
-}
-
-// shrunk is a copy without the memory of what was deleted, which maps.Clone keeps.
-func shrunk[T any](m map[string]T) map[string]T {
-	small := make(map[string]T, len(m))
-	maps.Copy(small, m)
-	return small
-}
-
-// forget forgets the families that are not in the gathering of a second any more, and of which no series is remembered.
-func (s *source) forget(second int64) {
-	for name, k := range s.families {
-		if k.present != second && k.series == 0 {
-			s.forgot = s.forgot || k.forgot
-			delete(s.families, name)
-		}
-	}
 }
 
 // history returns how many seconds are kept.

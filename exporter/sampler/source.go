@@ -3,6 +3,8 @@ package sampler
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/windowstat/windowstat/internal/redact"
 	"github.com/windowstat/windowstat/leap"
 )
 
@@ -122,6 +125,67 @@ func (s *source) start(line *leap.Timeline) bool {
 		}
 	}()
 	return true
+}
+
+// report counts and logs the gatherings that failed or were late. Holds mu.
+func (s *Sampler) report(all []gathering) {
+	for i, src := range s.sources {
+		err := all[i].err
+		switch {
+		case all[i].late:
+			s.late++
+		case err != nil:
+			s.errors++
+		}
+		if failing := err != nil; failing != src.failing {
+			src.failing = failing
+			if failing {
+				s.log.Log(slog.LevelError, "cannot gather metrics; retrying every second", "gatherer", i, "err", redact.Line(err.Error()))
+			} else {
+				s.log.Log(slog.LevelInfo, "gathering metrics works again", "gatherer", i)
+			}
+		}
+	}
+}
+
+// expire forgets the series that were not gathered for as long as the history. Holds mu.
+func (s *Sampler) expire() {
+	oldest := s.last - int64(s.history())
+	s.order = slices.DeleteFunc(s.order, func(x *series) bool {
+		if x.second >= oldest {
+			return false
+		}
+		delete(s.series, x.key)
+		x.known.series--
+		x.known.forgot = x.known.forgot || x.counter && x.created == 0
+		if x.family.series--; x.family.series == 0 {
+			delete(s.families, x.family.Name)
+		}
+		return true
+	})
+	if cap(s.order) > 4*len(s.order)+100 { // neither slices nor maps shrink by themselves
+		s.order, s.series, s.families = slices.Clone(s.order), shrunk(s.series), shrunk(s.families)
+		for _, src := range s.sources {
+			src.families = shrunk(src.families)
+		}
+	}
+}
+
+// shrunk is a copy without the memory of what was deleted, which maps.Clone keeps.
+func shrunk[T any](m map[string]T) map[string]T {
+	small := make(map[string]T, len(m))
+	maps.Copy(small, m)
+	return small
+}
+
+// forget forgets the families that are not in the gathering of a second any more, and of which no series is remembered.
+func (s *source) forget(second int64) {
+	for name, k := range s.families {
+		if k.present != second && k.series == 0 {
+			s.forgot = s.forgot || k.forgot
+			delete(s.families, name)
+		}
+	}
 }
 
 // wallClock compares created timestamps with the wall clock, which may be set.

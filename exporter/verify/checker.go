@@ -27,8 +27,7 @@ type Checker struct {
 	checked   int64      // seconds
 	errors    int64
 	succeeded time.Time
-	lastErr   string
-	clean     bool
+	found     string // that is wrong, as it was logged; empty if all is well
 }
 
 // New makes a Checker. Of the gap it uses all but the range. The error names every invalid option.
@@ -47,7 +46,7 @@ func New(c *collector.Collector, gap Gap, o Options) (*Checker, error) {
 		return nil, err
 	}
 	o.defaults(DefaultCheckerDelay)
-	k := &Checker{gap: gap, options: o, clean: true}
+	k := &Checker{gap: gap, options: o}
 	k.unpublish = c.Publish(k.metrics()...)
 	return k, nil
 }
@@ -65,9 +64,6 @@ func (k *Checker) Run(ctx context.Context) error {
 // called several times.
 func (k *Checker) Start() (stop func() error) { return background.Start(k.Run) }
 
-// Close removes the metrics of a Checker that never ran.
-func (k *Checker) Close() { k.unpublish() }
-
 // check compares the window. One that takes too long is given up before the next.
 func (k *Checker) check(ctx context.Context) {
 	checking, cancel := context.WithTimeout(ctx, k.options.Every)
@@ -84,32 +80,28 @@ func (k *Checker) check(ctx context.Context) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	target := []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
-	if err != nil {
+	found, target := "", []any{"url", redact.URL(k.options.URL), "labels", selector(nil, k.options.Labels)}
+	switch {
+	case err != nil:
 		k.errors++
-		if k.lastErr == "" {
-			k.options.Logger.Error("cannot compare the database with the metric log", append(target, "err", err)...)
+		found, target = "cannot compare the database with the metric log", append(target, "err", err)
+	case report.From.After(report.To): // the log is too young
+	default:
+		k.last, k.succeeded = report, time.Now()
+		if k.checked += report.Seconds; !report.Clean() {
+			found = "the database is not what the metric log is; windowstat verify tells more"
+			target = append(target, "from", report.From, "to", report.To,
+				"missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)
 		}
-		k.lastErr = err.Error()
-		return
 	}
-	if k.lastErr != "" {
-		k.options.Logger.Info("the database can be compared with the metric log again", target...)
+	switch {
+	case found == k.found:
+	case found != "":
+		k.options.Logger.Error(found, target...)
+	default:
+		k.options.Logger.Info("the database can be compared, and has what the metric log has, again", target...)
 	}
-	if k.lastErr = ""; report.From.After(report.To) {
-		return // the log is too young
-	}
-	k.last, k.succeeded = report, time.Now()
-	k.checked += report.Seconds
-	if clean := report.Clean(); clean != k.clean {
-		k.clean = clean
-		if clean {
-			k.options.Logger.Info("the database has what the metric log has again", target...)
-			return
-		}
-		k.options.Logger.Error("the database is not what the metric log is; windowstat verify tells more", append(target, "from", report.From,
-			"to", report.To, "missing_seconds", report.Missing, "different_seconds", report.Different, "extra_seconds", report.Extra)...)
-	}
+	k.found = found
 }
 
 // metrics returns the metrics that a Checker publishes. The labels distinguish the databases of a process, and checks of one of them.

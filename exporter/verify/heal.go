@@ -1,25 +1,20 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
+	"github.com/windowstat/windowstat/exporter/internal/text"
 	"github.com/windowstat/windowstat/exporter/push"
 )
-
-// DefaultRate is how many samples are written in a second: a part of what any receiver takes.
-const DefaultRate = 20_000
 
 // Target is where samples are written.
 type Target struct {
@@ -29,8 +24,6 @@ type Target struct {
 	// OpenMetrics, if it is not nil, gets the samples as text for promtool tsdb create-blocks-from openmetrics in the place of the
 	// server. After an error it is incomplete.
 	OpenMetrics io.Writer
-	// Rate is how many samples are sent in a second at most, [DefaultRate] if zero.
-	Rate int
 }
 
 // Healing is what [Heal] has done.
@@ -132,23 +125,14 @@ func (t *Target) write(ctx context.Context, labels map[string]string, emit func(
 	if _, ok := labels["job"]; !ok || labels["instance"] == "" {
 		return result, errors.New("verify: the series of the instance have no labels job and instance")
 	}
-	perSecond := cmp.Or(t.Rate, DefaultRate)
-	return push.Write(ctx, o, func(sink seconds.Sink) error {
-		return emit(&paced{sink, ctx, rate.NewLimiter(rate.Limit(perSecond), perSecond)})
-	})
+	return push.Write(ctx, o, emit)
 }
 
 // Check returns everything that is wrong with a target, as [collector.OptionError]s, but for the labels of [Write].
 func (t Target) Check() error {
 	var errs []error
-	wrong := func(field, format string, args ...any) {
-		errs = append(errs, &collector.OptionError{Package: "verify", Field: field, Err: fmt.Errorf(format, args...)})
-	}
 	if len(t.Push.Labels) > 0 {
-		wrong("Labels", "the labels to write are those of the database")
-	}
-	if t.Rate < 0 || t.Rate > math.MaxInt32 {
-		wrong("Rate", "%d samples in a second; at least 1 is needed", t.Rate)
+		errs = append(errs, &collector.OptionError{Package: "verify", Field: "Labels", Err: errors.New("the labels to write are those of the database")})
 	}
 	if t.OpenMetrics == nil {
 		t.Push.Labels = map[string]string{"job": "any", "instance": "any"}
@@ -173,15 +157,42 @@ func (g *Gap) lock() (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// paced is a Sink that takes a limited number of samples in a second.
-type paced struct {
-	seconds.Sink
-	ctx   context.Context
-	limit *rate.Limiter
+// writeOpenMetrics writes what emit gives to the Sink in OpenMetrics format, for promtool tsdb create-blocks-from openmetrics, and
+// returns how many samples. What is long is several pages, in which families and series come again with later seconds, so that memory is
+// bounded; promtool takes them for one.
+func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.Sink) error) (samples int64, err error) {
+	x := &pages{w: w}
+	x.Page = x.pool.Get(text.OpenMetrics)
+	err = emit(push.NewLabelled(x, labels))
+	if x.write(); err == nil && x.err == nil {
+		_, err = io.WriteString(w, text.End)
+	}
+	return x.samples, errors.Join(err, x.err)
 }
 
-// Value implements seconds.Sink.
-func (p *paced) Value(unix int64, v float64) {
-	_ = p.limit.Wait(p.ctx) // once ctx has ended nothing is sent
-	p.Sink.Value(unix, v)
+// pages is a Sink that writes a page whenever it is long enough.
+type pages struct {
+	*text.Page
+	pool    text.Pages
+	w       io.Writer
+	samples int64
+	err     error
+}
+
+// Series implements seconds.Sink.
+func (x *pages) Series(f *table.Family, names, values []string) {
+	const maxSamples = 1 << 20
+	if x.Samples() >= maxSamples {
+		x.write()
+	}
+	x.Page.Series(f, names, values)
+}
+
+func (x *pages) write() {
+	x.samples += int64(x.Samples())
+	if x.err == nil {
+		_, x.err = x.WriteTo(x.w)
+	}
+	x.pool.Put(x.Page)
+	x.Page = x.pool.Get(text.OpenMetrics)
 }

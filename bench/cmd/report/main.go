@@ -64,6 +64,7 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 	p.shared()
 	p.scale()
 	p.away()
+	p.attached()
 	p.viewers()
 	p.replay()
 	if !onlyMeasured {

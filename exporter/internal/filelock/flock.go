@@ -1,5 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
+// Package filelock keeps two processes from the same files.
 package filelock
 
 import (
@@ -9,6 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// ErrHeld is the error for a file that is locked already, by another process or by this one.
+var ErrHeld = errors.New("the file is locked")
 
 // Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file
 // systems without locks, such as NFS without its lock service, nobody is kept away.

@@ -1,8 +1,15 @@
 //go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
 
+// Package filelock keeps two processes from the same files.
 package filelock
 
-import "os"
+import (
+	"errors"
+	"os"
+)
+
+// ErrHeld is the error of systems that have locks.
+var ErrHeld = errors.New("the file is locked")
 
 // Lock makes the file. It does not lock: this system has no flock.
 func Lock(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) }

@@ -19,13 +19,25 @@ import (
 // together.
 type Filler struct {
 	emitter
-	rows
-	whole   emitter // emits it, once there was any
+	whole   emitter // of all inbound traffic, once there was any
 	inbound bool
 	run     table.Family
 	of      *runs.File
-	most    int // seconds of resources to emit at a time
-	size    int // seconds of resources buffered
+	only    Selection
+
+	from    int64              // earlier rows show which resources are known, and which were idle
+	present []int64            // the buffered seconds, those with any row, ascending
+	series  map[string]*series // by resource; [collector.InboundTotal] is all inbound traffic
+	filled  []node.MetricNode  // what fill returned last
+	most    int                // seconds of resources to emit at a time
+	size    int                // seconds of resources buffered
+}
+
+// series are the buffered rows of one resource.
+type series struct {
+	before int64 // the last second with a row before those in rows, 0 if there is none
+	still  still // as of before rows
+	rows   []node.MetricNode
 }
 
 // NewFiller makes a Filler for the seconds from the Unix time from on. It also needs the rows of the hour before, which name
@@ -33,7 +45,7 @@ type Filler struct {
 //
 // The sink gets about most seconds of resources at a time, series by series, and then the same series again with later seconds.
 func NewFiller(namespace string, of *runs.File, from int64, most int, sink Sink) *Filler {
-	f := &Filler{rows: newRows(Selection{}, from), run: table.Run(namespace), of: of, most: most}
+	f := &Filler{run: table.Run(namespace), of: of, from: from, most: most, series: map[string]*series{}}
 	f.sink, f.whole.sink = sink, sink
 	logged := families{metrics: newFamilies(namespace, table.Seconds(), isLogged)}
 	inbound := families{metrics: newFamilies(namespace, table.InboundSeconds(), isLogged)}
@@ -56,20 +68,47 @@ func (f *Filler) Select(s *Selection) bool {
 
 // Buffered returns the buffered seconds, about how many samples they have, and the last one of them.
 func (f *Filler) Buffered() (seconds, samples int, last int64) {
-	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present)*(len(f.whole.metrics)+1), f.last()
+	return len(f.present), (f.size+len(f.series))*len(f.metrics) + len(f.present), f.last()
+}
+
+// last returns the last buffered second; 0 if there is none.
+func (f *Filler) last() int64 {
+	if n := len(f.present); n > 0 {
+		return f.present[n-1]
+	}
+	return 0
 }
 
 // Add adds a row. Rows must ascend; one out of order is skipped. The record is copied. The rows of all inbound traffic tell in
-// which seconds the process ran; they are emitted under names of their own, unless there was none. Add reports whether it has
-// emitted the rows of all earlier seconds.
+// which seconds the process ran; they are emitted under names of their own, unless there was none. So does a row that is not
+// selected. Add reports whether it has emitted the rows of all earlier seconds.
 func (f *Filler) Add(resource string, m *node.MetricNode) (emitted bool) {
-	if at := m.Start.Unix(); at >= f.from && at > f.last() {
+	at := m.Start.Unix()
+	earlier := at < f.from
+	switch last := f.last(); {
+	case !earlier && at > last:
 		if f.size += max(len(f.series), 1); f.size >= f.most {
 			emitted = len(f.present) > 0
 			f.Flush()
 		}
+		f.present = append(f.present, at)
+	case !earlier && at < last:
+		return false
 	}
-	f.add(resource, m)
+	if total := resource == collector.InboundTotal; total && !f.only.total() || !total && !f.only.wants(resource) {
+		return emitted
+	}
+	x := f.series[resource]
+	if x == nil {
+		x = &series{still: unknown}
+		f.series[resource] = x
+	}
+	if earlier {
+		x.still.see(m)
+		x.before = max(x.before, at)
+	} else if n := len(x.rows); n == 0 || m.Start.After(x.rows[n-1].Start) {
+		x.rows = append(x.rows, *m)
+	}
 	return emitted
 }
 
@@ -82,9 +121,17 @@ func (f *Filler) Flush() {
 		return
 	}
 	last := f.last()
-	for _, name := range slices.Sorted(maps.Keys(f.series)) {
+	names := slices.Sorted(maps.Keys(f.series))
+	if i, ok := slices.BinarySearch(names, collector.InboundTotal); ok {
+		names = append(slices.Delete(names, i, i+1), collector.InboundTotal) // as in the log
+	}
+	for _, name := range names {
 		x := f.series[name]
-		f.resource(name, f.fill(x, maxIdle))
+		if name != collector.InboundTotal {
+			f.resource(name, f.fill(x, maxIdle))
+		} else if f.inbound = f.inbound || slices.ContainsFunc(x.rows, func(m node.MetricNode) bool { return !m.Idle() }); f.inbound {
+			f.whole.emit(nil, nil, f.fill(x, maxIdle))
+		}
 		if n := len(x.rows); n > 0 {
 			x.before = x.rows[n-1].Start.Unix()
 		}
@@ -93,17 +140,30 @@ func (f *Filler) Flush() {
 			delete(f.series, name)
 		}
 	}
-	if f.inbound = f.inbound || f.total.any(); f.inbound {
-		f.whole.emit(nil, nil, f.fill(f.total, maxIdle))
-	}
-	if f.only.Slots.Has(f.run.Name) {
-		f.sink.Series(&f.run, nil, nil)
-		for _, second := range f.present {
-			if id := f.of.ID(second); id != 0 {
-				f.sink.Value(second, float64(id))
-			}
+	f.sink.Series(&f.run, nil, nil)
+	for _, second := range f.present {
+		if id := f.of.ID(second); id != 0 {
+			f.sink.Value(second, float64(id))
 		}
 	}
-	f.total.rows = f.total.rows[:0]
 	f.present, f.size, f.from = f.present[:0], 0, last+1
+}
+
+// fill returns the seconds of a resource, with idle ones, and moves on behind them. An idle second has no row: it is zero if another
+// resource has a row in it, which shows that the process ran, and the resource is known from an earlier row. A resource that was idle
+// for longer than maxIdle has ended. They are valid until the next call.
+func (f *Filler) fill(of *series, maxIdle time.Duration) records {
+	all := f.filled[:0]
+	rest, last := of.rows, of.before
+	for _, second := range f.present {
+		switch {
+		case len(rest) > 0 && rest[0].Start.Unix() == second:
+			all = append(all, rest[0])
+			rest, last = rest[1:], second
+		case last != 0 && second-last <= int64(maxIdle/time.Second):
+			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
+		}
+	}
+	f.filled = all
+	return records{all, of.still.told(nil, all)}
 }

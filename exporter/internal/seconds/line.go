@@ -80,7 +80,7 @@ func (l *Line) Index(unix int64) int64 {
 // Unix is the name of the second with this index of the timeline, or of the first one after it that has a name: the inverse of Index.
 func (l *Line) Unix(index int64) int64 { return l.stats.Timeline().NameFrom(index).Unix() }
 
-// Position is how far a consumer of sealed seconds is: the cursor of a scraper, or a shard of a push. Seconds are Unix times, so
+// Position is how far a consumer of sealed seconds is: the cursor of a scraper, or a push. Seconds are Unix times, so
 // that a position outlives its process: it is saved before seconds are sent and after that.
 type Position struct {
 	// Next is the first second to send: what is before it is settled.

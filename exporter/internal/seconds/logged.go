@@ -27,8 +27,8 @@ func (r *Resources) emitLogged(s *Selection, from, to int64, limit Limit, sink S
 	rows.Select(s)
 	one, longest := r.size(s, &r.resources).whole, 0 // size of a second of a resource, without its name
 	fits := func(seconds int) bool {
-		n := seconds * (len(rows.series) + 1) // the total, too
-		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize(s))
+		n := seconds * max(len(rows.series), 1)
+		size := out.Add(Size{n * one.Samples, n * (one.Bytes + one.Samples*longest)}).Add(r.runSize())
 		return size.Samples <= limit.Samples && size.Bytes <= limit.Bytes
 	}
 	begun := int64(0) // seconds, the last of them with all its rows

@@ -1,6 +1,7 @@
 package seconds
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 		return one.whole
 	}
 	one, dry := r.size(s, &r.resources), r.size(s, &r.dryRuns)
-	for _, x := range s.resources(r.stats.Resources()) {
+	for x := range s.resources(r.stats.Resources()) {
 		all = all.Add(of(x.View().Node(), one).named(x.Name()))
 		for reason, v := range x.DryRuns() {
 			if n := v.Node(); n != nil {
@@ -125,14 +126,11 @@ func (r *Resources) Size(s *Selection, from int64) (all Size) {
 	if v := r.total(s); v != nil {
 		all = all.Add(of(v, r.size(s, &r.inbound)))
 	}
-	return all.Add(r.runSize(s))
+	return all.Add(r.runSize())
 }
 
 // runSize is the size of the run of a second.
-func (r *Resources) runSize(s *Selection) Size {
-	if !s.Slots.Has(r.run.Name) {
-		return Size{}
-	}
+func (r *Resources) runSize() Size {
 	return Size{1, len(r.run.Name) + len(" 7000000000000000 1700000000000") + 1}
 }
 
@@ -195,24 +193,21 @@ func (f *families) selected(s *Selection) []*family {
 
 // wants reports whether a resource is selected.
 func (s *Selection) wants(resource string) bool {
-	return (len(s.Resources) == 0 || slices.Contains(s.Resources, resource)) && s.Slots.Has(resource)
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, resource)
 }
 
 // total reports whether the total of inbound traffic is selected.
-func (s *Selection) total() bool { return len(s.Resources) == 0 && s.Slots.Has(collector.InboundTotal) }
+func (s *Selection) total() bool { return len(s.Resources) == 0 }
 
-// resources returns the selected ones of the resources.
-func (s *Selection) resources(all []*collector.Resource) []*collector.Resource {
-	if len(s.Resources) == 0 && s.Slots == 0 {
-		return all
-	}
-	var list []*collector.Resource
-	for _, r := range all {
-		if s.wants(r.Name()) {
-			list = append(list, r)
+// resources yields the selected ones of the resources.
+func (s *Selection) resources(all []*collector.Resource) iter.Seq[*collector.Resource] {
+	return func(yield func(*collector.Resource) bool) {
+		for _, r := range all {
+			if s.wants(r.Name()) && !yield(r) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Emit implements [Stream].
@@ -226,7 +221,7 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 	reached = min(to, r.line.After(from, left))
 	begin, end := r.line.Index(from), r.line.Index(reached)
 	e, dry := r.emitter(s, &r.resources, sink), r.emitter(s, &r.dryRuns, sink)
-	for _, x := range s.resources(r.stats.Resources()) {
+	for x := range s.resources(r.stats.Resources()) {
 		e.read(r, x.View().Node(), begin, end)
 		e.resource(x.Name(), e.seen)
 		for reason, v := range x.DryRuns() {
@@ -241,17 +236,14 @@ func (r *Resources) Emit(s *Selection, from, to int64, limit Limit, sink Sink) (
 		e.read(r, total, begin, end)
 		e.emit(nil, nil, e.seen)
 	}
-	r.emitRuns(s, begin, end, sink)
+	r.emitRuns(begin, end, sink)
 	return reached
 }
 
 var dryRunLabels = []string{"reason", "resource"}
 
 // emitRuns emits which process counted each of the seconds of this process.
-func (r *Resources) emitRuns(s *Selection, begin, end int64, sink Sink) {
-	if !s.Slots.Has(r.run.Name) {
-		return
-	}
+func (r *Resources) emitRuns(begin, end int64, sink Sink) {
 	sink.Series(&r.run, nil, nil)
 	for i, id := begin, float64(r.stats.RunID()); i < end; i++ {
 		if name, ok := r.stats.Timeline().Name(i); ok {

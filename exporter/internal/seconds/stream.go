@@ -3,8 +3,6 @@
 package seconds
 
 import (
-	"math"
-
 	"github.com/windowstat/windowstat/exporter/internal/table"
 	"github.com/windowstat/windowstat/node"
 )
@@ -58,27 +56,6 @@ type Selection struct {
 	Histogram Temporality
 	// Sums adds, for each selected metric that adds up, its sum: with the name with _total, and the type of a counter.
 	Sums Temporality
-	// Slots selects series by a hash of their names; all if 0.
-	Slots Slots
-}
-
-// Slots is a set of hash slots, a bit for each. Every series is in one: a resource with all its metrics, and everything else by
-// its name and labels. So consumers that have different slots have different series.
-type Slots uint16
-
-// AllSlots has every slot, and every series.
-const AllSlots Slots = math.MaxUint16
-
-// Has reports whether the slot of a name is in the set; the empty set has every name.
-func (s Slots) Has(name string) bool {
-	if s == 0 || s == AllSlots {
-		return true
-	}
-	h := uint32(2166136261) // FNV-1a
-	for i := range len(name) {
-		h = (h ^ uint32(name[i])) * 16777619
-	}
-	return s&(1<<((h^h>>16)%16)) != 0
 }
 
 // Temporality is what the samples of a histogram or a sum are about, see [table.Histograms].

@@ -24,7 +24,7 @@ func TestGapsAreFilledUpToTheLimit(t *testing.T) {
 		"counted from the last row": {before: 100, rows: []node.MetricNode{at(102)}, present: []int64{102, 105, 106}, want: []int64{102, 105}},
 		"never seen":                {present: []int64{1, 2}},
 	} {
-		l := rows{present: tc.present}
+		l := Filler{present: tc.present}
 		got := l.fill(&series{before: tc.before, rows: tc.rows}, limit).seconds
 		if len(got) != len(tc.want) {
 			t.Errorf("%s: %d seconds, want %v", name, len(got), tc.want)

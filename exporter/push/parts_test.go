@@ -5,16 +5,14 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"math/bits"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/background"
-	"github.com/windowstat/windowstat/exporter/internal/seconds"
+	"github.com/windowstat/windowstat/exporter/internal/table"
 )
 
 // A receiver that takes everything, but takes its time: pushes keep up as long as sixteen requests at a time do. One at a time fell
@@ -113,50 +111,6 @@ func TestPushToAServerThatFailsHalfTheTime(t *testing.T) {
 	})
 }
 
-// One shard that cannot go on does not keep the others: the series of one request are behind, and all others arrive.
-func TestOneRequestHoldsUpItsOwnSeries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := newJob(t, Options{MaxSamples: 50})
-		back := time.Now().Add(40 * time.Second)
-		j.before = func(r *http.Request) (*http.Response, error) {
-			if text := peek(r); strings.Contains(text, `resource="r3"`) && time.Now().Before(back) {
-				return answer(http.StatusServiceUnavailable, "")
-			}
-			return nil, nil
-		}
-		stop := background.Start(j.Run)
-		for range 50 {
-			for i := range 30 {
-				j.Resource(fmt.Sprint("r", i)).Block("")
-			}
-			time.Sleep(time.Second)
-			if d := time.Until(back); d == 5*time.Second {
-				latest := map[string]int64{}
-				j.mu.Lock()
-				for i := range 30 {
-					name := fmt.Sprint("r", i)
-					latest[name] = j.latest[fmt.Sprintf(`windowstat_persecond_block{instance="i",job="j",resource=%q}`, name)].unix
-				}
-				j.mu.Unlock()
-				behind := 0
-				for _, at := range latest {
-					if time.Now().Unix()-at > 5 {
-						behind++
-					}
-				}
-				if behind == 0 || behind > 10 {
-					t.Errorf("%d of 30 resources are behind: %v", behind, latest)
-				}
-			}
-		}
-		*j.end = j.Seal().Open + 1
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-		j.check(t, 0)
-	})
-}
-
 // A server that takes no histograms answers 500 to requests that have one, for ever: it is found out, said once, and gets the rest.
 func TestServerWithoutHistograms(t *testing.T) {
 	for _, words := range []string{"native histograms are disabled\n", "Native Histograms not enabled for tenant", "nothing about them"} {
@@ -200,74 +154,59 @@ func TestServerWithoutHistograms(t *testing.T) {
 	}
 }
 
-// However shards are divided, every slot is in one of them, and each name in one slot.
-func TestSlots(t *testing.T) {
-	for n := 1; n <= maxShards; n++ {
-		all := seconds.Slots(0)
-		for i := range n {
-			p := part(seconds.AllSlots, i, n)
-			if p&all != 0 || bits.OnesCount16(uint16(p)) < maxShards/n {
-				t.Errorf("part %d of %d is %b beside %b", i, n, p, all)
-			}
-			all |= p
-		}
-		if all != seconds.AllSlots {
-			t.Errorf("%d parts are %b", n, all)
-		}
-	}
-	counts := [maxShards]int{}
-	for i := range 16_000 {
-		name, found := fmt.Sprint("GET /api/v1/customers/", i), 0
-		for slot := range maxShards {
-			if seconds.Slots(1 << slot).Has(name) {
-				counts[slot]++
-				found++
-			}
-		}
-		if found != 1 || !seconds.AllSlots.Has(name) || !seconds.Slots(0).Has(name) {
-			t.Fatalf("%s is in %d slots", name, found)
-		}
-	}
-	for slot, n := range counts {
-		if n < 700 || n > 1300 {
-			t.Errorf("slot %d has %d of 16,000 names", slot, n)
-		}
-	}
-}
-
-// Seconds that several shards lose count once, whatever the order, and a second that was sent by some of them is lost.
-func TestLostSecondsCountOnce(t *testing.T) {
+// A server that takes no histograms has the requests without one already: only the others are made anew.
+func TestServerWithoutHistogramsOfManySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := collector.New(collector.Options{})
-		if err != nil {
-			t.Fatal(err)
+		j := newJob(t, Options{Histogram: true, MaxSamples: 10, Interval: 5 * time.Second})
+		refused, taken := 0, 0
+		j.before = func(r *http.Request) (*http.Response, error) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if strings.Contains(peek(r), "rt_distribution_seconds") {
+				refused++
+				return answer(http.StatusInternalServerError, "native histograms are disabled")
+			}
+			taken++
+			return nil, nil
 		}
-		p := &Pusher{line: seconds.NewLine(c), sender: &sender{}}
-		first := p.line.First()
-		random := rand.New(rand.NewPCG(5, 6))
-		lost := map[int64]bool{}
-		for range 3 {
-			p.shards = append(p.shards, &shard{Position: seconds.Position{Next: first}})
+		stop := background.Start(j.Run)
+		for range 20 {
+			for i := range 3 {
+				e := j.Resource(fmt.Sprint("r", i)).Enter()
+				e.Exit(nil)
+				j.Resource(fmt.Sprint("b", i)).Block("")
+			}
+			time.Sleep(time.Second)
 		}
-		for range 1000 {
-			s := p.shards[random.IntN(3)]
-			to := s.Next + int64(random.IntN(10))
-			if random.IntN(3) == 0 {
-				p.lose(s.Next, to)
-				for at := s.Next; at < to; at++ {
-					lost[at] = true
-				}
-			}
-			p.move(s, to)
-			sent := int64(0)
-			for at := first; at < p.slowest(); at++ {
-				if !lost[at] {
-					sent++
-				}
-			}
-			if p.total.lost != int64(len(lost)) || p.total.seconds != sent {
-				t.Fatalf("%d lost, want %d; %d sent, want %d", p.total.lost, len(lost), p.total.seconds, sent)
-			}
+		*j.end = j.Seal().Open + 1
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		j.check(t, 0)
+		if refused == 0 || refused > maxParts/2 || taken < maxParts {
+			t.Errorf("%d requests with histograms, %d without", refused, taken)
+		}
+		if s := j.counts(); s["push_lost_seconds_total"]+s["push_refused_samples_total"]+s["push_resent_samples_total"]+s["push_unconfirmed_samples_total"] != 0 {
+			t.Errorf("%v", s)
 		}
 	})
+}
+
+// However many parts there are, a series is in the same one in each process, and each has its share.
+func TestParts(t *testing.T) {
+	f := &table.Family{Name: "windowstat_persecond_pass"}
+	for parts := 1; parts <= maxParts; parts++ {
+		counts := make([]int, parts)
+		for i := range 1000 * parts {
+			counts[(&splitter{parts: parts}).part(f, []string{fmt.Sprint("GET /api/v1/customers/", i)})]++
+		}
+		for part, n := range counts {
+			if n < 700 || n > 1300 {
+				t.Errorf("part %d of %d has %d of %d series", part, parts, n, 1000*parts)
+			}
+		}
+	}
+	if part := (&splitter{parts: maxParts}).part(f, []string{"GET /"}); part != 10 {
+		t.Errorf("the part of a series has changed: it is %d", part)
+	}
 }

@@ -1,0 +1,26 @@
+package main
+
+import "strings"
+
+// attached is what a service pays for every way out at once.
+func (p *page) attached() {
+	names := p.s.under("Attached")
+	if len(names) == 0 {
+		return
+	}
+	p.printf("\n## Everything attached\n\n")
+	p.printf("What a service uses whose resources are called ten times a second each, without a way out, and with all of them: both pages scraped every 15 s, the metric log, a viewer of the live page, a push of every second, the sampler. ")
+	p.printf("The clients are a process of their own on the same machine. Late is how long after its time a goroutine wakes up that makes a part of the calls each millisecond; a call is Enter or Exit.\n\n")
+	p.header("llrrrrrrr", "service", "", "% of a core", "late, p50, ms", "late, p99, ms", "a call, p99.99, ns", "garbage, MB/s", "allocations a second", "peak heap, MiB")
+	for _, name := range names {
+		for _, way := range []struct{ name, prefix string }{{"bare", "bare-"}, {"everything", ""}} {
+			unit := func(u string) string { return p.plain("Attached/"+name, way.prefix+u) }
+			scaled := func(u string) string {
+				v, _ := p.s.median("Attached/"+name, way.prefix+u)
+				return amount(v / 1e6)
+			}
+			p.row(strings.ReplaceAll(name, "-", " "), way.name, unit("core-percent"), scaled("late-p50-ns"), scaled("late-p99-ns"),
+				unit("call-p99.99-ns"), scaled("B/s"), unit("allocs/s"), unit("peak-MiB"))
+		}
+	}
+}
