@@ -13,48 +13,11 @@ import (
 // that is older than the history or from before a leaf was removed, and one that must not be handed out (see
 // [leap.Timeline.Name]).
 func (v *View) Second(index int64) (MetricNode, bool) {
-	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
-	open := v.shape.opened()
-	leaves, last := v.known()
-	name, ok := v.shape.line.Name(index)
-	if !ok || index < v.since || index >= open.Index || index <= last {
-		return MetricNode{}, false
+	var room [1]MetricNode
+	if list := v.AppendSeconds(room[:0], index, index+1); len(list) > 0 {
+		return list[0], true
 	}
-	m := MetricNode{Start: name}
-	var scratch [64]int64
-	slides := zeros(scratch[:], int(v.shape.perSec))
-	var t atOnce
-	for _, s := range leaves {
-		if !s.addSecond(index, open.Start, &m, &t, slides) {
-			return MetricNode{}, false
-		}
-	}
-	m.InFlightMax = t.surely(&m)
-	m.PassPeak = slices.Max(slides)
-	return m, true
-}
-
-// addSecond adds the record of a second to m and its slides to slides. The second that starts at the reading open is
-// open by now. It reports false if the record is not known any more.
-func (s *Statistic) addSecond(index int64, open leap.Reading, m *MetricNode, t *atOnce, slides []int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance(open)
-	if !s.known(index) {
-		return false // also before the leaf began, so that what can be read has no gap
-	}
-	if index < s.since {
-		return true
-	}
-	b := s.record(index)
-	if b == nil {
-		m.addIdle(s.inFlightAfter(index), t)
-		return true
-	}
-	var rec sealed
-	rec.unpack(b, s.first.shape.perSec, slides)
-	m.add(&rec, t)
-	return true
+	return MetricNode{}, false
 }
 
 // known is the leaves, and the last second that is not known because a leaf is removed.
@@ -72,6 +35,7 @@ func (v *View) known() ([]*Statistic, int64) {
 // returns the extended slice. Seconds for which [View.Second] reports false are left out. It costs less than to ask for
 // each.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
+	// The order matters: a leaf that is added after the list was taken begins in the second that is open now, or later.
 	open := v.shape.opened()
 	leaves, last := v.known()
 	return v.appendSeconds(dst, leaves, max(from, v.since, last+1), min(to, open.Index), open.Start)
@@ -93,12 +57,12 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	dst = slices.Grow(dst, n)
 	ms := dst[base : base+n]
 	clear(ms)
-	var roomTimes [64]atOnce
+	var roomTimes [16]atOnce
 	ts := roomTimes[:]
 	if n > len(ts) {
 		ts = make([]atOnce, n)
 	}
-	var scratch [128]int64
+	var scratch [32]int64
 	slides := zeros(scratch[:], n*int(perSec))
 	known := from
 	for _, leaf := range leaves {
@@ -156,12 +120,6 @@ func (s *Statistic) oldest() int64 {
 // known reports whether the record of a second, if there was one, was not dropped.
 func (s *Statistic) known(index int64) bool {
 	return s.rings == nil || index > s.rings.history.dropped
-}
-
-// record finds the record of a second, nil if nothing happened in it or it is not known.
-func (s *Statistic) record(index int64) (record []byte) {
-	s.eachRecord(index, index+1, func(_ int64, b []byte) { record = b })
-	return record
 }
 
 // eachRecord calls f for the records of the seconds from from to before to, ascending.
