@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,12 +26,13 @@ type client struct {
 	http    *http.Client
 	timeout time.Duration
 	warned  map[string]bool // by the server
+	body    bytes.Buffer    // of the last response
 }
 
 // newClient makes one of options that were checked.
 func newClient(o Options) *client {
 	base, _ := url.Parse(o.URL)
-	return &client{base, httpclient.New(o.Client, 1), o.Timeout, map[string]bool{}}
+	return &client{base: base, http: httpclient.New(o.Client, 1), timeout: o.Timeout, warned: map[string]bool{}}
 }
 
 // errTooMuch is the error for a response that may come if less is asked for.
@@ -89,11 +91,12 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 	}
 	r.Header.Set("User-Agent", httpclient.UserAgent())
 	resp, err := c.http.Do(r)
-	var body []byte
+	c.body.Reset()
 	if err == nil {
 		defer func() { _ = resp.Body.Close() }()
-		body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+		_, err = c.body.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
 	}
+	body := c.body.Bytes()
 	switch {
 	case err != nil && attempt.Err() != nil && ctx.Err() == nil:
 		return 0, false, fmt.Errorf("no response in %v; perhaps %w", c.timeout, errTooMuch)
@@ -105,16 +108,19 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 	}
 	var answer struct {
 		Status, Error, ErrorType string
-		Data                     json.RawMessage
+		Data                     any
 		Warnings                 []string
 		IsPartial                bool // VictoriaMetrics
+	}
+	code := resp.StatusCode
+	if code/100 == 2 { // others may be asked again, and data is decoded once
+		answer.Data = data
 	}
 	decoded := json.Unmarshal(body, &answer)
 	excerpt := func(text string) string { return redact.Excerpt(text, resp, c.base.String()) }
 	if answer.Error == "" {
 		answer.Error = string(body[:min(len(body), 4<<10)])
 	}
-	code := resp.StatusCode
 	if code/100 != 2 {
 		err = fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error))
 		switch {
@@ -127,8 +133,11 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 		}
 		return 0, false, err
 	}
-	if decoded != nil || answer.Status != "success" {
+	switch {
+	case answer.Status != "success":
 		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %s", excerpt(answer.Error))
+	case decoded != nil:
+		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", redact.Error(decoded))
 	}
 	if answer.IsPartial {
 		answer.Warnings = append(answer.Warnings, "the response is partial")
@@ -137,9 +146,6 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 		if len(c.warned) < maxWarnings {
 			c.warned[excerpt(warning)] = true
 		}
-	}
-	if err := json.Unmarshal(answer.Data, data); err != nil {
-		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", redact.Error(err))
 	}
 	return 0, false, nil
 }
@@ -202,6 +208,7 @@ func (c *client) query(ctx context.Context, expression string, at int64, resultT
 	if err == nil && data.ResultType != resultType {
 		err = fmt.Errorf("%s: the response is not a %s", redact.URL(c.base.String()), resultType)
 	}
+	series = make([]stored, 0, len(data.Result))
 	for _, x := range data.Result {
 		series = append(series, newStored(x.Metric, slices.DeleteFunc(x.Values, drop)))
 	}

@@ -83,8 +83,12 @@ func (e *expected) Value(unix int64, v float64) {
 // Histogram implements seconds.Sink. The log has none.
 func (e *expected) Histogram(int64, *node.Histogram) {}
 
-// reset forgets the samples. The sink stays the same.
-func (e *expected) reset() *expected {
-	*e = *newExpected(e.runs.metric)
-	return e
+// reset forgets the samples, and keeps their memory for those of the next part.
+func (e *expected) reset() {
+	for _, s := range append(e.series, &e.runs) {
+		s.samples = s.samples[:0]
+	}
+	for _, of := range e.active {
+		clear(of)
+	}
 }

@@ -149,7 +149,8 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 			from = cut
 		}
 		err = c.compare(ctx, log, from, before.Unix()-1)
-		log, from = log.reset(), max(from, before.Unix())
+		log.reset()
+		from = max(from, before.Unix())
 		return err
 	})
 	report := c.done(malformed)

@@ -77,6 +77,7 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 	p.attached()
 	p.viewers()
 	p.replay()
+	p.size()
 	p.itself()
 	p.windows()
 	p.turns()

@@ -16,6 +16,7 @@ type rows struct {
 	series  map[string]*series // by resource
 	total   *series            // of all inbound traffic
 	present []int64            // seconds with any row, ascending
+	filled  []node.MetricNode  // what fill returned last
 }
 
 func newRows(only Selection, from int64) rows {
@@ -83,9 +84,9 @@ func (s *series) any() bool {
 }
 
 // fill returns the seconds of a resource, with idle ones, and moves on behind them. A resource that was idle for longer than
-// maxIdle has ended.
+// maxIdle has ended. They are valid until the next call.
 func (r *rows) fill(of *series, maxIdle time.Duration) records {
-	var all []node.MetricNode
+	all := r.filled[:0]
 	rest, last := of.rows, of.before
 	for _, second := range r.present {
 		for len(rest) > 0 && rest[0].Start.Unix() < second {
@@ -99,5 +100,6 @@ func (r *rows) fill(of *series, maxIdle time.Duration) records {
 			all = append(all, node.MetricNode{Start: time.Unix(second, 0)})
 		}
 	}
+	r.filled = all
 	return records{all, of.still.told(nil, all)}
 }
