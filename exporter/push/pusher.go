@@ -24,7 +24,7 @@ import (
 // divided by a hash of their names among shards, up to sixteen, each of which sends its requests one after the other: so the
 // samples of a series arrive in order, and a slow server or a request that is sent again holds up its own series only. Seconds wait
 // in the Collector's history until they are sent, so the queue takes no extra memory, and in the metric log when they have left
-// that, or their process has ended. What is encoded at a time is a request for each shard.
+// that, or their process has ended. One request is encoded at a time, and its body is kept for each shard until it is settled.
 type Pusher struct {
 	stats     *collector.Collector
 	line      *seconds.Line
