@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
@@ -17,7 +18,6 @@ type request struct {
 	histogram bool  // it has one
 	lastErr   error // of the last attempt
 	doubt     bool  // an attempt ended without a clear result: the server may have it
-	kept      bool  // the transport may still read the body
 	errors    int   // responses with status 500
 	rejected  int64 // samples that the server did not take of a request that it accepted
 }
@@ -71,7 +71,7 @@ func (s *splitter) complete(i int) {
 		return
 	}
 	body, err := enc.Body()
-	r.samples, r.body, r.err = enc.Samples(), append(r.body, body...), err
+	r.samples, r.body, r.err = enc.Samples(), bytes.Clone(body), err
 }
 
 // Series implements seconds.Sink.
@@ -85,7 +85,7 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 			s.full()
 		}
 		s.encoders[i].Reset()
-		s.making[i] = s.unused()
+		s.making[i] = new(request)
 		s.all = append(s.all, s.making[i])
 	}
 	s.labels.merge(names, values)

@@ -87,7 +87,7 @@ func (p *Pusher) Close() { p.unpublish() }
 // called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Run sends each second within half a second of its end, until ctx ends. Then it waits for the open second, at most about a second, and sends
+// Run sends each second within a quarter of a second of its end, until ctx ends. Then it waits for the open second, at most about a second, and sends
 // what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
 // it is no error.
 func (p *Pusher) Run(ctx context.Context) error {
@@ -124,9 +124,10 @@ func (p *Pusher) Run(ctx context.Context) error {
 
 // Each pusher begins at an offset of its own behind the end of a second. What has to be done at once for all resources is done then,
 // the log, the live page and the gathering of sampled series, and neither the pushers of a process nor those of a fleet begin together.
+// What is left of a second is for a distant server.
 const (
-	minOffset = 100 * time.Millisecond
-	maxOffset = 500 * time.Millisecond
+	minOffset = 50 * time.Millisecond
+	maxOffset = 250 * time.Millisecond
 )
 
 // stopTime is when the context of Run ended.

@@ -26,8 +26,7 @@ type sender struct {
 	failFast     bool          // errors of URL and credentials are not retried
 	noHistograms atomic.Bool   // the server takes none
 
-	log  logonce.Logger
-	free chan *request // that are settled, for their memory
+	log logonce.Logger
 
 	// encoding guards the encoders: one request is made at a time, with the memory of the one before, and processors stay free for
 	// the service's own goroutines.
@@ -46,12 +45,11 @@ type totals struct {
 }
 
 func newSender(o Options, maxBackoff time.Duration) *sender {
-	p := &sender{
+	return &sender{
 		opts: o, client: httpclient.New(o.Client, maxShards), maxBackoff: min(maxWait, maxBackoff),
-		log:  logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
-		free: make(chan *request, maxShards), encoders: [2]encoder{o.Format.encoder(), o.Format.encoder()},
+		log:      logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
+		encoders: [2]encoder{o.Format.encoder(), o.Format.encoder()},
 	}
-	return p
 }
 
 // Backoff between two attempts. It stays short: while a server fails now and then the seconds wait behind one request.
@@ -84,30 +82,8 @@ func (p *Pusher) send(ctx context.Context, s *shard) bool {
 			s.batch.lost = s.batch.lost || s.batch.logged && r.rejected > 0
 		}
 		s.batch.requests = s.batch.requests[1:]
-		p.reuse(r)
 	}
 	return true
-}
-
-// unused returns an empty request.
-func (p *sender) unused() *request {
-	select {
-	case r := <-p.free:
-		return &request{body: r.body[:0]}
-	default:
-		return new(request)
-	}
-}
-
-// reuse takes back a request that is settled, unless the transport may still read its body, or there are enough.
-func (p *sender) reuse(r *request) {
-	if r.kept {
-		return
-	}
-	select {
-	case p.free <- r:
-	default:
-	}
 }
 
 // deliver sends a request until it is settled: accepted, refused for good, unconfirmed, or to be encoded without histograms. Another
@@ -152,7 +128,6 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 		return refused, 0, redact.Error(err)
 	}
 	req.ContentLength = int64(len(r.body))
-	defer func() { r.kept = r.kept || !content.closed.Load() }()
 	req.Header.Set("User-Agent", httpclient.UserAgent())
 	p.opts.Format.prepare(req)
 	resp, err := p.client.Do(req)
@@ -205,11 +180,11 @@ func (p *sender) attemptContext(ctx context.Context) (context.Context, context.C
 	return attempt, func() { stop(); cancel() }
 }
 
-// body is a request body that reports whether any of it may have been sent, and whether it may still be read. Nothing can rewind it,
-// so the transport never sends it twice by itself.
+// body is a request body that reports whether any of it may have been sent. Nothing can rewind it, so the transport never sends it
+// twice by itself.
 type body struct {
-	rest         *bytes.Reader
-	used, closed atomic.Bool
+	rest *bytes.Reader
+	used atomic.Bool
 }
 
 // Read implements io.Reader.
@@ -218,8 +193,5 @@ func (b *body) Read(to []byte) (int, error) {
 	return b.rest.Read(to)
 }
 
-// Close implements io.Closer. The transport may call it after Do has returned.
-func (b *body) Close() error {
-	b.closed.Store(true)
-	return nil
-}
+// Close implements io.Closer.
+func (b *body) Close() error { return nil }
