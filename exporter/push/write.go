@@ -44,7 +44,6 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 			if all += int64(r.samples); failed == nil {
 				failed = s.write(ctx, r)
 			}
-			s.reuse(r)
 		}
 	}
 	err = emit(x)
