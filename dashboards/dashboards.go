@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
-	"strings"
 )
 
 //go:embed *.json *.libsonnet runbook.md README.md kustomization.yaml rules provisioning compose
@@ -57,25 +54,6 @@ func Write(dir string, overwrite bool) error {
 	})
 }
 
-// home is where links of the pages lead that are not among the files.
-const home = "https://github.com/windowstat/windowstat/blob/main/"
-
-var link = regexp.MustCompile(`\]\([^)\s]+\)`)
-
-// absolute makes a link lead to the repository unless it leads to one of the files.
-func absolute(link []byte) []byte {
-	to := string(link[2 : len(link)-1])
-	file, _, _ := strings.Cut(to, "#")
-	if _, err := fs.Stat(files, strings.TrimSuffix(file, "/")); file == "" || err == nil || strings.Contains(to, "://") {
-		return link
-	}
-	to = home + path.Join("dashboards", to)
-	if path.Ext(to) == ".png" {
-		to += "?raw=true" // the picture, not a page about it
-	}
-	return []byte("](" + to + ")")
-}
-
 // each calls f for every file, with the operating system's path separators.
 func each(f func(name string, text []byte) error) error {
 	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
@@ -85,9 +63,6 @@ func each(f func(name string, text []byte) error) error {
 		text, err := files.ReadFile(path)
 		if err != nil {
 			return err
-		}
-		if filepath.Ext(path) == ".md" {
-			text = link.ReplaceAllFunc(text, absolute)
 		}
 		return f(filepath.FromSlash(path), text)
 	})

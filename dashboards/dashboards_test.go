@@ -38,6 +38,11 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// home is where links of the pages lead that are not among the files, which somebody may have written anywhere.
+const home = "https://github.com/windowstat/windowstat/blob/main/"
+
+var link = regexp.MustCompile(`\]\([^)\s]+\)`)
+
 // Every link of the pages that were written leads to one of the files, or to the repository, where it leads to a file of the tree.
 func TestWrittenLinks(t *testing.T) {
 	dir := t.TempDir()

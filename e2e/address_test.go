@@ -100,3 +100,19 @@ func listen(t *testing.T, addr string) net.Listener {
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
+
+// accept serves each connection to an address of its own.
+func accept(t *testing.T, serve func(net.Conn)) (addr string) {
+	t.Helper()
+	l := listen(t, "127.0.0.1:0")
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // it is closed
+			}
+			go serve(c)
+		}
+	}()
+	return l.Addr().String()
+}

@@ -27,10 +27,7 @@ const (
 // first are filled by promtool, and the others by remote write; then every second of the metric log is there once.
 func TestBackfill(t *testing.T) {
 	t.Parallel()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	l := listen(t, "127.0.0.1:0")
 	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
 	unix := func(second int64) string { return strconv.FormatInt(second, 10) }
@@ -119,10 +116,7 @@ func TestBackfill(t *testing.T) {
 // parts, and then the database is what the log is.
 func TestBlocksOfSeveralParts(t *testing.T) {
 	t.Parallel()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	const resources, length = 400, 600 // more than a million samples
 	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
 	now := time.Now().Add(-24 * time.Hour).Truncate(time.Second)

@@ -86,22 +86,7 @@ func (c *child) start(t *testing.T) {
 	c.process.Env = append(os.Environ(), childDir+"="+c.dir, childAddress+"="+c.addr, childPush+"="+c.push)
 	c.process.Env = append(c.process.Env, c.env...)
 	c.process.Stderr = os.Stderr
-	begin := time.Now()
-	if err := c.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		connection, err := net.Dial("tcp", c.addr)
-		if err == nil {
-			_ = connection.Close()
-			t.Logf("the service is ready after %v", time.Since(begin).Round(time.Millisecond))
-			return
-		}
-		if time.Since(begin) > 10*time.Second {
-			t.Fatalf("the service does not get ready: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	startReady(t, c.process, listens(c.addr))
 }
 
 // end lets the process end what it is doing.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,10 +27,7 @@ var scaled = []string{
 // TestCost measures what a Prometheus, and a service with a thousand resources, spend on each way, all at the same time, and logs
 // the table of docs/scale.md. Nothing is asserted of figures, only that there are samples.
 func TestCost(t *testing.T) {
-	scale := filepath.Join(t.TempDir(), "scale")
-	if err := run(t.Context(), ".", "go", "build", "-o", scale, "./scale"); err != nil {
-		t.Fatal(err)
-	}
+	scale := buildOnce(".", "./scale")(t)
 	ways := []*costly{
 		{name: "nothing", way: "none"},
 		{name: "`/metrics` every second", way: "metrics", interval: time.Second},

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -134,10 +133,7 @@ func (quiet) Panic(any, []byte)                                {}
 func TestFrameworks(t *testing.T) {
 	t.Parallel()
 	gin.SetMode(gin.ReleaseMode)
-	hey := filepath.Join(t.TempDir(), "hey")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", hey, "github.com/rakyll/hey").CombinedOutput(); err != nil {
-		t.Fatalf("hey: %v\n%s", err, out)
-	}
+	hey := buildHey(t)
 	for _, f := range frameworks {
 		for _, outside := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/recoverer-outside-%t", f.name, outside), func(t *testing.T) {

@@ -25,28 +25,15 @@ func tinyHeaders(size int) string {
 // half a megabyte each; when 128 KiB were allowed, they took 4.4 MB of the proxy and 2.3 MB of the pages.
 func TestHeadersTakeLittleMemory(t *testing.T) {
 	t.Parallel()
-	up, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { up.Close() })
 	arrived := make(chan struct{}, headerSenders)
-	go func() {
-		for {
-			c, err := up.Accept()
-			if err != nil {
-				return
-			}
-			go func() { // and no answer
-				if _, err := readMessage(bufio.NewReader(c), func() {}); err == nil {
-					arrived <- struct{}{}
-				}
-				_, _ = io.Copy(io.Discard, c)
-			}()
+	up := accept(t, func(c net.Conn) { // and no answer
+		if _, err := readMessage(bufio.NewReader(c), func() {}); err == nil {
+			arrived <- struct{}{}
 		}
-	}()
+		_, _ = io.Copy(io.Discard, c)
+	})
 	for path, most := range map[string]int{"/a": 250, "/live/stream": 150} { // megabytes
-		front, page, process := startWindowstatProxy(t, up.Addr().String(), "--proxy.upstream-timeout=5m")
+		front, page, process := startWindowstatProxy(t, up, "--proxy.upstream-timeout=5m")
 		to := map[string]string{"/a": front, "/live/stream": page}[path]
 		before := held(t, page, process)
 		request := func(size int) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n" + tinyHeaders(size) + "\r\n" }

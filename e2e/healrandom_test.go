@@ -51,10 +51,7 @@ func TestHealAtRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run1(t, command); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	var servers []*server
 	for name, p := range map[string]program{"prometheus-3": prometheus3, "prometheus-2": prometheus2, "victoria": victoria} {
 		servers = append(servers, startConfigured(t, name, p, documentedWindow(t, p)))
@@ -67,10 +64,6 @@ func TestHealAtRandom(t *testing.T) {
 			return
 		}
 	}
-}
-
-func run1(t *testing.T, command string) error {
-	return run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat")
 }
 
 // documentedWindow is the configuration of a server that accepts samples out of order.

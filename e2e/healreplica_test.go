@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,10 +14,7 @@ import (
 // process before and the first ones of the next, which are edges of both runs. They are healed, and nothing is written to the other.
 func TestHealOfAReplica(t *testing.T) {
 	t.Parallel()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	const (
 		life = keptSeconds + 60 + 60 // long enough to be known for replicas
 		away = 20                    // before and after the deploy

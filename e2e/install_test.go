@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -71,6 +73,29 @@ func (p program) path(t *testing.T) string {
 	}
 	t.Logf("%s installed in %v", p.name, time.Since(begin).Round(time.Second))
 	return executable
+}
+
+// The programs of this tree, and of its modules.
+var (
+	buildWindowstat = buildOnce("..", "./cmd/windowstat")
+	buildHey        = buildOnce(".", "github.com/rakyll/hey") // a load generator
+)
+
+// buildOnce returns what builds a program when the first test needs it, and returns its executable, which is there until all tests have
+// ended.
+func buildOnce(dir, main string) func(t *testing.T) string {
+	build := sync.OnceValues(func() (string, error) {
+		executable := filepath.Join(executables, path.Base(main))
+		return executable, run(context.Background(), dir, "go", "build", "-buildvcs=false", "-o", executable, main)
+	})
+	return func(t *testing.T) string {
+		t.Helper()
+		executable, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return executable
+	}
 }
 
 // withoutDiscovery builds no service discovery of Prometheus, of which a test needs none: that is much less to build. Thanos

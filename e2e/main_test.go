@@ -10,6 +10,9 @@ import (
 // tests is how many tests run at a time. They mostly wait for scrapes, so they need not be as few as there are cores.
 const tests = "16"
 
+// executables is the directory of what [buildOnce] builds.
+var executables string
+
 // TestMain runs the tests, or is the service of one of them.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
@@ -27,5 +30,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", tests); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	var err error
+	if executables, err = os.MkdirTemp("", "windowstat-e2e"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(executables)
+	os.Exit(status)
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -22,10 +20,7 @@ import (
 // what hey says, by route and status, because each span has its route's name when it ends.
 func TestOpenTelemetry(t *testing.T) {
 	t.Parallel()
-	hey := filepath.Join(t.TempDir(), "hey")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", hey, "github.com/rakyll/hey").CombinedOutput(); err != nil {
-		t.Fatalf("hey: %v\n%s", err, out)
-	}
+	hey := buildHey(t)
 	c, err := collector.New(collector.Options{})
 	if err != nil {
 		t.Fatal(err)

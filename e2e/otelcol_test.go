@@ -15,9 +15,17 @@ import (
 	"github.com/windowstat/windowstat/exporter/push"
 )
 
-var otelcol = program{"otelcol-0.165.0", func(ctx context.Context, _, executable string) error {
-	return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, ".")
-}}
+var (
+	otelcol     = program{"otelcol-scraper-0.165.0", buildOtelcol("scraper")}
+	spanmetrics = program{"otelcol-spanmetrics-0.165.0", buildOtelcol("spanmetrics")}
+)
+
+// buildOtelcol builds one of the Collectors of the module consumers.
+func buildOtelcol(name string) func(ctx context.Context, _, executable string) error {
+	return func(ctx context.Context, _, executable string) error {
+		return run(ctx, "consumers", "go", "build", "-tags", withoutDiscovery, "-buildvcs=false", "-o", executable, "./"+name)
+	}
+}
 
 // TestOpenTelemetryCollector has the OpenTelemetry Collector scrape, and forward to a Prometheus by remote write. Of a response
 // with several seconds it takes one. With the configuration of the documentation, from an endpoint whose responses have one

@@ -263,21 +263,8 @@ type fuzzedUpstream struct {
 }
 
 func newFuzzedUpstream(t *testing.T) *fuzzedUpstream {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	u := &fuzzedUpstream{addr: l.Addr().String(), answers: map[string]string{}, seen: map[string][]string{}}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go u.serve(c)
-		}
-	}()
+	u := &fuzzedUpstream{answers: map[string]string{}, seen: map[string][]string{}}
+	u.addr = accept(t, u.serve)
 	return u
 }
 

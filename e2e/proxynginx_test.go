@@ -253,21 +253,8 @@ type recorder struct {
 }
 
 func newRecorder(t *testing.T) *recorder {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	r := &recorder{addr: l.Addr().String(), requests: make(chan string, 10)}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go r.serve(c)
-		}
-	}()
+	r := &recorder{requests: make(chan string, 10)}
+	r.addr = accept(t, r.serve)
 	return r
 }
 
@@ -377,13 +364,9 @@ func roundTrip(t *testing.T, addr, request string) string {
 // startWindowstatProxy starts a process; the addresses are those for clients and of its pages.
 func startWindowstatProxy(t *testing.T, upstream string, flags ...string) (front, page string, process int) {
 	t.Helper()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
 	front, page = freeAddress(t), freeAddress(t)
 	flags = append([]string{"proxy", "--upstream=http://" + upstream, "--proxy.listen-address=" + front, "--web.listen-address=" + page}, flags...)
-	return front, page, launch(t, front, "", command, flags...).Process.Pid
+	return front, page, launch(t, front, "", buildWindowstat(t), flags...).Process.Pid
 }
 
 // startNginx starts one with the configuration of a server.
@@ -406,24 +389,15 @@ func launch(t *testing.T, addr, dir, executable string, args ...string) *exec.Cm
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Apache has children, which would go on
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-		_ = c.Wait()
+		if c.Process != nil {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			_ = c.Wait()
+		}
 		if t.Failed() {
 			t.Logf("%s: %s", executable, out.String())
 		}
 	})
-	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		probe, err := net.Dial("tcp", addr)
-		if err == nil {
-			probe.Close()
-			return c
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s does not listen", executable)
-		}
-	}
+	startReady(t, c, listens(addr))
+	return c
 }

@@ -124,16 +124,6 @@ func TestReplayResources(t *testing.T) {
 	t.Logf("%d resources", len(passed))
 }
 
-// buildWindowstat builds the command line.
-func buildWindowstat(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", binary, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
-	return binary
-}
-
 // shell runs a command with arguments, and returns what it prints.
 func shell(t *testing.T, script string, args ...string) string {
 	t.Helper()

@@ -3,7 +3,10 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,6 +192,51 @@ func command(t *testing.T, executable string, args ...string) *exec.Cmd {
 		t.Cleanup(cancel)
 	}
 	return exec.CommandContext(ctx, executable, args...)
+}
+
+// startReady starts a process, and waits until it is ready.
+func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
+	t.Helper()
+	begin := time.Now()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		err := ready()
+		if err == nil {
+			t.Logf("%s is ready after %v", filepath.Base(c.Path), time.Since(begin).Round(time.Millisecond))
+			return
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("%s does not get ready: %v", c.Path, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// listens returns what tells whether a process listens at an address.
+func listens(addr string) func() error {
+	return func() error {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	}
+}
+
+// saysReady returns what tells whether the pages of a windowstat say that it is ready.
+func saysReady(pages string) func() error {
+	return func() error {
+		r, err := http.Get("http://" + pages + "/-/ready")
+		if err != nil {
+			return err
+		}
+		if err = r.Body.Close(); r.StatusCode != http.StatusOK {
+			err = errors.New(r.Status)
+		}
+		return err
+	}
 }
 
 // end sends the process a signal, and waits until it is gone.

@@ -201,18 +201,7 @@ func main() {
 // start starts the program, and waits until it serves.
 func (p *documentedService) start(t *testing.T) {
 	t.Helper()
-	if err := p.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
-		if resp, err := http.Get("http://" + p.pages + "/-/ready"); err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
-		}
-	}
-	t.Fatal("the program does not get ready")
+	startReady(t, p.process, saysReady(p.pages))
 }
 
 // end tells the program to end, and returns what it said.

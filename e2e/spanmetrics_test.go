@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,10 +16,6 @@ import (
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 )
-
-var spanmetrics = program{"otelcol-spanmetrics-0.165.0", func(ctx context.Context, _, executable string) error {
-	return run(ctx, "spanmetrics", "go", "build", "-buildvcs=false", "-o", executable, ".")
-}}
 
 const spanmetricsConfig = `
 receivers: {otlp: {protocols: {http: {endpoint: '%s'}}}}
@@ -101,22 +96,7 @@ func startSpanmetrics(t *testing.T, sink, exporters string) (addr string, pid in
 	if err := os.WriteFile(path, fmt.Appendf(nil, spanmetricsConfig, addr, exporters, sink, also), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := command(t, spanmetrics.path(t), "--config=file:"+path)
-	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		r, err := http.Post("http://"+addr+"/v1/traces", "application/x-protobuf", http.NoBody)
-		if err == nil {
-			_ = r.Body.Close()
-			return addr, c.Process.Pid
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	return addr, launch(t, addr, "", spanmetrics.path(t), "--config=file:"+path).Process.Pid
 }
 
 // metricsSink is a receiver of deltas, which it puts into the seconds in which they began.

@@ -49,21 +49,7 @@ func (o *otlpReceiver) start(t *testing.T, binary string, args ...string) {
 	t.Helper()
 	o.process = command(t, binary, append([]string{"otlp", "--spans.http-listen-address=" + o.http, "--spans.grpc-listen-address=" + o.grpc, "--web.listen-address=" + o.pages}, args...)...)
 	o.process.Stderr = os.Stderr
-	if err := o.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		r, err := http.Get("http://" + o.pages + "/-/ready")
-		if err == nil {
-			_ = r.Body.Close()
-			if r.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it is not ready: %v", err)
-		}
-	}
+	startReady(t, o.process, saysReady(o.pages))
 }
 
 // countsBySecond are numbers by resource, column and second, those that are not zero.

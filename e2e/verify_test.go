@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,10 +43,7 @@ func swallow(t *testing.T, to *server, now *atomic.Bool, swallowed *atomic.Int64
 // in its hands, an administrator deleted some. The command names exactly those, writes them, and then finds nothing.
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
 	p := logPaced(t, time.Now(), log)
 	begin := p.second
@@ -254,10 +250,7 @@ func TestVerify(t *testing.T) {
 // also when two commands heal at once.
 func TestHealOfAnotherInstance(t *testing.T) {
 	t.Parallel()
-	command := filepath.Join(t.TempDir(), "windowstat")
-	if err := run(t.Context(), "..", "go", "build", "-buildvcs=false", "-o", command, "./cmd/windowstat"); err != nil {
-		t.Fatal(err)
-	}
+	command := buildWindowstat(t)
 	log := metriclog.Options{Dir: t.TempDir(), App: "e2e"}
 	type process struct{ begin, end int64 }
 	var processes []process

@@ -148,13 +148,16 @@ func TestLinksOfDocumentation(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(page), ""), -1) {
-			if strings.Contains(m[1], "://") {
+			within, whole := strings.CutPrefix(m[1], "https://github.com/windowstat/windowstat/blob/main/")
+			if !whole && strings.Contains(m[1], "://") {
 				continue
 			}
 			n++
-			file, anchor, _ := strings.Cut(m[1], "#")
+			file, anchor, _ := strings.Cut(within, "#")
 			to := path
-			if file != "" {
+			if file = strings.TrimSuffix(file, "?raw=true"); whole {
+				to = filepath.Join("..", file)
+			} else if file != "" {
 				to = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(to); err != nil {

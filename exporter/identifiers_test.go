@@ -1,11 +1,9 @@
 package exporter_test
 
 import (
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -180,17 +178,21 @@ func TestPackagesOfDocumentation(t *testing.T) {
 		}
 		for _, dir := range dirs {
 			known[filepath.Base(dir)] = true
-			docs = append(docs, filepath.Join(dir, "doc.go"))
+			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			docs = append(docs, files...)
 		}
 	}
 	n := 0
 	for _, path := range docs {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
-		if errors.As(err, new(*fs.PathError)) || err == nil && file.Doc == nil {
-			continue // no directory, or no doc.go
-		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if file.Doc == nil {
+			continue
 		}
 		for _, m := range packageName.FindAllStringSubmatch(file.Doc.Text(), -1) {
 			if n++; m[1] == "" && !known[m[2]] {

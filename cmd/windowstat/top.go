@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/prometheus/common/config"
 	"github.com/urfave/cli/v3"
 	"golang.org/x/term"
 
@@ -23,20 +23,13 @@ const topEndpoint = "127.0.0.1:9719"
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool
-	client := config.DefaultHTTPClientConfig
-	parse := func(path string) (config.HTTPClientConfig, error) {
-		c, _, err := config.LoadHTTPConfigFile(path)
-		if err != nil {
-			return client, fmt.Errorf("%s: %w", path, err)
-		}
-		return *c, nil
-	}
+	var client *http.Client
 	sorted := func(column string) (string, error) { return column, top.Options{Sort: column}.Check() }
 	set := flags.Set{
 		{Flag: &cli.BoolFlag{Name: "once", Destination: &once, Usage: "write one table as text and end; for scripts and pipes"}},
 		{Flag: &cli.GenericFlag{Name: "sort", Value: flags.Value(&o.Sort, "pass", sorted), Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak"}},
 		{Zero: true, Flag: &cli.StringFlag{Name: "filter", Destination: &o.Filter, Usage: "`TEXT` in the names of the resources that are shown, in upper or lower case"}},
-		{Flag: &cli.GenericFlag{Name: "http.config.file", Value: flags.Value(&client, "", parse), Usage: flags.ClientUsage}},
+		{Flag: &cli.GenericFlag{Name: "http.config.file", Value: flags.Value(&client, "", flags.ParseClient), Usage: flags.ClientUsage}},
 	}
 	return &cli.Command{
 		Name:      "top",
@@ -67,7 +60,7 @@ func topCommand() *cli.Command {
 	}
 }
 
-func parseEndpoints(addresses []string, client config.HTTPClientConfig) (endpoints []*top.Endpoint, err error) {
+func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.Endpoint, err error) {
 	if len(addresses) == 0 {
 		addresses = []string{topEndpoint}
 	}

@@ -180,7 +180,7 @@ var framework = servicetest.Framework[func(http.Handler) http.Handler, http.Hand
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(); next.ServeHTTP(w, r) })
 		}
 	},
-	Handler: handler,
+	Handler: func(h http.HandlerFunc) http.HandlerFunc { return h },
 	Service: func(use []func(http.Handler) http.Handler, path string, handle http.HandlerFunc) http.Handler {
 		r := chi.NewRouter()
 		r.Use(use...)
@@ -191,14 +191,11 @@ var framework = servicetest.Framework[func(http.Handler) http.Handler, http.Hand
 		}
 		return r
 	},
-	Param:  "{id}",
-	Panics: []servicetest.Panic[http.HandlerFunc]{servicetest.Aborts(handler)},
+	Param: "{id}",
 }
 
-func handler(h http.HandlerFunc) http.HandlerFunc { return h }
-
 func TestWaysToAnswer(t *testing.T) {
-	framework.Answers(t, servicetest.Answer[http.HandlerFunc]{Name: "another middleware's writer", Status: 201, Handle: func(w http.ResponseWriter, r *http.Request) {
+	framework.TestAnswers(t, servicetest.Answer[http.HandlerFunc]{Name: "another middleware's writer", Status: 201, Handle: func(w http.ResponseWriter, r *http.Request) {
 		middleware.Compress(5)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, "x")
@@ -206,7 +203,5 @@ func TestWaysToAnswer(t *testing.T) {
 	}})
 }
 
-func TestPanics(t *testing.T)          { framework.TestPanics(t) }
-func TestLimits(t *testing.T)          { framework.TestLimits(t) }
-func TestNilCollector(t *testing.T)    { framework.TestNilCollector(t) }
-func BenchmarkMiddleware(b *testing.B) { framework.Benchmark(b) }
+func TestLimits(t *testing.T)       { framework.TestLimits(t) }
+func TestNilCollector(t *testing.T) { framework.TestNilCollector(t) }

@@ -72,21 +72,11 @@ var framework = servicetest.Framework[gin.HandlerFunc, gin.HandlerFunc]{
 		return e
 	},
 	Param: ":id",
-	Panics: []servicetest.Panic[gin.HandlerFunc]{
-		{
-			Name: "after a status", Handle: func(g *gin.Context) { g.Status(http.StatusAccepted); panic("boom") },
-			Inside: "500: 1, exceptions: 1", Outside: "500: 1, exceptions: 1", Status: 500,
-		},
-		{
-			Name: "abort", Handle: func(*gin.Context) { panic(http.ErrAbortHandler) },
-			Inside: "-: 1, exceptions: 1", Outside: "200: 1", Status: 200,
-		},
-	},
 }
 
 // Gin keeps a status until the body begins, or nothing follows.
 func TestWaysToAnswer(t *testing.T) {
-	framework.Answers(t, []servicetest.Answer[gin.HandlerFunc]{
+	framework.TestAnswers(t, []servicetest.Answer[gin.HandlerFunc]{
 		{Name: "another status", Handle: func(g *gin.Context) { g.Status(http.StatusAccepted); g.Status(http.StatusTeapot) }, Status: 418},
 		{Name: "a status too late", Handle: func(g *gin.Context) { g.String(http.StatusOK, "x"); g.Status(http.StatusTeapot) }, Status: 200},
 		{Name: "an abort", Handle: func(g *gin.Context) { _ = g.AbortWithError(http.StatusConflict, io.EOF) }, Status: 409},
@@ -95,10 +85,16 @@ func TestWaysToAnswer(t *testing.T) {
 			g.Writer = struct{ gin.ResponseWriter }{g.Writer}
 			g.String(http.StatusCreated, "x")
 		}},
+		{
+			Name: "panic after a status", Handle: func(g *gin.Context) { g.Status(http.StatusAccepted); panic("boom") }, Status: 500,
+			Panic: &servicetest.Panic{Inside: "500: 1, exceptions: 1", Outside: "500: 1, exceptions: 1"},
+		},
+		{
+			Name: "abort", Handle: func(*gin.Context) { panic(http.ErrAbortHandler) }, Status: 200,
+			Panic: &servicetest.Panic{Inside: "-: 1, exceptions: 1", Outside: "200: 1"},
+		},
 	}...)
 }
 
-func TestPanics(t *testing.T)          { framework.TestPanics(t) }
-func TestLimits(t *testing.T)          { framework.TestLimits(t) }
-func TestNilCollector(t *testing.T)    { framework.TestNilCollector(t) }
-func BenchmarkMiddleware(b *testing.B) { framework.Benchmark(b) }
+func TestLimits(t *testing.T)       { framework.TestLimits(t) }
+func TestNilCollector(t *testing.T) { framework.TestNilCollector(t) }

@@ -57,7 +57,7 @@
 // A handler gets a copy of the request, whose context knows the entry: entries that the handler makes with it are
 // nested below. Middleware outside sees the request without it.
 //
-// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.Pusher and io.ReaderFrom where
-// net/http's own does, and Unwrap for http.ResponseController. Any other interface of the wrapped writer is reached
-// through Unwrap only.
+// The ResponseWriter that handlers get implements http.Flusher, http.Hijacker and io.ReaderFrom where net/http's own does, and Unwrap
+// for http.ResponseController. Any other interface of the wrapped writer is reached through Unwrap only, http.Pusher of HTTP/2
+// included.
 package httpstat

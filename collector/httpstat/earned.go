@@ -1,9 +1,17 @@
 package httpstat
 
 import (
-	"math"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/windowstat/windowstat/collector"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 	"github.com/windowstat/windowstat/internal/clientip"
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
@@ -12,108 +20,127 @@ import (
 // the Collector keeps its resource for as long: a host that has its share gets no more. Names that are idle go, the longest
 // idle first, whatever hosts have.
 type earnedNames struct {
-	most    int   // in use
-	history int64 // seconds for which a name is in use
+	most    int // in use
 	byName  map[string]*earnedName
-	inUse   fairshare.Table[string, *earnedName]
-	idle    fairshare.Table[string, *earnedName] // of no host
+	inUse   int
+	byHost  map[string]int // how many names in use each host has earned
+	due     int64          // Unix time before which idle ones are not looked for again
 	refused int64
 }
 
 // earnedName is a name that is earned.
 type earnedName struct {
-	name   string
-	holder *fairshare.Holder[string, *earnedName]
-	last   int64  // Unix time
-	calls  uint32 // with success, halved now and then
-	idle   bool
+	name  string
+	host  string // that earned it, or that took it into use again
+	last  int64  // Unix time
+	calls uint32 // with success, halved now and then
+	inUse bool
 }
 
 const (
+	// usedFor is for how many seconds a name is in use after its last call.
+	usedFor = int64(collector.DefaultHistory / time.Second)
 	// remembered is how many names are remembered for each one that may be in use.
 	remembered = 10
-	// fewNames is how many a host may earn however few are left.
-	fewNames = 8
 )
 
-func newEarnedNames(o NamesOptions) *earnedNames {
-	e := &earnedNames{most: o.MaxNames, history: int64(o.History.Seconds()), byName: map[string]*earnedName{}}
-	for _, t := range []*fairshare.Table[string, *earnedName]{&e.inUse, &e.idle} {
-		t.Kept = math.MaxInt
-		t.Used = func(x *earnedName) int64 { return x.last }
-	}
-	e.idle.Newest = true // a file begins with those that are called most
-	return e
+func newEarnedNames(most int) *earnedNames {
+	return &earnedNames{most: most, byName: map[string]*earnedName{}, byHost: map[string]int{}}
 }
 
-// use returns a name that is earned, nil if it is not, and notes that it is called. One that was idle must find room, as a new one
-// must.
-func (e *earnedNames) use(name, client string, now int64) *earnedName {
+// use reports whether a name is earned, and notes that it is called. One that was idle must find room, as a new one must.
+func (e *earnedNames) use(name, client string, now int64) bool {
 	x := e.byName[name]
 	if x == nil {
-		return nil
+		return false
 	}
-	e.expire(now)
-	if x.idle {
-		host := clientip.OfAddress(client)
-		if !e.room(host) {
-			return nil
-		}
-		e.idle.Remove(x.holder)
-		e.begin(x, host)
+	if x.inUse && x.isIdle(now) {
+		e.end(x)
+	}
+	if !x.inUse && !e.begin(x, client, now) {
+		return false
 	}
 	x.last = max(x.last, now)
-	return x
+	return true
 }
 
 // earn counts a call with success.
 func (e *earnedNames) earn(name, client string, now int64) {
 	if x := e.byName[name]; x != nil {
-		x.calls = min(x.calls+1, maxCount)
+		x.calls++
 		return
 	}
-	host := clientip.OfAddress(client)
-	if e.expire(now); !e.room(host) {
+	x := &earnedName{name: strings.Clone(name), last: now, calls: 1}
+	if !e.begin(x, client, now) {
 		e.refused++
 		return
 	}
 	if len(e.byName) >= remembered*e.most {
 		e.forget()
 	}
-	x := &earnedName{name: strings.Clone(name), last: now, calls: 1}
 	e.byName[x.name] = x
-	e.begin(x, host)
 }
 
-// begin takes a name into use.
-func (e *earnedNames) begin(x *earnedName, host string) {
-	x.idle, x.holder = false, e.inUse.Add(strings.Clone(host), 1, x)
+// begin takes a name into use, if its client's host may have one more. Idle names are looked for only where they would make a difference.
+func (e *earnedNames) begin(x *earnedName, client string, now int64) bool {
+	host := clientip.OfAddress(client)
+	if !e.admits(host) {
+		if e.expire(now); !e.admits(host) {
+			return false
+		}
+	}
+	x.inUse, x.host = true, strings.Clone(host)
+	e.inUse++
+	e.byHost[x.host]++
+	return true
 }
 
-// rest remembers a name that is not in use.
-func (e *earnedNames) rest(x *earnedName) {
-	x.idle, x.holder = true, e.idle.Add("", 1, x)
+// admits reports whether a host may have one more name in use. Who is not known has no share.
+func (e *earnedNames) admits(host string) bool {
+	own := e.byHost[host]
+	if host == "" {
+		own = 0
+	}
+	return fairshare.MayHave(own, e.inUse, e.most)
 }
 
-// room reports whether the host may have one more name in use.
-func (e *earnedNames) room(host string) bool {
-	left := e.most - e.inUse.Len()
-	return left > 0 && (host == "" || e.inUse.Amount(host) < max(left, fewNames))
-}
-
-// expire ends the use of names that have not been called for the history.
-func (e *earnedNames) expire(now int64) {
-	for x := e.inUse.First(); x != nil && now-x.Value.last > e.history; x = e.inUse.First() {
-		e.inUse.Remove(x)
-		e.rest(x.Value)
+// end ends the use of a name, which is remembered.
+func (e *earnedNames) end(x *earnedName) {
+	x.inUse = false
+	e.inUse--
+	if e.byHost[x.host]--; e.byHost[x.host] == 0 {
+		delete(e.byHost, x.host)
 	}
 }
 
-// forget forgets the name that has been idle longest.
+// expire ends the use of names that are idle. It looks at all names, so it does that once a minute at most.
+func (e *earnedNames) expire(now int64) {
+	if now < e.due {
+		return
+	}
+	e.due = now + 60
+	for _, x := range e.byName {
+		if x.inUse && x.isIdle(now) {
+			e.end(x)
+		}
+	}
+}
+
+func (x *earnedName) isIdle(now int64) bool { return now-x.last > usedFor }
+
+// forget forgets a tenth of the names, those that have been idle longest, and of these those that were called least.
 func (e *earnedNames) forget() {
-	if x := e.idle.First(); x != nil {
-		e.idle.Remove(x)
-		delete(e.byName, x.Value.name)
+	var idle []*earnedName
+	for _, x := range e.byName {
+		if !x.inUse {
+			idle = append(idle, x)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *earnedName) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.calls, b.calls), cmp.Compare(a.name, b.name))
+	})
+	for _, x := range idle[:e.most] { // there are nine times as many
+		delete(e.byName, x.name)
 	}
 }
 
@@ -124,50 +151,47 @@ func (e *earnedNames) age() {
 	}
 }
 
-// sketch counts many values in little memory: a count-min sketch with conservative update. It may say more than there were,
-// never less since it was halved. Of 65,536 values that came once it takes none for one that came four times, where one row of
-// four times the memory takes up to nine. Its zero value is empty.
-type sketch struct{ rows *[4][1 << 15]uint8 }
-
-// count counts a value at a place, and returns how often it came.
-func (s *sketch) count(place, value string) uint32 {
-	if s.rows == nil {
-		s.rows = new([4][1 << 15]uint8)
-	}
-	h := hash(hash(14695981039346656037, place)*31, value)
-	h ^= h >> 29 // the low bits of FNV are the better ones
-	step := h>>32 | 1
-	var cells [4]*uint8
-	least := uint8(math.MaxUint8)
-	for i := range cells {
-		cells[i] = &s.rows[i][(h+uint64(i)*step)%uint64(len(s.rows[i]))]
-		least = min(least, *cells[i])
-	}
-	if least == math.MaxUint8 {
-		return uint32(least)
-	}
-	for _, cell := range cells {
-		*cell = max(*cell, least+1)
-	}
-	return uint32(least) + 1
+// savedName is an earned name in a file.
+type savedName struct {
+	Name  string `json:"name"`
+	Calls uint32 `json:"calls"`
+	Last  int64  `json:"last"` // Unix time
 }
 
-// halve halves all counts.
-func (s *sketch) halve() {
-	if s.rows == nil {
-		return
+// Save writes the earned names to a file, for [Names.Load]: aside first, so that the file is the old one or the new one
+// whatever happens.
+func (n *Names) Save(path string) error {
+	n.saving.Lock()
+	defer n.saving.Unlock()
+	n.mu.Lock()
+	var list []savedName
+	for _, name := range slices.Sorted(maps.Keys(n.earned.byName)) {
+		x := n.earned.byName[name]
+		list = append(list, savedName{x.name, x.calls, x.last})
 	}
-	for i := range s.rows {
-		for j := range s.rows[i] {
-			s.rows[i][j] /= 2
+	n.mu.Unlock()
+	return atomicfile.Replace(path, list)
+}
+
+// Load remembers the names that were saved, as ones that are not in use. No file is none. One that cannot be read is set aside: it is
+// renamed, and the error says so. Names must be earned again then, and nothing else is wrong.
+func (n *Names) Load(path string) error {
+	var list []savedName
+	if err := atomicfile.Read(path, &list); err != nil {
+		aside := path + ".unreadable"
+		return fmt.Errorf("%s is set aside as %s: %w", path, aside, errors.Join(err, os.Rename(path, aside)))
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.opts.Now().Unix()
+	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) }) // who has a place first
+	for _, x := range list {
+		name := collector.CleanName(x.Name)
+		if n.given[name] || n.earned.byName[name] != nil || len(n.earned.byName) >= remembered*n.opts.MaxNames {
+			continue
 		}
+		n.earned.byName[name] = &earnedName{name: name, calls: min(x.Calls, halveEvery), last: min(x.Last, now)}
+		n.places.learn(name)
 	}
-}
-
-// hash is FNV-1a: the same in every process, so that the same calls get the same names.
-func hash(h uint64, s string) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+	return nil
 }

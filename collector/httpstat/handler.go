@@ -66,20 +66,14 @@ func New(c *collector.Collector, opts ...Option) *Middleware {
 }
 
 // Serve counts a request for a resource, [Unmatched] if empty, and has next handle it, once; or it answers it, and reports
-// false, because a limit refuses it. All else is as [Handler] has it.
+// false, because a limit refuses it. All else is as [Handler] has it. A framework that keeps the status until it must go out tells it by
+// WriteHeader before next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	if m.c == nil || m.skips(r) {
 		next.ServeHTTP(w, r)
 		return true
 	}
 	return m.serve(w, r, resource, next)
-}
-
-// Answerer is a handler for [Middleware.Serve] that knows itself how the request was answered, because its framework keeps
-// the status until it must go out. Answered is asked when ServeHTTP has returned or panicked; 0 is no answer yet.
-type Answerer interface {
-	http.Handler
-	Answered() (status int)
 }
 
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
@@ -134,9 +128,6 @@ func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler,
 		}
 	}()
 	defer func() {
-		if err == collector.ErrPanicked {
-			seen.ask(next)
-		}
 		if seen.status == 0 && m.recovered != 0 {
 			if reason := recover(); reason != nil { // it is nil where the goroutine was ended
 				if reason != http.ErrAbortHandler {
@@ -147,7 +138,6 @@ func (m *Middleware) handle(e *collector.Entry, trace string, next http.Handler,
 		}
 	}()
 	next.ServeHTTP(wrapped, &seen.request)
-	seen.ask(next)
 	seen.implied()
 	err = m.failure(seen.status)
 }

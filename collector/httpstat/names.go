@@ -22,11 +22,10 @@ type NamesOptions struct {
 	// Given are names that need not be earned, such as the patterns of routes. Give them to [collector.Options], too.
 	Given []string
 	// MaxNames is how many earned names may be in use at a time, [DefaultMaxNames] if zero: as many as the Collector has
-	// resources. A name is in use for History after its last call, ten minutes if zero. Ten times as many are remembered.
+	// resources. A name is in use for [collector.DefaultHistory] after its last call. Ten times as many are remembered.
 	MaxNames int
 	// MaxValues is how many values of a path segment have names of their own, [DefaultMaxValues] if zero.
 	MaxValues int
-	History   time.Duration
 	// Host tells the address of the client that sends a request, RemoteAddr if nil. Behind a proxy that is trusted it reads what
 	// that says of the client. An IPv6 address stands for its /64. Empty is a host that is not known, and has no share.
 	Host func(*http.Request) string
@@ -77,7 +76,6 @@ type Names struct {
 // NewNames makes Names. The error names every option that is out of range.
 func NewNames(o NamesOptions) (*Names, error) {
 	o.MaxNames, o.MaxValues = cmp.Or(o.MaxNames, DefaultMaxNames), cmp.Or(o.MaxValues, DefaultMaxValues)
-	o.History = cmp.Or(o.History, collector.DefaultHistory)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -89,14 +87,10 @@ func NewNames(o NamesOptions) (*Names, error) {
 	if o.MaxValues < 1 || o.MaxValues > most {
 		errs = append(errs, fmt.Errorf("httpstat: MaxValues is %d; 1 to %d are allowed", o.MaxValues, most))
 	}
-	if o.History < time.Second {
-		errs = append(errs, fmt.Errorf("httpstat: History is %v; at least 1s is needed", o.History))
-	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o)}
-	n.places.aged = n.earned.age
+	n := &Names{opts: o, given: map[string]bool{Unmatched: true}, places: newPlaces(o.MaxValues), earned: newEarnedNames(o.MaxNames)}
 	for _, name := range o.Given {
 		n.given[name] = true
 	}
@@ -112,12 +106,8 @@ func (n *Names) Name(plain, client string) (name string, s Standing) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.name(plain, client, n.opts.Now().Unix())
-}
-
-func (n *Names) name(plain, client string, now int64) (name string, s Standing) {
 	name = collector.CleanName(n.places.name(plain, n.places.show))
-	if n.earned.use(name, client, now) != nil {
+	if n.earned.use(name, client, n.opts.Now().Unix()) {
 		return name, Earned
 	}
 	return name, Unearned
@@ -130,11 +120,11 @@ func (n *Names) Learn(plain, client string, status int) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.learn(plain, client, n.opts.Now().Unix())
-}
-
-func (n *Names) learn(plain, client string, now int64) {
-	n.earned.earn(collector.CleanName(n.places.learn(plain)), client, now)
+	name := collector.CleanName(n.places.learn(plain))
+	if n.places.seen == 0 { // all counts were halved just now
+		n.earned.age()
+	}
+	n.earned.earn(name, client, n.opts.Now().Unix())
 }
 
 // decide is the name of a request, the options of its call, and what to tell the status of the response. Where a limit is for the
@@ -182,12 +172,13 @@ func (n *Names) Metrics() []collector.Metric {
 		return func() float64 {
 			n.mu.Lock()
 			defer n.mu.Unlock()
+			n.earned.expire(n.opts.Now().Unix())
 			return float64(f(n.earned))
 		}
 	}
 	return []collector.Metric{{
 		Name: "earned_names", Help: "Names made from paths that are in use, because the service has answered them with success.",
-		Value: read(func(e *earnedNames) int64 { return int64(e.inUse.Len()) }),
+		Value: read(func(e *earnedNames) int64 { return int64(e.inUse) }),
 	}, {
 		Name: "refused_names_total", Help: "Calls answered with success whose name was not earned, because too many were, or too many by their host.",
 		Value: read(func(e *earnedNames) int64 { return e.refused }),

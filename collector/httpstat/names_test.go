@@ -324,10 +324,10 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, _ := newNames(t, httpstat.NamesOptions{})
-		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".bad: ") {
+		if err := n.Load(path); err == nil || !strings.Contains(err.Error(), "is set aside as "+path+".unreadable: ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != text {
+		if kept, err := os.ReadFile(path + ".unreadable"); err != nil || string(kept) != text {
 			t.Errorf("%s: %q, %v", name, kept, err)
 		}
 		if err := n.Save(path); err != nil {
@@ -346,10 +346,10 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 		t.Error("it saves where there is no directory")
 	}
 	long := strings.Repeat("x", 500)
-	if err := os.WriteFile(filepath.Join(dir+".bad", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir+".unreadable", "long"), []byte(`[{"name":"GET /`+long+`"},{"name":""},{"name":"`+httpstat.Unmatched+`"},{"name":"GET /a/b/c","calls":4294967295,"last":9999999999999}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Load(filepath.Join(dir+".bad", "long")); err != nil {
+	if err := n.Load(filepath.Join(dir+".unreadable", "long")); err != nil {
 		t.Error(err)
 	}
 	for range 3 {
@@ -361,8 +361,8 @@ func TestNamesThatCannotBeRead(t *testing.T) {
 }
 
 func TestNamesOptionsAreChecked(t *testing.T) {
-	_, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: -1, MaxValues: 1001, History: time.Millisecond})
-	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; 1 to 1000", "History is 1ms"} {
+	_, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: -1, MaxValues: 1001})
+	for _, want := range []string{"MaxNames is -1", "MaxValues is 1001; 1 to 1000"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -42,13 +43,7 @@ func Method(m string) string {
 
 // AppendPathName appends the name of [PathName] for a method and a path, as logs have them.
 func AppendPathName(to, method, path []byte, depth int) []byte {
-	switch string(method) {
-	case http.MethodGet, http.MethodPost, http.MethodHead: // nearly all
-		to = append(to, method...)
-	default:
-		to = append(to, Method(string(method))...)
-	}
-	return appendPath(append(to, ' '), path, depth)
+	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
 }
 
 // appendPath appends a path as [PathName] has it.
@@ -132,36 +127,17 @@ func identifies(s []byte) bool {
 	}
 }
 
-// isDate reports whether a segment is a month, a day, or a day with a time, separated by one of -._ in either order.
-func isDate(b []byte) bool {
-	if len(b) < len("2006-01") || b[0] < '0' || b[0] > '9' {
-		return false // as nearly all words
-	}
-	day, clock, timed := strings.Cut(strings.ToUpper(string(b)), "T")
-	if timed && (clock == "" || strings.Trim(clock, "0123456789:.,+-Z") != "") {
-		return false
-	}
-	mask := strings.Map(func(c rune) rune {
-		switch {
-		case '0' <= c && c <= '9':
-			return '0'
-		case c == '-' || c == '.' || c == '_':
-			return '-'
-		}
-		return c
-	}, day)
-	switch mask {
-	case "0000-00-00":
-		return isMonth(day[5:7])
-	case "00-00-0000":
-		return isMonth(day[:2]) || isMonth(day[3:5])
-	case "0000-00":
-		return !timed && isMonth(day[5:]) && (day[:2] == "19" || day[:2] == "20")
-	}
-	return false
+// date is a month, a day, or a day with a time, separated by one of -._ in either order.
+var date = regexp.MustCompile(strings.ReplaceAll(
+	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})(?:[Tt][\d:.,+Zz-]+)?|(?:19|20)\d\d[-._]MM)$`,
+	"MM", "(?:0[1-9]|1[0-2])"))
+
+// isDate asks only where a separator may be one of a date's, as it is in few segments: a regular expression costs as much as all else.
+func isDate(s []byte) bool {
+	return len(s) >= len("2006-01") && (separates(s[2]) || separates(s[4])) && date.Match(s)
 }
 
-func isMonth(s string) bool { return s[0] == '0' && s[1] != '0' || s[0] == '1' && s[1] <= '2' }
+func separates(c byte) bool { return c == '-' || c == '.' || c == '_' }
 
 func isEmail(s []byte) bool {
 	i := bytes.LastIndexByte(s, '@')

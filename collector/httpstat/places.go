@@ -1,6 +1,7 @@
 package httpstat
 
 import (
+	"hash/fnv"
 	"maps"
 	"math"
 	"strings"
@@ -11,13 +12,11 @@ import (
 // to nothing behind. Hosts have no shares here: of values those that are called most stay, and what a host can do with that is
 // bounded by its share of names.
 type places struct {
-	most    int              // values at a place
-	at      map[string]place // by the segments before it, as they are named; none is empty
-	sketch  sketch
-	seen    int    // successes since the counts were halved
-	order   uint64 // of values
-	changes int    // how often a value may have got or lost its place
-	aged    func() // is called when counts are halved
+	most   int              // values at a place
+	at     map[string]place // by the segments before it, as they are named; none is empty
+	sketch sketch
+	seen   int    // successes since all counts were halved
+	order  uint64 // of values
 }
 
 // place is one: the values that are kept apart.
@@ -31,7 +30,6 @@ type pathValue struct {
 
 const (
 	maxPlaces = 4096
-	maxCount  = math.MaxUint32 / 4
 	// halveEvery is after how many successes all counts are halved, so that what was busy once does not stay so.
 	halveEvery = 1 << 16
 	// someCalls is how many more calls than twice as many a value needs to take another one's place.
@@ -39,7 +37,7 @@ const (
 )
 
 func newPlaces(most int) *places {
-	return &places{most: most, at: map[string]place{}, aged: func() {}}
+	return &places{most: most, at: map[string]place{}}
 }
 
 // fixedValue reports whether a segment stands for many values already.
@@ -88,7 +86,7 @@ func (p *places) learn(plain string) string {
 	return p.name(plain, func(at place, before []byte, value string) string {
 		switch {
 		case at[value] != nil:
-			at[value].add(1)
+			at[value].calls++
 			return value
 		case !p.full(at):
 			p.admit(string(before), value, 1)
@@ -96,6 +94,7 @@ func (p *places) learn(plain string) string {
 		case at == nil:
 			return "*" // there is no place left
 		}
+		// The place is full. Nearly all that comes here comes once, so the sketch is asked before the values are compared.
 		calls := p.sketch.count(string(before), value)
 		if calls < someCalls {
 			return "*" // whatever the least has
@@ -104,6 +103,7 @@ func (p *places) learn(plain string) string {
 		if calls < 2*at[least].calls+someCalls {
 			return "*"
 		}
+		// What was told apart below the value that goes would be found there again when it comes back, with counts that are old.
 		delete(at, least)
 		below := string(before) + "/" + least
 		maps.DeleteFunc(p.at, func(other string, _ place) bool { return other == below || strings.HasPrefix(other, below+"/") })
@@ -120,12 +120,8 @@ func (p *places) admit(before, value string, calls uint32) {
 		p.at[before] = at
 	}
 	p.order++
-	p.changes++
 	at[strings.Clone(value)] = &pathValue{calls: calls, order: p.order}
 }
-
-// add counts calls.
-func (v *pathValue) add(calls uint32) { v.calls = min(v.calls+calls, maxCount) }
 
 // least is the value that is called least; of equals the one that came last.
 func (x place) least() (least string) {
@@ -142,7 +138,6 @@ func (x place) least() (least string) {
 // again, if there is room.
 func (p *places) halve() {
 	p.seen = 0
-	p.changes++
 	p.sketch.halve()
 	scarce := len(p.at) > maxPlaces*3/4
 	for before, at := range p.at {
@@ -155,22 +150,46 @@ func (p *places) halve() {
 			delete(p.at, before)
 		}
 	}
-	p.aged()
 }
 
-// restore counts calls of a name that was earned, at places that can have it.
-func (p *places) restore(name string, calls uint32) {
-	kept := true
-	p.name(name, func(at place, before []byte, value string) string {
-		switch {
-		case !kept:
-		case at[value] != nil:
-			at[value].add(calls)
-		case !p.full(at):
-			p.admit(string(before), value, calls)
-		default:
-			kept = false // and what follows has no place
+// sketch counts many values in little memory: a count-min sketch with conservative update. It may say more than there were,
+// never less since it was halved. Of 65,536 values that came once it takes none for one that came four times, where one row of
+// four times the memory takes up to nine. Its zero value is empty.
+type sketch struct{ rows *[4][1 << 15]uint8 }
+
+// count counts a value at a place, and returns how often it came.
+func (s *sketch) count(place, value string) uint32 {
+	if s.rows == nil {
+		s.rows = new([4][1 << 15]uint8)
+	}
+	f := fnv.New64a() // the same in every process, so that the same calls get the same names
+	_, _ = f.Write([]byte(place + "/" + value))
+	h := f.Sum64()
+	h ^= h >> 29 // the low bits of FNV are the better ones
+	step := h>>32 | 1
+	var cells [4]*uint8
+	least := uint8(math.MaxUint8)
+	for i := range cells {
+		cells[i] = &s.rows[i][(h+uint64(i)*step)%uint64(len(s.rows[i]))]
+		least = min(least, *cells[i])
+	}
+	if least == math.MaxUint8 {
+		return uint32(least)
+	}
+	for _, cell := range cells {
+		*cell = max(*cell, least+1)
+	}
+	return uint32(least) + 1
+}
+
+// halve halves all counts.
+func (s *sketch) halve() {
+	if s.rows == nil {
+		return
+	}
+	for i := range s.rows {
+		for j := range s.rows[i] {
+			s.rows[i][j] /= 2
 		}
-		return value
-	})
+	}
 }

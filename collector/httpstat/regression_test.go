@@ -104,35 +104,3 @@ func TestRegressionRefusedByNilPanicked(t *testing.T) {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}
 }
-
-// unsure is a handler that does not return when it is asked what it answered.
-type unsure struct {
-	http.Handler
-	end func()
-}
-
-func (u unsure) Answered() int { u.end(); return 0 }
-
-// A handler whose Answered did not return left its request in flight.
-func TestRegressionAnsweredPanicked(t *testing.T) {
-	for way, end := range ways {
-		for name, next := range map[string]http.HandlerFunc{
-			"returns":  func(http.ResponseWriter, *http.Request) {},
-			"panics":   func(http.ResponseWriter, *http.Request) { panic("boom") },
-			"recovers": func(http.ResponseWriter, *http.Request) { panic("boom") },
-		} {
-			c := newCollector(t)
-			var opts []httpstat.Option
-			if name == "recovers" {
-				opts = append(opts, httpstat.Recovered(http.StatusInternalServerError))
-			}
-			m := httpstat.New(c, opts...)
-			alone(func() {
-				m.Serve(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), "a", unsure{next, end})
-			})
-			if s := c.Resource("a").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 || s.Total.Exception != 1 {
-				t.Errorf("%s, and %s when it is asked: %+v", name, way, s)
-			}
-		}
-	}
-}

@@ -40,19 +40,12 @@ func (w *writer) implied() {
 	}
 }
 
-// ask asks the handler for the status, if it knows better.
-func (w *writer) ask(next http.Handler) {
-	if x, ok := next.(Answerer); ok {
-		w.status = x.Answered()
-	}
-}
-
-// The combinations that occur: other middleware's writers, net/http's of HTTP/1, and its of HTTP/2.
+// The combinations that occur: net/http's writer of HTTP/2, other middleware's writers, and net/http's of HTTP/1. That of HTTP/2 can push,
+// too, which browsers do not take any more.
 type (
 	flusher  struct{ writer }
 	hijacker struct{ flusher }
 	http1    struct{ hijacker }
-	http2    struct{ flusher }
 )
 
 func (w *flusher) Flush() { _ = w.FlushError() }
@@ -75,25 +68,17 @@ func (w *http1) ReadFrom(r io.Reader) (int64, error) {
 	return w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
 }
 
-func (w *http2) Push(target string, o *http.PushOptions) error {
-	return w.ResponseWriter.(http.Pusher).Push(target, o)
-}
-
 // watch wraps w, and copies r with another context. What the handler gets has the optional interfaces that w has.
 func watch(ctx context.Context, w http.ResponseWriter, r *http.Request) (seen *writer, wrapped http.ResponseWriter) {
 	_, flush := w.(http.Flusher)
 	_, hijack := w.(http.Hijacker)
 	_, read := w.(io.ReaderFrom)
-	_, push := w.(http.Pusher)
 	switch {
 	case flush && hijack && read:
 		x := new(http1)
 		seen, wrapped = &x.writer, x
 	case flush && hijack:
 		x := new(hijacker)
-		seen, wrapped = &x.writer, x
-	case flush && push:
-		x := new(http2)
 		seen, wrapped = &x.writer, x
 	case flush:
 		x := new(flusher)

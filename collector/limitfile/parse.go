@@ -1,3 +1,25 @@
+// Package limitfile reads the limits of a Collector from a file, and reads them again when it changes.
+//
+//	limits:
+//	  - resource: GET /search     # a name
+//	    qps: 100
+//	  - resource: /admin/*        # a pattern: * stands for any run of characters, none and / included
+//	    origin: mobile            # the calls of one origin; without it, of all together
+//	    qps: 20
+//	    concurrency: 5
+//	    strict: true              # in any second, not only in those that begin when a bucket does
+//	  - resource: GET /search
+//	    qps: 80
+//	    dry_run: true             # refuses nothing, and counts what it would refuse
+//
+// The file is YAML, and so may be JSON. Each entry has a resource, and qps or concurrency or both, whole numbers of 0 or
+// more; 0 refuses every call. An origin is one name; where there is none, all origins share the limit. See
+// [collector.Limit] for what they mean.
+//
+// A name with ": " in it, or with a * in front, needs quotes: "db: load user", "*".
+//
+// A file with a mistake is refused whole, with its mistakes and their lines in the error, and the limits that were
+// in force stay. So is one without a list: limits are switched off by an empty one, not by an empty file.
 package limitfile
 
 import (
@@ -6,6 +28,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,23 +41,19 @@ import (
 const maxSize = 1 << 20
 
 // Read reads the limits from a file. The error names every mistake in it.
-func Read(path string) (_ []collector.Limit, err error) {
-	if info, err := os.Stat(path); err != nil {
+func Read(path string) ([]collector.Limit, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if !info.Mode().IsRegular() { // to read from a pipe is to wait
+	case !info.Mode().IsRegular(): // to read from a pipe is to wait
 		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSize {
+	case info.Size() > maxSize:
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxSize)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
 	limits, err := Parse(data)
 	if err != nil {
@@ -69,7 +88,8 @@ func Parse(data []byte) ([]collector.Limit, error) {
 // maxMistakes is how many mistakes are reported.
 const maxMistakes = 20
 
-// parser collects limits and mistakes.
+// parser collects limits and mistakes. It walks the nodes of the document and decodes nothing into structs: their errors name types
+// of Go, and know neither what is allowed nor which of two meanings a value such as 010 or an empty origin has.
 type parser struct {
 	limits []collector.Limit
 	seen   map[collector.Limit]int // line of each, without its count
@@ -81,15 +101,10 @@ func (p *parser) wrong(n *yaml.Node, format string, args ...any) {
 }
 
 func (p *parser) file(n *yaml.Node) {
-	var list *yaml.Node
-	p.fields(n, "the file", func(key string, value *yaml.Node) bool {
-		if key == "limits" {
-			list = value
-		}
-		return key == "limits"
-	}, "limits")
+	fields := p.fields(n, "the file", "limits")
+	list := fields["limits"]
 	switch {
-	case len(p.errs) > 0 && list == nil:
+	case list == nil && len(p.errs) > 0:
 	case list == nil:
 		p.wrong(n, "there is no list named limits")
 	case list.Kind != yaml.SequenceNode:
@@ -103,47 +118,34 @@ func (p *parser) file(n *yaml.Node) {
 
 // entry reads one entry, which may be two limits.
 func (p *parser) entry(n *yaml.Node) {
-	var l collector.Limit
-	counts := map[collector.Grade]int64{}
-	p.fields(n, "a limit", func(key string, value *yaml.Node) bool {
-		switch key {
-		case "resource":
-			l.Resource = p.text(key, value, true, "a name is needed")
-		case "origin":
-			// To a Collector the empty origin is all together, and a * is a * like any other; who writes either into a file means
-			// something else.
-			one := value.Value != "" && !strings.Contains(value.Value, "*")
-			l.Origin = p.text(key, value, one, "one name is needed, no pattern; without the field the limit is for all origins together")
-		case "qps":
-			counts[collector.QPS] = p.count(key, value)
-		case "concurrency":
-			counts[collector.Concurrency] = p.count(key, value)
-		case "strict":
-			l.Strict = p.flag(key, value)
-		case "dry_run":
-			l.DryRun = p.flag(key, value)
-		default:
-			return false
-		}
-		return true
-	}, "resource, origin, qps, concurrency, strict, dry_run")
-	if n.Kind != yaml.MappingNode {
+	fields := p.fields(n, "a limit", "resource", "origin", "qps", "concurrency", "strict", "dry_run")
+	if fields == nil {
 		return
 	}
-	if l.Resource == "" {
+	var l collector.Limit
+	if v := fields["resource"]; v != nil {
+		l.Resource = p.text("resource", v, true, "a name is needed")
+	} else {
 		p.wrong(n, "a limit without a resource; * is for all")
 	}
-	if len(counts) == 0 {
-		p.wrong(n, "a limit of nothing; qps or concurrency is needed")
+	if v := fields["origin"]; v != nil {
+		// To a Collector the empty origin is all together, and a * is a * like any other; who writes either into a file means
+		// something else.
+		one := v.Value != "" && !strings.Contains(v.Value, "*")
+		l.Origin = p.text("origin", v, one, "one name is needed, no pattern; without the field the limit is for all origins together")
 	}
-	if _, ok := counts[collector.QPS]; l.Strict && !ok {
+	l.DryRun = p.flag("dry_run", fields["dry_run"])
+	strict := p.flag("strict", fields["strict"])
+	switch qps := fields["qps"]; {
+	case qps == nil && fields["concurrency"] == nil:
+		p.wrong(n, "a limit of nothing; qps or concurrency is needed")
+	case qps == nil && strict:
 		p.wrong(n, "strict without qps")
 	}
 	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
-		if count, ok := counts[grade]; ok {
-			one := l
-			one.Grade, one.Count, one.Strict = grade, count, l.Strict && grade == collector.QPS
-			p.add(n, one)
+		if v := fields[grade.String()]; v != nil {
+			l.Grade, l.Count, l.Strict = grade, p.count(grade.String(), v), strict && grade == collector.QPS
+			p.add(n, l)
 		}
 	}
 }
@@ -163,23 +165,25 @@ func (p *parser) add(n *yaml.Node, l collector.Limit) {
 	p.limits = append(p.limits, l)
 }
 
-// fields calls set for every field of a mapping; it reports whether it knows the field.
-func (p *parser) fields(n *yaml.Node, what string, set func(string, *yaml.Node) bool, known string) {
+// fields returns the fields of a mapping that are known, nil if it is none.
+func (p *parser) fields(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
+	names := strings.Join(known, ", ")
 	if n.Kind != yaml.MappingNode {
-		p.wrong(n, "%s is %s; fields are needed: %s", what, kind(n), known)
-		return
+		p.wrong(n, "%s is %s; fields are needed: %s", what, kind(n), names)
+		return nil
 	}
-	seen := map[string]bool{}
+	fields := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		switch {
-		case seen[key.Value]:
+		switch key := n.Content[i]; {
+		case fields[key.Value] != nil:
 			p.wrong(key, "%s is there twice", key.Value)
-		case !set(key.Value, value):
-			p.wrong(key, "there is no field %.40q; the fields are %s", key.Value, known)
+		case !slices.Contains(known, key.Value):
+			p.wrong(key, "there is no field %.40q; the fields are %s", key.Value, names)
+		default:
+			fields[key.Value] = n.Content[i+1]
 		}
-		seen[key.Value] = true
 	}
+	return fields
 }
 
 // text reads a name, if that is ok.
@@ -200,9 +204,9 @@ func name(n *yaml.Node) bool {
 	return false
 }
 
-// flag reads true or false.
+// flag reads true or false; false if there is none.
 func (p *parser) flag(key string, n *yaml.Node) (v bool) {
-	if n.Tag != "!!bool" || n.Decode(&v) != nil {
+	if n != nil && (n.Tag != "!!bool" || n.Decode(&v) != nil) {
 		p.wrong(n, "%s is %s; true or false is needed", key, kind(n))
 	}
 	return v

@@ -20,8 +20,7 @@ type Watcher struct {
 	path   string
 	logger *slog.Logger
 
-	reloaded chan struct{} // has one after Reload
-	withdraw func()        // takes the metrics away
+	withdraw func() // takes the metrics away
 
 	read     atomic.Pointer[os.FileInfo] // of the file before it was last read
 	loaded   atomic.Int64                // Unix time at which limits were last taken from the file
@@ -36,7 +35,7 @@ const (
 // Watch sets the limits from a file, in the place of all there were. If it cannot be read or has a mistake, that is the
 // error, and nothing is set. Then [Watcher.Run] follows the file.
 func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, error) {
-	w := &Watcher{stats: c, path: path, logger: cmp.Or(logger, slog.Default()), reloaded: make(chan struct{}, 1)}
+	w := &Watcher{stats: c, path: path, logger: cmp.Or(logger, slog.Default())}
 	n, err := w.load()
 	if err != nil {
 		return nil, err
@@ -48,10 +47,6 @@ func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, 
 
 // Reload reads the file and sets the limits; on an error they stay as they were. The error is logged, too.
 func (w *Watcher) Reload() error {
-	select {
-	case w.reloaded <- struct{}{}:
-	default:
-	}
 	n, err := w.load()
 	if err != nil {
 		w.failures.Add(1)
@@ -85,25 +80,24 @@ func (w *Watcher) Run(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	before := *w.read.Load()
-	unmatched := time.NewTimer(warnAfter)
-	defer unmatched.Stop()
+	warned := int64(0) // of the limits that were loaded then
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.reloaded:
-			unmatched.Reset(warnAfter)
 		case <-ticker.C:
-			now := w.state()
-			switch {
-			case now == nil && before != nil:
-				w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
-			case now != nil && !same(now, *w.read.Load()) && same(now, before):
-				_ = w.Reload() // it has been logged
-			}
-			before = now
-		case <-unmatched.C:
+		}
+		now := w.state()
+		switch {
+		case now == nil && before != nil:
+			w.logger.Warn("the file of limits is gone; the limits stay", "file", w.path)
+		case now != nil && !same(now, *w.read.Load()) && same(now, before):
+			_ = w.Reload() // it has been logged
+		}
+		before = now
+		if loaded := w.loaded.Load(); loaded != warned && time.Since(time.Unix(loaded, 0)) >= warnAfter {
 			w.warn()
+			warned = loaded
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // However many viewers there are, with whatever positions, a second of all resources and of the total is read once, and sorted
-// once for each column.
+// once for each column, and so are the details of a resource.
 func TestSecondsAreReadOnce(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
@@ -35,15 +35,15 @@ func TestSecondsAreReadOnce(t *testing.T) {
 	}
 	first := &viewer{query: query{by: "block", resource: "resource 5"}}
 	m := f.message(first)
-	order, opened := first.table.sorted("block", f), f.resources["resource 5"]
+	order := first.table.sorted("block", f.columns)
 	for i := range int64(50) {
-		v := &viewer{query: query{by: "block", resource: "resource 5", had: i}, position: position{first.epoch, first.position.first - i, first.last - i%7}}
+		v := &viewer{query: query{by: "block", resource: "resource 5"}, position: position{first.epoch, first.position.first - i, first.last - i%7}}
 		again := f.message(v)
-		if v.table != first.table || &v.table.sorted("block", f)[0] != &order[0] || f.resources["resource 5"] != opened || len(f.resources) != 1 {
+		if v.table != first.table || &v.table.sorted("block", f.columns)[0] != &order[0] || &v.known[0] != &first.known[0] {
 			t.Fatalf("viewer %d has something of its own", i)
 		}
-		for _, second := range slices.Concat(again.Total, again.Resource) {
-			if !slices.ContainsFunc(slices.Concat(m.Total, m.Resource), func(x []int64) bool { return &x[0] == &second[0] }) {
+		for _, second := range again.Total {
+			if !slices.ContainsFunc(m.Total, func(x []int64) bool { return &x[0] == &second[0] }) {
 				t.Fatalf("viewer %d has a second of its own: %v", i, second)
 			}
 		}
@@ -58,13 +58,14 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFeed(c, 50)
-	for i := range 3 * mostOpened {
+	const resources = 300
+	for i := range resources {
 		c.Resource(fmt.Sprint("resource ", i)).Block("")
 	}
 	now = now.Add(100 * time.Second)
-	for i := range 3 * mostOpened {
+	for i := range resources {
 		v := &viewer{query: query{by: "block", resource: fmt.Sprint("resource ", i), first: now.Unix() - 90 + int64(i%80), end: now.Unix()}}
-		if m := f.message(v); len(m.Resource) != 100 || len(m.Details) == 0 || m.Table.Resources != 3*mostOpened {
+		if m := f.message(v); len(m.Resource) != 100 || len(m.Details) == 0 || m.Table.Resources != resources {
 			t.Fatalf("viewer %d: %d seconds, %s, %+v", i, len(m.Resource), m.Details, m.Table)
 		}
 	}
@@ -85,13 +86,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	for i := range keptRanges {
 		f.message(&viewer{query: query{by: "block", first: now.Unix() - 90 + int64(i), end: now.Unix()}})
 	}
-	if len(f.resources) != mostOpened || len(f.ranges) != keptRanges {
-		t.Errorf("%d resources and %d ranges are kept", len(f.resources), len(f.ranges))
-	}
-	now = now.Add(closedAfter * 2 * time.Second)
-	f.message(&viewer{query: query{by: "block"}})
-	if len(f.resources) != 0 {
-		t.Errorf("%d resources are kept that nobody has open", len(f.resources))
+	if len(f.ranges) != keptRanges {
+		t.Errorf("%d ranges are kept", len(f.ranges))
 	}
 	var b budget
 	for i := range 3000 {

@@ -1,28 +1,14 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
 )
-
-// opened is a resource that somebody has open: its last seconds, and what else is known of it, read once a second.
-type opened struct {
-	*series
-	resource *collector.Resource
-	used     int64 // the feed's: index of the second in which somebody asked for it
-
-	mu      sync.Mutex // guards what follows
-	at      int64      // index of the second in which the details were read
-	details json.RawMessage
-	age     time.Duration // of the calls in flight, on average; none if there are none
-}
 
 // details describe one resource, since the start.
 type details struct {
@@ -42,43 +28,9 @@ type share struct {
 	Complete int64  `json:"complete,omitempty"`
 }
 
-// opened returns the resource that a viewer has open, nil if there is none of this name.
-func (f *feed) opened(s *snapshot, name string) *opened {
-	f.mu.Lock()
-	o := f.resources[name]
-	f.mu.Unlock()
-	if o == nil {
-		all := f.stats.Seal().Resources
-		i := slices.IndexFunc(all, func(r *collector.Resource) bool { return r.Name() == name })
-		if i < 0 {
-			return nil
-		}
-		r := all[i]
-		o = &opened{resource: r, series: f.series(r.View())}
-	}
-	f.mu.Lock()
-	if other := f.resources[name]; other != nil {
-		o = other
-	} else if len(f.resources) < mostOpened {
-		f.resources[name] = o
-	}
-	o.used = s.to
-	f.mu.Unlock()
-	o.until(s.to)
-	o.older(keptSeconds)
-	o.describe(f, s.to)
-	return o
-}
-
-// describe reads the details, unless that is done in this second.
-func (o *opened) describe(f *feed, at int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.at >= at {
-		return
-	}
-	o.at = at
-	x, d := o.resource, details{Origins: []share{}, Callers: []share{}, Limits: []share{}, Blocks: []share{}, Codes: []share{}, Running: f.runningOf(o.resource.Oldest(mostRunning))}
+// describe reads the details of a resource, and the average age of its calls in flight, none if there are none.
+func (f *feed) describe(x *collector.Resource) (text json.RawMessage, age time.Duration) {
+	d := details{Origins: []share{}, Callers: []share{}, Limits: []share{}, Blocks: []share{}, Codes: []share{}, Running: f.runningOf(x.Oldest(mostRunning))}
 	for name, v := range x.Origins() {
 		d.Origins = append(d.Origins, shareOf(name, v))
 	}
@@ -105,21 +57,12 @@ func (o *opened) describe(f *feed, at int64) {
 		})
 		*list = (*list)[:min(len(*list), maxShares)]
 	}
-	o.details, _ = json.Marshal(d) // strings and numbers cannot fail
-	o.age = none
+	text, _ = json.Marshal(d) // strings and numbers cannot fail
+	age = none
 	if now := x.View().Snapshot(nil); now.InFlight > 0 {
-		o.age = time.Duration(now.InFlightElapsed / float64(now.InFlight) * 1e9)
+		age = time.Duration(now.InFlightElapsed / float64(now.InFlight) * 1e9)
 	}
-}
-
-// news returns the details, nil if a viewer has them, and the average age of the calls in flight.
-func (o *opened) news(had json.RawMessage) (details json.RawMessage, age time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if bytes.Equal(o.details, had) {
-		return nil, o.age
-	}
-	return o.details, o.age
+	return text, age
 }
 
 // shareOf reads what a view has counted. Not every node of the call tree has counted anything: see [collector.TreeNode].
@@ -135,7 +78,9 @@ const (
 	maxNodes  = 10_000
 )
 
-// callers finds the nodes of a resource in the call tree, by the path to them.
+// callers finds the nodes of a resource in the call tree, by the path to them: a resource may be called below several entrances, and
+// each path has counts of its own. A name that is above already is not entered again, or a recursion would be a path without an end.
+// left is how many nodes may still be looked at, in all branches together.
 func callers(list *[]share, name string, at *collector.TreeNode, above []string, left *int) {
 	for _, child := range at.Children() {
 		if *left--; *left < 0 || len(*list) >= maxShares || len(above) >= maxDepth || slices.Contains(above, child.Name()) {
@@ -148,4 +93,29 @@ func callers(list *[]share, name string, at *collector.TreeNode, above []string,
 		}
 		callers(list, name, child, append(slices.Clip(above), child.Name()), left)
 	}
+}
+
+// running is a call that has been in flight for long.
+type running struct {
+	Resource string `json:"resource"`
+	Origin   string `json:"origin"`
+	Entrance string `json:"entrance"`
+	Trace    string `json:"trace,omitempty"`
+	Since    int64  `json:"since"` // milliseconds of Unix time
+}
+
+const (
+	mostRunning = 10
+	longRunning = time.Second // younger calls are no trouble, and others in each second
+)
+
+// runningOf describes the oldest calls in flight.
+func (f *feed) runningOf(oldest []collector.Running) []running {
+	list, now := []running{}, f.wall()
+	for _, x := range oldest {
+		if x.Age >= longRunning {
+			list = append(list, running{x.Resource, x.Origin, x.Entrance, x.TraceID, now - x.Age.Milliseconds()})
+		}
+	}
+	return list
 }

@@ -1,17 +1,17 @@
 package live
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
-	"github.com/windowstat/windowstat/node"
 )
 
 // feed is what is read of the collector once for all viewers: the present second of all resources, ranges that somebody chose,
-// the past of the total and of the resources that are open. The first viewer who needs a part reads it, and others who need
-// the same wait for that, and for nothing else.
+// and the past of the total. The first viewer who needs a part reads it, and others who need the same wait for that, and for nothing
+// else. A single resource costs so little that each viewer reads the one that it has open.
 type feed struct {
 	stats   *collector.Collector
 	rows    int // on a page of the table
@@ -19,38 +19,29 @@ type feed struct {
 	started int64 // differs between processes
 	process process
 
-	mu        sync.Mutex // guards what follows; nothing is read under it
-	now       *snapshot
-	ranges    []*snapshot // the latest last
-	inbound   bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
-	total     *series
-	resources map[string]*opened
+	mu      sync.Mutex // guards what follows; nothing is read under it
+	now     *snapshot
+	ranges  []*snapshot // the latest last
+	inbound bool        // the total is of inbound calls; while there are none, of the background: all outermost calls
+	total   *series
 
-	sorting sync.Mutex // held while rows are sorted: others that need the same order wait
-
-	naming   sync.Mutex // guards what follows
-	entries  []*entry   // of the resources that there are, by number
-	all      []*collector.Resource
-	numbered int64 // the last number of an entry
+	naming   sync.Mutex                     // guards what follows
+	entries  map[*collector.Resource]*entry // of the resources that there are
+	numbered int64                          // the last number of an entry
 }
 
-const (
-	keptRanges  = 8
-	mostOpened  = 100 // resources whose series are kept; of any more they are read for each message
-	closedAfter = 10  // seconds without a viewer
-)
+// keptRanges is how many ranges are kept. Somebody who sorts, searches or turns a page asks for the same seconds again, as does everybody
+// who opens a link to them; reading ten minutes of ten thousand resources takes half a second.
+const keptRanges = 8
 
+// newFeed makes a feed for pages of so many rows. It reads nothing until somebody asks.
 func newFeed(c *collector.Collector, rows int) *feed {
 	f := &feed{
 		stats: c, rows: rows, columns: newColumns(c.DurationsUnknown()),
-		started: time.Now().UnixMilli(), process: process{root: machine}, resources: map[string]*opened{},
+		started: time.Now().UnixMilli(), process: process{root: machine},
 	}
-	f.total = f.series(c.Tree().View())
+	f.total = &series{feed: f, view: c.Tree().View()}
 	return f
-}
-
-func (f *feed) series(v collector.View) *series {
-	return &series{stats: f.stats, columns: f.columns, view: v}
 }
 
 // present returns the snapshot of the last sealed second, and the series of the total with it.
@@ -62,12 +53,7 @@ func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	if f.now == nil || f.now.to < open {
 		f.now = presentOf(open)
 		if v := f.stats.Inbound().Node(); !f.inbound && v.Used() {
-			f.inbound, f.total = true, f.series(f.stats.Inbound())
-		}
-		for name, o := range f.resources {
-			if o.used < open-closedAfter {
-				delete(f.resources, name)
-			}
+			f.inbound, f.total = true, &series{feed: f, view: f.stats.Inbound()}
 		}
 	}
 	s, total, inbound = f.now, f.total, f.inbound
@@ -80,53 +66,48 @@ func (f *feed) present() (s *snapshot, total *series, inbound bool) {
 	return s, total, inbound
 }
 
-// ranged returns the snapshot of the seconds that a viewer chose, nil if none of them is known. The last ones are kept.
+// ranged returns the snapshot of the seconds that a viewer chose, an empty one if they are not known. The last ones are kept.
 func (f *feed) ranged(v *viewer, now *snapshot) *snapshot {
 	line := f.stats.Timeline()
 	from, to := line.IndexFrom(time.Unix(v.query.first, 0)), min(line.IndexFrom(time.Unix(v.end, 0)), now.to)
+	unknown := &snapshot{first: v.query.first, end: v.end}
 	if from = max(from, to-keptSeconds); from >= to {
-		return nil
+		return unknown
 	}
 	f.mu.Lock()
-	var s *snapshot
-	for _, x := range f.ranges {
-		if x.from == from && x.to == to {
-			s = x
-		}
+	i := slices.IndexFunc(f.ranges, func(x *snapshot) bool { return x.from == from && x.to == to })
+	if i < 0 {
+		f.ranges = append(f.ranges, rangeOf(from, to))
+		f.ranges = f.ranges[max(0, len(f.ranges)-keptRanges):]
+		i = len(f.ranges) - 1
 	}
-	if s == nil {
-		if len(f.ranges) == keptRanges {
-			f.ranges = f.ranges[1:]
-		}
-		s = rangeOf(from, to)
-		f.ranges = append(f.ranges, s)
-	}
+	s := f.ranges[i]
 	f.mu.Unlock()
 	if began := time.Now(); s.read(f) {
 		v.spent += time.Since(began)
 	}
+	if s.end == 0 {
+		return unknown
+	}
 	return s
 }
 
-// known returns the entries of the resources that there are. New ones get the next numbers.
+// known returns the entries of the resources that there are, by number: the oldest resources come first, and new ones get the next
+// numbers.
 func (f *feed) known() []*entry {
 	m := f.stats.Seal()
 	f.naming.Lock()
 	defer f.naming.Unlock()
-	old, before := f.entries, f.all
-	f.entries, f.all = make([]*entry, 0, len(m.Resources)), m.Resources
-	for _, r := range m.Resources { // the oldest first, as those that are known
-		for len(before) > 0 && before[0] != r {
-			old, before = old[1:], before[1:] // it was retired
+	old, list := f.entries, make([]*entry, len(m.Resources))
+	f.entries = make(map[*collector.Resource]*entry, len(list)) // without those that were retired
+	for i, r := range m.Resources {
+		e := old[r]
+		if e == nil {
+			f.numbered++
+			e = &entry{Resource: r, lower: strings.ToLower(r.Name()), number: f.numbered}
 		}
-		if len(before) > 0 {
-			f.entries, old, before = append(f.entries, old[0]), old[1:], before[1:]
-			continue
-		}
-		f.numbered++
-		view := func() *node.View { return r.View().Node() }
-		f.entries = append(f.entries, &entry{view: view, name: r.Name(), lower: strings.ToLower(r.Name()), number: f.numbered})
+		f.entries[r], list[i] = e, e
 	}
-	f.readUsual(f.entries, m.Open)
-	return f.entries
+	f.readUsual(list, m.Open)
+	return list
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -121,7 +122,7 @@ func TestFiles(t *testing.T) {
 		if name != "" {
 			continue
 		}
-		if page := string(b); strings.Contains(page, "<b>") || !strings.Contains(page, "<title>&lt;b&gt;&quot;&amp;</title>") || strings.Contains(page, "http") {
+		if page := string(b); strings.Contains(page, "<b>") || !strings.Contains(page, "<title>&lt;b&gt;&#34;&amp;</title>") || strings.Contains(page, "http") {
 			t.Errorf("%s", page)
 		}
 	}
@@ -207,6 +208,11 @@ func TestPastOfTheTotalAndOfAResource(t *testing.T) {
 	}
 	if other := poll(t, p, m.After, "resource=a"); len(other.Total) != 1 || len(other.Resource) != 600 {
 		t.Errorf("%d seconds of the total, %d of a", len(other.Total), len(other.Resource))
+	}
+	for had, want := range map[int64]int{math.MaxInt64: 0, m.At + 1000: 0, m.At + 1: 0, m.At: 1, -1: 301, math.MinInt64: 301} {
+		if next := poll(t, p, m.After, "resource=b", fmt.Sprint("had=", had)); next.Resource == nil || len(next.Resource) != want {
+			t.Errorf("who had the seconds up to %d gets %d", had, len(next.Resource))
+		}
 	}
 	if none := poll(t, p, m.After, "resource=c"); none.Resource != nil {
 		t.Errorf("%+v", none)

@@ -82,6 +82,8 @@ func (p *process) after(last int64) [][]int64 {
 	return append([][]int64{}, p.seconds[i:]...)
 }
 
+// measure reads what there is at a moment: of the runtime, of the process, and of the cgroup, whose files are below the path that the
+// kernel says, or at the root where a container sees its own only.
 func (p *process) measure(now leap.Reading) measured {
 	read := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
@@ -126,6 +128,7 @@ func field(text, name string) int64 {
 	return number(rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))])
 }
 
+// number reads a number, -1 if it is none: "max" is what the cgroup has without a limit.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

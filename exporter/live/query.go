@@ -13,15 +13,15 @@ import (
 
 // query is what a viewer has open: a page of the table, and one resource or the total. It comes from a stranger.
 type query struct {
-	by         string // what the table is sorted by: a column, byName, byPeak or byTrouble
-	up         bool   // the least first; of names, the last
-	search     string // in lower case
-	skip       int    // how many rows are before the page
-	held       string // numbers of resources that come first, a dot between two
-	first, end int64  // Unix time of the seconds of the table, end being after the last; 0 for the present
-	past       int64  // how many seconds of the total are wanted
-	resource   string // whose seconds are wanted beside those of the total, if not empty
-	had        int64  // the last second of it that the viewer has, Unix time
+	by         string  // what the table is sorted by: a column, byName, byPeak or byTrouble
+	up         bool    // the least first; of names, the last
+	search     string  // in lower case
+	skip       int     // how many rows are before the page
+	held       []int64 // numbers of resources that come first
+	first, end int64   // Unix time of the seconds of the table, end being after the last; 0 for the present
+	past       int64   // how many seconds of the total are wanted
+	resource   string  // whose seconds are wanted beside those of the total, if not empty
+	had        int64   // the last second of it that the viewer has, Unix time
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 // queryOf reads the parameters of a request. The error names each that is wrong.
 func (f *feed) queryOf(r *http.Request) (q query, err error) {
 	values := r.URL.Query()
-	q.by, q.search, q.held, q.resource = cmp.Or(values.Get("sort"), byTrouble), strings.ToLower(values.Get("search")), values.Get("held"), values.Get("resource")
+	q.by, q.search, q.resource = cmp.Or(values.Get("sort"), byTrouble), strings.ToLower(values.Get("search")), values.Get("resource")
 	var errs []error
 	wrong := func(name, allowed string, args ...any) {
 		errs = append(errs, fmt.Errorf("invalid %s %.50q; %s allowed", name, values.Get(name), fmt.Sprintf(allowed, args...)))
@@ -63,24 +63,16 @@ func (f *feed) queryOf(r *http.Request) (q query, err error) {
 			wrong("range", "the Unix time of the first second and of the one after the last, at most %d seconds, are", keptSeconds)
 		}
 	}
-	if _, err := numbers(q.held, f.rows); err != nil {
-		errs = append(errs, err)
+	if held := values.Get("held"); held != "" {
+		for number := range strings.SplitSeq(held, ".") {
+			n, err := strconv.ParseInt(number, 10, 64)
+			if q.held = append(q.held, n); err != nil || len(q.held) > f.rows {
+				wrong("held", "up to %d numbers, a dot between two, are", f.rows)
+				break
+			}
+		}
 	}
 	return q, errors.Join(errs...)
-}
-
-// numbers reads the numbers of resources that are held.
-func numbers(held string, most int) (list []int64, err error) {
-	for held != "" {
-		var first string
-		first, held, _ = strings.Cut(held, ".")
-		n, err := strconv.ParseInt(first, 10, 64)
-		if err != nil || len(list) == most {
-			return nil, fmt.Errorf("invalid held %.50q; up to %d numbers are allowed, a dot between two", first, most)
-		}
-		list = append(list, n)
-	}
-	return list, nil
 }
 
 // position is what a viewer has: the seconds of the total from first to last, both Unix time, of an epoch.

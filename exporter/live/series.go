@@ -9,12 +9,12 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// series is the last seconds of the total, or of a resource, shared by all viewers. It begins with the present when somebody
-// first asks for it, goes on with each second, and reads what was before when somebody wants it: see [series.older].
+// series is the last seconds of the total, shared by all viewers, because reading them takes long where there are many resources. It
+// begins with the present when somebody first asks for it, goes on with each second, and reads what was before when somebody wants it:
+// see [series.older].
 type series struct {
-	stats   *collector.Collector
-	columns *columns
-	view    collector.View
+	feed *feed
+	view collector.View
 
 	reading sync.Mutex // held while what was before is read
 	mu      sync.Mutex // guards what follows
@@ -36,7 +36,7 @@ func (s *series) until(open int64) {
 		s.begin, s.next, s.seconds = open-1, open-1, nil
 	}
 	if s.next < open {
-		s.seconds = append(s.seconds, s.read(s.next, open)...)
+		s.seconds = append(s.seconds, s.feed.seconds(s.view, s.next, open)...)
 		s.next = open
 	}
 	if n := len(s.seconds) - keptSeconds; n > 0 {
@@ -56,7 +56,7 @@ func (s *series) older(wanted int64) bool {
 	if begin <= from {
 		return false
 	}
-	list := s.read(from, begin)
+	list := s.feed.seconds(s.view, from, begin)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.begin != begin {
@@ -66,11 +66,12 @@ func (s *series) older(wanted int64) bool {
 	return len(list) > 0
 }
 
-// read reads the seconds with indexes from from to before to. Those whose histograms are not kept any more have no p99.
-func (s *series) read(from, to int64) (all [][]int64) {
-	view, line := s.view.Node(), s.stats.Timeline()
+// seconds reads the seconds of a view with indexes from from to before to, each as its Unix time and its columns. Those whose
+// histograms are not kept any more have no p99.
+func (f *feed) seconds(v collector.View, from, to int64) [][]int64 {
+	all, view, line := [][]int64{}, v.Node(), f.stats.Timeline()
 	list := view.AppendSeconds(nil, from, to)
-	first := max(from, line.At(line.Now()).Index-int64(s.stats.Histograms()/time.Second))
+	first := max(from, line.At(line.Now()).Index-int64(f.stats.Histograms()/time.Second))
 	hs := make([]node.Histogram, max(0, to-first))
 	known := view.Histograms(first, hs)
 	for i := from; i < to && len(list) > 0; i++ {
@@ -82,8 +83,8 @@ func (s *series) read(from, to int64) (all [][]int64) {
 		if i >= max(first, known) && hs[i-first].Count() > 0 {
 			p99 = hs[i-first].Quantile(0.99)
 		}
-		row := append(make([]int64, 0, 1+len(s.columns.names)), name.Unix())
-		all = append(all, s.columns.append(row, &list[0], p99))
+		row := append(make([]int64, 0, 1+len(f.columns.names)), name.Unix())
+		all = append(all, f.columns.append(row, &list[0], p99))
 		list = list[1:]
 	}
 	return all
@@ -111,3 +112,61 @@ func (s *series) after(first, last, end int64) (list [][]int64, newFirst, newLas
 	}
 	return list, first, last
 }
+
+// columns are the numbers of a second: columns of its record, then what is derived from its response times. Their names are
+// sent once, and the script finds by them what it shows.
+type columns struct {
+	list    []node.Column
+	names   []string
+	untimed bool // response times are not known
+}
+
+// The columns that are derived from response times.
+const (
+	rtAvg = "rt_avg"
+	rtP99 = "rt_p99"
+)
+
+// inRow are the columns that a row of the table has beside those of a second: what went wrong lately, and the p99 that is usual.
+var inRow = []string{"exception_lately", "block_lately", "rt_usual"}
+
+// newColumns are the columns that the page shows: the main counts, and how many calls are in flight on average.
+func newColumns(untimed bool) *columns {
+	c := &columns{untimed: untimed}
+	for _, x := range node.Columns() {
+		if x.Kind == node.Count && !x.Detail || x.Kind == node.CallTime {
+			c.list, c.names = append(c.list, x), append(c.names, x.Name)
+		}
+	}
+	c.names = append(c.names, rtAvg, rtP99)
+	return c
+}
+
+// append appends the numbers of a second. Times are in microseconds, that of all calls in flight together as well, and -1 where
+// there is none.
+func (c *columns) append(to []int64, m *node.MetricNode, p99 time.Duration) []int64 {
+	for i := range c.list {
+		x := &c.list[i]
+		v := *x.At(m)
+		if x.Kind == node.CallTime {
+			v = c.time(time.Duration(v))
+		}
+		to = append(to, v)
+	}
+	avg := none
+	if m.Complete > 0 {
+		avg = m.AvgRT()
+	}
+	return append(to, c.time(avg), c.time(p99))
+}
+
+// time is a time in microseconds.
+func (c *columns) time(v time.Duration) int64 {
+	if c.untimed {
+		v = none
+	}
+	return v.Microseconds()
+}
+
+// none is a time that is not known.
+const none = -time.Microsecond

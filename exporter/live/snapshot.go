@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/node"
 )
 
@@ -22,8 +23,8 @@ type snapshot struct {
 	first, end int64 // Unix time of the first second, and after the last; 0 if the last must not be handed out
 	rows       []row // by number
 	running    []running
-
-	orders map[string][]*row // by what they are sorted by; the feed's sorting guards it
+	details    sync.Map // functions that describe resources that are open, by *collector.Resource; of the present
+	orders     sync.Map // functions that return all rows in an order, by what they are sorted by
 }
 
 const (
@@ -33,9 +34,8 @@ const (
 
 // entry is a resource with its number, which stands for it as long as it lives and is greater than those before it.
 type entry struct {
-	view   func() *node.View
-	name   string
-	lower  string // for searches
+	*collector.Resource
+	lower  string // the name, for searches
 	number int64
 	usual  atomic.Int64 // the p99 that is usual, in nanoseconds; 0 if it is not known
 	due    int64        // index of the second in which that is read again
@@ -49,11 +49,13 @@ type row struct {
 	failed, refused int64 // lately
 }
 
-// presentOf is the snapshot of the second before open, with what was lately; rangeOf that of some seconds.
+// presentOf is the snapshot of the second before open. What is wrong with a resource counts for ten seconds, or it would flicker, and the
+// small charts have the minute before.
 func presentOf(open int64) *snapshot {
 	return &snapshot{from: open - 1, to: open, lately: open - troubled, spark: open - minute}
 }
 
+// rangeOf is the snapshot of some seconds, in which everything counts that was in them. A single one is shown as the present was then.
 func rangeOf(from, to int64) *snapshot {
 	if from == to-1 {
 		return presentOf(to)
@@ -79,7 +81,7 @@ func (s *snapshot) read(f *feed) (did bool) {
 		s.rows = make([]row, 0, len(entries))
 		for _, e := range entries {
 			x := row{entry: e, p99: none}
-			v := e.view()
+			v := e.View().Node()
 			list = v.AppendSeconds(list[:0], s.lately, s.to)
 			there := int64(0)
 			for i := range list {
@@ -114,20 +116,21 @@ func (s *snapshot) row(number int64) *row {
 	return &s.rows[i]
 }
 
-// sorted is the rows by a column, the greatest first; by name from A. Each order is made once.
-func (s *snapshot) sorted(by string, f *feed) []*row {
-	f.sorting.Lock()
-	defer f.sorting.Unlock()
-	if rows := s.orders[by]; rows != nil {
-		return rows
-	}
+// sorted is the rows by a column, the greatest first; by name from A. Each order is made once, and others that need the same wait.
+func (s *snapshot) sorted(by string, c *columns) []*row {
+	once, _ := s.orders.LoadOrStore(by, sync.OnceValue(func() []*row { return s.sort(by, c) }))
+	return once.(func() []*row)()
+}
+
+// sort makes an order. The keys of a row are computed once, as there are some fifteen comparisons of each of ten thousand rows.
+func (s *snapshot) sort(by string, c *columns) []*row {
 	type item struct {
 		*row
 		keys [4]int64
 	}
 	items := make([]item, len(s.rows))
 	for i := range s.rows {
-		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, f.columns)}
+		items[i] = item{&s.rows[i], s.keys(&s.rows[i], by, c)}
 	}
 	slices.SortFunc(items, func(a, b item) int {
 		return cmp.Or(slices.Compare(b.keys[:], a.keys[:]), strings.Compare(a.lower, b.lower), cmp.Compare(a.number, b.number))
@@ -136,10 +139,6 @@ func (s *snapshot) sorted(by string, f *feed) []*row {
 	for i := range items {
 		rows[i] = items[i].row
 	}
-	if s.orders == nil {
-		s.orders = map[string][]*row{}
-	}
-	s.orders[by] = rows
 	return rows
 }
 
@@ -173,7 +172,7 @@ func (s *snapshot) keys(x *row, by string, c *columns) [4]int64 {
 
 // past is the passes of the seconds of a small chart, or if it has too many, the most of each few.
 func (s *snapshot) past(e *entry) []int64 {
-	list := e.view().AppendSeconds(nil, s.spark, s.to)
+	list := e.View().Node().AppendSeconds(nil, s.spark, s.to)
 	each := (int(s.to-s.spark) + bars - 1) / bars
 	past := make([]int64, 0, bars)
 	for part := range slices.Chunk(list, each) {
@@ -187,4 +186,53 @@ func (s *snapshot) past(e *entry) []int64 {
 		past = append(past, 0)
 	}
 	return past
+}
+
+// What response times are usual is read from the last ten minutes, for each resource once a minute: the median of the slowest
+// call of a second. Records of seconds have no p99, but that of up to a hundred calls is the slowest one.
+const (
+	usualReads  = 200 // resources in a second at most
+	usualSample = 10  // seconds of each minute that are read
+	usualLeast  = 10  // seconds with calls, or nothing is usual
+)
+
+// readUsual reads what is usual for those entries that are due.
+func (f *feed) readUsual(entries []*entry, open int64) {
+	var list []node.MetricNode
+	var slowest []time.Duration
+	left := usualReads
+	for _, e := range entries {
+		if e.due > open {
+			continue
+		}
+		if left--; left < 0 {
+			return
+		}
+		e.due = open + minute
+		list = list[:0]
+		for from := open - keptSeconds; from < open-minute; from += minute {
+			list = e.View().Node().AppendSeconds(list, from, from+usualSample)
+		}
+		slowest = slowest[:0]
+		for i := range list {
+			if list[i].Complete > 0 {
+				slowest = append(slowest, list[i].RTMax)
+			}
+		}
+		usual := time.Duration(0)
+		if len(slowest) >= usualLeast {
+			slices.Sort(slowest)
+			usual = slowest[len(slowest)/2]
+		}
+		e.usual.Store(int64(usual))
+	}
+}
+
+// slower is how many times the p99 is what is usual, in tenths; 0 if that is not worth a look.
+func (x *row) slower() int64 {
+	usual := x.usual.Load()
+	if p99 := int64(x.p99); usual > 0 && p99 >= 2*usual && p99-usual >= int64(time.Millisecond) {
+		return 10 * p99 / usual
+	}
+	return 0
 }

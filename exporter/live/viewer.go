@@ -1,22 +1,31 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/windowstat/windowstat/collector"
 )
 
 // viewer is what a viewer asks for, and what it has. A stream has one, a poll one for each request. It is not safe for
 // concurrent use.
+//
+// A viewer is sent what it lacks. Of the total it has the seconds of its position; of the resource that is open those up to had; of the
+// table the rows of the last message, whose names and small charts are not sent again; and details of the resource until they change. A
+// stream remembers all of that. A poll, and a stream that begins again, has a position and had of the request only, so its first message
+// has a whole table.
 type viewer struct {
 	query
 	position
-	names  map[int64]bool  // numbers of the rows of its last message
-	table  *snapshot       // that it was sent last
-	ranged bool            // it was sent the table of its range
-	known  json.RawMessage // details of the resource that is open
-	spent  time.Duration   // on what is made for it alone
+	names  map[int64]bool      // numbers of the rows of its last message
+	table  *snapshot           // that it was sent last
+	opened *collector.Resource // that is open, when there is one of that name
+	known  json.RawMessage     // details of it
+	spent  time.Duration       // on what is made for it alone
 }
 
 // message is what a viewer is sent: the seconds that it lacks of the total and of the resource that is open, and a page of the
@@ -63,7 +72,7 @@ func (f *feed) message(v *viewer) message {
 	now, total, inbound := f.present()
 	shown := now
 	if v.end > 0 {
-		if shown = v.table; !v.ranged { // or it has what does not change
+		if shown = v.table; shown == nil { // or it has what does not change
 			shown = f.ranged(v, now)
 		}
 	}
@@ -80,24 +89,34 @@ func (f *feed) message(v *viewer) message {
 	m.Machine = f.process.after(v.last)
 	m.Total, v.position.first, v.last = total.after(v.position.first, v.last, now.end)
 	m.After = v.position
-	if v.resource != "" {
-		if o := f.opened(now, v.resource); o != nil {
-			m.Resource, _, v.had = o.after(1, v.had, now.end)
-			var age time.Duration
-			if m.Details, age = o.news(v.known); m.Details != nil {
-				v.known = m.Details
-			}
-			m.Age = f.columns.time(age)
+	if v.resource != "" && v.opened == nil {
+		all := f.stats.Seal().Resources
+		if i := slices.IndexFunc(all, func(r *collector.Resource) bool { return r.Name() == v.resource }); i >= 0 {
+			v.opened = all[i]
 		}
 	}
-	switch {
-	case shown != nil && shown != v.table && shown.end > 0:
-		m.Table = f.page(shown, v)
-	case v.end > 0 && !v.ranged: // nothing is kept of it
-		m.Table = &table{First: v.query.first, End: v.end, Rows: []cell{}}
+	if v.opened != nil {
+		f.open(v, now, &m)
 	}
-	v.ranged = v.end > 0
+	if shown != v.table && shown.end > 0 {
+		m.Table = f.page(shown, v)
+	}
 	return m
+}
+
+// open adds the resource that a viewer has open: the seconds that it lacks, and details that it does not have. These are read once a
+// second for all viewers, because a call tree may be large.
+func (f *feed) open(v *viewer, now *snapshot, m *message) {
+	r := v.opened
+	from := max(f.stats.Timeline().IndexFrom(time.Unix(v.had, 1)), now.to-keptSeconds)
+	if m.Resource = f.seconds(r.View(), from, now.to); len(m.Resource) > 0 {
+		v.had = m.Resource[len(m.Resource)-1][0]
+	}
+	once, _ := now.details.LoadOrStore(r, sync.OnceValues(func() (json.RawMessage, time.Duration) { return f.describe(r) }))
+	text, age := once.(func() (json.RawMessage, time.Duration))()
+	if m.Age = f.columns.time(age); !bytes.Equal(text, v.known) {
+		m.Details, v.known = text, text
+	}
 }
 
 // wall is the time by the names of the seconds, in milliseconds.
@@ -108,7 +127,8 @@ func (f *feed) wall() int64 {
 	return second.Name*1000 + now.Sub(second.Start).Milliseconds()
 }
 
-// page makes a page of the table.
+// page makes a page of the table. A small chart goes on with the row's passes if the message before was of the second before; otherwise it
+// is sent again.
 func (f *feed) page(s *snapshot, v *viewer) *table {
 	rows, matches := s.choose(v.query, f)
 	t := &table{First: s.first, End: s.end, Resources: len(s.rows), Matches: matches, Rows: make([]cell, len(rows))}
@@ -118,7 +138,7 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 		c := cell{Number: x.number, Values: f.columns.append(nil, &x.m, x.p99)}
 		c.Values = append(c.Values, x.failed, x.refused, f.columns.time(time.Duration(x.usual.Load())))
 		if !follows || !v.names[x.number] {
-			c.Name, c.Past = x.name, s.past(x.entry)
+			c.Name, c.Past = x.Name(), s.past(x.entry)
 		}
 		names[x.number], t.Rows[i] = true, c
 	}
@@ -126,11 +146,11 @@ func (f *feed) page(s *snapshot, v *viewer) *table {
 	return t
 }
 
-// choose returns the rows on a page of the table, and how many there are on all pages.
+// choose returns the rows on a page of the table, and how many there are on all pages. Rows that somebody is about to choose from are
+// held: they come first, wherever they are now, so that none jumps away under a pointer.
 func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
-	all := s.sorted(q.by, f)
-	held, _ := numbers(q.held, f.rows) // queryOf has seen them
-	for _, n := range held {
+	all := s.sorted(q.by, f.columns)
+	for _, n := range q.held {
 		if x := s.row(n); x != nil {
 			rows = append(rows, x)
 		}
@@ -145,7 +165,7 @@ func (s *snapshot) choose(q query, f *feed) (rows []*row, matches int) {
 			continue
 		}
 		matches++
-		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(held, x.number) {
+		if skip--; skip < 0 && len(rows) < f.rows && !slices.Contains(q.held, x.number) {
 			rows = append(rows, x)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // maxSize is more than any file of state has.
-const maxSize = 16 << 20
+const maxSize = 64 << 20
 
 // Read reads the JSON in a file into v, which stays as it is if there is no file. The error names the file.
 func Read(path string, v any) error {

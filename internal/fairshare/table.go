@@ -11,6 +11,15 @@ import "container/heap"
 // Kept is how many holders are left to each host, while others have more.
 const Kept = 2
 
+// MayHave reports whether a host that has own of all that are in use may have one more, where there may be most: while it has fewer
+// than are left, or fewer than eight. So one host alone gets half of them. It is for what is refused, and never taken away from another
+// host, such as names.
+func MayHave(own, all, most int) bool {
+	const few = 8
+	left := most - all
+	return left > 0 && own < max(left, few)
+}
+
 // Table keeps holders, each of a host and with an amount, in the order in which they give way: the lowest rank first, then
 // those of the host that has the most, then the longest idle, then the oldest. Each method takes time in proportion to the
 // logarithm of how many there are. The zero value is an empty table. It is not safe for concurrent use.

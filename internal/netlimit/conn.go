@@ -66,11 +66,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (written int, err error) {
-	if c.stall <= 0 {
-		written, err = c.Conn.Write(b)
-		c.move()
-		return written, err
-	}
+	// Without a stall no deadline passes but the one that was set.
 	for before := -1; ; {
 		c.arm()
 		n, err := c.Conn.Write(b[written:])

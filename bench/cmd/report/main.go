@@ -47,27 +47,17 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 			return fmt.Errorf("before: %w", err)
 		}
 	}
-	if onlyMeasured {
-		p.targets(true)
-		p.pages()
-		p.storm()
-		p.waits()
-		p.shared()
-		p.scale()
-		p.away()
-		p.attached()
-		p.viewers()
-		p.replay()
-		_, err = w.Write(p.out.Bytes())
-		return err
+	if !onlyMeasured {
+		p.head(command)
 	}
-	p.head(command)
-	p.targets(false)
-	p.losses()
-	p.calls()
-	p.limits()
-	p.middleware()
-	p.reads()
+	p.targets(onlyMeasured)
+	if !onlyMeasured { // the tables of rivals
+		p.losses()
+		p.calls()
+		p.limits()
+		p.middleware()
+		p.reads()
+	}
 	p.pages()
 	p.storm()
 	p.waits()
@@ -77,10 +67,12 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 	p.attached()
 	p.viewers()
 	p.replay()
-	p.size()
-	p.itself()
-	p.windows()
-	p.turns()
+	if !onlyMeasured {
+		p.size()
+		p.itself()
+		p.windows()
+		p.turns()
+	}
 	_, err = w.Write(p.out.Bytes())
 	return err
 }

@@ -76,16 +76,12 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
-	// If the page is behind TLS or a password, the same handler is read on a listener of its own.
-	page, search := t.URL, metriclog.Searcher{Dir: log.Dir, App: o.Telemetry.Exporter.App}
-	if o.Telemetry.WebConfig == "" {
-		return shop.Reconcile(stdout, page, search, from)
-	}
+	// The page may be behind TLS or a password, so the same handler is read on a listener of its own.
 	own, err := server.Listen("127.0.0.1:0", t.Metrics, t.Logger, server.Own())
 	if err != nil {
 		return err
 	}
-	err = shop.Reconcile(stdout, "http://"+own.Address(), search, from)
+	err = shop.Reconcile(stdout, "http://"+own.Address(), metriclog.Searcher{Dir: log.Dir, App: o.Telemetry.Exporter.App}, from)
 	return errors.Join(err, own.Stop())
 }
 

@@ -10,91 +10,69 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Load sends real HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
-// ctx ends. It returns when every one was answered: how many were not.
-func (s *Shop) Load(ctx context.Context, base string) (unanswered int64) {
-	l := newLoad(base, s.routes, s.rate, s.sent)
-	l.breaks = s.breaks
-	l.run(ctx)
-	return l.unanswered.Load()
-}
-
-// load is one run of [Shop.Load]; it counts answers for each resource.
+// load is one run of [Shop.Load].
 type load struct {
-	base   string // http://host:port
-	routes []route
-	rate   float64 // requests a second over all routes
-	client *http.Client
-
-	wg    sync.WaitGroup
-	slots chan struct{} // bounds the requests in flight
-
-	sent       *observer
-	breaks     *incident
+	*Shop
+	base       string // http://host:port
+	client     *http.Client
+	slots      chan struct{} // bounds the requests in flight
+	all        sync.WaitGroup
 	unanswered atomic.Int64
 }
 
 // maxInFlight is how many requests the generator has in flight at most; beyond it, it waits.
 const maxInFlight = 1000
 
-// tick is how often requests are sent. In a burst, all of a tick's go out at once.
-const tick = 10 * time.Millisecond
+// Bursts last a second, and come in the fifth of every ten.
+const (
+	burstEvery = 10 * time.Second
+	burstAt    = 4 * time.Second
+)
 
-func newLoad(base string, routes []route, rate float64, sent *observer) *load {
-	return &load{
-		base: base, routes: routes, rate: rate,
+// Load sends real HTTP requests to the shop at base, http://host:port, at a rate that does not depend on how fast it answers, until
+// ctx ends. It returns when every one was answered: how many were not.
+func (s *Shop) Load(ctx context.Context, base string) (unanswered int64) {
+	l := &load{
+		Shop: s, base: base, slots: make(chan struct{}, maxInFlight),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}, Timeout: time.Minute},
-		slots:  make(chan struct{}, maxInFlight),
-		sent:   sent,
 	}
+	defer l.client.CloseIdleConnections()
+	for _, r := range s.routes {
+		l.all.Go(func() { l.run(ctx, r) })
+	}
+	l.all.Wait()
+	return l.unanswered.Load()
 }
 
-// run sends requests until ctx ends, and returns when every one was answered.
-func (l *load) run(ctx context.Context) {
-	defer l.client.CloseIdleConnections()
-	defer l.wg.Wait()
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	begin := time.Now()
-	last := begin
-	due := make([]float64, len(l.routes))
-	for {
+// run sends the requests of a route until ctx ends. One that is behind catches up with a tenth of a second at most: the rate was more
+// than the machine can do.
+func (l *load) run(ctx context.Context, r route) {
+	perSecond := l.rate * r.share
+	if r.burst {
+		perSecond *= burstEvery.Seconds()
+	}
+	due := rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond/10), 1))
+	for begin := time.Now(); ; {
+		if at := time.Since(begin) % burstEvery; r.burst && (at < burstAt || at >= burstAt+time.Second) {
+			if !sleep((burstAt-at+burstEvery)%burstEvery, ctx.Done()) {
+				return
+			}
+			due.AllowN(time.Now(), due.Burst()) // what was not sent meanwhile is not due
+		}
+		if due.Wait(ctx) != nil {
+			return
+		}
 		select {
+		case l.slots <- struct{}{}:
+			l.all.Go(func() { l.send(r); <-l.slots })
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
 		}
-		now := time.Now()
-		// A generator that is behind does not try to catch up: the rate was more than the machine can do.
-		passed := min(now.Sub(last), 10*tick)
-		for i, r := range l.routes {
-			due[i] += l.share(r, now.Sub(begin)) * passed.Seconds()
-			for ; due[i] >= 1; due[i]-- {
-				select {
-				case l.slots <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				l.wg.Go(func() { l.send(r); <-l.slots })
-			}
-		}
-		last = now
-	}
-}
-
-// share is the rate of a route at a time since the beginning. Bursts come every ten seconds, for one second.
-func (l *load) share(r route, since time.Duration) float64 {
-	const every = 10 * time.Second
-	switch {
-	case !r.burst:
-		return l.rate * r.share
-	case since%every >= 4*time.Second && since%every < 5*time.Second:
-		return l.rate * r.share * every.Seconds()
-	default:
-		return 0
 	}
 }
 
@@ -104,6 +82,7 @@ var clients = []string{"web", "web", "web", "mobile", "mobile", "partner"}
 // clientHeader is where it says so.
 const clientHeader = "X-Client"
 
+// send sends a request, and again as often as clients do while it fails, and counts what the answers say.
 func (l *load) send(r route) {
 	for range l.breaks.attempts() {
 		status, err := l.request(r)
@@ -119,6 +98,7 @@ func (l *load) send(r route) {
 	}
 }
 
+// request sends a request and reads all of the answer, so that its connection serves the next one.
 func (l *load) request(r route) (status int, err error) {
 	req, err := http.NewRequest(r.method, l.base+r.path(), http.NoBody)
 	if err != nil {

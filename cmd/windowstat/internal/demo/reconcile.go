@@ -32,6 +32,7 @@ type observer struct {
 	seen map[string]counts
 }
 
+// count counts a call that was answered. One that failed has passed as well, as with the SDK.
 func (o *observer) count(name string, blocked, failed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -46,6 +46,7 @@ func (t *table) add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
+// onsets are a row for each resource, with all that left of it: the first second, and how much later the others came.
 func (a *Answers) onsets() table {
 	t := table{
 		Title: "Onset", Hint: "What left what it was in the ten minutes before, the first one first. = may have been before or after another.",
@@ -70,6 +71,7 @@ func (a *Answers) onsets() table {
 	return t
 }
 
+// trials are a row for each limit and resource.
 func (a *Answers) trials() table {
 	t := table{
 		Title: "Limits, tried on the log", Hint: leastHint,
@@ -92,6 +94,7 @@ func (a *Answers) spans() table {
 	return t
 }
 
+// notes are a row each.
 func (a *Answers) notes() table {
 	t := table{Title: "Notes"}
 	for _, n := range a.Notes {

@@ -14,6 +14,7 @@ import (
 // LimitHelp is what a limit to try may look like.
 const LimitHelp = "a resource or a pattern with *, qps or concurrency, and a number, such as 'GET /search qps 300'"
 
+// limitText is a name, which may have spaces, and a grade and a count, which have none.
 var limitText = regexp.MustCompile(`^\s*(.+?)\s+(qps|concurrency)\s+([0-9]{1,18})\s*$`)
 
 // ParseLimit reads a limit, see [LimitHelp].
@@ -42,8 +43,10 @@ type Span struct {
 //
 // Of qps a second is offered the calls that passed and those that were refused. A limit lets no more than its count pass in a calendar
 // second, so the rest would have been refused, by it or by what refused them then. That is the least: its window slides from bucket to
-// bucket, and what it refuses of a burst across two seconds shows in neither. Of concurrency the log has how many calls were in flight at once: as many of these as are too many would
-// have been refused, in this second or before. Those of two seconds may be the same calls, so they are not added up.
+// bucket, and what it refuses of a burst across two seconds shows in neither.
+//
+// Of concurrency the log has how many calls were in flight at once: as many of these as are too many would have been refused, in this
+// second or before. Those of two seconds may be the same calls, so they are not added up.
 type Trial struct {
 	Limit     string    `json:"limit"`
 	Log       string    `json:"log"`
@@ -57,8 +60,8 @@ type Trial struct {
 	Spans     []Span    `json:"spans"`
 }
 
-// Backtest tries a limit on each resource that it is for, and returns first where it would have refused most. [collector.Other] is tried by its name only, as a pattern limits each of the
-// names in it by itself.
+// Backtest tries a limit on each resource that it is for, and returns first where it would have refused most. [collector.Other] is tried
+// by its name only, as a pattern limits each of the names in it by itself.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	all := []Trial{}
 	for _, l := range s.logs {
@@ -76,6 +79,8 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	return all
 }
 
+// try fills in what a limit would have done to the seconds of the range. What is refused in a second adds up for a limit on QPS; of
+// concurrency, where two seconds may have the same calls, the highest second counts.
 func (s *Seconds) try(limit collector.Limit, r *resource, t *Trial) {
 	for i := range r.rows {
 		x := &r.rows[i]

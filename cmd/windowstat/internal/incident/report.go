@@ -34,6 +34,8 @@ type Report struct {
 	Alerts  []verify.Alert    // nil if no database was asked
 }
 
+// page is what stands above the charts: tables, of which short ones are open at first. The template escapes names, which may be a
+// stranger's.
 var page = template.Must(template.New("").Parse(`{{range .}}<details class="found"{{if lt (len .Rows) 20}} open{{end}}><summary><h2>{{.Title}}<span>: {{len .Rows}}</span></h2></summary>
 <p class="hint">{{.Hint}}</p>
 {{if .Rows}}<div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
@@ -105,6 +107,7 @@ func (s *Seconds) ranked(onsets []Onset) (all []ranked) {
 	return all
 }
 
+// ranked is a resource of a log with what decides its place.
 type ranked struct {
 	*resource
 	log           *log

@@ -128,6 +128,7 @@ func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log
 	return l
 }
 
+// add adds a row. Rows come by second, so those of a resource ascend.
 func (l *log) add(r *metriclog.Row) {
 	x := l.byName[r.Resource]
 	if x == nil {

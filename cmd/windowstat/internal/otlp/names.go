@@ -52,7 +52,7 @@ type names struct {
 
 // knownName is a name that has come, and its resource when it came last.
 type knownName struct {
-	httpstat.Known
+	plain    string
 	service  string
 	resource *resource
 }
@@ -62,8 +62,6 @@ const (
 	maxKnown = 50_000
 	// maxKey is how long the words of a name may be that is remembered.
 	maxKey = 1 << 10
-	// fewNames is how many a service may have however few are left.
-	fewNames = 8
 	// idleAfter is how long a resource has been idle that is evicted: a minute longer than the Collector keeps its seconds for, so that
 	// every way out has had them, and the Collector has capacity by then.
 	idleAfter = int64((collector.DefaultHistory + time.Minute) / time.Second)
@@ -87,7 +85,7 @@ func (n *names) of(s *span) *resource {
 	n.key = n.append(n.key, s, d)
 	k := n.known[string(n.key)]
 	if k == nil {
-		k = &knownName{Known: httpstat.Known{Plain: collector.CleanName(string(n.key[at:]))}, service: collector.CleanName(string(s.service))}
+		k = &knownName{plain: collector.CleanName(string(n.key[at:])), service: collector.CleanName(string(s.service))}
 		if len(n.key) <= maxKey {
 			if len(n.known) >= maxKnown {
 				clear(n.known)
@@ -95,16 +93,13 @@ func (n *names) of(s *span) *resource {
 			n.known[string(n.key)] = k
 		}
 	}
-	name, service := k.Plain, k.service
+	name, service := k.plain, k.service
 	if own == 0 {
-		status, standing := http.StatusNotFound, httpstat.Unearned
-		if s.answered() {
-			status = http.StatusOK
+		if s.answered() { // this call may earn the name that it is counted for
+			n.earned.Learn(k.plain, k.service, http.StatusOK)
 		}
-		if name, standing = n.earned.Count(&k.Known, k.service, status); standing == httpstat.Unearned && s.answered() {
-			name, standing = n.earned.Name(k.Plain, k.service) // this call has earned it
-		}
-		if standing == httpstat.Unearned {
+		var standing httpstat.Standing
+		if name, standing = n.earned.Name(k.plain, k.service); standing == httpstat.Unearned {
 			name, service = httpstat.Unmatched, ""
 		}
 	}
@@ -180,8 +175,7 @@ func (n *names) admits(service string) bool {
 		delete(n.byKey, r.key)
 		r.gone, n.free = true, append(n.free, r.id)
 	}
-	left := n.most - n.inUse.Len()
-	return left > 0 && n.inUse.Amount(service) < max(left, fewNames)
+	return fairshare.MayHave(n.inUse.Amount(service), n.inUse.Len(), n.most)
 }
 
 // resourceOf is the name of a resource by its id, and the options of its calls.

@@ -22,6 +22,8 @@ type answer struct {
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
+// WriteHeader sends the upstream's headers. The server would add a date and a guess of the content's type if they are not there, so they
+// are there without a value; and it leaves out those of a 304 that tell of the body that is not sent.
 func (a *answer) WriteHeader(status int) {
 	if h := a.Header(); status >= http.StatusOK {
 		a.end()
@@ -72,6 +74,7 @@ type switched struct {
 	from io.Reader
 }
 
+// Read reads what came early first.
 func (s *switched) Read(b []byte) (int, error) { return s.from.Read(b) }
 
 // CloseWrite tells the client that the upstream has ended its side.
@@ -96,6 +99,8 @@ func newClientBody(r *http.Request) *clientBody {
 	return &clientBody{ReadCloser: r.Body, trailer: r.Trailer, announced: maps.Clone(r.Trailer)}
 }
 
+// Read reads the body, and remembers whose fault an end is: a client that broke off, or one that sends nothing any more. Trailers are
+// complete with the end; net/http has added those that nobody announced, which the upstream must not get.
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {

@@ -36,9 +36,9 @@ type names struct {
 
 // knownName is a plain name, and the name and id of its resource when it was called last.
 type knownName struct {
-	httpstat.Known
-	name string
-	id   int32
+	plain string
+	name  string
+	id    int32
 }
 
 // The bounds of the caches.
@@ -65,7 +65,7 @@ func newNames(o *Options) (*names, error) {
 // learns from the line's status.
 func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 	k := n.request(rec)
-	name, standing := k.Plain, httpstat.Given
+	name, standing := k.plain, httpstat.Given
 	if n.earned != nil {
 		if at := rec.Time.Unix(); at > n.latest && at <= n.present {
 			n.latest = at
@@ -73,7 +73,8 @@ func (n *names) id(rec *accesslog.Record) (id int32, unearned bool) {
 		if string(rec.Client) != n.client { // those of one client often follow one another
 			n.client = string(rec.Client)
 		}
-		name, standing = n.earned.Count(&k.Known, n.client, rec.Status)
+		name, standing = n.earned.Name(k.plain, n.client)
+		n.earned.Learn(k.plain, n.client, rec.Status)
 	}
 	// As in the proxy: a stranger may call a service whatever he likes, and only what it answers has a name.
 	if standing == httpstat.Unearned {
@@ -110,7 +111,7 @@ func (n *names) request(rec *accesslog.Record) *knownName {
 		n.known[string(n.key)] = k
 	}
 	*seen = append((*seen)[:0], n.key...)
-	k.Plain = n.plain(rec, target)
+	k.plain = n.plain(rec, target)
 	return k
 }
 

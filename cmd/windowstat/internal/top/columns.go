@@ -96,29 +96,32 @@ var columns = []column{
 	{name: "peak", text: "peak", title: "PEAK", width: 7, value: (*line).peak, show: number, unit: 1, about: "most calls in any sliding second of the minute before"},
 }
 
+// value reads a metric of a line as it is, without what has to be computed.
 func value(m metric) func(*line) float64 { return func(l *line) float64 { return l.values[m] } }
 
 // none stands for an unknown value.
 const none = "-"
 
-// number formats a number in at most five characters, six if it is negative.
+// number formats a number in at most five characters, six if it is negative. Counts below ten thousand are shown as they are.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return none
-	case a < 999.5 && v != math.Trunc(v):
-		return three(v)
-	case a < 9999.5:
+	case a < 9999.5 && (a >= 999.5 || v == math.Trunc(v)):
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case a < 999.5e12:
-		unit := 0
-		for v /= 1000; math.Abs(v) >= 999.5; v /= 1000 {
-			unit++
-		}
-		return three(v) + "kMGT"[unit:unit+1]
-	default: // beyond any real count
-		return "huge"
 	}
+	return scaled(v, 1, "", "k", "M", "G", "T")
+}
+
+// scaled formats a number with three digits, in the first unit in which it is below a thousand; each is a thousand times the one before.
+func scaled(v, unit float64, names ...string) string {
+	for _, name := range names {
+		if math.Abs(v) < 999.5*unit {
+			return three(v/unit) + name
+		}
+		unit *= 1000
+	}
+	return "huge" // beyond any real count
 }
 
 // three formats a number below a thousand with three digits.
@@ -141,12 +144,8 @@ func duration(v float64) string {
 		return "huge"
 	case v == 0:
 		return "0ns"
-	}
-	unit, names := 1e-9, []string{"ns", "µs", "ms", "s"}
-	for ; len(names) > 0; unit, names = unit*1000, names[1:] {
-		if v < 999.5*unit {
-			return three(v/unit) + names[0]
-		}
+	case v < 999.5:
+		return scaled(v, 1e-9, "ns", "µs", "ms", "s")
 	}
 	return number(v) + "s"
 }

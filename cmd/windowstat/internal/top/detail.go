@@ -39,7 +39,8 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	d.resource = resource
 	u := *e.page
 	u.Path, u.RawPath = path.Join(path.Dir(path.Dir(u.Path)), "live/seconds"), ""
-	q := url.Values{"resource": {resource}, "past": {"1"}, "range": {"1-2"}} // of a table long ago, which costs nothing
+	// Of seconds that it has had, and of a table long ago, which cost nothing.
+	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
 	d.err = e.get(ctx, &u, q, "application/json", func(body io.Reader) error {
 		var answer struct {
 			Now     int64

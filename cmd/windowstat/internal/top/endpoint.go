@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
-	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/internal/redact"
@@ -33,24 +32,29 @@ const (
 )
 
 // NewEndpoint makes an endpoint of host:port, where the host may be left out for this machine, or of a URL, http or https; both
-// may have the path of the per-second page, which ends in /seconds, or of the metrics page above it. TLS, credentials and headers
-// come from the configuration. It sends nothing. The error joins what is wrong with either.
-func NewEndpoint(raw string, c config.HTTPClientConfig) (*Endpoint, error) {
+// may have the path of the per-second page, which ends in /seconds, or of the metrics page above it. It is asked with the client, which
+// may have TLS, credentials and headers, or with a plain one if that is nil. It sends nothing.
+func NewEndpoint(raw string, client *http.Client) (*Endpoint, error) {
 	base, err := parseURL(raw)
-	client, wrong := config.NewClientFromConfig(c, "windowstat top", config.WithUserAgent("windowstat/"+collector.Version()))
-	if err := errors.Join(err, wrong); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	client.Transport = gzhttp.Transport(client.Transport)
+	own := http.Client{Transport: new(http.Transport)}
+	if client != nil {
+		own = *client
+	}
+	own.Transport = gzhttp.Transport(own.Transport)
 	page := defaultPage
 	if p := path.Join("/", base.Path); p != "/" {
 		page = path.Join(strings.TrimSuffix(p, pageName), pageName)
 	}
 	u := base.ResolveReference(&url.URL{Path: page})
 	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
-	return &Endpoint{base, u, client}, nil
+	return &Endpoint{base, u, &own}, nil
 }
 
+// parseURL reads what a user may write for an endpoint: host:port has no scheme, and :port no host either. A port is checked here, because
+// net/http says so only when it connects, once a second.
 func parseURL(raw string) (*url.URL, error) {
 	whole, short := raw, !strings.Contains(raw, "://")
 	if short {
@@ -101,6 +105,7 @@ func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind s
 		return err
 	}
 	req.Header.Set("Accept", kind)
+	req.Header.Set("User-Agent", "windowstat/"+collector.Version())
 	resp, err := e.client.Do(req)
 	if err != nil {
 		return redact.Error(errors.Unwrap(err)) // without the URL, which is shown elsewhere

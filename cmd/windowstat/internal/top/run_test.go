@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/prometheus/common/config"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
@@ -33,7 +32,7 @@ func within(t *testing.T, h func(*collector.Collector) http.Handler, do func(s t
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := NewEndpoint("http://service", config.DefaultHTTPClientConfig)
+		e, err := NewEndpoint("http://service", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/prometheus/common/config"
 	"github.com/rivo/uniseg"
 )
 
@@ -53,7 +52,7 @@ func contents(t *testing.T, s tcell.SimulationScreen) []string {
 
 // busy is a view of some resources, a minute old.
 func busy(resources ...string) *ui {
-	e, _ := NewEndpoint("127.0.0.1:9719", config.DefaultHTTPClientConfig)
+	e, _ := NewEndpoint("127.0.0.1:9719", nil)
 	u := &ui{targets: []*target{newTarget(e, maxKept)}, order: order{column: 1}}
 	for unix := int64(1000); unix < 1070; unix++ {
 		a := answer{newest: unix}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/config"
-
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/prom"
 )
@@ -60,7 +58,7 @@ func (s *service) serve(t testing.TB) string {
 
 func newEndpoint(t testing.TB, url string) *Endpoint {
 	t.Helper()
-	e, err := NewEndpoint(url, config.DefaultHTTPClientConfig)
+	e, err := NewEndpoint(url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// How much is kept of a target.
 const (
 	// minute is how many seconds a peak is about.
 	minute = 60

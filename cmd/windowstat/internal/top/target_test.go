@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/config"
-
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/live"
 )
@@ -23,7 +21,7 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 	t.Helper()
 	u = &ui{order: order{column: 1}}
 	for _, name := range []string{"a:1", "b:1"} {
-		e, err := NewEndpoint(name, config.DefaultHTTPClientConfig)
+		e, err := NewEndpoint(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

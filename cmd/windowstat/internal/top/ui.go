@@ -35,6 +35,7 @@ func (u *ui) now() int64 {
 	return now
 }
 
+// table is the table of the second that is shown. It is made anew for each frame and each key: nothing of it can be out of date.
 func (u *ui) table() table { return newTable(u.targets, u.now(), u.apart, u.order, u.filter) }
 
 // away reports whether no target answers, so that the present is not known.

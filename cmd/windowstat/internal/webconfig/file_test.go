@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 )
@@ -53,6 +55,32 @@ func TestMistakesNameTheFile(t *testing.T) {
 	if err := Check(path); err != nil {
 		t.Error(err)
 	}
+}
+
+// A file with a mistake is read once a second, however many requests there are, and at once when it has changed.
+func TestMistakesAreReadOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "web.yml")
+	write(t, path, "")
+	f, err := Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		read := func(text string, want bool) {
+			t.Helper()
+			write(t, path, text)
+			before := f.again
+			if f.current(); f.again.Equal(before) == want {
+				t.Errorf("%q after %v is read: %t", text, time.Since(before), !want)
+			}
+		}
+		read("nonsense: 1\n", true)
+		time.Sleep(retryAfter / 2)
+		read("nonsense: 1\n", false)
+		read("nonsense: 2\n", true)
+		time.Sleep(retryAfter)
+		read("nonsense: 2\n", true)
+	})
 }
 
 // What changes in the file holds at once. A mistake, or a file that is empty because it is being written, changes nothing.

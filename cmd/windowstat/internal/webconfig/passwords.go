@@ -24,6 +24,7 @@ type passwords struct {
 	right map[string][]byte // by user
 }
 
+// newPasswords are those with these hashes. Nothing is remembered of the file before: a password that was changed is wrong at once.
 func newPasswords(hashes map[string]config.Secret) *passwords {
 	p := &passwords{hashes: hashes, key: make([]byte, sha256.Size), right: map[string][]byte{}}
 	for _, hash := range hashes {
@@ -56,6 +57,7 @@ func (p *passwords) compare(user, password string) bool {
 	return true
 }
 
+// sum is what is remembered in the place of a password: of no use without the key.
 func (p *passwords) sum(user, password string) []byte {
 	h := hmac.New(sha256.New, p.key)
 	h.Write([]byte(user + ":" + password)) // a user has no colon
@@ -66,6 +68,7 @@ func (p *passwords) sum(user, password string) []byte {
 // them come for the first time.
 const maxGuesses = 64
 
+// errTooManyGuesses is why a host has no turn.
 var errTooManyGuesses = errors.New("too many passwords of this host are being compared")
 
 // turns has the comparisons of a host wait for each other, and those of all hosts for half of the processors. So hosts take turns,
@@ -83,6 +86,7 @@ type host struct {
 	own chan struct{} // holds the one whose turn it is
 }
 
+// newTurns has the other half of the processors left for requests whose passwords are known.
 func newTurns() *turns {
 	return &turns{all: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), hosts: map[string]*host{}}
 }

@@ -1,37 +1,42 @@
-// Command spanmetrics is the OpenTelemetry Collector with what TestSpanmetrics needs of it: it receives spans, makes metrics of them, and
-// forwards both.
+// Package consumers runs an OpenTelemetry Collector of the parts that a test needs. Each test has a program of its own below, with the parts
+// that it needs, so that what is measured of one is not that of all.
 //
-// It is a module of its own, because nothing else needs the modules that it is made of.
-package main
+// It is a module of its own, because nothing else needs the three hundred modules that these are made of.
+package consumers
 
 import (
 	"log"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/exporter"
-	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
-func main() {
+// Parts are what a Collector is made of.
+type Parts struct {
+	Receivers  []receiver.Factory
+	Connectors []connector.Factory
+	Exporters  []exporter.Factory
+}
+
+// Run runs a Collector as the command line says.
+func Run(p Parts) {
 	collector := otelcol.NewCommand(otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "otelcol", Version: "e2e"},
 		Factories: func() (f otelcol.Factories, err error) {
-			if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
-				return f, err
-			}
 			f.Telemetry = otelconftelemetry.NewFactory()
-			if f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](spanmetricsconnector.NewFactory()); err != nil {
+			if f.Receivers, err = otelcol.MakeFactoryMap(p.Receivers...); err != nil {
 				return f, err
 			}
-			f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlphttpexporter.NewFactory())
+			if f.Connectors, err = otelcol.MakeFactoryMap(p.Connectors...); err != nil {
+				return f, err
+			}
+			f.Exporters, err = otelcol.MakeFactoryMap(p.Exporters...)
 			return f, err
 		},
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
