@@ -89,7 +89,7 @@ func (p *Pusher) Close() { p.unpublish() }
 // called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Run sends each second within a quarter of a second of its end, until ctx ends. Then it waits for the open second, at most about a second, and sends
+// Run sends each second some tenth of a second after its end, until ctx ends. Then it waits for the open second, at most about a second, and sends
 // what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
 // it is no error.
 func (p *Pusher) Run(ctx context.Context) error {
@@ -183,7 +183,7 @@ func (p *Pusher) pass(to int64, lost bool) int64 {
 // What is left of a second is for a distant server.
 const (
 	minOffset = 50 * time.Millisecond
-	maxOffset = 250 * time.Millisecond
+	maxOffset = 150 * time.Millisecond
 )
 
 // stopTime is when the context of Run ended.
