@@ -30,6 +30,6 @@
 //	make -C bench print BENCH=Scale BASE=main
 //
 // The first runs everything, rivals in turn, and writes RESULTS.md with program report; the Makefile has the parts of it. With
-// BASE, a revision, the same benchmarks run with the windowstat of then, in turn with this one, and the report says what there
-// was before. Benchmarks use nothing but what is exported, so that they can.
+// BASE, a revision, the benchmarks of then run in turn with these, and the report says beside each target what there was before,
+// if it has a benchmark of the same name.
 package bench

@@ -1,8 +1,6 @@
 package prom
 
 import (
-	"sync"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windowstat/windowstat/collector"
@@ -39,8 +37,7 @@ func (o Options) Check() error { return gather.Options(o).Check("prom") }
 // and registered again. Only a pedantic prometheus.Registry minds: it refuses what was published since.
 type Collector struct {
 	metrics   *gather.Metrics
-	descs     []desc             // of the metrics of resources, by number
-	others    sync.Map           // of all others, *gather.Metric to *desc
+	descs     []*desc            // of the metrics of resources and of all inbound traffic, by number
 	described []*prometheus.Desc // what there was when it was made
 }
 
@@ -50,12 +47,12 @@ type desc struct {
 	kind prometheus.ValueType
 }
 
-func newDesc(m *gather.Metric) desc {
+func newDesc(m *gather.Metric) *desc {
 	kind := prometheus.GaugeValue
 	if m.Type == table.Counter {
 		kind = prometheus.CounterValue
 	}
-	return desc{prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil), kind}
+	return &desc{prometheus.NewDesc(m.Family.Name, m.Help, m.Labels, nil), kind}
 }
 
 // New makes a Collector to register. The error names every invalid option.
@@ -64,26 +61,21 @@ func New(c *collector.Collector, o Options) (*Collector, error) {
 		return nil, err
 	}
 	p := &Collector{metrics: gather.New(c, gather.Options(o))}
-	for _, m := range p.metrics.List {
-		p.descs = append(p.descs, newDesc(m))
-	}
 	for _, m := range p.metrics.All() {
-		p.described = append(p.described, p.desc(m).Desc)
+		d := newDesc(m)
+		if p.described = append(p.described, d.Desc); m.No >= 0 {
+			p.descs = append(p.descs, d)
+		}
 	}
 	return p, nil
 }
 
-// desc returns the description of a metric. It is made on first use, because parts may publish metrics at any time.
+// desc returns the description of a metric. Those of parts, which may publish metrics at any time, are made when they are needed.
 func (p *Collector) desc(m *gather.Metric) *desc {
-	if m.No < len(p.descs) {
-		return &p.descs[m.No]
+	if m.No >= 0 {
+		return p.descs[m.No]
 	}
-	if d, ok := p.others.Load(m); ok {
-		return d.(*desc)
-	}
-	d := newDesc(m)
-	x, _ := p.others.LoadOrStore(m, &d)
-	return x.(*desc)
+	return newDesc(m)
 }
 
 // Describe implements prometheus.Collector. It is the same in every call.

@@ -25,20 +25,17 @@ func (p *Pusher) fromLog(ctx context.Context) bool {
 	if p.file == nil {
 		return true
 	}
-	for first := p.line.First(); p.at.Next < first; {
-		if !p.sendLogged(ctx, first) {
-			return false
-		}
-	}
-	p.mu.Lock()
-	p.pass(p.sent, true)
-	p.mu.Unlock()
-	history := int64(p.stats.History() / time.Second)
-	for { // sending takes its time, too
-		oldest := p.line.Oldest()
-		to := min(p.line.After(oldest, history/2), p.opts.Log.Written())
-		if p.at.Next >= min(oldest, to) {
-			return true
+	for first := p.line.First(); ; { // sending takes its time, too
+		to := first
+		if p.at.Next >= first {
+			p.mu.Lock()
+			p.pass(p.sent, true)
+			p.mu.Unlock()
+			oldest := p.line.Oldest()
+			to = min(p.line.After(oldest, int64(p.stats.History()/time.Second)/2), p.opts.Log.Written())
+			if p.at.Next >= min(oldest, to) {
+				return true
+			}
 		}
 		if !p.sendLogged(ctx, to) {
 			return false

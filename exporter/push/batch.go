@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/seconds"
@@ -17,30 +18,8 @@ type request struct {
 	err      error // from encoding
 	lastErr  error // of the last attempt
 	doubt    bool  // an attempt ended without a clear result: the server may have it
-	kept     bool  // the transport may still read the body
 	errors   int   // responses with status 500
 	rejected int64 // samples that the server did not take of a request that it accepted
-}
-
-// unused returns an empty request.
-func (p *sender) unused() *request {
-	select {
-	case r := <-p.free:
-		return &request{body: r.body[:0]}
-	default:
-		return new(request)
-	}
-}
-
-// reuse takes back a request that is settled, unless the transport may still read its body, or there are enough.
-func (p *sender) reuse(r *request) {
-	if r.kept {
-		return
-	}
-	select {
-	case p.free <- r:
-	default:
-	}
 }
 
 // batch is the seconds from the position on and before one, which are sent together: in one request, or in several with a part of the
@@ -147,7 +126,7 @@ func (s *splitter) complete(i int) {
 		return
 	}
 	body, err := enc.Body()
-	r.samples, r.body, r.err = enc.Samples(), append(r.body, body...), err
+	r.samples, r.body, r.err = enc.Samples(), bytes.Clone(body), err
 }
 
 // Series implements seconds.Sink.
@@ -165,8 +144,7 @@ func (s *splitter) Series(f *table.Family, names, values []string) {
 			s.encoders[i] = s.opts.Format.encoder()
 		}
 		s.encoders[i].Reset()
-		r := s.unused()
-		r.group = g
+		r := &request{group: g}
 		s.all, s.making[i] = append(s.all, r), r
 	}
 	s.labels.merge(names, values)

@@ -8,38 +8,30 @@ import (
 
 // metrics returns the metrics that a Pusher publishes about itself. The labels distinguish the Pushers of a process.
 func (p *Pusher) metrics() []collector.Metric {
-	metric := func(name, unit, help string, value func(totals) float64) collector.Metric {
+	metric := func(name, unit, help string, value func(*totals) float64) collector.Metric {
 		return collector.Metric{
 			Name: name, Unit: unit, Help: help, Labels: []string{"target", "way"},
 			Read: func(yield func(float64, ...string)) {
 				p.mu.Lock()
-				t := p.total
+				v := value(&p.total)
 				p.mu.Unlock()
-				yield(value(t), target(p.opts.URL), p.opts.Format.name())
+				yield(v, target(p.opts.URL), p.opts.Format.name())
 			},
 		}
 	}
 	return []collector.Metric{
-		{
-			Name: "push_lag_seconds", Unit: "seconds", Labels: []string{"target", "way"},
-			Help: "Sealed seconds that were not pushed yet, by URL and by way: remote_write, vm, otlp or otlp_delta.",
-			Read: func(yield func(float64, ...string)) {
-				open := p.line.Open()
-				p.mu.Lock()
-				next := p.at.Next
-				p.mu.Unlock()
-				yield(float64(p.line.Count(next, open)), target(p.opts.URL), p.opts.Format.name())
-			},
-		},
-		metric("push_seconds_total", "seconds", "Seconds that were sent. Some of their samples may be refused or unconfirmed.", func(t totals) float64 { return float64(t.seconds) }),
-		metric("push_samples_total", "", "Samples that the server accepted.", func(t totals) float64 { return float64(t.samples) }),
-		metric("push_unconfirmed_samples_total", "", "Samples that may have arrived, not counted as accepted: after an attempt without a clear result the server rejected them as duplicates or out of order, or gave no clear result any more.", func(t totals) float64 { return float64(t.unconfirmed) }),
-		metric("push_resent_samples_total", "", "Accepted samples that an earlier attempt may have stored, too; VictoriaMetrics without deduplication then has them twice.", func(t totals) float64 { return float64(t.resent) }),
-		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t totals) float64 { return float64(t.refused) }),
-		metric("push_bytes_total", "bytes", "Bytes that the server accepted, compressed.", func(t totals) float64 { return float64(t.bytes) }),
-		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t totals) float64 { return float64(t.retries) }),
-		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped, as a whole or in part, before they could be sent, or that the server refused when they came from the metric log.", func(t totals) float64 { return float64(t.lost) }),
-		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t totals) float64 {
+		metric("push_lag_seconds", "seconds", "Sealed seconds that were not pushed yet, by URL and by way: remote_write, vm, otlp or otlp_delta.", func(*totals) float64 {
+			return float64(p.line.Count(p.at.Next, p.line.Open()))
+		}),
+		metric("push_seconds_total", "seconds", "Seconds that were sent. Some of their samples may be refused or unconfirmed.", func(t *totals) float64 { return float64(t.seconds) }),
+		metric("push_samples_total", "", "Samples that the server accepted.", func(t *totals) float64 { return float64(t.samples) }),
+		metric("push_unconfirmed_samples_total", "", "Samples that may have arrived, not counted as accepted: after an attempt without a clear result the server rejected them as duplicates or out of order, or gave no clear result any more.", func(t *totals) float64 { return float64(t.unconfirmed) }),
+		metric("push_resent_samples_total", "", "Accepted samples that an earlier attempt may have stored, too; VictoriaMetrics without deduplication then has them twice.", func(t *totals) float64 { return float64(t.resent) }),
+		metric("push_refused_samples_total", "", "Samples that the server refused for good.", func(t *totals) float64 { return float64(t.refused) }),
+		metric("push_bytes_total", "bytes", "Bytes that the server accepted, compressed.", func(t *totals) float64 { return float64(t.bytes) }),
+		metric("push_retries_total", "", "Requests that were sent again, because the server could not be reached or did not take them.", func(t *totals) float64 { return float64(t.retries) }),
+		metric("push_lost_seconds_total", "seconds", "Seconds that were dropped, as a whole or in part, before they could be sent, or that the server refused when they came from the metric log.", func(t *totals) float64 { return float64(t.lost) }),
+		metric("push_last_success_timestamp_seconds", "seconds", "Unix time of the last successful push; 0 before the first.", func(t *totals) float64 {
 			if t.succeeded.IsZero() {
 				return 0
 			}

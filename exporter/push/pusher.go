@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -88,8 +89,8 @@ func (p *Pusher) Close() { p.unpublish() }
 // called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Run sends each second when it is sealed, until ctx ends. Then it waits for the open second, at most about a second, and sends
-// what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
+// Run sends each second some tenth of a second after its end, until ctx ends. Then it waits for the open second, at most about a second,
+// and sends what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
 // it is no error.
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
@@ -108,12 +109,13 @@ func (p *Pusher) Run(ctx context.Context) error {
 			p.push(ctx, open)
 		}
 	})
+	offset := minOffset + rand.N(maxOffset-minOffset)
 	for ctx.Err() == nil {
 		now := line.Now()
 		open := line.At(now)
-		// At the end of a multiple of the interval.
+		// After the end of a multiple of the interval.
 		every := int64(p.opts.Interval / time.Second)
-		wait := open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
+		wait := offset + open.End.Sub(now) + time.Duration(every-1-open.Index%every)*time.Second
 		if !background.Sleep(ctx, wait) {
 			break
 		}
@@ -175,6 +177,14 @@ func (p *Pusher) pass(to int64, lost bool) int64 {
 	p.at.Settle(to)
 	return n
 }
+
+// Each pusher begins at an offset of its own behind the end of a second. What has to be done at once for all resources is done then,
+// the log, the live page and the gathering of sampled series, and neither the pushers of a process nor those of a fleet begin together.
+// What is left of a second is for a distant server.
+const (
+	minOffset = 50 * time.Millisecond
+	maxOffset = 150 * time.Millisecond
+)
 
 // stopTime is when the context of Run ended.
 type stopTime struct {

@@ -27,18 +27,22 @@ const (
 // an operator, so the request is sent again. A request that is rejected as a duplicate, after an attempt without a clear result, may
 // have arrived then, or another process may have written to the same series: it is unconfirmed.
 func judge(status int, h http.Header, body []byte, doubt bool) verdict {
+	page := strings.HasPrefix(h.Get("Content-Type"), "text/html") // which no receiver of samples sends, but a proxy
+	if page {
+		body = nil
+	}
 	switch {
-	case status/100 == 2 && isPage(h):
+	case status/100 == 2 && page:
 		return unreachable
 	case status/100 == 2:
 		return accepted
-	case doubt && isDuplicate(status, h, body):
+	case doubt && isDuplicate(status, body):
 		return unconfirmed
 	case status == http.StatusTooManyRequests:
 		return retry
-	case noHistograms.Match(body) && !isPage(h):
+	case noHistograms.Match(body):
 		return noHistogram
-	case status == http.StatusInternalServerError && bytes.Contains(body, noDelta) && !isPage(h):
+	case status == http.StatusInternalServerError && bytes.Contains(body, noDelta):
 		return refused
 	case status/100 == 5, status == http.StatusRequestTimeout: // VictoriaMetrics stores lines while it reads the next ones
 		return doubtful
@@ -76,8 +80,8 @@ var duplicates = []string{
 }
 
 // isDuplicate reports whether a response says that samples are duplicates or out of order.
-func isDuplicate(status int, h http.Header, body []byte) bool {
-	if status != http.StatusBadRequest && status != http.StatusConflict || isPage(h) {
+func isDuplicate(status int, body []byte) bool {
+	if status != http.StatusBadRequest && status != http.StatusConflict {
 		return false
 	}
 	text, _, _ := bytes.Cut(body, []byte("{")) // labels are ours, and may say anything
@@ -88,6 +92,3 @@ func isDuplicate(status int, h http.Header, body []byte) bool {
 	}
 	return false
 }
-
-// isPage reports whether a response is a web page, which no receiver of samples sends.
-func isPage(h http.Header) bool { return strings.HasPrefix(h.Get("Content-Type"), "text/html") }

@@ -41,7 +41,7 @@ func TestDuplicates(t *testing.T) {
 		{"a broken server", 500, text, "out of order sample", false},
 		{"success", 200, text, "out of order sample", false},
 	} {
-		if got := isDuplicate(tc.code, http.Header{"Content-Type": {tc.contentType}}, []byte(tc.body)); got != tc.want {
+		if got := judge(tc.code, http.Header{"Content-Type": {tc.contentType}}, []byte(tc.body), true) == unconfirmed; got != tc.want {
 			t.Errorf("%s says %d %q: %t, want %t", tc.server, tc.code, tc.body, got, tc.want)
 		}
 	}

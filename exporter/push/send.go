@@ -27,8 +27,7 @@ type sender struct {
 	failFast     bool          // errors of URL and credentials are not retried
 	noHistograms atomic.Bool   // the server takes none
 
-	log  logonce.Logger
-	free chan *request // that are settled, for their memory
+	log logonce.Logger
 	// encoders are of each part, and of each group of families in it. They keep their memory.
 	encoders [maxParts * int(groups)]encoder
 
@@ -46,8 +45,7 @@ type totals struct {
 func newSender(o Options, maxBackoff time.Duration) *sender {
 	return &sender{
 		opts: o, client: httpclient.New(o.Client, maxParts), maxBackoff: min(maxWait, maxBackoff),
-		log:  logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
-		free: make(chan *request, maxParts),
+		log: logonce.Logger{To: o.Logger.With("url", redact.URL(o.URL))},
 	}
 }
 
@@ -84,7 +82,6 @@ func (p *Pusher) send(ctx context.Context) bool {
 			continue
 		}
 		b.lost = b.lost || b.logged && (v == refused || r.rejected > 0)
-		p.reuse(r)
 	}
 	b.requests = rest
 	return len(rest) == 0
@@ -132,7 +129,6 @@ func (p *sender) attempt(ctx context.Context, r *request) (v verdict, after time
 		return refused, 0, redact.Error(err)
 	}
 	req.ContentLength = int64(len(r.body))
-	defer func() { r.kept = r.kept || !content.closed.Load() }()
 	req.Header.Set("User-Agent", httpclient.UserAgent())
 	p.opts.Format.prepare(req)
 	resp, err := p.client.Do(req)
@@ -185,11 +181,11 @@ func (p *sender) attemptContext(ctx context.Context) (context.Context, context.C
 	return attempt, func() { stop(); cancel() }
 }
 
-// body is a request body that reports whether any of it may have been sent, and whether it may still be read. Nothing can rewind it,
-// so the transport never sends it twice by itself.
+// body is a request body that reports whether any of it may have been sent. Nothing can rewind it, so the transport never sends it
+// twice by itself.
 type body struct {
-	rest         *bytes.Reader
-	used, closed atomic.Bool
+	rest *bytes.Reader
+	used atomic.Bool
 }
 
 // Read implements io.Reader.
@@ -198,11 +194,8 @@ func (b *body) Read(to []byte) (int, error) {
 	return b.rest.Read(to)
 }
 
-// Close implements io.Closer. The transport may call it after Do has returned.
-func (b *body) Close() error {
-	b.closed.Store(true)
-	return nil
-}
+// Close implements io.Closer.
+func (b *body) Close() error { return nil }
 
 // error logs a message at most once a minute.
 func (p *sender) error(message string, args ...any) { p.log.Log(slog.LevelError, message, args...) }

@@ -34,26 +34,17 @@ func (victoriaMetrics) prepare(r *http.Request) {
 func (victoriaMetrics) group(*table.Family) group { return values }
 
 func (victoriaMetrics) encoder() encoder {
-	e := new(textEncoder)
-	e.Page = e.pages.Get(text.VictoriaMetrics)
-	return e
+	return &textEncoder{Page: new(text.Pages).Get(text.VictoriaMetrics)}
 }
 
 // textEncoder encodes a request as text, with gzip.
 type textEncoder struct {
 	*text.Page
-	pages text.Pages
-	out   bytes.Buffer
+	out bytes.Buffer
 }
 
 // zips has idle compressors, which take almost a megabyte each.
 var zips gzipped.Writers
-
-// Reset implements encoder.
-func (e *textEncoder) Reset() {
-	e.pages.Put(e.Page)
-	e.Page = e.pages.Get(text.VictoriaMetrics)
-}
 
 // Body implements encoder.
 func (e *textEncoder) Body() ([]byte, error) {

@@ -48,7 +48,6 @@ func Write(ctx context.Context, o Options, emit func(seconds.Sink) error) (resul
 				failed = s.write(ctx, r)
 				background.Sleep(ctx, min(time.Since(began), time.Second))
 			}
-			s.reuse(r)
 		}
 	}
 	err = emit(x)

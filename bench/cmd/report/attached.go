@@ -2,6 +2,13 @@ package main
 
 import "strings"
 
+// size is how large the command is as it is released.
+func (p *page) size() {
+	if v, ok := p.s.median("Size/windowstat", "B"); ok {
+		p.printf("\nThe command, as it is released for this machine, has %s MB.\n", amount(v/1e6))
+	}
+}
+
 // attached is what a service pays for every way out at once.
 func (p *page) attached() {
 	names := p.s.under("Attached")

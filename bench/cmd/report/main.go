@@ -68,6 +68,7 @@ func run(r, before io.Reader, w io.Writer, command string, onlyMeasured bool) er
 	p.viewers()
 	p.replay()
 	if !onlyMeasured {
+		p.size()
 		p.itself()
 		p.windows()
 		p.turns()

@@ -112,7 +112,7 @@ func (p *page) losses() {
 	}
 	var missed []string
 	for _, t := range list {
-		if t.judge(p.s).word == miss {
+		if strings.HasPrefix(t.judge(p.s).word, miss) {
 			missed = append(missed, t.what)
 		}
 	}

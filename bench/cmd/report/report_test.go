@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,7 @@ BenchmarkCall/client_golang-classic-2 	 1000	 250.0 ns/op	 0 B/op	 0 allocs/op
 BenchmarkMemory/windowstat-full-2 	 1	 6000 B/resource
 BenchmarkBeside/context/handle-2 	 300	 410.0 ns/op	 130.0 other-ns/op	 3.140 ratio
 BenchmarkMemory40000/windowstat-2 	 1	 5000 B/leaf	 190.5 MiB	 -0.25 grown-MiB
+BenchmarkSize/windowstat-2 1 21000000 B
 BenchmarkLive/gzip/1000-resources/100-viewers-2 4 31936 first-B 753 B/s/viewer 1.13 core-percent 4.35 other-core-percent 101.0 ns/op 100.0 other-ns/op 1.010 ratio
 BenchmarkLost/windowstat/2x500ms/writers=8/pass-2 	 5000000	 0 lost	 0.00 lost-ppm	 80 turns	 0 wrong-turns	 0 worst-lost
 BenchmarkLost/sentinel-golang/20x500ms/writers=8/pass-2 	 5000000	 700 lost	 140.00 lost-ppm	 80 turns	 30 wrong-turns	 9 worst-lost
@@ -60,6 +62,7 @@ func TestReport(t *testing.T) {
 		"- a call with a limit, serial (150 ns/op): nothing\n",
 		"| rate-and-windowstat | 225 ±0% | 1.50 |  |  | 0 | blocks, limits on what is in flight |\n",
 		"| promhttp | 800 ±0% | 2 | 9 | 912 |\n",
+		"has 21 MB.\n",
 		"take 5,000 bytes for each resource and origin.\n",
 		"| context | 400 ±1% | handle | 130 ±0% | 3.02 ±2% |\n",
 		"| client_golang-classic | 188 ±17% | 1.25 |",
@@ -119,6 +122,15 @@ func TestReportRefusesWhatIsNoOutput(t *testing.T) {
 	for _, in := range []string{"", "PASS\n", "BenchmarkCall/windowstat-2 100 many ns/op\n"} {
 		if err := run(strings.NewReader(in), nil, &strings.Builder{}, "", false); err == nil {
 			t.Errorf("a report was made from %q", in)
+		}
+	}
+}
+
+// A reason is one of a target that there is.
+func TestReasons(t *testing.T) {
+	for what := range reasons {
+		if !slices.ContainsFunc(list, func(t target) bool { return t.what == what }) {
+			t.Errorf("there is no target %q", what)
 		}
 	}
 }

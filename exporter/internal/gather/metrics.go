@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter/internal/table"
@@ -19,7 +19,7 @@ type Options struct {
 	By        By
 }
 
-// Metrics are the metrics of one exporter. They are safe for concurrent use.
+// Metrics are the metrics of one exporter. They are safe for concurrent use, and never change.
 type Metrics struct {
 	// List has the metrics of resources, in the documented order.
 	List []*Metric
@@ -29,16 +29,14 @@ type Metrics struct {
 	stats     *collector.Collector
 	namespace string
 	by        By
-
-	mu   sync.Mutex         // guards self
-	self map[string]*Metric // metrics about windowstat itself, by name
+	taken     map[string]bool // full names on a page, without _total
 }
 
 // Metric is a metric with its full name.
 type Metric struct {
 	table.Metric
 	Family table.Family // with the full name
-	No     int          // index among all of one Metrics
+	No     int          // index among those of resources and of all inbound traffic; -1 for one about windowstat itself
 
 	sorted []string // labels, sorted
 }
@@ -80,7 +78,7 @@ func (o Options) Check(pkg string) error {
 
 // New makes the Metrics. The options must be right.
 func New(c *collector.Collector, o Options) *Metrics {
-	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, self: map[string]*Metric{}}
+	p := &Metrics{stats: c, namespace: cmp.Or(o.Namespace, table.Namespace), by: o.By, taken: map[string]bool{}}
 	for _, m := range table.Metrics() {
 		if m.Name == table.RT && c.DurationsUnknown() {
 			continue
@@ -93,6 +91,12 @@ func New(c *collector.Collector, o Options) *Metrics {
 	for _, m := range table.Inbound() {
 		if m.Type != table.Histogram || !c.DurationsUnknown() {
 			p.inbound = append(p.inbound, p.metric(m, len(p.List)+len(p.inbound)))
+		}
+	}
+	for _, f := range p.Families() {
+		p.taken[strings.TrimSuffix(f.Name, "_total")] = true
+		if f.Type == table.Histogram {
+			p.taken[f.Name+"_bucket"], p.taken[f.Name+"_count"], p.taken[f.Name+"_sum"] = true, true, true
 		}
 	}
 	return p

@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -22,11 +23,7 @@ type series struct {
 func (p *Metrics) SelfMetrics(to Sink) {
 	var order []*series
 	byKey := map[string]*series{}
-	for _, m := range p.stats.Metrics() {
-		x := p.published(&m)
-		if x == nil {
-			continue
-		}
+	for m, x := range p.published() {
 		m.Each(func(v float64, values ...string) {
 			const separator = "\xff" // in no UTF-8
 			key := m.Name + separator + strings.Join(values, separator)
@@ -59,39 +56,32 @@ func merge(name string, a, b float64) float64 {
 	return max(a, b)
 }
 
-// published returns the Metric of a metric about windowstat itself. It is the same in every call. It is nil for one that a page cannot
-// have, because it has the name for resources.
-func (p *Metrics) published(m *collector.Metric) *Metric {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	x := p.self[m.Name]
-	if x == nil || !slices.Equal(x.Labels, m.Labels) { // or it was withdrawn, and another published
-		if p.taken(m) {
-			return nil
-		}
-		x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, len(p.List)+len(p.inbound)+len(p.self))
-		p.self[m.Name] = x
-	}
-	return x
-}
-
-// taken reports whether a page has the name of a published metric already, in one of its formats.
-func (p *Metrics) taken(m *collector.Metric) bool {
-	full := p.namespace + "_" + strings.TrimSuffix(m.Name, "_total")
-	for _, f := range p.Families() {
-		name := strings.TrimSuffix(f.Name, "_total")
-		if full == name || f.Type == table.Histogram && slices.Contains([]string{name + "_bucket", name + "_count", name + "_sum"}, full) {
-			return true
+// published are the metrics about windowstat itself, as they are published and as a page has them: those of one name are one there. What
+// has a name that a page has for resources, in one of its formats, is left out.
+func (p *Metrics) published() iter.Seq2[*collector.Metric, *Metric] {
+	return func(yield func(*collector.Metric, *Metric) bool) {
+		byName := map[string]*Metric{}
+		for _, m := range p.stats.Metrics() {
+			if p.taken[p.namespace+"_"+strings.TrimSuffix(m.Name, "_total")] {
+				continue
+			}
+			x := byName[m.Name]
+			if x == nil {
+				x = p.metric(table.Metric{Name: m.Name, Type: table.TypeOf(m.Name), Unit: m.Unit, Help: m.Help, Labels: m.Labels}, -1)
+				byName[m.Name] = x
+			}
+			if !yield(&m, x) {
+				return
+			}
 		}
 	}
-	return false
 }
 
 // All returns all present metrics, those of resources first.
 func (p *Metrics) All() []*Metric {
 	all := slices.Concat(p.List, p.inbound)
-	for _, m := range p.stats.Metrics() {
-		if x := p.published(&m); x != nil && !slices.Contains(all, x) {
+	for _, x := range p.published() {
+		if !slices.Contains(all, x) {
 			all = append(all, x)
 		}
 	}

@@ -94,12 +94,10 @@ func (p *Pages) Get(f Format, families ...*table.Family) *Page {
 	if page.format != f {
 		page.format, page.bounds = f, nil
 	}
-	clear(page.places)
-	page.used = 0
+	page.Reset()
 	for _, family := range families {
 		page.open(family)
 	}
-	page.forget()
 	return page
 }
 
@@ -149,9 +147,10 @@ func (c *column) forget() {
 	c.series, c.samples, c.counts, c.exemplars = c.series[:0], c.samples[:0], c.counts[:0], c.exemplars[:0]
 }
 
-// forget drops the labels.
-func (p *Page) forget() {
-	p.labels, p.last, p.from, p.samples = append(p.labels[:0], ' '), p.last[:0], 0, 0
+// Reset makes the page empty, without families.
+func (p *Page) Reset() {
+	clear(p.places)
+	p.used, p.labels, p.last, p.from, p.samples = 0, append(p.labels[:0], ' '), p.last[:0], 0, 0
 }
 
 // Size returns how many bytes of memory the page takes, about.
