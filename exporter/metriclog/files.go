@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // files are the files of one log: the data file that is written now, its index, and older ones.
@@ -21,8 +23,8 @@ type files struct {
 	keep     retention
 	sync     time.Duration // interval; 0 for never
 
-	lock          *os.File // nil while closed
-	last          int64    // Unix time of the last second in the log; 0 if there is none
+	lock          *filelock.File // nil while closed
+	last          int64          // Unix time of the last second in the log; 0 if there is none
 	current       segment
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes

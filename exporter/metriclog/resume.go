@@ -13,7 +13,7 @@ import (
 
 // ready resumes the log unless everything is as it was left.
 func (f *files) ready() error {
-	if f.lock != nil && same(f.lockPath(), f.lock) &&
+	if f.lock != nil && same(f.lockPath(), f.lock.File) &&
 		(f.data == nil || same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged()) {
 		return nil
 	}
@@ -51,7 +51,7 @@ var errLocked = errors.New("another process writes this log; give each an App or
 
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {
-	if f.lock != nil && same(f.lockPath(), f.lock) {
+	if f.lock != nil && same(f.lockPath(), f.lock.File) {
 		return nil
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {

@@ -14,16 +14,29 @@ import (
 // ErrHeld is the error for a file that is locked already, by another process or by this one.
 var ErrHeld = errors.New("the file is locked")
 
+// File is a locked file.
+type File struct{ *os.File }
+
+// Close ends the lock and closes the file. The lock would end with the file only once no process has it open; a program that was being
+// started at this moment has, until it runs.
+func (f *File) Close() error {
+	err := flock(int(f.Fd()), unix.LOCK_UN)
+	if unsupported(err) {
+		err = nil
+	}
+	return errors.Join(err, f.File.Close())
+}
+
 // Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file
 // systems without locks, such as NFS without its lock service, nobody is kept away.
-func Lock(path string) (file *os.File, err error) {
-	file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+func Lock(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	err = flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return file, nil
+	if unsupported(err) {
+		err = nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = fmt.Errorf("%s: %w", path, ErrHeld)
@@ -31,7 +44,12 @@ func Lock(path string) (file *os.File, err error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return &File{file}, nil
+}
+
+// unsupported reports whether the file system has no locks.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }
 
 // flock is replaced in tests.

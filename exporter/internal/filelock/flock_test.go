@@ -34,6 +34,30 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// A program that is being started has all files of this process for a moment, and so the locked one. The lock ends all the same.
+func TestLockEndsThoughTheFileIsOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	file, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := unix.Dup(int(file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(child) }()
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Without locks the file is open, and nobody is kept away.
 func TestFileSystemWithoutLocks(t *testing.T) {
 	defer func() { flock = unix.Flock }()

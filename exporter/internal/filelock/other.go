@@ -11,5 +11,11 @@ import (
 // ErrHeld is the error of systems that have locks.
 var ErrHeld = errors.New("the file is locked")
 
+// File is a file that would be locked.
+type File struct{ *os.File }
+
 // Lock makes the file. It does not lock: this system has no flock.
-func Lock(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) }
+func Lock(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	return &File{file}, err
+}
