@@ -35,7 +35,7 @@ func TestPushOracle(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			last := 40 * time.Minute
 			if testing.Short() {
-				if last = 12 * time.Minute; tc.options.Interval > time.Second {
+				if last = 20 * time.Minute; tc.options.Interval > time.Second {
 					t.Skip("it has too few requests for every fault")
 				}
 			}
