@@ -89,9 +89,9 @@ func (p *Pusher) Close() { p.unpublish() }
 // called several times.
 func (p *Pusher) Start() (stop func() error) { return background.Start(p.Run) }
 
-// Run sends each second some tenth of a second after its end, until ctx ends. Then it waits for the open second, at most about a second,
-// and sends what is left until Drain has passed. The error says what could not be sent then. With a log, the next process sends that, and
-// it is no error.
+// Run sends each second some tenth of a second after its end, until ctx ends. Then it waits for the open second, at most about a
+// second, and sends what is left until Drain has passed. The error says what could not be sent then. With a log, the next process
+// sends that, and it is no error.
 func (p *Pusher) Run(ctx context.Context) error {
 	defer p.unpublish()
 	defer p.client.CloseIdleConnections()
