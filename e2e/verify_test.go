@@ -57,8 +57,12 @@ func TestVerify(t *testing.T) {
 	// A proxy between the scraper and the service hands on what it has read, unless the server is to be killed before.
 	var kill, killed atomic.Bool
 	prometheus := newServer(t, "prometheus-3", prometheus3.path(t), false)
+	// Its connections are its own: any httptest.Server that is closed closes the idle ones of the default transport, and where a
+	// connection ends the page sends again what was read by it.
+	proxied := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(proxied.CloseIdleConnections)
 	handsOn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resp, err := http.Get("http://" + l.Addr().String() + r.URL.String())
+		resp, err := proxied.Get("http://" + l.Addr().String() + r.URL.String())
 		if err != nil {
 			return
 		}
