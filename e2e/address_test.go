@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -24,6 +25,9 @@ var (
 // freeAddress is one on which nobody listens, and no other test will.
 func freeAddress(t *testing.T) string {
 	t.Helper()
+	// A program that is being started would have the listener for a moment, and its port would not be free.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for range portCount {
 		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+(offset+ports.Add(1))%portCount)
 		if l, err := net.Listen("tcp", addr); err == nil {
