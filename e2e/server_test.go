@@ -207,6 +207,10 @@ func startReady(t *testing.T, c *exec.Cmd, ready func() error) {
 			t.Logf("%s is ready after %v", filepath.Base(c.Path), time.Since(begin).Round(time.Millisecond))
 			return
 		}
+		// Who started it waits for it, so it is looked at only: Z is a process that has ended.
+		if stat, _ := os.ReadFile(fmt.Sprint("/proc/", c.Process.Pid, "/stat")); strings.Contains(string(stat), ") Z ") {
+			t.Fatalf("%s has ended before it was ready", c.Path)
+		}
 		if time.Since(begin) > 30*time.Second {
 			t.Fatalf("%s does not get ready: %v", c.Path, err)
 		}
