@@ -155,6 +155,47 @@ func TestSearchInFilesThatWereCut(t *testing.T) {
 	}
 }
 
+// A second that was cut off at the end of a line is not shown, whatever is damaged before it: the total of the second before, what stands
+// between them, or a line of its own.
+func TestSearchInFilesThatWereCutAfterDamage(t *testing.T) {
+	d := newDamaged(t)
+	for i := range d.paths {
+		lines := bytes.SplitAfter(d.data[i], []byte("\n"))
+		isTotal := func(line []byte) bool { return bytes.Contains(line, []byte("|"+collector.InboundTotal+"|")) }
+		for cut := 2; cut < len(lines)-1; cut++ {
+			if isTotal(lines[cut-1]) {
+				continue // what is before the cut is whole
+			}
+			last := cut - 1 // the total before
+			for last >= 0 && !isTotal(lines[last]) {
+				last--
+			}
+			if last < 0 {
+				continue // a single second, of whole lines: it could be Sentinel's
+			}
+			for what, damage := range map[string][][]byte{
+				"nothing":           slices.Concat(lines[:cut]),
+				"a line between":    slices.Concat(lines[:last+1], [][]byte{[]byte("x|y\n")}, lines[last+1:cut]),
+				"empty lines":       slices.Concat(lines[:last+1], [][]byte{[]byte("\n\n\n")}, lines[last+1:cut]),
+				"zeros":             slices.Concat(lines[:last+1], [][]byte{append(make([]byte, 9000), '\n')}, lines[last+1:cut]),
+				"the total":         slices.Concat(lines[:last], [][]byte{[]byte("x\n")}, lines[last+1:cut]),
+				"its last line but": slices.Concat(lines[:cut-1], [][]byte{[]byte("x\n")}, lines[cut-1:cut]),
+			} {
+				if what == "the total" && !slices.ContainsFunc(lines[:last], isTotal) {
+					continue // there is no other
+				}
+				d.write(t, i, slices.Concat(damage...), nil)
+				got, _ := found(t, Searcher{Dir: d.dir}, Query{})
+				torn, _, _ := bytes.Cut(lines[cut-1], []byte("|"))
+				if slices.ContainsFunc(got, func(r Row) bool { return fmt.Sprint(r.Start.UnixMilli()) == string(torn) }) {
+					t.Errorf("file %d cut before line %d, damaged is %s: the torn second is shown", i, cut, what)
+				}
+			}
+		}
+		d.write(t, i, d.data[i], d.idx[i])
+	}
+}
+
 // Whatever stands between the lines is left out and counted, and costs no other line, whatever the index is.
 func TestSearchInFilesWithRubbish(t *testing.T) {
 	d := newDamaged(t)

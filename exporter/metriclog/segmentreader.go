@@ -60,22 +60,27 @@ func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err erro
 }
 
 // completeEnd returns the end of the last complete second. A second that is being written, or that a crash or power cut left
-// incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere, so that the second before
-// does, too: there the last second is complete if its last line is. ours says that the first second of the file is not Sentinel's.
+// incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere, so that the line before
+// the second is no total, either: there the last second is complete if its last line is. A damaged line may have been that total, so
+// any earlier one tells. ours says that the first second of the file is not Sentinel's.
 func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 	line, end, err := o.lastLine(o.size)
 	second, ok := o.second(line)
 	if err != nil || !ok || isTotal(line) {
 		return end, err
 	}
-	for began := end - int64(len(line)); ; began -= int64(len(line)) {
-		var before int64
-		if line, before, err = o.lastLine(began); err != nil {
+	began := end - int64(len(line)) // of the second
+	for at, damaged := began, false; ; at -= int64(len(line)) {
+		if line, _, err = o.lastLine(at); err != nil {
 			return 0, err
 		}
-		switch at, ok := o.second(line); {
-		case ok && before == began && at == second:
-		case end == o.size && (began > 0 && (before != began || !isTotal(line)) || began == 0 && !ours && !o.begun()):
+		switch before, ok := o.second(line); {
+		case len(line) > 0 && !ok:
+			damaged = true
+		case ok && before == second:
+			began, damaged = at-int64(len(line)), false
+		case ok && damaged && !isTotal(line):
+		case end == o.size && (ok && !isTotal(line) || !ok && !ours && !o.begun()):
 			return end, nil
 		default:
 			return began, nil
