@@ -1,5 +1,16 @@
 // Package sampler gathers the metrics of client_golang once a second, so that the per-second endpoint and pushes have every
 // second of them.
+//
+//	s, err := sampler.New(c, sampler.Options{Gatherer: registry})
+//	seconds, err := prom.NewSeconds(c, prom.SecondsOptions{Sampler: s})
+//	stop := s.Start()
+//
+// A service that counts queue lengths or cache hits with client_golang already gets them second by second without another line of
+// code. A Gatherer is called right behind the end of each second. Gauges are kept as they are, and of counters the increase since the
+// gathering before, so that a second is a number of its own and not a difference that a server has to form.
+//
+// What is not known is left out: an increase needs the total at both ends of its second, and a total that was not read at one of them
+// is not estimated. How such seconds are counted, and how a new counter is told from one that was missed, is told at [Sampler].
 package sampler
 
 import (

@@ -1,4 +1,7 @@
 // Package atomicfile replaces files as a whole, small ones of JSON above all: state that a process keeps for its successor.
+//
+// Positions of pushes and scrapers, runs, and earned names are such state. All have the same life: read at the start, and set aside if
+// that fails, since a service must not fail to start over them; replaced when they change. A reader sees the old content or the new one.
 package atomicfile
 
 import (

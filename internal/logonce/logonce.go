@@ -1,4 +1,7 @@
 // Package logonce logs what may happen with every request once, and not each time.
+//
+// A server that is away, a client that breaks the protocol or a disk that is full would fill the log of the service at the rate of its
+// requests. The first message is logged at once, and later ones at most once a minute with how many there were between.
 package logonce
 
 import (

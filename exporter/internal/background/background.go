@@ -1,4 +1,6 @@
 // Package background runs functions in goroutines until they are stopped, and waits until then.
+//
+// Constructors of the ways out start nothing: Run blocks, and Start is Run in a goroutine of this package.
 package background
 
 import (

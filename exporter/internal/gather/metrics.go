@@ -1,4 +1,8 @@
 // Package gather reads the current values of all metrics, of resources and of windowstat itself, for prom and vm.
+//
+// [Metrics.Gather] walks the resources once. It takes one snapshot of each view and reads all rows of the table from that, so the
+// samples of a resource agree with each other; two resources are read one after the other. The [Sink] is a page in text, or the metrics
+// of client_golang. What windowstat's parts publish about themselves comes last, and a part that is not there has no series.
 package gather
 
 import (

@@ -1,4 +1,7 @@
 // Package native makes native histograms of Prometheus, for scrapes in protobuf and for remote write.
+//
+// The cells of a [node.Histogram] are cut at every bound of the native schema, so a native bucket is a sum of whole cells, and no count
+// is estimated.
 package native
 
 import (

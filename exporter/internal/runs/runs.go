@@ -1,4 +1,8 @@
 // Package runs keeps a file beside a metric log that says which process counted which of its seconds.
+//
+// A run is a process, by the number that its Collector has drawn and that each of its seconds carries in windowstat_persecond_run. The
+// log has the seconds of many processes behind each other and does not tell them apart. A heal needs to, because two processes may have
+// had different labels in the database: the file says which run a second of the log belongs to, and under which labels it was pushed.
 package runs
 
 import (

@@ -1,5 +1,27 @@
 // Package seconds has the streams of sealed seconds that the per-second endpoint, pushes and verify send: samples of each
 // second of each resource, from the Collector's history, and from the metric log for earlier processes.
+//
+// # The line and positions on it
+//
+// A [Line] is the sealed seconds of a Collector by their Unix times. A [Position] is how far one consumer of it is: the cursor of a
+// scraper, or a push. A consumer saves its position with the end of what it is about to send, sends, and settles the seconds when they
+// are received, refused or given up. So a process that is killed in between leaves a position that says which seconds are in doubt, and
+// its successor decides whether to send them again.
+//
+// # From a second to samples
+//
+// A consumer asks a [Stream] for the seconds from its position on, and the Stream gives their samples to a [Sink], series by series: a
+// page, a request, or a comparison. [Resources] is the Stream of what a Collector counts. It reads the records of each resource from the
+// history, and walks the rows of package table for each. Seconds that an earlier process counted come from the metric log through a
+// [Filler], which adds the idle seconds that have no row there. All ways out share these two, so a second has the same samples on each.
+//
+// A resource that has been idle for a minute is still: only its passes are sent, as zeros, until something happens again. Which seconds
+// are still follows from the seconds before them and from nothing else, so every consumer leaves out the same samples, at any time.
+//
+// # Bounds
+//
+// A [Selection] narrows what is sent. [Stream].Size tells what one second of it takes, and a [Limit] ends a response or a request with a
+// whole second before it is too large. What is still to be sent stays in the history, so memory does not grow with the lag of a consumer.
 package seconds
 
 import (

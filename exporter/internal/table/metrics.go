@@ -1,5 +1,13 @@
 // Package table has the tables of metrics: what /metrics shows of each resource, and what each sealed second carries. The
 // ways out walk it, and so do documents, dashboards and their tests.
+//
+// A row says everything about a metric once: its name without namespace, its unit, its HELP, how it is read, and when there is no value.
+// A count that is added to a record becomes a column of package node and a row here. Pages, pushes, the live page and the terminal view
+// have it then, and docs/metrics.md is generated from it.
+//
+// [Metrics] are the rows of /metrics, whose values are of the moment of a scrape, and [Seconds] those of single seconds. What is counted
+// of all inbound traffic has rows of its own, [Inbound] and [InboundSeconds], with names of their own and without the label resource: as
+// one of the resources it would be counted twice by every sum over them.
 package table
 
 import (

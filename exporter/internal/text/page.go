@@ -1,4 +1,9 @@
 // Package text encodes Prometheus's text format, OpenMetrics and VictoriaMetrics' dialect.
+//
+// A [Page] takes samples as numbers and keeps them by family. The lines of a family must stand together, whereas streams emit series by
+// series, so nothing can be written before the last sample is there. Numbers take a quarter of the memory of their text, and the text
+// is made piece by piece while the page is written. [Pages] keeps pages for the next response, as large as the last one needed, so a
+// scrape of many resources allocates little.
 package text
 
 import (

@@ -1,5 +1,13 @@
 // Package demo is what windowstat demo runs: a shop, a generator of requests to it, and a comparison of what was sent with what
 // was counted, scraped and logged.
+//
+// The shop is instrumented as any service is: by httpstat around its routes, by Entries around its database, and by limits. The generator
+// sends real requests over the loopback interface, at a rate that does not depend on the answers, and counts what it got. At the end
+// all observers must have the same numbers for each resource, or the exit status is 1. So the demo is also a test of the installed
+// binary on the machine where it runs.
+//
+// An incident breaks the shop for half a minute in one of three known ways. What each looks like, second by second, is told in
+// docs/incidents.md, and is what dashboards, alerts, the onset of windowstat log and the report can be tried on.
 package demo
 
 import (

@@ -1,5 +1,13 @@
 // Package proxy is the reverse proxy of windowstat proxy: one that changes nothing on the way, and tells what the upstream does wrong
 // from what clients do.
+//
+// It is for a service that cannot be instrumented. net/http/httputil has the transport of requests; this package has what differs from
+// it, so that the service answers as it would without a proxy: the path goes on byte by byte as it came, headers are neither guessed nor
+// dropped, trailers and protocol switches pass, and what proxies in front are trusted to say of the client is kept and grows.
+//
+// The status of a request is what a Collector counts, so whose fault a failure is must be right. A body that the client does not finish
+// and a client that does not wait for the answer have a status below 500; an upstream that cannot be reached, answers late or breaks off
+// is an exception of the service, and is logged once in a while by kind.
 package proxy
 
 import (

@@ -1,5 +1,9 @@
 // Package routes has patterns of requests as http.ServeMux has them, from a command line and from files: [Routes] name requests, and
 // [Set] is some requests.
+//
+// [Naming] is how the commands that see only requests name resources. A route that is given is a name from the start. Without a route the
+// name is made of the method and the path, and has to be earned by answers of the service, see httpstat.Names, so that strangers who try
+// paths make no resources.
 package routes
 
 import (

@@ -1,4 +1,8 @@
 // Package server runs HTTP servers beside other work: clients cannot hold what they need, and they end well.
+//
+// [Bounds] say how many connections a server has, how many of one host, and how long each step of a request may take. A process has
+// a number of files that it may open, and shares it out at its start: so many for pages, two for each client of a proxy, and some for
+// logs and pushes. So a flood of clients cannot keep the scraper out, nor the log from its next file.
 package server
 
 import (

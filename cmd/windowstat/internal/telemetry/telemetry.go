@@ -1,5 +1,9 @@
 // Package telemetry runs the statistics of commands that serve: the ways out, a server of their pages, which may have TLS and
 // passwords, and the flags of both.
+//
+// proxy, replay --follow, otlp and demo count calls from different sources, and share all else. [Options].Flags are the flags that
+// they have in common, which fill the options of package exporter and are checked by it; an error names the flag in the place of the
+// field. [Telemetry] owns the Collector, the exporter and the server of the pages, and knows the order in which they begin and end.
 package telemetry
 
 import (

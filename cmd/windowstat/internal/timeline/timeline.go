@@ -1,5 +1,14 @@
 // Package timeline puts calls that are known when they have ended, from lines of logs or spans, back into the seconds in which they
 // were: a [Timeline] sorts them and repeats them in their own time, and a [Counter], such as [Collected], counts them.
+//
+// A line of an access log says when a call began and how long it took. It is written when the call ends, so a call of ten seconds stands
+// behind thousands that began after it. A service that counts by itself sees that call enter first. The timeline restores this order: it
+// waits as long as calls may still come for a second, and then has each call enter and leave at its times by a clock that it sets
+// itself. So a Collector counts passes, calls in flight, peaks and response times as if it had been in the service, and replays,
+// receivers of spans and services share all that takes statistics out.
+//
+// A call that comes too late for the second of its begin is clipped to the first second that is still open, and one that had ended
+// before that is late and counted by the source. Neither is lost in silence.
 package timeline
 
 import (

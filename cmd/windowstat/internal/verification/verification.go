@@ -1,4 +1,8 @@
 // Package verification is what the command verify does: it compares databases with metric logs, heals them, and says what it found.
+//
+// Package verify in exporter has the comparison; this one has the report for people. What is wrong comes as a finding for each metric of
+// each resource, and mostly a gap lacks all of them, so findings of equal ranges become one line. After the lines it says how the gap can
+// be filled, which depends on the age of its seconds, as servers refuse what is too old.
 package verification
 
 import (
