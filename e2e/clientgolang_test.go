@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,11 @@ const (
 	ordersSeconds = 50 // in which there are some
 	ordersUsual   = 10 // in each of them
 	ordersBurst   = 5000
-	burstAt       = 21 // in this one
 )
+
+// burstsAt are the seconds of a burst. There are two, because the machine may stand still in one: a Sampler does not say what was
+// counted in a second whose end it missed.
+var burstsAt = []int64{6, 41}
 
 // TestClientGolang has a service that counts with client_golang alone, and has one line for its seconds. At a scrape
 // interval of 15 s the servers have its busiest second as high as it was.
@@ -54,11 +58,11 @@ func TestClientGolang(t *testing.T) {
 	for k := range int64(ordersSeconds) {
 		second := opened + k
 		n := float64(ordersUsual)
-		switch k {
-		case burstAt:
+		switch {
+		case slices.Contains(burstsAt, k):
 			n = ordersBurst
-		case burstAt - 1, burstAt + 1:
-			n = 0 // whatever comes a second too late, the burst stands alone
+		case slices.Contains(burstsAt, k+1), slices.Contains(burstsAt, k-1):
+			n = 0 // what comes a second too late does not change the burst
 		}
 		late += inMiddle(t, second, func() { orders.Add(n) })
 		want[""][second] = n
@@ -72,10 +76,8 @@ func TestClientGolang(t *testing.T) {
 			if peak := s.number(t, "max_over_time(persecond_shop_orders_total[5m])"); peak != ordersBurst {
 				t.Errorf("the busiest second of %s has %v orders; it should have %d", s.name, peak, ordersBurst)
 			}
-			for _, over := range []string{"30s", "1m"} {
-				rate := s.number(t, "max_over_time(rate(shop_orders_total["+over+"])[5m:1s])")
-				t.Logf("rate over %s has a peak of %.1f orders a second: too low by a factor of %.1f", over, rate, ordersBurst/rate)
-			}
+			rate := s.number(t, "max_over_time(rate(shop_orders_total[30s])[5m:1s])")
+			t.Logf("rate over 30s has a peak of %.1f orders a second: too low by a factor of %.1f", rate, ordersBurst/rate)
 			checkCounters(t, s)
 		})
 	}
