@@ -45,8 +45,9 @@ type Options struct {
 	Client *http.Client
 	// Timeout limits one request, [DefaultTimeout] if zero.
 	Timeout time.Duration
-	// Delay is how old a second must be to be compared: it must have had the time to arrive. [DefaultDelay] if zero; for a [Checker]
-	// it is [DefaultCheckerDelay], when it has left the history and no scraper can catch up any more.
+	// Delay is how old a second must be to be compared: it must have had the time to arrive. VictoriaMetrics shows the seconds of a new
+	// series up to eleven seconds late to a query that it has answered before. [DefaultDelay] if zero; for a [Checker] it is
+	// [DefaultCheckerDelay], when it has left the history and no scraper can catch up any more.
 	Delay time.Duration
 
 	// Every and Window are for a [Checker]: how often it checks, and how many seconds. [DefaultEvery] and [DefaultWindow] if zero.
