@@ -121,15 +121,20 @@ func call[P, R any](t *testing.T, x *tab, command cdp.Command[P, R], params P) {
 	}
 }
 
-// await waits until a condition holds in the page.
+// await waits until a condition holds in the page. A page that is being reloaded has none: the browser says then that the
+// script's context was destroyed, and what it had to say of the condition is lost.
 func (x *tab) await(t *testing.T, condition string) {
 	t.Helper()
-	const patience = 45 * time.Second // on a busy machine
+	const maxWait = 45 * time.Second // on a busy machine
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		if tell[bool](t, x, condition) {
+		holds, err := chromedp.Run(x.ctx, chromedp.Evaluate[bool](condition))
+		if err == nil && holds {
 			return
 		}
-		if time.Since(begin) > patience {
+		if time.Since(begin) > maxWait {
+			if err != nil {
+				t.Fatalf("%s: %v", condition, err)
+			}
 			t.Fatalf("%s does not get true; the page says %q", condition, x.look(t).State)
 		}
 	}
