@@ -55,7 +55,7 @@ func (o *Options) Check() error {
 
 // Run runs the service under load until ctx ends or the duration is over, and compares what was sent with what was counted, scraped
 // and logged; see [ErrDifferent]. A temporary metric log is deleted, unless there is a difference to be found in it.
-func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
+func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
 	if log.Dir == "" {
 		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
-	shop, from, err := runShop(ctx, &o, t, stdout)
+	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 }
 
 // runShop runs the service under load; its counts begin with the second from.
-func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
+func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
 	line := t.Collector.Timeline()
 	from, _ = line.Name(line.At(line.Now()).Index)
 	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(cmp.Or(o.After, DefaultAfter))))

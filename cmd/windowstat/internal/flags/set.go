@@ -4,8 +4,10 @@ package flags
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -117,6 +119,24 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 		}
 	}
 	return Usage(errors.Join(errs...))
+}
+
+// Job is what a command does with the options that its flags fill in.
+type Job interface {
+	// Check returns what is wrong with the options.
+	Check() error
+	// Run does it until ctx ends, or it is done. Its errors name fields as those of Check.
+	Run(ctx context.Context, stdout, stderr io.Writer) error
+}
+
+// Action is the action of a command that does a job.
+func (s Set) Action(j Job) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		if err := s.Check(c, j.Check()); err != nil {
+			return err
+		}
+		return s.Named(j.Run(ctx, c.Root().Writer, c.Root().ErrWriter))
+	}
 }
 
 // Named returns an error with flags in the place of the fields of options.

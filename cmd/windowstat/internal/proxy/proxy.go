@@ -63,7 +63,7 @@ func (o *Options) Check() error {
 }
 
 // Run serves until ctx ends, and then for ShutdownDelay, or until one of its servers ends.
-func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	earned := o.Naming.Earned()
 	earned.Host = o.client
 	names, err := httpstat.NewNames(earned)

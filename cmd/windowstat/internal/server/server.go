@@ -14,6 +14,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -21,10 +23,10 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// Server is a running HTTP server.
+// Server is a running HTTP server, on one listener or on several.
 type Server struct {
 	http  *http.Server
-	at    net.Addr
+	at    net.Addr // of the first
 	ended chan struct{}
 	err   error // why it ended by itself; read it after ended
 }
@@ -41,12 +43,11 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	bounded := b.Listener(l, logger)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(b.HTTP2)
 	// No deadline for a whole request or response: both may stream.
-	return Start(l.Addr(), &http.Server{
+	return Start(&http.Server{
 		Protocols:         protocols,
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.Header,
@@ -55,17 +56,26 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer
-	}, func(h *http.Server) error { return h.Serve(bounded) }), nil
+	}, b.Listener(l, logger)), nil
 }
 
-// Start starts a server at an address. The function serve is [http.Server.Serve] on its listener, or does the same.
-func Start(at net.Addr, h *http.Server, serve func(*http.Server) error) *Server {
-	s := &Server{http: h, at: at, ended: make(chan struct{})}
+// Start starts a server on listeners, with TLS if it has a configuration for it. It has ended when it serves on none of them.
+func Start(h *http.Server, listeners ...net.Listener) *Server {
+	s := &Server{http: h, at: listeners[0].Addr(), ended: make(chan struct{})}
+	serve := h.Serve
+	if h.TLSConfig != nil {
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
+	errs := make([]error, len(listeners))
+	var serving sync.WaitGroup
+	for i, l := range listeners {
+		serving.Go(func() { errs[i] = serve(l) })
+	}
 	go func() {
-		defer close(s.ended)
-		if err := serve(s.http); !errors.Is(err, http.ErrServerClosed) {
-			s.err = err
-		}
+		serving.Wait()
+		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, http.ErrServerClosed) })
+		s.err = errors.Join(errs...)
+		close(s.ended)
 	}()
 	return s
 }

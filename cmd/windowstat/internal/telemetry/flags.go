@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
@@ -26,9 +25,9 @@ import (
 type Options struct {
 	// Exporter are the ways out. Push and Verify are filled in by [Start].
 	Exporter  exporter.Options
-	Listen    []string // addresses of the pages
-	WebConfig string   // file with TLS and passwords
-	Profiles  bool     // serve /debug/pprof/
+	Listen    []string        // addresses of the pages
+	WebConfig *webconfig.File // TLS and passwords of the pages; nil for none
+	Profiles  bool            // serve /debug/pprof/
 
 	level  string
 	format string
@@ -50,10 +49,9 @@ var pushFlags = [...]struct {
 // Flags returns the flags of the options.
 func (o *Options) Flags() flags.Set {
 	x := &o.Exporter
-	validConfig := func(s string) (string, error) { return s, webconfig.Check(s) }
 	pages := flags.Set{
 		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
-		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", validConfig), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
+		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", webconfig.Open), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
 		{Flag: &cli.BoolFlag{Name: "web.enable-pprof", Destination: &o.Profiles, Usage: "serve profiles of this process at /debug/pprof/, to everybody who can read the metrics page"}},
@@ -159,19 +157,4 @@ func (o *Options) LastLogged(stderr io.Writer) (last time.Time, err error) {
 		err = fmt.Errorf("--metric-log.dir: %w", err)
 	}
 	return last, err
-}
-
-// listen returns the addresses of the pages.
-func (o *Options) listen() []string {
-	if len(o.Listen) == 0 {
-		return []string{defaultListen}
-	}
-	return o.Listen
-}
-
-// bounds are those of one of the listeners.
-func (o *Options) bounds() server.Bounds {
-	b := server.Pages()
-	b.Proxies, b.Conns = o.Exporter.Seconds.Proxies, max(1, b.Conns/len(o.listen()))
-	return b
 }

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
 )
@@ -53,15 +52,8 @@ type Telemetry struct {
 // ready, until [Telemetry.Ready].
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
-	var config *webconfig.File
-	if o.WebConfig != "" {
-		var err error
-		if config, err = webconfig.Open(o.WebConfig, logger); err != nil {
-			return nil, fmt.Errorf("--web.config.file: %w", err)
-		}
-	}
 	// The ports first: a second process with the same flags fails here, before it touches the log's files.
-	listeners, err := listenAll(o.listen())
+	listeners, err := o.listen()
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
@@ -72,8 +64,10 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	if err != nil {
 		return nil, errors.Join(o.flagged(err), closeAll(listeners))
 	}
+	bounds := server.Pages()
+	bounds.Proxies, bounds.Conns = o.Exporter.Seconds.Proxies, max(1, bounds.Conns/len(listeners))
 	for i, l := range listeners {
-		listeners[i] = o.bounds().Listener(l, logger)
+		listeners[i] = bounds.Listener(l, logger)
 	}
 	t := &Telemetry{Exporter: x, Logger: logger, logDir: options.Log.Dir, URL: "http://" + first.String() + options.MetricsPath, finish: x.Start()}
 	if x.Limits != nil {
@@ -85,21 +79,25 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	if o.Profiles {
 		pages.Handler = withProfiles(pages.Handler)
 	}
-	if config != nil {
-		config.Protect(pages, o.Exporter.Seconds.Proxies)
+	if o.WebConfig != nil {
+		o.WebConfig.Protect(pages, o.Exporter.Seconds.Proxies, logger)
 	}
 	if pages.TLSConfig != nil {
 		t.URL = "https" + t.URL[len("http"):]
 	}
-	t.Pages = server.Start(first, pages, func(h *http.Server) error { return serveAll(h, listeners) })
+	t.Pages = server.Start(pages, listeners...)
 	for _, l := range listeners[1:] {
 		logger.Info("the pages are served here, too", "address", l.Addr())
 	}
 	return t, nil
 }
 
-// listenAll listens on all addresses, or on none: a process whose ports are taken in part has not started.
-func listenAll(addresses []string) (all []net.Listener, err error) {
+// listen listens on all addresses, or on none: a process whose ports are taken in part has not started.
+func (o *Options) listen() (all []net.Listener, err error) {
+	addresses := o.Listen
+	if len(addresses) == 0 {
+		addresses = []string{defaultListen}
+	}
 	for _, address := range addresses {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -129,25 +127,6 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 		maps.Copy(labels, o.Push[i].Labels)
 		o.Push[i].Labels = labels
 	}
-}
-
-// serveAll serves on all listeners until the server ends, with TLS if it has a configuration for it.
-func serveAll(h *http.Server, listeners []net.Listener) error {
-	errs := make([]error, len(listeners))
-	var all sync.WaitGroup
-	for i, l := range listeners {
-		all.Go(func() {
-			serve := h.Serve
-			if h.TLSConfig != nil {
-				serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
-			}
-			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-				errs[i] = err
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing
