@@ -60,14 +60,6 @@ func (s Set) Under(heading string) Set {
 	return s
 }
 
-// Needing adds flags without which those of the set do nothing.
-func (s Set) Needing(flags ...string) Set {
-	for i := range s {
-		s[i].Needs = append(slices.Clone(s[i].Needs), flags...)
-	}
-	return s
-}
-
 // Check returns all mistakes in the arguments of a command as one [UsageError]: in single flags, in flags together, and those that
 // checks of the options have found. It is called when the flags were read.
 func (s Set) Check(c *cli.Command, checks ...error) error {

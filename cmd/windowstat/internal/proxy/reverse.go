@@ -133,14 +133,13 @@ const (
 func fault(err error) (kind string, status int) {
 	var (
 		dial    *net.OpError
-		name    *net.DNSError
 		wrapped net.Error
 		unknown *tls.CertificateVerificationError
 		record  tls.RecordHeaderError
 		alert   tls.AlertError
 	)
 	switch {
-	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &name), errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
 		return unreachable, http.StatusBadGateway
 	case errors.As(err, &wrapped) && wrapped.Timeout():
 		return late, http.StatusGatewayTimeout

@@ -39,7 +39,7 @@ const headerSlop = 4 << 10
 
 // Listen starts a server of a handler on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
-	l, err := net.Listen("tcp", address)
+	listeners, err := b.Listen(logger, address)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer
-	}, b.Listener(l, logger)), nil
+	}, listeners...), nil
 }
 
 // Start starts a server on listeners, with TLS if it has a configuration for it. It has ended when it serves on none of them.
@@ -184,13 +184,29 @@ func (b *Bounds) Fit(files int) error {
 	return errors.Join(errs...)
 }
 
-// Listener returns a listener that keeps to the bounds. It logs when a connection is closed in favour of another.
-func (b Bounds) Listener(l net.Listener, logger *slog.Logger) net.Listener {
-	once := logonce.Logger{To: logger}
-	return netlimit.Listen(l, netlimit.Bounds{
-		Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
-		OnEvict: func(host netip.Prefix) {
-			once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
-		},
-	})
+// Listen listens on all addresses, or on none: a process whose ports are taken in part has not started. Each listener keeps to the bounds,
+// and logs when a connection is closed in favour of another.
+func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.Listener, err error) {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, Close(all))
+		}
+		once := logonce.Logger{To: logger}
+		all = append(all, netlimit.Listen(l, netlimit.Bounds{
+			Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
+			OnEvict: func(host netip.Prefix) {
+				once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
+			},
+		}))
+	}
+	return all, nil
+}
+
+// Close closes listeners that nothing serves on.
+func Close(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
