@@ -40,12 +40,9 @@ const statusClientGone = 499
 func (o *Options) handler(logger *slog.Logger) http.Handler {
 	faults := &faults{Logger: logonce.Logger{To: logger}, upstream: o.Upstream}
 	reverse := &httputil.ReverseProxy{
-		Rewrite:   o.forward,
-		Transport: o.transport(),
-		ModifyResponse: func(*http.Response) error {
-			faults.answered()
-			return nil
-		},
+		Rewrite:        o.forward,
+		Transport:      o.transport(),
+		ModifyResponse: faults.answered,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			a := w.(*answer)
 			a.end()
@@ -158,11 +155,12 @@ func (f *faults) tell(kind string, err error) {
 	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
 }
 
-// answered is called with each answer.
-func (f *faults) answered() {
+// answered is called with each answer, which it leaves as it is.
+func (f *faults) answered(*http.Response) error {
 	if f.silent.Load() && f.silent.CompareAndSwap(true, false) {
 		f.Log(slog.LevelInfo, "the upstream answers again", "upstream", f.upstream)
 	}
+	return nil
 }
 
 // Write is called by the reverse proxy's logger: with what happens to an answer on its way.
