@@ -17,7 +17,8 @@ const (
 	firstBuffer = 16 << 10
 )
 
-// body is that of a request. What it takes of the memory for all grows with what its sender has sent.
+// body is that of a request. What it takes of the memory for all grows with what its sender has sent, and not with what its headers
+// announce: a thousand requests that promise 16 MiB and send nothing keep nobody out.
 type body struct {
 	used  *atomic.Int64 // by all
 	bytes []byte
