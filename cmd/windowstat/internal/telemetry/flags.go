@@ -75,7 +75,7 @@ func (o *Options) Flags() flags.Set {
 	var pushes flags.Set
 	for i, w := range pushFlags {
 		p, pushed := &o.push[i], []string{w.prefix + "url"}
-		p.Format = w.format
+		p.Format, p.Histogram = w.format, w.format == push.OTLP // every receiver takes its histograms
 		pushes = append(pushes, flags.Set{
 			{Of: w.prefix + ".URL " + w.prefix, Flag: &cli.StringFlag{Name: w.prefix + "url", Destination: &p.URL, Usage: "`URL` of " + w.server + ", to send every second to"}},
 			{Of: w.prefix + ".Labels", Needs: pushed, Flag: &cli.StringMapFlag{Name: w.prefix + "label", Destination: &p.Labels, Usage: "`NAME=VALUE` of a label of all series; repeatable; job and instance have defaults"}},
@@ -108,11 +108,8 @@ func (o *Options) exporter() exporter.Options {
 		if p.URL == "" {
 			continue
 		}
-		if p.Format == push.OTLP { // every receiver takes its histograms
-			p.Histogram = true
-			if o.deltas {
-				p.Format = push.OTLPDelta
-			}
+		if p.Format == push.OTLP && o.deltas {
+			p.Format = push.OTLPDelta
 		}
 		x.Push = append(x.Push, p)
 	}
