@@ -28,6 +28,6 @@ and compares, for each resource, what was sent, counted, scraped and logged. Exi
 --incident breaks the service for half a minute, in a second that is printed: the database hangs, a limit is too low, or payments
 fail and clients try again. docs/incidents.md tells what each of the views shows then.`,
 		Flags:  set.Flags(),
-		Action: set.Action(&o),
+		Action: set.Action(o.Check, o.Run),
 	}
 }

@@ -28,7 +28,7 @@ A call is named by http.route with the method, by rpc.method, or else by the nam
 a route are earned, as in "windowstat proxy". Counts are those of spans received: where SDKs sample, a span counts for as many
 calls as its threshold (ot=th: in tracestate) says, and for one without it.`,
 		Flags:  set.Flags(),
-		Action: set.Action(&o),
+		Action: set.Action(o.Check, o.Run),
 	}
 }
 

@@ -35,7 +35,7 @@ are given, and so is an upstream that cannot be reached, for which the client ge
 it gets a 504. A client that did not wait for the response is a 499, which nobody has registered: its code is other. Requests
 and responses pass as they are. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
 		Flags:  set.Flags(),
-		Action: set.Action(&o),
+		Action: set.Action(o.Check, o.Run),
 	}
 }
 

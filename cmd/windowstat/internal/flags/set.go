@@ -113,21 +113,13 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 	return Usage(errors.Join(errs...))
 }
 
-// Job is what a command does with the options that its flags fill in.
-type Job interface {
-	// Check returns what is wrong with the options.
-	Check() error
-	// Run does it until ctx ends, or it is done. Its errors name fields as those of Check.
-	Run(ctx context.Context, stdout, stderr io.Writer) error
-}
-
-// Action is the action of a command that does a job.
-func (s Set) Action(j Job) cli.ActionFunc {
+// Action is the action of a command whose flags fill in options: these are checked, and the command runs. The errors of both name fields.
+func (s Set) Action(check func() error, run func(ctx context.Context, stdout, stderr io.Writer) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
-		if err := s.Check(c, j.Check()); err != nil {
+		if err := s.Check(c, check()); err != nil {
 			return err
 		}
-		return s.Named(j.Run(ctx, c.Root().Writer, c.Root().ErrWriter))
+		return s.Named(run(ctx, c.Root().Writer, c.Root().ErrWriter))
 	}
 }
 
