@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -28,12 +27,7 @@ and compares, for each resource, what was sent, counted, scraped and logged. Exi
 
 --incident breaks the service for half a minute, in a second that is printed: the database hangs, a limit is too low, or payments
 fail and clients try again. docs/incidents.md tells what each of the views shows then.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := set.Check(c, o.Check()); err != nil {
-				return err
-			}
-			return set.Named(demo.Run(ctx, o, c.Root().Writer, c.Root().ErrWriter))
-		},
+		Flags:  set.Flags(),
+		Action: set.Action(o.Check, o.Run),
 	}
 }

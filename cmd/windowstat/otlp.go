@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 
 	"github.com/urfave/cli/v3"
@@ -28,13 +27,8 @@ A call is named by http.route with the method, by rpc.method, or else by the nam
 "shop: GET /users/{id}". With --service only that service's spans are counted, as "GET /users/{id}". Names of inbound calls without
 a route are earned, as in "windowstat proxy". Counts are those of spans received: where SDKs sample, a span counts for as many
 calls as its threshold (ot=th: in tracestate) says, and for one without it.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := set.Check(c, o.Check()); err != nil {
-				return err
-			}
-			return set.Named(otlp.Run(ctx, &o, c.Root().Writer, c.Root().ErrWriter))
-		},
+		Flags:  set.Flags(),
+		Action: set.Action(o.Check, o.Run),
 	}
 }
 

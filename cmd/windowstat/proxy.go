@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -35,13 +34,8 @@ Requests are counted with the status that the client got. A response of 500 or m
 are given, and so is an upstream that cannot be reached, for which the client gets a 502, or does not answer in time, for which
 it gets a 504. A client that did not wait for the response is a 499, which nobody has registered: its code is other. Requests
 and responses pass as they are. With --limits.file, requests over a limit are answered with 429 and do not reach the upstream.`,
-		Flags: set.Flags(),
-		Action: func(ctx context.Context, c *cli.Command) error {
-			if err := set.Check(c, o.Check()); err != nil {
-				return err
-			}
-			return set.Named(proxy.Run(ctx, o, c.Root().Writer, c.Root().ErrWriter))
-		},
+		Flags:  set.Flags(),
+		Action: set.Action(o.Check, o.Run),
 	}
 }
 

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ type Options struct {
 	Rate      float64       // requests a second, over all routes
 	Duration  time.Duration // how long to run; 0 is until ctx ends
 	Incident  string        // one of [Incidents]; none if empty
-	After     time.Duration // how long before the incident; [DefaultAfter] if 0
+	After     time.Duration // how long before the incident
 }
 
 // maxRate is more than one machine can send itself.
@@ -55,7 +54,7 @@ func (o *Options) Check() error {
 
 // Run runs the service under load until ctx ends or the duration is over, and compares what was sent with what was counted, scraped
 // and logged; see [ErrDifferent]. A temporary metric log is deleted, unless there is a difference to be found in it.
-func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
+func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
 	if log.Dir == "" {
 		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
@@ -72,7 +71,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
-	shop, from, err := runShop(ctx, &o, t, stdout)
+	shop, from, err := o.runShop(ctx, t, stdout)
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
@@ -86,10 +85,10 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (err error) {
 }
 
 // runShop runs the service under load; its counts begin with the second from.
-func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
+func (o *Options) runShop(ctx context.Context, t *telemetry.Telemetry, stdout io.Writer) (shop *Shop, from time.Time, err error) {
 	line := t.Collector.Timeline()
 	from, _ = line.Name(line.At(line.Now()).Index)
-	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(cmp.Or(o.After, DefaultAfter))))
+	shop = newShop(t.Collector, o.Rate, newIncident(o.Incident, from.Add(o.After)))
 	if o.Telemetry.Exporter.LimitsFile == "" {
 		if err := t.Collector.SetLimits(shop.Limits()); err != nil {
 			return nil, from, err
@@ -102,16 +101,14 @@ func runShop(ctx context.Context, o *Options, t *telemetry.Telemetry, stdout io.
 	until := "until interrupted (Ctrl-C)"
 	if o.Duration > 0 {
 		until = fmt.Sprintf("for %v", o.Duration)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.Duration)
+		defer cancel()
 	}
 	fmt.Fprintf(stdout, "service     http://%s  under %g requests a second\n%srunning %s\n",
 		service.Address(), o.Rate, t.Banner(), until)
 	if i := shop.breaks; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
-	}
-	if o.Duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.Duration)
-		defer cancel()
 	}
 	ctx, cancel := t.Ready(ctx, service)
 	defer cancel()

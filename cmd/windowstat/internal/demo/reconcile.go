@@ -151,16 +151,12 @@ func (r reconciliation) print(w io.Writer) bool {
 		sent, counted, scraped, logged := r.sent[name], r.counted[name], r.scraped[name], r.logged[name]
 		verdict := "equal"
 		if counted != sent || scraped != sent || logged != sent {
-			verdict = fmt.Sprintf("DIFFERENT: sent %v, counted %v, scraped %v, logged %v", sent, counted, scraped, logged)
+			// The table does not show all counts.
+			verdict = fmt.Sprintf("DIFFERENT: sent %+v, counted %+v, scraped %+v, logged %+v", sent, counted, scraped, logged)
 			agree = false
 		}
 		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %9d %9d  %s\n",
 			width, name, sent.complete, counted.complete, scraped.complete, logged.complete, sent.exception, sent.block, verdict)
 	}
 	return agree
-}
-
-// String names all counts, for the case that they differ where the table does not show it.
-func (t counts) String() string {
-	return fmt.Sprintf("%d pass %d block %d complete %d exception", t.pass, t.block, t.complete, t.exception)
 }

@@ -26,14 +26,15 @@ type Shop struct {
 	stats  *collector.Collector
 	routes []route
 	rate   float64
-	sent   *observer // what was sent, as it was answered
+	sent   observer // what was sent, as it was answered, and what was asked of the database
 	breaks *incident
 }
 
 // newShop makes a shop that counts with a Collector, for so many requests a second over all routes, and has an incident.
 func newShop(c *collector.Collector, rate float64, breaks *incident) *Shop {
-	sent := &observer{seen: map[string]counts{}}
-	return &Shop{stats: c, routes: shop(&database{stats: c, calls: sent, breaks: breaks}), rate: rate, sent: sent, breaks: breaks}
+	s := &Shop{stats: c, rate: rate, sent: observer{seen: map[string]counts{}}, breaks: breaks}
+	s.routes = s.allRoutes()
+	return s
 }
 
 // Handler serves the routes.
@@ -66,8 +67,8 @@ type route struct {
 	handler http.HandlerFunc
 }
 
-// shop returns the routes of the demo service, of as many characters as services have.
-func shop(db *database) []route {
+// allRoutes returns routes of as many characters as services have.
+func (s *Shop) allRoutes() []route {
 	fixed := func(path string) func() string { return func() string { return path } }
 	return []route{
 		{
@@ -77,21 +78,21 @@ func shop(db *database) []route {
 		{
 			pattern: "GET /products/{id}", method: "GET", share: productsShare,
 			path:    func() string { return fmt.Sprintf("/products/%d", rand.IntN(10_000)) },
-			handler: db.query("db: products", between(1, 2), takes(between(2, 4))),
+			handler: s.query("db: products", between(1, 2), takes(between(2, 4))),
 		},
 		{
 			pattern: "GET /search", method: "GET", path: fixed("/search?q=shoes"), share: 0.13,
-			handler: db.query("db: products", func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
+			handler: s.query("db: products", func() time.Duration { // long-tailed: half below 8 ms, one in a hundred above 80
 				return min(time.Duration(8e6*math.Exp(rand.NormFloat64())), time.Second)
 			}, takes(between(1, 1))),
 		},
 		{
 			pattern: "POST /orders", method: "POST", path: fixed("/orders"), share: 0.10,
-			handler: db.query("db: orders", between(70, 150), takes(between(10, 10))), // slow
+			handler: s.query("db: orders", between(70, 150), takes(between(10, 10))), // slow
 		},
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
-			handler: db.breaks.fails(func(w http.ResponseWriter, r *http.Request) { // failing
+			handler: s.breaks.fails(func(w http.ResponseWriter, r *http.Request) { // failing
 				if rand.IntN(10) == 0 {
 					http.Error(w, "the bank does not answer", http.StatusServiceUnavailable)
 					return
@@ -115,25 +116,18 @@ func takes(d func() time.Duration) http.HandlerFunc {
 	}
 }
 
-// database is what some of the routes call, below their own entries, and what they count of it themselves.
-type database struct {
-	stats  *collector.Collector
-	calls  *observer
-	breaks *incident
-}
-
-// query is a handler that queries the database, which takes its time, before it does the rest.
-func (db *database) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
+// query is a handler that queries the database, which takes its time, before it does the rest. The query is a call below that of the route.
+func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		_, e, err := db.stats.Enter(r.Context(), name, collector.Outbound())
-		db.calls.count(name, err != nil, false)
+		_, e, err := s.stats.Enter(r.Context(), name, collector.Outbound())
+		s.sent.count(name, err != nil, false)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		time.Sleep(d())
 		if name == "db: products" {
-			db.breaks.wait()
+			s.breaks.wait()
 		}
 		e.Exit(nil)
 		rest(w, r)

@@ -4,8 +4,10 @@ package flags
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -54,14 +56,6 @@ func (s Set) Under(heading string) Set {
 		if x, ok := f.Flag.(cli.CategorizableFlag); ok && x.GetCategory() == "" {
 			x.SetCategory(heading)
 		}
-	}
-	return s
-}
-
-// Needing adds flags without which those of the set do nothing.
-func (s Set) Needing(flags ...string) Set {
-	for i := range s {
-		s[i].Needs = append(slices.Clone(s[i].Needs), flags...)
 	}
 	return s
 }
@@ -117,6 +111,16 @@ func (s Set) Check(c *cli.Command, checks ...error) error {
 		}
 	}
 	return Usage(errors.Join(errs...))
+}
+
+// Action is the action of a command whose flags fill in options: these are checked, and the command runs. The errors of both name fields.
+func (s Set) Action(check func() error, run func(ctx context.Context, stdout, stderr io.Writer) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) error {
+		if err := s.Check(c, check()); err != nil {
+			return err
+		}
+		return s.Named(run(ctx, c.Root().Writer, c.Root().ErrWriter))
+	}
 }
 
 // Named returns an error with flags in the place of the fields of options.

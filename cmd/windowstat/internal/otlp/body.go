@@ -17,14 +17,22 @@ const (
 	firstBuffer = 16 << 10
 )
 
-// body is that of a request. What it takes of the memory for all grows with what its sender has sent.
+// body is that of a request. What it takes of the memory for all grows with what its sender has sent, and not with what its headers
+// announce: a thousand requests that promise 16 MiB and send nothing keep nobody out.
 type body struct {
 	used  *atomic.Int64 // by all
 	bytes []byte
 }
 
-// read reads to the end.
-func (b *body) read(from io.Reader) error {
+// read reads to the end. What a packed body unpacks to is bounded as what is not packed.
+func (b *body) read(from io.Reader, packed bool) error {
+	if packed {
+		z, err := gzip.NewReader(from)
+		if err != nil {
+			return err
+		}
+		from = z
+	}
 	for {
 		if n := cap(b.bytes); len(b.bytes) == n {
 			size := min(max(2*n, firstBuffer), maxBody+1)
@@ -47,33 +55,21 @@ func (b *body) read(from io.Reader) error {
 	}
 }
 
-// readGzip reads a packed body to its end. What it unpacks to is bounded as what is not packed.
-func (b *body) readGzip(from io.Reader) error {
-	z, err := gzip.NewReader(from)
-	if err != nil {
-		return err
-	}
-	return b.read(z)
-}
-
 // readFrame reads a message of gRPC: behind whether it is packed, and its length.
 func (b *body) readFrame(from io.Reader, encoding string) error {
 	var header [5]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {
 		return err
 	}
-	length := binary.BigEndian.Uint32(header[1:])
-	message := io.LimitReader(from, int64(length))
+	packed, length := header[0] != 0, binary.BigEndian.Uint32(header[1:])
 	switch {
 	case length > maxBody:
 		return errTooLarge
-	case header[0] != 0 && encoding != "gzip":
+	case packed && encoding != "gzip":
 		return errEncoding
-	case header[0] != 0:
-		return b.readGzip(message)
 	}
-	err := b.read(message)
-	if err == nil && len(b.bytes) < int(length) {
+	err := b.read(io.LimitReader(from, int64(length)), packed)
+	if err == nil && !packed && len(b.bytes) < int(length) {
 		err = io.ErrUnexpectedEOF
 	}
 	return err

@@ -84,12 +84,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = errNotPost
 	case kind != protobufType && kind != jsonType:
 		err = errType
-	case encoding == "gzip":
-		not, err = h.receive(func(in *body) error { return in.readGzip(r.Body) }, decode)
-	case encoding == "" || encoding == "identity":
-		not, err = h.receive(func(in *body) error { return in.read(r.Body) }, decode)
-	default:
+	case encoding != "" && encoding != "identity" && encoding != "gzip":
 		err = errEncoding
+	default:
+		not, err = h.receive(func(in *body) error { return in.read(r.Body, encoding == "gzip") }, decode)
 	}
 	f := failureOf(err)
 	var answer []byte

@@ -254,6 +254,21 @@ func TestMalformedSpans(t *testing.T) {
 	}
 }
 
+// What is null in JSON is not there; a span that is null is one, and malformed.
+func TestNull(t *testing.T) {
+	for request, want := range map[string]int64{
+		` null `:                 0,
+		`{"resourceSpans":null}`: 0,
+		`{"resourceSpans":[{"resource":null,"scopeSpans":[{"spans":null}]}]}`:                        0,
+		`{"resourceSpans":[{"scopeSpans":[{"scope":null,"spans":[null, {"name":null,"x":null}]}]}]}`: 2,
+	} {
+		var got batch
+		if err := got.json([]byte(request)); err != nil || len(got.spans) != 0 || got.counts[malformed] != want {
+			t.Errorf("%s: %v, %+v, want %d malformed", request, err, got, want)
+		}
+	}
+}
+
 // A span costs what is read of it, however many attributes it has.
 func TestAMillionAttributes(t *testing.T) {
 	s := at(1, 0.1, 0.2)

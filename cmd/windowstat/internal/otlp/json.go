@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -13,7 +14,7 @@ import (
 // message is what is read of a message in JSON: its fields by their names.
 type message map[string]jsonField
 
-// jsonField is one: of a message, or of messages in a list, or of a kind.
+// jsonField is one: of a kind, or a message, or a list of messages. The zero value is one that is not read.
 type jsonField struct {
 	number protowire.Number
 	kind   jsonKind
@@ -23,11 +24,10 @@ type jsonField struct {
 type jsonKind uint8
 
 const (
-	inner jsonKind = iota
-	text
-	id      // in hex, which is not what protobuf's JSON has
-	integer // of 64 bits, as a string or a number
-	fixed   // the same, as eight bytes
+	text    jsonKind = iota + 1
+	id               // in hex, which is not what protobuf's JSON has
+	integer          // of 64 bits, as a string or a number
+	inner            // a message
 )
 
 var jsonAttributes = message{"key": {attributeKey, text, nil}, "value": {attributeValue, inner, message{
@@ -37,7 +37,7 @@ var jsonAttributes = message{"key": {attributeKey, text, nil}, "value": {attribu
 var jsonSpan = message{
 	"traceId": {spanTrace, id, nil}, "spanId": {spanID, id, nil}, "parentSpanId": {spanParent, id, nil},
 	"traceState": {spanState, text, nil}, "name": {spanName, text, nil}, "kind": {spanKind, integer, nil}, "flags": {spanFlags, integer, nil},
-	"startTimeUnixNano": {spanStart, fixed, nil}, "endTimeUnixNano": {spanEnd, fixed, nil},
+	"startTimeUnixNano": {spanStart, integer, nil}, "endTimeUnixNano": {spanEnd, integer, nil},
 	"attributes": {spanAttributes, inner, jsonAttributes}, "status": {spanStatus, inner, message{"code": {statusCode, integer, nil}}},
 }
 
@@ -46,164 +46,141 @@ var jsonRequest = message{"resourceSpans": {requestResourceSpans, inner, message
 	"scopeSpans": {resourceSpansScopes, inner, message{"spans": {scopeSpans, inner, jsonSpan}}},
 }}}
 
-// json decodes an ExportTraceServiceRequest as OTLP writes it in JSON: it writes the fields that count as protobuf.
+// json decodes an ExportTraceServiceRequest as OTLP writes it in JSON: it writes the fields that count as protobuf. So one function knows
+// what spans are made of, and where the resource may stand.
+//
+// A stranger's JSON costs little more than its bytes: nothing is made of what is not read, and what is read takes less in protobuf.
+// json.Valid refuses what is nested more than 10,000 deep, and message goes only as deep as its table.
 func (b *batch) json(request []byte) error {
 	if !json.Valid(request) {
 		return errJSON
 	}
 	c := cursor{all: request}
-	encoded, err := c.message(make([]byte, 0, len(request)/2), jsonRequest)
+	encoded, err := c.message(make([]byte, 0, len(request)/2), jsonRequest, c.token())
 	if err != nil {
 		return err
 	}
 	return b.protobuf(encoded)
 }
 
-// cursor is where the reading of JSON is. That is valid, so what begins is whole, and no end has to be looked for.
+// cursor reads JSON that is valid. So what begins is whole, and nothing is to be learnt from commas and colons.
 type cursor struct {
 	all []byte
 	at  int
 }
 
-// message appends the fields of a message.
-func (c *cursor) message(b []byte, of message) ([]byte, error) {
-	err := c.each('{', func() (err error) {
-		key := c.text()
-		c.next()
-		c.at++ // the colon
-		f, ok := of[string(key)]
-		switch {
-		case !ok:
-			c.skip()
-		case f.kind != inner:
-			b, err = c.scalar(b, f)
-		case c.next() == '[':
-			err = c.each('[', func() (err error) {
-				b, err = c.nested(b, f)
-				return err
-			})
-		default:
-			b, err = c.nested(b, f)
+// token passes over the next bracket, string, number or word, and returns it.
+func (c *cursor) token() []byte {
+	all, at := c.all, c.at
+	for all[at] <= ' ' || all[at] == ',' || all[at] == ':' {
+		at++
+	}
+	begin := at
+	switch all[at] {
+	case '{', '}', '[', ']':
+	case '"':
+		for at++; all[at] != '"'; at++ {
+			if all[at] == '\\' {
+				at++ // what follows is no end
+			}
 		}
-		return err
-	})
-	return b, err
-}
-
-// nested appends a message within a message.
-func (c *cursor) nested(b []byte, f jsonField) ([]byte, error) {
-	b = protowire.AppendTag(b, f.number, protowire.BytesType)
-	begin := len(b)
-	b, err := c.message(b, f.of)
-	var length [10]byte
-	return slices.Insert(b, begin, protowire.AppendVarint(length[:0], uint64(len(b)-begin))...), err
-}
-
-// scalar appends a field that is no message. An id that is not hex has no bytes, and is malformed.
-func (c *cursor) scalar(b []byte, f jsonField) ([]byte, error) {
-	var v []byte
-	switch first := c.next(); {
-	case first == 'n':
-		c.skip()
-		return b, nil
-	case first == '"':
-		v = c.text()
-	case first == '-' || '0' <= first && first <= '9':
-		v = c.skip()
 	default:
-		return b, errJSON
-	}
-	switch f.kind {
-	case text:
-		return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), v), nil
-	case id:
-		decoded, err := hex.AppendDecode(nil, v)
-		if err != nil {
-			decoded = nil
-		}
-		return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), decoded), nil
-	}
-	n, err := strconv.ParseUint(string(v), 10, 64)
-	if err != nil {
-		var signed int64
-		if signed, err = strconv.ParseInt(string(v), 10, 64); err != nil {
-			return b, errJSON
-		}
-		n = uint64(signed)
-	}
-	if f.kind == fixed {
-		return protowire.AppendFixed64(protowire.AppendTag(b, f.number, protowire.Fixed64Type), n), nil
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), n), nil
-}
-
-// next passes over white space, and returns what comes then.
-func (c *cursor) next() byte {
-	for c.all[c.at] <= ' ' {
-		c.at++
-	}
-	return c.all[c.at]
-}
-
-// each calls f for each element of an array, or each key of an object. There is none in null.
-func (c *cursor) each(begin byte, f func() error) error {
-	switch c.next() {
-	case 'n':
-		c.skip()
-		return nil
-	case begin:
-	default:
-		return errJSON
-	}
-	c.at++
-	for end := begin + 2; c.next() != end; { // in ASCII
-		if c.all[c.at] == ',' {
-			c.at++
-			c.next()
-		}
-		if err := f(); err != nil {
-			return err
+		for at+1 < len(all) && all[at+1] > ' ' && all[at+1] != ',' && all[at+1] != ']' && all[at+1] != '}' {
+			at++
 		}
 	}
-	c.at++
-	return nil
+	c.at = at + 1
+	return all[begin:c.at]
 }
 
-// text passes over a string, and returns it.
-func (c *cursor) text() []byte {
-	quoted := c.skip()
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	var s string
-	_ = json.Unmarshal(quoted, &s) // it is valid
-	return []byte(s)
-}
-
-// skip passes over a value, and returns it.
-func (c *cursor) skip() []byte {
-	c.next()
-	begin, depth := c.at, 0
-	for {
-		switch c.all[c.at] {
+// skip passes over the value that begins with a token.
+func (c *cursor) skip(token []byte) {
+	for depth := 0; ; token = c.token() {
+		switch token[0] {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
-		case '"':
-			for c.at++; c.all[c.at] != '"'; c.at++ {
-				if c.all[c.at] == '\\' {
-					c.at++ // what follows is no end
-				}
-			}
 		}
-		c.at++
-		// A string, an object and an array are over by themselves, a word or a number where something else begins.
-		if depth == 0 && (c.at == len(c.all) || c.all[c.at] <= ' ' || bytes.IndexByte(ends, c.all[c.at]) >= 0) {
-			return c.all[begin:c.at]
+		if depth == 0 {
+			return
 		}
 	}
 }
 
-// ends are what may come after a value or a key, besides white space.
-var ends = []byte(",:]}")
+// message appends the fields of the message that begins with a token. There is none in null.
+func (c *cursor) message(b []byte, of message, token []byte) ([]byte, error) {
+	if token[0] == 'n' {
+		return b, nil
+	}
+	if token[0] != '{' {
+		return b, errJSON
+	}
+	for key := c.token(); key[0] != '}'; key = c.token() {
+		f, token := of[string(unquoted(key))], c.token()
+		var err error
+		switch {
+		case f.kind == 0 || token[0] == 'n':
+			c.skip(token)
+		case f.kind != inner:
+			b, err = appendScalar(b, f, token)
+		case token[0] == '[':
+			for token = c.token(); token[0] != ']' && err == nil; token = c.token() {
+				b, err = c.nested(b, f, token)
+			}
+		default:
+			b, err = c.nested(b, f, token)
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// nested appends a message within a message. Its length stands before it, and is known when it is written.
+func (c *cursor) nested(b []byte, f jsonField, token []byte) ([]byte, error) {
+	b = protowire.AppendTag(b, f.number, protowire.BytesType)
+	begin := len(b)
+	b, err := c.message(b, f.of, token)
+	var length [10]byte
+	return slices.Insert(b, begin, protowire.AppendVarint(length[:0], uint64(len(b)-begin))...), err
+}
+
+// appendScalar appends a field that is no message. An id that is not hex has no bytes, and is malformed.
+func appendScalar(b []byte, f jsonField, token []byte) ([]byte, error) {
+	v := unquoted(token)
+	switch {
+	case strings.IndexByte("{[tf", token[0]) >= 0:
+		return b, errJSON
+	case f.kind == integer:
+		n, err := strconv.ParseUint(string(v), 10, 64)
+		if signed, negative := strconv.ParseInt(string(v), 10, 64); negative == nil {
+			n, err = uint64(signed), nil
+		}
+		if err != nil {
+			return b, errJSON
+		}
+		return protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), n), nil
+	case f.kind == id:
+		decoded, err := hex.AppendDecode(nil, v)
+		if err != nil {
+			decoded = nil
+		}
+		v = decoded
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), v), nil
+}
+
+// unquoted returns what a string says, and any other token as it is.
+func unquoted(token []byte) []byte {
+	if token[0] != '"' {
+		return token
+	}
+	if bytes.IndexByte(token, '\\') < 0 {
+		return token[1 : len(token)-1]
+	}
+	var s string
+	_ = json.Unmarshal(token, &s) // it is valid
+	return []byte(s)
+}

@@ -15,7 +15,6 @@ import (
 type resource struct {
 	key       resourceKey
 	id        int32
-	options   []collector.CallOption
 	used      int64   // Unix time of the last span
 	remainder float64 // of a call, that the weights of its spans leave over
 	gone      bool    // it was evicted, and its id may be another one's
@@ -147,12 +146,6 @@ func (n *names) resource(service string, key resourceKey) *resource {
 		return n.resource("", resourceKey{collector.Other, key.direction})
 	}
 	r := &resource{key: key, used: n.now}
-	switch key.direction {
-	case inbound:
-		r.options = []collector.CallOption{collector.Inbound()}
-	case outbound:
-		r.options = []collector.CallOption{collector.Outbound()}
-	}
 	if bounded {
 		n.inUse.Add(service, 1, r)
 	}
@@ -178,7 +171,11 @@ func (n *names) admits(service string) bool {
 	return fairshare.MayHave(n.inUse.Amount(service), n.inUse.Len(), n.most)
 }
 
+// optionsOf are the options of calls, by their direction.
+var optionsOf = [...][]collector.CallOption{inbound: {collector.Inbound()}, outbound: {collector.Outbound()}, nested: nil}
+
 // resourceOf is the name of a resource by its id, and the options of its calls.
 func (n *names) resourceOf(id int32) (string, []collector.CallOption) {
-	return n.list[id].key.name, n.list[id].options
+	key := n.list[id].key
+	return key.name, optionsOf[key.direction]
 }

@@ -3,7 +3,7 @@
 // The way of a span: a request comes by HTTP or gRPC (handler), its body is read within bounds (body) and decoded as protobuf or JSON,
 // of which only the fields that count are read (protobuf, json, attributes). A [receiver] passes over spans that it has seen (seen), names
 // the others (names), weighs those that are sampled (span), and puts them into a timeline. A second is played, and so counted by a
-// Collector, when the tolerance and a second are over after it. [Run] is the command: it serves what is counted.
+// Collector, when the tolerance and a second are over after it. [Options.Run] is the command: it serves what is counted.
 //
 // Of the protocol that much is written here which the receiver needs: whole messages by OpenTelemetry's own packages take several times as long to
 // decode, and bring gRPC's library with them. Fields, statuses and what senders repeat are those of OTLP 1.11; attributes are those of the
@@ -70,7 +70,7 @@ const tick = 200 * time.Millisecond
 
 // Run receives spans until ctx ends, or one of its servers ends. The end is in an order: nothing is received any more, all that is held is
 // counted, and the ways out write and send it. The options must be checked. Errors name the flag that they are about.
-func Run(ctx context.Context, o *Options, stdout, stderr io.Writer) error {
+func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	earned, err := httpstat.NewNames(httpstat.NamesOptions{MaxNames: o.MaxResources, MaxValues: maxPathValues})
 	if err != nil {
 		return err

@@ -7,8 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/replay"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/routes"
@@ -35,9 +36,6 @@ type Options struct {
 	ShutdownDelay time.Duration
 }
 
-// validHeader is a token of HTTP.
-var validHeader = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
-
 // Check returns what is wrong with the options, and fills in what depends on several.
 func (o *Options) Check() error {
 	var errs []error
@@ -53,7 +51,7 @@ func (o *Options) Check() error {
 	if o.ShutdownDelay < 0 {
 		wrong("ShutdownDelay", "%v is negative", o.ShutdownDelay)
 	}
-	if o.OriginHeader != "" && !validHeader.MatchString(o.OriginHeader) {
+	if o.OriginHeader != "" && !httpguts.ValidHeaderFieldName(o.OriginHeader) {
 		wrong("OriginHeader", "%q is not a header's name, such as X-Client", o.OriginHeader)
 	}
 	errs = append(errs, o.Bounds.Fit(server.OpenFiles()), o.Naming.Check())
@@ -63,7 +61,7 @@ func (o *Options) Check() error {
 }
 
 // Run serves until ctx ends, and then for ShutdownDelay, or until one of its servers ends.
-func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	earned := o.Naming.Earned()
 	earned.Host = o.client
 	names, err := httpstat.NewNames(earned)

@@ -40,12 +40,9 @@ const statusClientGone = 499
 func (o *Options) handler(logger *slog.Logger) http.Handler {
 	faults := &faults{Logger: logonce.Logger{To: logger}, upstream: o.Upstream}
 	reverse := &httputil.ReverseProxy{
-		Rewrite:   o.forward,
-		Transport: o.transport(),
-		ModifyResponse: func(*http.Response) error {
-			faults.answered()
-			return nil
-		},
+		Rewrite:        o.forward,
+		Transport:      o.transport(),
+		ModifyResponse: faults.answered,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			a := w.(*answer)
 			a.end()
@@ -133,14 +130,13 @@ const (
 func fault(err error) (kind string, status int) {
 	var (
 		dial    *net.OpError
-		name    *net.DNSError
 		wrapped net.Error
 		unknown *tls.CertificateVerificationError
 		record  tls.RecordHeaderError
 		alert   tls.AlertError
 	)
 	switch {
-	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &name), errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
 		return unreachable, http.StatusBadGateway
 	case errors.As(err, &wrapped) && wrapped.Timeout():
 		return late, http.StatusGatewayTimeout
@@ -159,11 +155,12 @@ func (f *faults) tell(kind string, err error) {
 	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
 }
 
-// answered is called with each answer.
-func (f *faults) answered() {
+// answered is called with each answer, which it leaves as it is.
+func (f *faults) answered(*http.Response) error {
 	if f.silent.Load() && f.silent.CompareAndSwap(true, false) {
 		f.Log(slog.LevelInfo, "the upstream answers again", "upstream", f.upstream)
 	}
+	return nil
 }
 
 // Write is called by the reverse proxy's logger: with what happens to an answer on its way.

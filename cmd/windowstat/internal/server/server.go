@@ -14,6 +14,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/windowstat/windowstat/collector"
@@ -21,10 +23,10 @@ import (
 	"github.com/windowstat/windowstat/internal/netlimit"
 )
 
-// Server is a running HTTP server.
+// Server is a running HTTP server, on one listener or on several.
 type Server struct {
 	http  *http.Server
-	at    net.Addr
+	at    net.Addr // of the first
 	ended chan struct{}
 	err   error // why it ended by itself; read it after ended
 }
@@ -37,16 +39,15 @@ const headerSlop = 4 << 10
 
 // Listen starts a server of a handler on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
-	l, err := net.Listen("tcp", address)
+	listeners, err := b.Listen(logger, address)
 	if err != nil {
 		return nil, err
 	}
-	bounded := b.Listener(l, logger)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(b.HTTP2)
 	// No deadline for a whole request or response: both may stream.
-	return Start(l.Addr(), &http.Server{
+	return Start(&http.Server{
 		Protocols:         protocols,
 		Handler:           netlimit.Bodies(h, b.Stall),
 		ReadHeaderTimeout: b.Header,
@@ -55,17 +56,26 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 		ErrorLog:          logonce.Server(logger),
 
 		DisableGeneralOptionsHandler: true, // OPTIONS * is for the handler to answer
-	}, func(h *http.Server) error { return h.Serve(bounded) }), nil
+	}, listeners...), nil
 }
 
-// Start starts a server at an address. The function serve is [http.Server.Serve] on its listener, or does the same.
-func Start(at net.Addr, h *http.Server, serve func(*http.Server) error) *Server {
-	s := &Server{http: h, at: at, ended: make(chan struct{})}
+// Start starts a server on listeners, with TLS if it has a configuration for it. It has ended when it serves on none of them.
+func Start(h *http.Server, listeners ...net.Listener) *Server {
+	s := &Server{http: h, at: listeners[0].Addr(), ended: make(chan struct{})}
+	serve := h.Serve
+	if h.TLSConfig != nil {
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
+	errs := make([]error, len(listeners))
+	var serving sync.WaitGroup
+	for i, l := range listeners {
+		serving.Go(func() { errs[i] = serve(l) })
+	}
 	go func() {
-		defer close(s.ended)
-		if err := serve(s.http); !errors.Is(err, http.ErrServerClosed) {
-			s.err = err
-		}
+		serving.Wait()
+		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, http.ErrServerClosed) })
+		s.err = errors.Join(errs...)
+		close(s.ended)
 	}()
 	return s
 }
@@ -174,13 +184,29 @@ func (b *Bounds) Fit(files int) error {
 	return errors.Join(errs...)
 }
 
-// Listener returns a listener that keeps to the bounds. It logs when a connection is closed in favour of another.
-func (b Bounds) Listener(l net.Listener, logger *slog.Logger) net.Listener {
-	once := logonce.Logger{To: logger}
-	return netlimit.Listen(l, netlimit.Bounds{
-		Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
-		OnEvict: func(host netip.Prefix) {
-			once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
-		},
-	})
+// Listen listens on all addresses, or on none: a process whose ports are taken in part has not started. Each listener keeps to the bounds,
+// and logs when a connection is closed in favour of another.
+func (b Bounds) Listen(logger *slog.Logger, addresses ...string) (all []net.Listener, err error) {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, Close(all))
+		}
+		once := logonce.Logger{To: logger}
+		all = append(all, netlimit.Listen(l, netlimit.Bounds{
+			Conns: b.Conns, ConnsPerHost: b.ConnsPerHost, Stall: b.Stall, Proxies: b.Proxies,
+			OnEvict: func(host netip.Prefix) {
+				once.Log(slog.LevelWarn, "too many connections: the longest idle one of a host was closed", "host", host, "address", l.Addr())
+			},
+		}))
+	}
+	return all, nil
+}
+
+// Close closes listeners that nothing serves on.
+func Close(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }

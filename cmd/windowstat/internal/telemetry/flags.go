@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/collector"
 	"github.com/windowstat/windowstat/exporter"
@@ -26,9 +26,9 @@ import (
 type Options struct {
 	// Exporter are the ways out. Push and Verify are filled in by [Start].
 	Exporter  exporter.Options
-	Listen    []string // addresses of the pages
-	WebConfig string   // file with TLS and passwords
-	Profiles  bool     // serve /debug/pprof/
+	Listen    []string        // addresses of the pages
+	WebConfig *webconfig.File // TLS and passwords of the pages; nil for none
+	Profiles  bool            // serve /debug/pprof/
 
 	level  string
 	format string
@@ -50,10 +50,9 @@ var pushFlags = [...]struct {
 // Flags returns the flags of the options.
 func (o *Options) Flags() flags.Set {
 	x := &o.Exporter
-	validConfig := func(s string) (string, error) { return s, webconfig.Check(s) }
 	pages := flags.Set{
 		{Flag: &cli.GenericFlag{Name: "web.listen-address", Value: flags.Values(&o.Listen, flags.ParseAddress), DefaultText: defaultListen, Usage: "`ADDRESS` of the pages, host:port; repeatable, all are served"}},
-		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", validConfig), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
+		{Flag: &cli.GenericFlag{Name: "web.config.file", Value: flags.Value(&o.WebConfig, "", webconfig.Open), Usage: "`FILE` that enables TLS or authentication, in the exporters' web configuration format; HTTP/2 is off unless the file has http2: true"}},
 		{Of: "MetricsPath", Flag: &cli.StringFlag{Name: "web.telemetry-path", Value: "/metrics", Destination: &x.MetricsPath, Usage: "`PATH` of the metrics page; the per-second page is at PATH/seconds, the live page at /live/"}},
 		{Flag: &cli.GenericFlag{Name: "web.proxies", Value: flags.Values(&x.Seconds.Proxies, flags.ParseNetwork), Usage: "`NETWORK` of proxies before the pages, such as 10.0.0.7 or 10.0.0.0/8; repeatable"}},
 		{Flag: &cli.BoolFlag{Name: "web.enable-pprof", Destination: &o.Profiles, Usage: "serve profiles of this process at /debug/pprof/, to everybody who can read the metrics page"}},
@@ -64,33 +63,37 @@ func (o *Options) Flags() flags.Set {
 		{Flag: &cli.GenericFlag{Name: "log.level", Value: flags.OneOf(&o.level, "info", promslog.LevelFlagOptions...), Usage: "lowest `LEVEL` of messages: " + strings.Join(promslog.LevelFlagOptions, ", ")}},
 		{Flag: &cli.GenericFlag{Name: "log.format", Value: flags.OneOf(&o.format, "logfmt", promslog.FormatFlagOptions...), Usage: "`FORMAT` of messages: " + strings.Join(promslog.FormatFlagOptions, " or ")}},
 	}
+	logged := []string{"metric-log.dir"}
 	log := flags.Set{
-		{Of: "Log.MaxFiles", Flag: &cli.IntFlag{Name: "metric-log.max-files", Destination: &x.Log.MaxFiles, Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)}},
-		{Of: "Log.MaxBytes", Flag: &cli.Int64Flag{Name: "metric-log.max-bytes", Destination: &x.Log.MaxBytes, Usage: "how many bytes they may have together", DefaultText: "no limit"}},
-		{Of: "Log.MaxAge", Flag: &cli.DurationFlag{Name: "metric-log.max-age", Destination: &x.Log.MaxAge, Usage: "how old the last second of a file may be", DefaultText: "no limit"}},
-		{Of: "Log.Sync", Flag: &cli.DurationFlag{Name: "metric-log.sync", Destination: &x.Log.Sync, Usage: "fsync interval in whole seconds", DefaultText: "left to the operating system"}},
-		{Flag: &cli.BoolFlag{Name: "metric-log.zero-rows", Destination: &x.Log.ZeroRows, Usage: "write rows for seconds in which nothing happened, too"}},
-	}.Needing("metric-log.dir")
-	log = append(flags.Set{{Of: "Log Log.Dir", Flag: &cli.StringFlag{Name: "metric-log.dir", Destination: &x.Log.Dir, Usage: "`DIRECTORY` of the metric log"}}}, log...)
-	all := append(append(pages.Under("Pages"), log.Under("Metric log")...), messages.Under("Messages")...)
-	for i, w := range pushFlags {
-		p := &o.push[i]
-		p.Format = w.format
-		all = append(append(all, flags.Set{{Of: w.prefix + "URL " + w.prefix, Flag: &cli.StringFlag{Name: w.prefix + "url", Destination: &p.URL, Usage: "`URL` of " + w.server + ", to send every second to"}}}...), flags.Set{
-			{Of: w.prefix + "Labels", Flag: &cli.StringMapFlag{Name: w.prefix + "label", Destination: &p.Labels, Usage: "`NAME=VALUE` of a label of all series; repeatable; job and instance have defaults"}},
-			{Of: w.prefix + "Client", Flag: &cli.GenericFlag{Name: w.prefix + "config.file", Value: flags.Value(&p.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
-			{Of: w.prefix + "Interval", Flag: &cli.DurationFlag{Name: w.prefix + "interval", Value: push.DefaultInterval, Destination: &p.Interval, Usage: "`DURATION` between two requests"}},
-			{Of: w.prefix + "Timeout", Flag: &cli.DurationFlag{Name: w.prefix + "timeout", Value: push.DefaultTimeout, Destination: &p.Timeout, Usage: "`DURATION` that a request may take"}},
-		}.Needing(w.prefix+"url")...).Under("Push")
+		{Of: "Log Log.Dir", Flag: &cli.StringFlag{Name: "metric-log.dir", Destination: &x.Log.Dir, Usage: "`DIRECTORY` of the metric log"}},
+		{Of: "Log.MaxFiles", Needs: logged, Flag: &cli.IntFlag{Name: "metric-log.max-files", Destination: &x.Log.MaxFiles, Usage: "how many files of the log are kept", DefaultText: fmt.Sprintf("%d, or any number with one of the two flags below", metriclog.DefaultMaxFiles)}},
+		{Of: "Log.MaxBytes", Needs: logged, Flag: &cli.Int64Flag{Name: "metric-log.max-bytes", Destination: &x.Log.MaxBytes, Usage: "how many bytes they may have together", DefaultText: "no limit"}},
+		{Of: "Log.MaxAge", Needs: logged, Flag: &cli.DurationFlag{Name: "metric-log.max-age", Destination: &x.Log.MaxAge, Usage: "how old the last second of a file may be", DefaultText: "no limit"}},
+		{Of: "Log.Sync", Needs: logged, Flag: &cli.DurationFlag{Name: "metric-log.sync", Destination: &x.Log.Sync, Usage: "fsync interval in whole seconds", DefaultText: "left to the operating system"}},
+		{Needs: logged, Flag: &cli.BoolFlag{Name: "metric-log.zero-rows", Destination: &x.Log.ZeroRows, Usage: "write rows for seconds in which nothing happened, too"}},
 	}
-	all = append(all, flags.Set{
-		{Needs: []string{"otlp.url"}, Flag: &cli.BoolFlag{Name: "otlp.deltas", Destination: &o.deltas, Usage: "send sums and histograms of single seconds there, with delta temporality, and not cumulative ones"}},
-	}.Under("Push")...)
-	compare := append(flags.Set{{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}}}, flags.Set{
-		{Of: "Verify[0].Labels", Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
-		{Of: "Verify[0].Client", Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
-	}.Needing("verify.url")...)
-	return append(all, compare.Under("Comparison with a database")...)
+	var pushes flags.Set
+	for i, w := range pushFlags {
+		p, pushed := &o.push[i], []string{w.prefix + "url"}
+		p.Format, p.Histogram = w.format, w.format == push.OTLP // every receiver takes its histograms
+		pushes = append(pushes, flags.Set{
+			{Of: w.prefix + ".URL " + w.prefix, Flag: &cli.StringFlag{Name: w.prefix + "url", Destination: &p.URL, Usage: "`URL` of " + w.server + ", to send every second to"}},
+			{Of: w.prefix + ".Labels", Needs: pushed, Flag: &cli.StringMapFlag{Name: w.prefix + "label", Destination: &p.Labels, Usage: "`NAME=VALUE` of a label of all series; repeatable; job and instance have defaults"}},
+			{Of: w.prefix + ".Client", Needs: pushed, Flag: &cli.GenericFlag{Name: w.prefix + "config.file", Value: flags.Value(&p.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+			{Of: w.prefix + ".Interval", Needs: pushed, Flag: &cli.DurationFlag{Name: w.prefix + "interval", Value: push.DefaultInterval, Destination: &p.Interval, Usage: "`DURATION` between two requests"}},
+			{Of: w.prefix + ".Timeout", Needs: pushed, Flag: &cli.DurationFlag{Name: w.prefix + "timeout", Value: push.DefaultTimeout, Destination: &p.Timeout, Usage: "`DURATION` that a request may take"}},
+		}...)
+	}
+	pushes = append(pushes, flags.Flag{Needs: []string{"otlp.url"}, Flag: &cli.BoolFlag{Name: "otlp.deltas", Destination: &o.deltas, Usage: "send sums and histograms of single seconds there, with delta temporality, and not cumulative ones"}})
+	compared := []string{"verify.url"}
+	compare := flags.Set{
+		{Of: "Verify[0] Verify[0].URL", Flag: &cli.StringFlag{Name: "verify.url", Destination: &o.verify.URL, Usage: "`URL` of a query API, without /api/v1, of a database to compare with the metric log every five minutes"}},
+		{Of: "Verify[0].Labels", Needs: compared, Flag: &cli.StringMapFlag{Name: "verify.label", Destination: &o.verify.Labels, Usage: "`NAME=VALUE` of a label that the series of this instance have there, such as job and instance; repeatable"}},
+		{Of: "Verify[0].Client", Needs: compared, Flag: &cli.GenericFlag{Name: "verify.config.file", Value: flags.Value(&o.verify.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
+	}
+	return slices.Concat(
+		pages.Under("Pages"), log.Under("Metric log"), messages.Under("Messages"), pushes.Under("Push"), compare.Under("Comparison with a database"),
+	)
 }
 
 const defaultListen = "127.0.0.1:9719"
@@ -105,11 +108,8 @@ func (o *Options) exporter() exporter.Options {
 		if p.URL == "" {
 			continue
 		}
-		if p.Format == push.OTLP { // every receiver takes its histograms
-			p.Histogram = true
-			if o.deltas {
-				p.Format = push.OTLPDelta
-			}
+		if p.Format == push.OTLP && o.deltas {
+			p.Format = push.OTLPDelta
 		}
 		x.Push = append(x.Push, p)
 	}
@@ -119,13 +119,12 @@ func (o *Options) exporter() exporter.Options {
 	return x
 }
 
-// flagged returns an error of package exporter with the fields that [Options.Flags] name: those of pushes begin as their flags.
+// flagged returns an error of package exporter with the fields that [Options.Flags] name: a push is called as its flags begin.
 func (o *Options) flagged(err error) error {
 	var names []string
 	for i, p := range o.push {
 		if p.URL != "" {
-			at := fmt.Sprintf("Push[%d]", len(names)/4)
-			names = append(names, at+".", pushFlags[i].prefix, at, pushFlags[i].prefix)
+			names = append(names, fmt.Sprintf("Push[%d]", len(names)/2), pushFlags[i].prefix)
 		}
 	}
 	replace := strings.NewReplacer(names...)
@@ -159,19 +158,4 @@ func (o *Options) LastLogged(stderr io.Writer) (last time.Time, err error) {
 		err = fmt.Errorf("--metric-log.dir: %w", err)
 	}
 	return last, err
-}
-
-// listen returns the addresses of the pages.
-func (o *Options) listen() []string {
-	if len(o.Listen) == 0 {
-		return []string{defaultListen}
-	}
-	return o.Listen
-}
-
-// bounds are those of one of the listeners.
-func (o *Options) bounds() server.Bounds {
-	b := server.Pages()
-	b.Proxies, b.Conns = o.Exporter.Seconds.Proxies, max(1, b.Conns/len(o.listen()))
-	return b
 }

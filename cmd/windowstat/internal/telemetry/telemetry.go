@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/server"
-	"github.com/windowstat/windowstat/cmd/windowstat/internal/webconfig"
 	"github.com/windowstat/windowstat/collector/httpstat"
 	"github.com/windowstat/windowstat/exporter"
 )
@@ -38,30 +37,27 @@ type Telemetry struct {
 	*exporter.Exporter
 	// Pages is the server of the pages.
 	Pages *server.Server
-	// URL is where the metrics page is, on the first address.
-	URL string
 	// Logger is for messages of the command.
 	Logger *slog.Logger
 
-	logDir    string
-	before    []func() // what ends before the ways out
-	finish    func() error
-	readiness *readiness
+	banner string
+	before []func() // what ends before the ways out
+	finish func() error
+	ready  atomic.Bool
 }
 
 // Start listens, makes the Collector, and starts the ways out. On an error nothing is left running. The pages say that they are not
 // ready, until [Telemetry.Ready].
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
-	var config *webconfig.File
-	if o.WebConfig != "" {
-		var err error
-		if config, err = webconfig.Open(o.WebConfig, logger); err != nil {
-			return nil, fmt.Errorf("--web.config.file: %w", err)
-		}
-	}
 	// The ports first: a second process with the same flags fails here, before it touches the log's files.
-	listeners, err := listenAll(o.listen())
+	addresses := o.Listen
+	if len(addresses) == 0 {
+		addresses = []string{defaultListen}
+	}
+	bounds := server.Pages()
+	bounds.Proxies, bounds.Conns = o.Exporter.Seconds.Proxies, max(1, bounds.Conns/len(addresses))
+	listeners, err := bounds.Listen(logger, addresses...)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
 	}
@@ -70,51 +66,33 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	nameInstance(&options, first)
 	x, err := exporter.New(options)
 	if err != nil {
-		return nil, errors.Join(o.flagged(err), closeAll(listeners))
+		return nil, errors.Join(o.flagged(err), server.Close(listeners))
 	}
-	for i, l := range listeners {
-		listeners[i] = o.bounds().Listener(l, logger)
-	}
-	t := &Telemetry{Exporter: x, Logger: logger, logDir: options.Log.Dir, URL: "http://" + first.String() + options.MetricsPath, finish: x.Start()}
+	t := &Telemetry{Exporter: x, Logger: logger, finish: x.Start()}
 	if x.Limits != nil {
 		t.before = append(t.before, reloadOnHangup(x))
 	}
 	pages := x.Server()
-	t.readiness = &readiness{next: pages.Handler}
-	pages.Handler = t.readiness
+	pages.Handler = t.withReadiness(pages.Handler)
 	if o.Profiles {
 		pages.Handler = withProfiles(pages.Handler)
 	}
-	if config != nil {
-		config.Protect(pages, o.Exporter.Seconds.Proxies)
+	if o.WebConfig != nil {
+		o.WebConfig.Protect(pages, o.Exporter.Seconds.Proxies, logger)
 	}
+	scheme := "http"
 	if pages.TLSConfig != nil {
-		t.URL = "https" + t.URL[len("http"):]
+		scheme = "https"
 	}
-	t.Pages = server.Start(first, pages, func(h *http.Server) error { return serveAll(h, listeners) })
+	t.banner = fmt.Sprintf("metrics     %s://%s%s\n", scheme, first, options.MetricsPath)
+	if options.Log.Dir != "" {
+		t.banner += fmt.Sprintf("metric log  %s\n", options.Log.Dir)
+	}
+	t.Pages = server.Start(pages, listeners...)
 	for _, l := range listeners[1:] {
 		logger.Info("the pages are served here, too", "address", l.Addr())
 	}
 	return t, nil
-}
-
-// listenAll listens on all addresses, or on none: a process whose ports are taken in part has not started.
-func listenAll(addresses []string) (all []net.Listener, err error) {
-	for _, address := range addresses {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, errors.Join(err, closeAll(all))
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
-
-func closeAll(listeners []net.Listener) (err error) {
-	for _, l := range listeners {
-		err = errors.Join(err, l.Close())
-	}
-	return err
 }
 
 // nameInstance gives pushes without a label instance that of this process: host and port.
@@ -129,25 +107,6 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 		maps.Copy(labels, o.Push[i].Labels)
 		o.Push[i].Labels = labels
 	}
-}
-
-// serveAll serves on all listeners until the server ends, with TLS if it has a configuration for it.
-func serveAll(h *http.Server, listeners []net.Listener) error {
-	errs := make([]error, len(listeners))
-	var all sync.WaitGroup
-	for i, l := range listeners {
-		all.Go(func() {
-			serve := h.Serve
-			if h.TLSConfig != nil {
-				serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
-			}
-			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-				errs[i] = err
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // withProfiles serves Go's profiles beside the pages. They are nowhere else: the default mux of net/http, where importing
@@ -189,29 +148,19 @@ func (t *Telemetry) Finish() error {
 // Stop ends the ways out, unless [Telemetry.Finish] has, and then the pages.
 func (t *Telemetry) Stop() error { return errors.Join(t.Finish(), t.Pages.Stop()) }
 
-// Banner returns the lines that say where the metrics page and the metric log are.
-func (t *Telemetry) Banner() string {
-	text := fmt.Sprintf("metrics     %s\n", t.URL)
-	if t.logDir != "" {
-		text += fmt.Sprintf("metric log  %s\n", t.logDir)
-	}
-	return text
-}
+// Banner returns the lines that say where the metrics page, on the first address, and the metric log are.
+func (t *Telemetry) Banner() string { return t.banner }
 
-// readiness says 503 at /-/ready until the command listens wherever it serves, and again from the moment that it is told to end: who
+// withReadiness says 503 at /-/ready until the command listens wherever it serves, and again from the moment that it is told to end: who
 // balances load looks elsewhere then, while what has begun is finished.
-type readiness struct {
-	next  http.Handler
-	ready atomic.Bool
-}
-
-// ServeHTTP implements http.Handler.
-func (s *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/-/ready" && !s.ready.Load() {
-		http.Error(w, "not ready", http.StatusServiceUnavailable)
-		return
-	}
-	s.next.ServeHTTP(w, r)
+func (t *Telemetry) withReadiness(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/-/ready" && !t.ready.Load() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
 }
 
 // Ready says that the command is ready, until the context that it returns ends: when ctx does, or the pages or another server that
@@ -227,8 +176,8 @@ func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) (conte
 			}
 		}()
 	}
-	t.readiness.ready.Store(true)
-	context.AfterFunc(ctx, func() { t.readiness.ready.Store(false) })
+	t.ready.Store(true)
+	context.AfterFunc(ctx, func() { t.ready.Store(false) })
 	return ctx, cancel
 }
 

@@ -25,7 +25,8 @@ import (
 )
 
 // File is a web configuration file. It is looked at for each request and each handshake, so that changes hold at once; one with
-// a mistake is logged, and what it said before stays. It must be made with [Open], and is safe for concurrent use.
+// a mistake is logged, and what it said before stays. It must be made with [Open], and is safe for concurrent use
+// once it protects a server.
 type File struct {
 	path string
 	log  logonce.Logger
@@ -47,19 +48,13 @@ type state struct {
 	limiter   *rate.Limiter // nil without rate_limit
 }
 
-// Check returns what is wrong with a file; the error names it.
-func Check(path string) error {
-	_, err := read(path)
-	return err
-}
-
-// Open reads a file.
-func Open(path string, logger *slog.Logger) (*File, error) {
+// Open reads a file. The error names it.
+func Open(path string) (*File, error) {
 	s, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, log: logonce.Logger{To: logger}, last: s}, nil
+	return &File{path: path, last: s}, nil
 }
 
 // read reads a file. The toolkit validates it, certificates included.
@@ -89,18 +84,12 @@ func (f *File) current() *state {
 	content, err := os.ReadFile(f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err == nil && bytes.Equal(content, f.last.content) {
+	if err == nil && (bytes.Equal(content, f.last.content) || bytes.Equal(content, f.refused) && time.Now().Before(f.again)) {
 		return f.last
 	}
-	if err == nil && bytes.Equal(content, f.refused) && time.Now().Before(f.again) {
-		return f.last
-	}
-	if err == nil && len(content) == 0 {
+	next, err := read(f.path)
+	if err == nil && len(next.content) == 0 {
 		err = errors.New("the file is empty") // it is being written, and must not open what it protects
-	}
-	var next *state
-	if err == nil {
-		next, err = read(f.path)
 	}
 	if err != nil {
 		f.refused, f.again = content, time.Now().Add(retryAfter)
@@ -112,8 +101,9 @@ func (f *File) current() *state {
 }
 
 // Protect gives a server the TLS, the headers and the passwords of the file. The server is then to be served with
-// [http.Server.ServeTLS] if it has a TLSConfig. The networks are those of proxies whose X-Forwarded-For is trusted.
-func (f *File) Protect(server *http.Server, proxies []netip.Prefix) {
+// [http.Server.ServeTLS] if it has a TLSConfig. The networks are those of proxies whose X-Forwarded-For is trusted. It is called once.
+func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog.Logger) {
+	f.log.To = logger
 	first := f.current()
 	server.Protocols.SetHTTP2(first.HTTPConfig.HTTP2)
 	server.Handler = &guard{file: f, next: server.Handler, proxies: proxies, turns: newTurns()}

@@ -44,15 +44,15 @@ func TestMistakesNameTheFile(t *testing.T) {
 		"tls_server_config: {cert_file: a, key_file: b, client_auth_type: c, cert: xy}": dir,
 	} {
 		write(t, path, text)
-		if err := Check(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if err := Check(path + ".missing"); err == nil || !strings.Contains(err.Error(), path+".missing") {
+	if _, err := Open(path + ".missing"); err == nil || !strings.Contains(err.Error(), path+".missing") {
 		t.Error(err)
 	}
 	write(t, path, "")
-	if err := Check(path); err != nil {
+	if _, err := Open(path); err != nil {
 		t.Error(err)
 	}
 }
@@ -61,10 +61,11 @@ func TestMistakesNameTheFile(t *testing.T) {
 func TestMistakesAreReadOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yml")
 	write(t, path, "")
-	f, err := Open(path, slog.New(slog.DiscardHandler))
+	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.log.To = slog.New(slog.DiscardHandler)
 	synctest.Test(t, func(t *testing.T) {
 		read := func(text string, want bool) {
 			t.Helper()
@@ -90,12 +91,12 @@ func TestTheFileIsFollowed(t *testing.T) {
 		return "http_server_config: {headers: {X-Frame-Options: deny}}\nbasic_auth_users: {a: " + hashed(t, password) + "}\n"
 	}
 	write(t, path, with("first"))
-	f, err := Open(path, slog.New(slog.DiscardHandler))
+	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.NotFoundHandler(), Protocols: new(http.Protocols)}
-	f.Protect(server, nil)
+	f.Protect(server, nil, slog.New(slog.DiscardHandler))
 	expect := func(when, path, password string, want int) {
 		t.Helper()
 		r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
