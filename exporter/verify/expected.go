@@ -24,6 +24,7 @@ type logged struct {
 	family        *table.Family
 	names, values []string // of its own labels
 	samples       []sample
+	compared      int64 // the second of the last sample that was compared
 }
 
 // between returns the samples of the seconds from and to, and of those between.

@@ -133,7 +133,7 @@ func (c *comparison) find(ctx context.Context) (err error) {
 
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
-	c.findings = findings{series: map[key]*finding{}}
+	c.findings = findings{series: map[key]*Finding{}}
 	if c.gap.From.After(c.gap.To) {
 		return c.done(0), nil
 	}
@@ -201,6 +201,6 @@ func (c *comparison) done(malformed int64) Report {
 	note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
 	note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
 	note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
-	note(c.findings.cut, "only the first %d ranges are listed", maxRanges)
+	note(c.findings.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
 	return r
 }
