@@ -68,7 +68,7 @@ func (c *comparison) instance(ctx context.Context, series []stored) (map[string]
 		return one, several
 	}
 	run := selector([]string{table.Run(c.gap.namespace()).Name}, c.report.Labels)
-	have, err := c.vector(ctx, fmt.Sprintf("last_over_time(%s[%dms]) == %d", run, (to-from)*1000+999, last), to)
+	have, err := c.query(ctx, fmt.Sprintf("last_over_time(%s%s) == %d", run, window(from, to), last), to, "vector")
 	if err != nil || len(have) != 1 {
 		return one, cmp.Or(err, several)
 	}

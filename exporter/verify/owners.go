@@ -239,8 +239,9 @@ func (c *comparison) findRuns(ctx context.Context, o *owners, from, to int64) er
 	metric := table.Run(c.gap.namespace()).Name
 	ids := slices.Sorted(maps.Keys(o.has))
 	// Most of a fleet cannot have them: they are between the first and the last.
-	window := fmt.Sprintf("(%s[%dms])", metric, (to-from)*1000+999)
-	candidates, err := c.vector(ctx, fmt.Sprintf("last_over_time%s and max_over_time%s >= %d and min_over_time%s <= %d", window, window, ids[0], window, ids[len(ids)-1]), to)
+	runs := "(" + metric + window(from, to) + ")"
+	some := fmt.Sprintf("last_over_time%s and max_over_time%s >= %d and min_over_time%s <= %d", runs, runs, ids[0], runs, ids[len(ids)-1])
+	candidates, err := c.query(ctx, some, to, "vector")
 	if err != nil {
 		return err
 	}
