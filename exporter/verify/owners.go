@@ -33,7 +33,7 @@ import (
 // Every other second is not written, and the reason is reported. Limitations: only a day on both sides of the range is looked at; labels
 // are those of one database, so two tenants with equal labels are one instance.
 type owners struct {
-	by     map[int64]bool    // runs that are written all the same, 0 for seconds without one
+	by     []int64           // runs that are written all the same, 0 for seconds without one
 	labels map[string]string // of the instance
 	has    map[int64]*run    // of the log, by ID
 	since  int64             // what was before is not known
@@ -100,7 +100,7 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	switch {
 	case theirs != 0 && id != 0 && theirs != id:
 		return verdict{reason: "these labels have another run in these seconds"}
-	case o.by[id]:
+	case slices.Contains(o.by, id):
 		return hole
 	case r == nil:
 		return verdict{missing: true, reason: "the run of these seconds is not known"}
@@ -193,10 +193,7 @@ const (
 
 // owners asks the database which labels have the runs of the gap, beside those of the instance.
 func (c *comparison) owners(ctx context.Context) (*owners, error) {
-	o := &owners{labels: c.report.Labels, by: map[int64]bool{}, has: map[int64]*run{}}
-	for _, id := range c.options.Runs {
-		o.by[id] = true
-	}
+	o := &owners{labels: c.report.Labels, by: c.options.Runs, has: map[int64]*run{}}
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	begin, end := from, to
 	for at := from; at <= to; {

@@ -71,7 +71,7 @@ func (p *part) compare(ctx context.Context) error {
 		samples := s.between(p.from, p.to)
 		switch {
 		case len(samples) == 0:
-		case !p.metrics[s.metric]:
+		case !slices.Contains(p.metrics, s.metric):
 			p.left[s.metric] = true
 		case p.resources != nil && !p.resources[s.resource]:
 			p.unknown[s.resource] = true
