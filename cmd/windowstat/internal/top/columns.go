@@ -31,9 +31,6 @@ var onPage = [metrics]string{
 	inFlight: "in_flight_avg",
 }
 
-// every has every metric.
-var every = []metric{peak, pass, block, exception, complete, rtSum, rtP99, inFlight}
-
 // values are those of a resource in a second. Unknown ones are NaN.
 type values [metrics]float64
 
