@@ -40,16 +40,12 @@ var unknown = values(slices.Repeat([]float64{math.NaN()}, int(metrics)))
 // whole returns the values with what the page leaves out of a second in which a resource was idle: its passes stand alone, and are 0, as
 // all else is that can be.
 func (v values) whole() values {
-	idle := v[pass] == 0
 	for m, x := range v {
-		idle = idle && (metric(m) == pass || math.IsNaN(x))
-	}
-	for m := range v {
-		if idle && metric(m) != rtP99 {
-			v[m] = 0
+		if metric(m) == pass && x != 0 || metric(m) != pass && !math.IsNaN(x) {
+			return v
 		}
 	}
-	return v
+	return values{rtP99: math.NaN()}
 }
 
 // add adds the same second of another process. What is unknown of one is unknown of both. Peaks and quantiles do not add up: the

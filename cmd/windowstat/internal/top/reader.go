@@ -62,12 +62,12 @@ func (r *reader) read(ctx context.Context, selected string) (a answer) {
 // refuse requests that name one.
 func (r *reader) seconds(ctx context.Context) (samples []sample, newest int64, err error) {
 	samples, newest, err = r.ask(ctx, 1, 0, metrics)
-	if statusOf(err) == http.StatusBadRequest && !r.all {
+	if errors.Is(err, statusError(http.StatusBadRequest)) && !r.all {
 		r.all = true
 		samples, newest, err = r.ask(ctx, 1, 0, metrics)
 	}
 	switch {
-	case statusOf(err) == http.StatusNotFound:
+	case errors.Is(err, statusError(http.StatusNotFound)):
 		err = fmt.Errorf("%w\n%w", err, errNoSeconds)
 	case errors.Is(err, errNoSeconds):
 		err = fmt.Errorf("%s has metrics, but no seconds\n%w", clean(r.endpoint.page.String()), err)
@@ -103,7 +103,7 @@ func (r *reader) missed(ctx context.Context, newest, kept int64) (samples []samp
 		return nil, nil
 	}
 	samples, _, err = r.ask(ctx, r.window, r.past, r.past+1)
-	if statusOf(err) == http.StatusBadRequest && r.window > minute { // it keeps less, or sends less at a time
+	if errors.Is(err, statusError(http.StatusBadRequest)) && r.window > minute { // it keeps less, or sends less at a time
 		r.window = minute // of which it sends what it can
 		samples, _, err = r.ask(ctx, minute, r.past, r.past+1)
 	}
