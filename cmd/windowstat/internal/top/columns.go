@@ -109,23 +109,14 @@ func number(v float64) string {
 // scaled formats a number with three digits, in the first unit in which it is below a thousand; each is a thousand times the one before.
 func scaled(v, unit float64, names ...string) string {
 	for _, name := range names {
-		if math.Abs(v) < 999.5*unit {
-			return three(v/unit) + name
+		for i, below := range [...]float64{9.995, 99.95, 999.5} { // what is rounded up to the next power of ten has a decimal less
+			if math.Abs(v) < below*unit {
+				return strconv.FormatFloat(v/unit, 'f', 2-i, 64) + name
+			}
 		}
 		unit *= 1000
 	}
 	return "huge" // beyond any real count
-}
-
-// three formats a number below a thousand with three digits.
-func three(v float64) string {
-	switch a := math.Abs(v); {
-	case a < 9.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case a < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
 // duration formats seconds in at most six characters.
