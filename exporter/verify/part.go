@@ -5,14 +5,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // part is some consecutive seconds of the log beside what the database has of them.
 type part struct {
 	*comparison
-	log      *expected
 	from, to int64             // the first and the last second
-	points   map[key][]point   // of the database, of what is compared
 	seconds  map[int64]*second // those of which the log or the database has anything
 	err      error             // of the database: whose seconds these are is not known
 }
@@ -35,9 +34,9 @@ func (p *part) at(unix int64) *second {
 }
 
 // sort sorts what the database has by series and by second. It is an error if it is of several instances.
-func (p *part) sort(series []stored) error {
-	series = slices.DeleteFunc(series, func(s stored) bool { return len(s.points) == 0 })
-	for i, s := range series {
+func (p *part) sort(all []stored) error {
+	all = slices.DeleteFunc(all, func(s stored) bool { return len(s.points) == 0 })
+	for i, s := range all {
 		if i == 0 {
 			p.report.Labels = s.labels
 		} else if !maps.Equal(p.report.Labels, s.labels) {
@@ -51,7 +50,8 @@ func (p *part) sort(series []stored) error {
 			}
 		}
 		if s.metric != p.log.runs.metric && (p.gap.Match == nil || p.gap.Match(s.resource)) {
-			p.points[s.key] = append(p.points[s.key], s.points...)
+			to := p.log.of(s.key)
+			to.points = append(to.points, s.points...)
 		}
 	}
 	return nil
@@ -64,23 +64,16 @@ func (p *part) compare(ctx context.Context) error {
 			p.at(x.unix).logged = true
 		}
 	}
-	for k, points := range p.points {
-		p.points[k] = slices.DeleteFunc(points, p.another)
-	}
 	for _, s := range p.log.series {
 		samples := s.between(p.from, p.to)
 		switch {
 		case len(samples) == 0:
 		case !slices.Contains(p.metrics, s.metric):
-			p.left[s.metric] = true
+			p.left[s.metric], samples = true, nil
 		case p.resources != nil && !p.resources[s.resource]:
-			p.unknown[s.resource] = true
-		default:
-			p.match(ctx, s, samples)
+			p.unknown[s.resource], samples = true, nil
 		}
-	}
-	for k := range p.points { // of series that the log does not have
-		p.match(ctx, &logged{key: k}, nil)
+		p.match(ctx, s, samples)
 	}
 	var unnamed []sample // the runs of seconds that are written and have none in the database
 	for _, x := range p.log.runs.between(p.from, p.to) {
@@ -101,14 +94,14 @@ func (p *part) another(x point) bool {
 }
 
 // match compares a series, both sides in order of time, and writes what may be written.
-func (p *part) match(ctx context.Context, s *logged, samples []sample) {
-	points := p.points[s.key]
-	delete(p.points, s.key)
+func (p *part) match(ctx context.Context, s *series, samples []sample) {
+	points := slices.DeleteFunc(s.points, p.another)
+	s.points = nil
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
 	var lacks, holes []sample // lacks are those that the database lacks since the last one that it has
 	for _, x := range samples {
 		for len(points) > 0 && points[0].at < x.unix*1000 {
-			p.tooMuch(s.key, points[0])
+			p.tooMuch(s, points[0])
 			points = points[1:]
 		}
 		if len(points) == 0 || points[0].at > x.unix*1000 {
@@ -118,38 +111,41 @@ func (p *part) match(ctx context.Context, s *logged, samples []sample) {
 		holes = append(holes, p.lacking(ctx, s, lacks)...)
 		lacks, s.compared = lacks[:0], x.unix
 		if v := points[0].value; v != x.value {
-			p.findings.different(s.key, x.unix, x.value, v)
+			f := s.wrong()
+			if f.Different++; len(f.Values) < maxValues {
+				f.Values = append(f.Values, Difference{time.Unix(x.unix, 0).UTC(), x.value, Value(v)})
+			}
 			p.at(x.unix).different = true
 		}
 		for points = points[1:]; len(points) > 0 && points[0].at == x.unix*1000; points = points[1:] {
 			p.again = true
-			p.extra(s.key, x.unix)
+			p.extra(s, x.unix)
 		}
 	}
 	for _, x := range points {
-		p.tooMuch(s.key, x)
+		p.tooMuch(s, x)
 	}
 	p.report.Samples += int64(len(samples))
 	p.write(s, append(holes, p.lacking(ctx, s, lacks)...))
 }
 
 // tooMuch notes a point at a time of which the log has no sample: nothing is wrong with the zero of an idle second.
-func (p *part) tooMuch(k key, x point) {
+func (p *part) tooMuch(s *series, x point) {
 	if x.value == 0 && x.at%1000 == 0 {
 		return
 	}
 	p.between = p.between || x.at%1000 != 0
-	p.extra(k, x.at/1000)
+	p.extra(s, x.at/1000)
 }
 
-func (p *part) extra(k key, unix int64) {
-	p.findings.add(&p.findings.of(k).Extra, unix-1, unix)
+func (p *part) extra(s *series, unix int64) {
+	p.report.add(&s.wrong().Extra, unix-1, unix)
 	p.at(unix).extra = true
 }
 
 // lacking decides which of the samples that the database lacks, one after the other, are missing: not the zeros of idle seconds that it
 // need not have. It returns those that may be written.
-func (p *part) lacking(ctx context.Context, s *logged, samples []sample) (holes []sample) {
+func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes []sample) {
 	active := p.log.active[s.resource]
 	first, last := len(samples), -1 // with events
 	for i, x := range samples {
@@ -163,7 +159,7 @@ func (p *part) lacking(ctx context.Context, s *logged, samples []sample) (holes 
 		case (i < first || i > last) && at.stored:
 			p.report.Idle++
 		case p.judge(ctx, x.unix, at).missing:
-			p.findings.add(&p.findings.of(s.key).Missing, s.compared, x.unix)
+			p.report.add(&s.wrong().Missing, s.compared, x.unix)
 			if at.verdict == hole {
 				holes = append(holes, x)
 			}
@@ -185,7 +181,7 @@ func (p *part) judge(ctx context.Context, unix int64, at *second) verdict {
 }
 
 // write gives samples to the sink, if there is one.
-func (p *part) write(s *logged, samples []sample) {
+func (p *part) write(s *series, samples []sample) {
 	if p.heal == nil || len(samples) == 0 {
 		return
 	}

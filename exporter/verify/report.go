@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -36,8 +34,9 @@ type Report struct {
 	Notes    []string `json:"notes"`
 	Warnings []string `json:"warnings"`
 
-	holes int64 // missing seconds that may be written
-	last  int64 // the second of the log that was judged last
+	holes  int64 // missing seconds that may be written
+	last   int64 // the second of the log that was judged last
+	ranges int   // of all findings
 }
 
 // NotHealed are seconds of the log that the labels lack, and why they are not written.
@@ -96,6 +95,16 @@ func (r *Range) extend(before, unix int64) bool {
 	return true
 }
 
+// add adds a second to ranges: to the last one if that ends with the one before. No more than maxRanges are listed in all.
+func (r *Report) add(to *[]Range, before, unix int64) {
+	if n := len(*to); n > 0 && (*to)[n-1].extend(before, unix) {
+		return
+	}
+	if r.ranges++; r.ranges <= maxRanges {
+		*to = append(*to, newRange(unix))
+	}
+}
+
 // Difference is a second with two values.
 type Difference struct {
 	At       time.Time `json:"at"`
@@ -118,46 +127,3 @@ const (
 	maxRanges = 10_000
 	maxValues = 5 // of a series
 )
-
-// findings collect what is wrong, range by range.
-type findings struct {
-	series map[key]*Finding
-	ranges int // of all; no more than maxRanges are listed
-}
-
-func (f *findings) of(k key) *Finding {
-	x := f.series[k]
-	if x == nil {
-		x = &Finding{Resource: k.resource, Metric: k.metric}
-		f.series[k] = x
-	}
-	return x
-}
-
-// add adds a second to ranges: to the last one if that ends with the one before.
-func (f *findings) add(to *[]Range, before, unix int64) {
-	if n := len(*to); n > 0 && (*to)[n-1].extend(before, unix) {
-		return
-	}
-	if f.ranges++; f.ranges <= maxRanges {
-		*to = append(*to, newRange(unix))
-	}
-}
-
-func (f *findings) different(k key, unix int64, log, database float64) {
-	x := f.of(k)
-	if x.Different++; len(x.Values) < maxValues {
-		x.Values = append(x.Values, Difference{time.Unix(unix, 0).UTC(), log, Value(database)})
-	}
-}
-
-func (f *findings) list() []Finding {
-	list := []Finding{}
-	for _, x := range f.series {
-		list = append(list, *x)
-	}
-	slices.SortFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
-	})
-	return list
-}

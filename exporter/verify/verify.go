@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,8 +48,8 @@ type comparison struct {
 	unknown   map[string]bool // those that would have been, but are not in the database
 	whose     *owners         // nil until something is missing
 	partSize  int
+	log       *expected
 	report    Report
-	findings  findings
 	between   bool         // some samples are not at a whole second
 	again     bool         // some seconds are stored several times
 	heal      seconds.Sink // gets what is missing; nil for nobody
@@ -58,7 +59,7 @@ func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
 	return &comparison{
 		client: newClient(o), gap: gap, options: o, left: map[string]bool{}, unknown: map[string]bool{},
-		partSize: partSize, report: Report{Labels: o.Labels},
+		partSize: partSize, log: new(expected), report: Report{Labels: o.Labels},
 	}
 }
 
@@ -127,11 +128,11 @@ func (c *comparison) find(ctx context.Context) (err error) {
 
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
-	c.findings = findings{series: map[key]*Finding{}}
 	if c.gap.From.After(c.gap.To) {
 		return c.done(nil)
 	}
 	log, from := newExpected(table.Run(c.gap.namespace()).Name), c.gap.From.Unix()
+	c.log = log
 	c.selector = selector(append(slices.Clip(c.metrics), log.runs.metric), c.report.Labels)
 	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, log, func(before time.Time) error {
 		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
@@ -142,7 +143,7 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 			c.note(true, "the log was cut while it was read: %s and what follows is not compared", time.Unix(from, 0).UTC().Format(time.RFC3339))
 			from = cut
 		}
-		err = c.compare(ctx, log, from, before.Unix()-1)
+		err = c.compare(ctx, from, before.Unix()-1)
 		log.reset()
 		from = max(from, before.Unix())
 		return err
@@ -152,12 +153,12 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 }
 
 // compare compares the seconds from and to, Unix times, and those between.
-func (c *comparison) compare(ctx context.Context, log *expected, from, to int64) error {
+func (c *comparison) compare(ctx context.Context, from, to int64) error {
 	if from > to {
 		return nil
 	}
 	return divided(from, to, func(from, to int64) error {
-		series, err := c.samples(ctx, c.selector, from, to)
+		all, err := c.samples(ctx, c.selector, from, to)
 		if err != nil {
 			return err
 		}
@@ -166,8 +167,8 @@ func (c *comparison) compare(ctx context.Context, log *expected, from, to int64)
 				return fmt.Errorf("nothing is written while the server warns: %s", warning)
 			}
 		}
-		p := &part{comparison: c, log: log, from: from, to: to, points: map[key][]point{}, seconds: map[int64]*second{}}
-		if err := p.sort(series); err != nil {
+		p := &part{comparison: c, from: from, to: to, seconds: map[int64]*second{}}
+		if err := p.sort(all); err != nil {
 			return err
 		}
 		return p.compare(ctx)
@@ -188,9 +189,17 @@ func (c *comparison) done(err error) (Report, error) {
 	c.note(c.report.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", c.report.Idle)
 	c.note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
 	c.note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
-	c.note(c.findings.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
+	c.note(c.report.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
 	r := c.report
-	r.Findings = c.findings.list()
+	r.Findings = []Finding{}
+	for _, s := range c.log.series {
+		if s.finding != nil {
+			r.Findings = append(r.Findings, *s.finding)
+		}
+	}
+	slices.SortFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
+	})
 	r.Notes = slices.Clone(r.Notes)
 	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
 	slices.Sort(r.Warnings)
