@@ -76,19 +76,16 @@ func (o *owners) findReplicas() {
 // together is the longest stretch of seconds that both have, while neither has one that the other lacks.
 func together(a, b []int64) (longest int64) {
 	n := int64(0)
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] == b[0]:
-			n++
-			longest = max(longest, n)
-			a, b = a[1:], b[1:]
-			continue
-		case a[0] < b[0]:
-			a = a[1:]
-		default:
-			b = b[1:]
+	for _, second := range a {
+		for len(b) > 0 && b[0] < second { // a lacks it
+			b, n = b[1:], 0
 		}
-		n = 0
+		if len(b) > 0 && b[0] == second {
+			b, n = b[1:], n+1
+		} else {
+			n = 0
+		}
+		longest = max(longest, n)
 	}
 	return longest
 }

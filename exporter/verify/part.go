@@ -66,12 +66,8 @@ func (p *part) compare(ctx context.Context) error {
 	}
 	for _, s := range p.log.series {
 		samples := s.between(p.from, p.to)
-		switch {
-		case len(samples) == 0:
-		case !slices.Contains(p.metrics, s.metric):
-			p.left[s.metric], samples = true, nil
-		case p.resources != nil && !p.resources[s.resource]:
-			p.unknown[s.resource], samples = true, nil
+		if !p.compares(s) {
+			samples = nil
 		}
 		p.match(ctx, s, samples)
 	}

@@ -40,12 +40,10 @@ type comparison struct {
 	options  Options
 	runs     *runs.File // of the log
 	selector string
-	metrics  []string        // that are compared
-	left     map[string]bool // those that would have been, but are not in the database
-	found    bool            // the database has series of the instance
+	found    bool // the database has series of the instance
 
+	metrics   []string        // that are compared
 	resources map[string]bool // that are compared; nil for all
-	unknown   map[string]bool // those that would have been, but are not in the database
 	whose     *owners         // nil until something is missing
 	partSize  int
 	log       *expected
@@ -57,10 +55,7 @@ type comparison struct {
 
 func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
-	return &comparison{
-		client: newClient(o), gap: gap, options: o, left: map[string]bool{}, unknown: map[string]bool{},
-		partSize: partSize, log: new(expected), report: Report{Labels: o.Labels},
-	}
+	return &comparison{client: newClient(o), gap: gap, options: o, partSize: partSize, log: new(expected), report: Report{Labels: o.Labels}}
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
@@ -126,15 +121,20 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	return err
 }
 
+// compares reports whether a series is one that the database has, unless all are compared.
+func (c *comparison) compares(s *series) bool {
+	return slices.Contains(c.metrics, s.metric) && (c.resources == nil || c.resources[s.resource])
+}
+
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
 	if c.gap.From.After(c.gap.To) {
 		return c.done(nil)
 	}
-	log, from := newExpected(table.Run(c.gap.namespace()).Name), c.gap.From.Unix()
-	c.log = log
-	c.selector = selector(append(slices.Clip(c.metrics), log.runs.metric), c.report.Labels)
-	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, log, func(before time.Time) error {
+	c.log = newExpected(table.Run(c.gap.namespace()).Name)
+	c.selector = selector(append(slices.Clip(c.metrics), c.log.runs.metric), c.report.Labels)
+	from := c.gap.From.Unix()
+	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, c.log, func(before time.Time) error {
 		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (c *comparison) run(ctx context.Context) (Report, error) {
 			from = cut
 		}
 		err = c.compare(ctx, from, before.Unix()-1)
-		log.reset()
+		c.log.reset()
 		from = max(from, before.Unix())
 		return err
 	})
@@ -184,23 +184,29 @@ func (c *comparison) note(is bool, format string, args ...any) {
 
 // done completes the report. The error is why there is no more of it.
 func (c *comparison) done(err error) (Report, error) {
-	c.note(len(c.left) > 0, "the database does not have %s of the instance, and they are not compared: is it asked for them?", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
-	c.note(len(c.unknown) > 0, "the database does not have %d resources of the instance, and they are not compared: is it asked for them?", len(c.unknown))
+	findings, metrics, resources := []Finding{}, map[string]bool{}, map[string]bool{}
+	for _, s := range c.log.series {
+		switch {
+		case s.finding != nil:
+			findings = append(findings, *s.finding)
+		case !slices.Contains(c.metrics, s.metric):
+			metrics[s.metric] = true
+		case !c.compares(s):
+			resources[s.resource] = true
+		}
+	}
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
+	})
+	const left = "the database does not have %v of the instance, and they are not compared: is it asked for them?"
+	c.note(len(metrics) > 0, left, strings.Join(slices.Sorted(maps.Keys(metrics)), ", "))
+	c.note(len(resources) > 0, left, fmt.Sprintf("%d resources", len(resources)))
 	c.note(c.report.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", c.report.Idle)
 	c.note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
 	c.note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
 	c.note(c.report.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
 	r := c.report
-	r.Findings = []Finding{}
-	for _, s := range c.log.series {
-		if s.finding != nil {
-			r.Findings = append(r.Findings, *s.finding)
-		}
-	}
-	slices.SortFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
-	})
-	r.Notes = slices.Clone(r.Notes)
+	r.Findings, r.Notes = findings, slices.Clone(r.Notes)
 	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
 	slices.Sort(r.Warnings)
 	if err != nil {
