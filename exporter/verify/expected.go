@@ -25,7 +25,7 @@ type series struct {
 	names, values []string      // of its own labels
 	samples       []sample      // of a part of the log, in order
 	points        []point       // of the database, while they are compared
-	compared      int64         // the second of the last sample that was compared
+	compared      int64         // the second of the last sample that was compared: a range that ends with it goes on
 	finding       *Finding      // nil while nothing is wrong
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +36,9 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Second/2, fmt.Errorf("no answer in half a second"))
 	defer cancel()
 	d.resource = resource
-	u := *e.page
-	u.Path, u.RawPath = path.Join(path.Dir(path.Dir(u.Path)), "live/seconds"), ""
 	// Of seconds that it has had, and of a table long ago, which cost nothing.
 	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
-	d.err = e.get(ctx, &u, q, "application/json", func(body io.Reader) error {
+	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {
 		var answer struct {
 			Now     int64
 			Details map[string][]share

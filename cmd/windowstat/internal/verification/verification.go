@@ -212,15 +212,13 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 		resource string
 	}
 	metrics := map[series][]string{}
-	add := func(what string, ranges []verify.Range, f verify.Finding) {
-		for _, x := range ranges {
-			k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
-			metrics[k] = append(metrics[k], logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")))
-		}
-	}
 	for _, f := range report.Findings {
-		add("missing", f.Missing, f)
-		add("too much", f.Extra, f)
+		for what, ranges := range map[string][]verify.Range{"missing": f.Missing, "too much": f.Extra} {
+			for _, x := range ranges {
+				k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
+				metrics[k] = append(metrics[k], logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")))
+			}
+		}
 	}
 	logged := 0 // metrics of a resource
 	for _, m := range exporter.Catalogue() {
