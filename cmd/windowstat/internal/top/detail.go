@@ -52,7 +52,11 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 
 // lists are what is shown of details, with their titles. Those that are empty are left out.
 var lists = [][2]string{
-	{"limits", "limits"}, {"blocks", "refused since the start"}, {"origins", "origins"}, {"callers", "callers"}, {"codes", "codes"},
+	{"limits", "limits"},
+	{"blocks", "refused since the start"},
+	{"origins", "origins"},
+	{"callers", "callers"},
+	{"codes", "codes"},
 	{"running", "in flight for longest"},
 }
 
