@@ -28,19 +28,12 @@ const AlertStep = 15 * time.Second
 // theirs. The error says that the database could not be asked, or has warned that something may be missing.
 func Alerts(ctx context.Context, o Options, from, to time.Time) ([]Alert, error) {
 	o.defaults(DefaultDelay)
-	selector := `ALERTS{alertstate="firing"`
-	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
-		selector += "," + name + "=" + strconv.Quote(o.Labels[name])
-	}
-	var data struct {
-		Result []struct {
-			Metric map[string]string
-			Values []point
-		}
-	}
+	firing := map[string]string{"alertstate": "firing"}
+	maps.Copy(firing, o.Labels)
+	var data result
 	c := newClient(o)
 	err := c.get(ctx, "query_range", url.Values{
-		"query": {selector + "}"}, "start": {strconv.FormatInt(from.Unix(), 10)}, "end": {strconv.FormatInt(to.Unix(), 10)},
+		"query": {"ALERTS" + selector(nil, firing)}, "start": {unixTime(from.Unix())}, "end": {unixTime(to.Unix())},
 		"step": {AlertStep.String()}, "timeout": {o.Timeout.String()},
 	}, &data)
 	all := []Alert{}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -59,35 +60,31 @@ const (
 )
 
 // get asks an endpoint for its data, and again if the server is busy.
-func (c *client) get(ctx context.Context, path string, parameters url.Values, data any) (err error) {
+func (c *client) get(ctx context.Context, path string, parameters url.Values, data any) error {
 	u := c.base.JoinPath("api/v1", path)
 	query := u.Query()
-	for name, values := range parameters {
-		query[name] = values
-	}
+	maps.Copy(query, parameters)
 	u.RawQuery = query.Encode()
 	for attempt, wait := 1, minWait; ; attempt, wait = attempt+1, 2*wait {
-		after, again, failed := c.attempt(ctx, u, data)
-		if err = failed; err == nil || !again || attempt == maxAttempts {
-			break
-		}
-		if !background.Sleep(ctx, max(wait, after)) {
+		again, after, err := c.attempt(ctx, u, data)
+		switch {
+		case err == nil:
+			return nil
+		case !again || attempt == maxAttempts:
+			return fmt.Errorf("%s: %w", redact.URL(u.String()), err)
+		case !background.Sleep(ctx, max(wait, after)):
 			return errors.Join(ctx.Err(), err)
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", redact.URL(u.String()), err)
-	}
-	return err
 }
 
 // attempt asks once. It reports whether to ask again, and not before which wait.
-func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.Duration, again bool, err error) {
+func (c *client) attempt(ctx context.Context, u *url.URL, data any) (again bool, after time.Duration, err error) {
 	attempt, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(attempt, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return 0, false, err
+		return false, 0, err
 	}
 	r.Header.Set("User-Agent", httpclient.UserAgent())
 	resp, err := c.http.Do(r)
@@ -99,12 +96,11 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 	body := c.body.Bytes()
 	switch {
 	case err != nil && attempt.Err() != nil && ctx.Err() == nil:
-		return 0, false, fmt.Errorf("no response in %v; perhaps %w", c.timeout, errTooMuch)
+		return false, 0, fmt.Errorf("no response in %v; perhaps %w", c.timeout, errTooMuch)
 	case err != nil:
-		return 0, ctx.Err() == nil, redact.Error(err)
-	}
-	if len(body) > maxBody {
-		return 0, false, fmt.Errorf("%w: the response has more than %d bytes", errTooMuch, maxBody)
+		return ctx.Err() == nil, 0, redact.Error(err)
+	case len(body) > maxBody:
+		return false, 0, fmt.Errorf("%w: the response has more than %d bytes", errTooMuch, maxBody)
 	}
 	var answer struct {
 		Status, Error, ErrorType string
@@ -125,19 +121,19 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 		err = fmt.Errorf("%d %s: %s", code, http.StatusText(code), excerpt(answer.Error))
 		switch {
 		case code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge, answer.ErrorType == "timeout":
-			return 0, false, fmt.Errorf("%w: %w", errTooMuch, err)
+			err = fmt.Errorf("%w: %w", errTooMuch, err)
 		case code == http.StatusTooManyRequests, code/100 == 5:
-			return httpclient.RetryAfter(resp.Header), true, err
+			return true, httpclient.RetryAfter(resp.Header), err
 		case code/100 == 3:
 			err = fmt.Errorf("%w; redirects are not followed: give the URL that they lead to", err)
 		}
-		return 0, false, err
+		return false, 0, err
 	}
 	switch {
 	case answer.Status != "success":
-		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %s", excerpt(answer.Error))
+		return false, 0, fmt.Errorf("the response is not that of a query API; check the URL: %s", excerpt(answer.Error))
 	case decoded != nil:
-		return 0, false, fmt.Errorf("the response is not that of a query API; check the URL: %w", redact.Error(decoded))
+		return false, 0, fmt.Errorf("the response is not that of a query API; check the URL: %w", redact.Error(decoded))
 	}
 	if answer.IsPartial {
 		answer.Warnings = append(answer.Warnings, "the response is partial")
@@ -147,7 +143,7 @@ func (c *client) attempt(ctx context.Context, u *url.URL, data any) (after time.
 			c.warned[excerpt(warning)] = true
 		}
 	}
-	return 0, false, nil
+	return false, 0, nil
 }
 
 // stored is a series of the database.
@@ -184,33 +180,37 @@ func (p *point) UnmarshalJSON(b []byte) error {
 
 // samples returns the samples of the seconds from and to, Unix times, and of those between, without NaN and stale markers. The
 // range of a query is closed in Prometheus 2 and open to the left later; this one begins a millisecond after the second before.
-func (c *client) samples(ctx context.Context, selector string, from, to int64) (series []stored, err error) {
-	return c.query(ctx, fmt.Sprintf("%s[%dms]", selector, (to-from)*1000+999), to, "matrix", func(p point) bool {
-		return p.at <= (from-1)*1000 || p.at > to*1000 || math.IsNaN(p.value) // whatever the database says
-	})
-}
-
-// vector asks for an expression as of a Unix time, and returns the labels of what it has.
-func (c *client) vector(ctx context.Context, expression string, at int64) (series []stored, err error) {
-	return c.query(ctx, expression, at, "vector", func(point) bool { return true })
-}
-
-// query asks for an expression as of a Unix time, whose result must be of a type, and drops points.
-func (c *client) query(ctx context.Context, expression string, at int64, resultType string, drop func(point) bool) (series []stored, err error) {
-	var data struct {
-		ResultType string
-		Result     []struct {
-			Metric map[string]string
-			Values []point
-		}
+func (c *client) samples(ctx context.Context, selector string, from, to int64) ([]stored, error) {
+	series, err := c.query(ctx, selector+window(from, to), to, "matrix")
+	for i := range series {
+		series[i].points = slices.DeleteFunc(series[i].points, func(p point) bool {
+			return p.at <= (from-1)*1000 || p.at > to*1000 || math.IsNaN(p.value) // whatever the database says
+		})
 	}
-	err = c.get(ctx, "query", url.Values{"query": {expression}, "time": {strconv.FormatInt(at, 10)}, "timeout": {c.timeout.String()}}, &data)
+	return series, err
+}
+
+// window is the range of an expression as of the second to that begins with from.
+func window(from, to int64) string { return fmt.Sprintf("[%dms]", (to-from)*1000+999) }
+
+// result is what comes of a query; a vector has no points here.
+type result struct {
+	ResultType string
+	Result     []struct {
+		Metric map[string]string
+		Values []point
+	}
+}
+
+// query asks for an expression as of a Unix time, whose result must be of a type.
+func (c *client) query(ctx context.Context, expression string, at int64, resultType string) (series []stored, err error) {
+	var data result
+	err = c.get(ctx, "query", url.Values{"query": {expression}, "time": {unixTime(at)}, "timeout": {c.timeout.String()}}, &data)
 	if err == nil && data.ResultType != resultType {
 		err = fmt.Errorf("%s: the response is not a %s", redact.URL(c.base.String()), resultType)
 	}
-	series = make([]stored, 0, len(data.Result))
 	for _, x := range data.Result {
-		series = append(series, newStored(x.Metric, slices.DeleteFunc(x.Values, drop)))
+		series = append(series, newStored(x.Metric, x.Values))
 	}
 	return series, err
 }
@@ -232,5 +232,7 @@ func (c *client) series(ctx context.Context, selector string, from, to int64) (s
 }
 
 func between(selector string, from, to int64) url.Values {
-	return url.Values{"match[]": {selector}, "start": {strconv.FormatInt(from, 10)}, "end": {strconv.FormatInt(to, 10)}}
+	return url.Values{"match[]": {selector}, "start": {unixTime(from)}, "end": {unixTime(to)}}
 }
+
+func unixTime(at int64) string { return strconv.FormatInt(at, 10) }

@@ -18,52 +18,73 @@ type sample struct {
 	value float64
 }
 
-// logged is a series of the log.
-type logged struct {
+// series is a series of the log, of the database, or of both.
+type series struct {
 	key
-	family        *table.Family
-	names, values []string // of its own labels
-	samples       []sample
+	family        *table.Family // of the log; nil for one that only the database has
+	names, values []string      // of its own labels
+	samples       []sample      // of a part of the log, in order
+	points        []point       // of the database, while they are compared
+	compared      int64         // the second of the last sample that was compared: a range that ends with it goes on
+	finding       *Finding      // nil while nothing is wrong
 }
 
 // between returns the samples of the seconds from and to, and of those between.
-func (s *logged) between(from, to int64) []sample {
+func (s *series) between(from, to int64) []sample {
 	at := func(x sample, unix int64) int { return cmp.Compare(x.unix, unix) }
 	first, _ := slices.BinarySearchFunc(s.samples, from, at)
 	end, _ := slices.BinarySearchFunc(s.samples, to+1, at)
 	return s.samples[first:end]
 }
 
-// expected is a Sink that keeps a part of the samples of the log. An idle second is one in which all metrics are zero.
+// wrong returns the finding, for what is wrong with the series.
+func (s *series) wrong() *Finding {
+	if s.finding == nil {
+		s.finding = &Finding{Resource: s.resource, Metric: s.metric}
+	}
+	return s.finding
+}
+
+// expected is a Sink that keeps a part of the samples of the log, and has a place beside them for those of the database. An idle second is
+// one in which all metrics are zero.
 type expected struct {
-	series []*logged
-	byKey  map[key]*logged
+	series []*series
+	byKey  map[key]*series
 	active map[string]map[int64]bool // by resource
-	last   *logged
-	runs   logged // which is compared with nothing
+	last   *series
+	runs   series // which is compared with nothing
 }
 
 // newExpected makes one for a log with runs of this name.
 func newExpected(runs string) *expected {
-	return &expected{byKey: map[key]*logged{}, active: map[string]map[int64]bool{}, runs: logged{key: key{metric: runs}}}
+	return &expected{byKey: map[key]*series{}, active: map[string]map[int64]bool{}, runs: series{key: key{metric: runs}}}
+}
+
+// of returns the series with a key.
+func (e *expected) of(k key) *series {
+	s := e.byKey[k]
+	if s == nil {
+		s = &series{key: k}
+		e.byKey[k] = s
+		e.series = append(e.series, s)
+	}
+	return s
 }
 
 var _ seconds.Sink = (*expected)(nil)
 
 // Series implements seconds.Sink.
 func (e *expected) Series(f *table.Family, names, values []string) {
-	if f.Name == e.runs.metric {
-		e.runs.family, e.last = f, &e.runs
-		return
+	switch {
+	case f.Name == e.runs.metric:
+		e.last = &e.runs
+	case len(values) == 0:
+		e.last = e.of(key{metric: f.Name})
+	default:
+		e.last = e.of(key{values[0], f.Name})
 	}
-	k := key{metric: f.Name}
-	if len(values) > 0 {
-		k.resource = values[0]
-	}
-	if e.last = e.byKey[k]; e.last == nil {
-		e.last = &logged{key: k, family: f, names: append([]string(nil), names...), values: append([]string(nil), values...)}
-		e.byKey[k] = e.last
-		e.series = append(e.series, e.last)
+	if e.last.family == nil {
+		e.last.family, e.last.names, e.last.values = f, slices.Clone(names), slices.Clone(values)
 	}
 }
 

@@ -63,16 +63,15 @@ func Heal(ctx context.Context, gap Gap, o Options, to Target) (h Healing, err er
 		err = errors.New("the database has no series with these labels in the range, nor in the day around it")
 	}
 	if err != nil {
-		h.Before = c.done(0)
+		h.Before, err = c.done(err)
 		h.After = h.Before
-		return h, fmt.Errorf("verify: %w", err)
+		return h, err
 	}
-	var failed error
 	found := c.report
-	h.WriteResult, err = to.write(ctx, c.report.Labels, func(sink seconds.Sink) error {
+	h.WriteResult, err = to.write(ctx, found.Labels, func(sink seconds.Sink) (err error) {
 		c.heal = sink
-		h.Before, failed = c.run(ctx)
-		return failed
+		h.Before, err = c.run(ctx)
+		return err
 	})
 	h.After = h.Before
 	if err != nil || h.Written == 0 || to.OpenMetrics != nil {
@@ -161,8 +160,7 @@ func (g *Gap) lock() (unlock func() error, err error) {
 // returns how many samples. What is long is several pages, in which families and series come again with later seconds, so that memory is
 // bounded; promtool takes them for one.
 func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.Sink) error) (samples int64, err error) {
-	x := &pages{w: w}
-	x.Page = x.pool.Get(text.OpenMetrics)
+	x := &pages{Page: new(text.Pages).Get(text.OpenMetrics), w: w}
 	err = emit(push.NewLabelled(x, labels))
 	if x.write(); err == nil && x.err == nil {
 		_, err = io.WriteString(w, text.End)
@@ -173,7 +171,6 @@ func writeOpenMetrics(w io.Writer, labels map[string]string, emit func(seconds.S
 // pages is a Sink that writes a page whenever it is long enough.
 type pages struct {
 	*text.Page
-	pool    text.Pages
 	w       io.Writer
 	samples int64
 	err     error
@@ -193,6 +190,5 @@ func (x *pages) write() {
 	if x.err == nil {
 		_, x.err = x.WriteTo(x.w)
 	}
-	x.pool.Put(x.Page)
-	x.Page = x.pool.Get(text.OpenMetrics)
+	x.Reset()
 }

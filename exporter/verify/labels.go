@@ -57,7 +57,8 @@ func severalError(a, b map[string]string) error {
 // instance returns the labels of the instance. If there are several, it is the one that has the last run of the log.
 func (c *comparison) instance(ctx context.Context, series []stored) (map[string]string, error) {
 	one := series[0].labels
-	i := slices.IndexFunc(series, func(x stored) bool { return !maps.Equal(one, x.labels) })
+	differs := func(x stored) bool { return !maps.Equal(one, x.labels) }
+	i := slices.IndexFunc(series, differs)
 	if i < 0 {
 		return one, nil
 	}
@@ -68,15 +69,13 @@ func (c *comparison) instance(ctx context.Context, series []stored) (map[string]
 		return one, several
 	}
 	run := selector([]string{table.Run(c.gap.namespace()).Name}, c.report.Labels)
-	have, err := c.vector(ctx, fmt.Sprintf("last_over_time(%s[%dms]) == %d", run, (to-from)*1000+999, last), to)
+	have, err := c.query(ctx, fmt.Sprintf("last_over_time(%s%s) == %d", run, window(from, to), last), to, "vector")
 	if err != nil || len(have) != 1 {
 		return one, cmp.Or(err, several)
 	}
 	one = have[0].labels
-	for _, x := range series { // which a selector cannot tell from it
-		if matches(one, x.labels) && !maps.Equal(one, x.labels) {
-			return one, several
-		}
+	if slices.ContainsFunc(series, func(x stored) bool { return matches(one, x.labels) && differs(x) }) {
+		return one, several // a selector cannot tell them apart
 	}
 	return one, nil
 }

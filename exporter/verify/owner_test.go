@@ -42,7 +42,7 @@ func newWorld(t *testing.T, list []runs.Run, spans ...span) *world {
 		t.Fatal(err, e)
 	}
 	w := &world{runs: file, own: map[int64]int64{}}
-	w.owners = owners{by: map[int64]bool{}, labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
+	w.owners = owners{labels: map[string]string{"job": "j", "instance": "us"}, has: map[int64]*run{}, since: 1}
 	for _, r := range list {
 		_, until := file.At(r.First)
 		w.has[r.ID] = newRun(r, file, until)
@@ -139,9 +139,9 @@ func TestOwners(t *testing.T) {
 				t.Errorf("got %s, want %s, and %q in %s", got, tc.want, tc.reason, slices.Compact(strings.Split(reasons, "\n")))
 			}
 			for id := range o.has { // decided by hand
-				o.by[id] = true
+				o.by = append(o.by, id)
 			}
-			o.by[0] = true
+			o.by = append(o.by, 0)
 			for at := tc.from; at <= tc.to; at++ {
 				if v := o.judge(at); v.reason != "" && !strings.Contains(v.reason, "another run") {
 					t.Errorf("by hand: %v", v)

@@ -33,7 +33,7 @@ import (
 // Every other second is not written, and the reason is reported. Limitations: only a day on both sides of the range is looked at; labels
 // are those of one database, so two tenants with equal labels are one instance.
 type owners struct {
-	by     map[int64]bool    // runs that are written all the same, 0 for seconds without one
+	by     []int64           // runs that are written all the same, 0 for seconds without one
 	labels map[string]string // of the instance
 	has    map[int64]*run    // of the log, by ID
 	since  int64             // what was before is not known
@@ -76,19 +76,16 @@ func (o *owners) findReplicas() {
 // together is the longest stretch of seconds that both have, while neither has one that the other lacks.
 func together(a, b []int64) (longest int64) {
 	n := int64(0)
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] == b[0]:
-			n++
-			longest = max(longest, n)
-			a, b = a[1:], b[1:]
-			continue
-		case a[0] < b[0]:
-			a = a[1:]
-		default:
-			b = b[1:]
+	for _, second := range a {
+		for len(b) > 0 && b[0] < second { // a lacks it
+			b, n = b[1:], 0
 		}
-		n = 0
+		if len(b) > 0 && b[0] == second {
+			b, n = b[1:], n+1
+		} else {
+			n = 0
+		}
+		longest = max(longest, n)
 	}
 	return longest
 }
@@ -100,7 +97,7 @@ func (o *owners) judge(unix, id, theirs int64) verdict {
 	switch {
 	case theirs != 0 && id != 0 && theirs != id:
 		return verdict{reason: "these labels have another run in these seconds"}
-	case o.by[id]:
+	case slices.Contains(o.by, id):
 		return hole
 	case r == nil:
 		return verdict{missing: true, reason: "the run of these seconds is not known"}
@@ -193,10 +190,7 @@ const (
 
 // owners asks the database which labels have the runs of the gap, beside those of the instance.
 func (c *comparison) owners(ctx context.Context) (*owners, error) {
-	o := &owners{labels: c.report.Labels, by: map[int64]bool{}, has: map[int64]*run{}}
-	for _, id := range c.options.Runs {
-		o.by[id] = true
-	}
+	o := &owners{labels: c.report.Labels, by: c.options.Runs, has: map[int64]*run{}}
 	from, to := c.gap.From.Unix(), c.gap.To.Unix()
 	begin, end := from, to
 	for at := from; at <= to; {
@@ -239,8 +233,9 @@ func (c *comparison) findRuns(ctx context.Context, o *owners, from, to int64) er
 	metric := table.Run(c.gap.namespace()).Name
 	ids := slices.Sorted(maps.Keys(o.has))
 	// Most of a fleet cannot have them: they are between the first and the last.
-	window := fmt.Sprintf("(%s[%dms])", metric, (to-from)*1000+999)
-	candidates, err := c.vector(ctx, fmt.Sprintf("last_over_time%s and max_over_time%s >= %d and min_over_time%s <= %d", window, window, ids[0], window, ids[len(ids)-1]), to)
+	runs := "(" + metric + window(from, to) + ")"
+	some := fmt.Sprintf("last_over_time%s and max_over_time%s >= %d and min_over_time%s <= %d", runs, runs, ids[0], runs, ids[len(ids)-1])
+	candidates, err := c.query(ctx, some, to, "vector")
 	if err != nil {
 		return err
 	}

@@ -5,16 +5,14 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // part is some consecutive seconds of the log beside what the database has of them.
 type part struct {
 	*comparison
-	log      *expected
 	from, to int64             // the first and the last second
-	points   map[key][]point   // of the database, of what is compared
 	seconds  map[int64]*second // those of which the log or the database has anything
-	current  *logged           // the series that the sink has last
 	err      error             // of the database: whose seconds these are is not known
 }
 
@@ -23,11 +21,9 @@ type second struct {
 	logged  bool    // the log has samples of it
 	stored  bool    // the database has any sample of it but the run
 	run     int64   // of the database; 0 for none
-	verdict verdict // about samples that the database lacks, if it is judged
-	judged  bool
+	verdict verdict // about samples that the database lacks; the zero value if nobody had to ask
 
-	missing, different, extra bool
-	hole                      bool // some of what is missing may be written
+	different, extra bool // some sample is
 }
 
 func (p *part) at(unix int64) *second {
@@ -38,9 +34,9 @@ func (p *part) at(unix int64) *second {
 }
 
 // sort sorts what the database has by series and by second. It is an error if it is of several instances.
-func (p *part) sort(series []stored) error {
-	series = slices.DeleteFunc(series, func(s stored) bool { return len(s.points) == 0 })
-	for i, s := range series {
+func (p *part) sort(all []stored) error {
+	all = slices.DeleteFunc(all, func(s stored) bool { return len(s.points) == 0 })
+	for i, s := range all {
 		if i == 0 {
 			p.report.Labels = s.labels
 		} else if !maps.Equal(p.report.Labels, s.labels) {
@@ -54,7 +50,8 @@ func (p *part) sort(series []stored) error {
 			}
 		}
 		if s.metric != p.log.runs.metric && (p.gap.Match == nil || p.gap.Match(s.resource)) {
-			p.points[s.key] = append(p.points[s.key], s.points...)
+			to := p.log.of(s.key)
+			to.points = append(to.points, s.points...)
 		}
 	}
 	return nil
@@ -67,29 +64,20 @@ func (p *part) compare(ctx context.Context) error {
 			p.at(x.unix).logged = true
 		}
 	}
-	for k, points := range p.points {
-		p.points[k] = slices.DeleteFunc(points, p.another)
-	}
 	for _, s := range p.log.series {
 		samples := s.between(p.from, p.to)
-		switch {
-		case len(samples) == 0:
-		case !p.metrics[s.metric]:
-			p.left[s.metric] = true
-		case p.resources != nil && !p.resources[s.resource]:
-			p.unknown[s.resource] = true
-		default:
-			p.match(ctx, s, samples)
+		if !p.compares(s) {
+			samples = nil
 		}
+		p.match(ctx, s, samples)
 	}
-	for k := range p.points { // of series that the log does not have
-		p.match(ctx, &logged{key: k}, nil)
-	}
+	var unnamed []sample // the runs of seconds that are written and have none in the database
 	for _, x := range p.log.runs.between(p.from, p.to) {
-		if second := p.at(x.unix); second.hole && second.run == 0 {
-			p.write(&p.log.runs, x)
+		if second := p.at(x.unix); second.verdict == hole && second.run == 0 {
+			unnamed = append(unnamed, x)
 		}
 	}
+	p.write(&p.log.runs, unnamed)
 	p.count()
 	return p.err
 }
@@ -101,54 +89,59 @@ func (p *part) another(x point) bool {
 	return theirs != 0 && theirs != id && (id != 0 || known != 0 && unix >= known && !p.at(unix).logged)
 }
 
-// match compares a series, both sides in order of time.
-func (p *part) match(ctx context.Context, s *logged, samples []sample) {
-	points := p.points[s.key]
-	delete(p.points, s.key)
+// match compares a series, both sides in order of time, and writes what may be written.
+func (p *part) match(ctx context.Context, s *series, samples []sample) {
+	points := slices.DeleteFunc(s.points, p.another)
+	s.points = nil
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
-	var lacks []sample // that the database lacks, since the last one that it has
+	var lacks, holes []sample // lacks are those that the database lacks since the last one that it has
 	for _, x := range samples {
 		for len(points) > 0 && points[0].at < x.unix*1000 {
-			p.tooMuch(s.key, points[0])
+			p.tooMuch(s, points[0])
 			points = points[1:]
 		}
 		if len(points) == 0 || points[0].at > x.unix*1000 {
 			lacks = append(lacks, x)
 			continue
 		}
-		p.lacking(ctx, s, lacks)
-		lacks = lacks[:0]
-		p.findings.stored(s.key)
+		holes = append(holes, p.lacking(ctx, s, lacks)...)
+		lacks, s.compared = lacks[:0], x.unix
 		if v := points[0].value; v != x.value {
-			p.findings.different(s.key, x.unix, x.value, v)
+			f := s.wrong()
+			if f.Different++; len(f.Values) < maxValues {
+				f.Values = append(f.Values, Difference{time.Unix(x.unix, 0).UTC(), x.value, Value(v)})
+			}
 			p.at(x.unix).different = true
 		}
 		for points = points[1:]; len(points) > 0 && points[0].at == x.unix*1000; points = points[1:] {
 			p.again = true
-			p.findings.extra(s.key, x.unix)
-			p.at(x.unix).extra = true
+			p.extra(s, x.unix)
 		}
 	}
 	for _, x := range points {
-		p.tooMuch(s.key, x)
+		p.tooMuch(s, x)
 	}
 	p.report.Samples += int64(len(samples))
-	p.lacking(ctx, s, lacks)
+	p.write(s, append(holes, p.lacking(ctx, s, lacks)...))
 }
 
 // tooMuch notes a point at a time of which the log has no sample: nothing is wrong with the zero of an idle second.
-func (p *part) tooMuch(k key, x point) {
+func (p *part) tooMuch(s *series, x point) {
 	if x.value == 0 && x.at%1000 == 0 {
 		return
 	}
 	p.between = p.between || x.at%1000 != 0
-	p.findings.extra(k, x.at/1000)
-	p.at(x.at / 1000).extra = true
+	p.extra(s, x.at/1000)
+}
+
+func (p *part) extra(s *series, unix int64) {
+	p.report.add(&s.wrong().Extra, unix-1, unix)
+	p.at(unix).extra = true
 }
 
 // lacking decides which of the samples that the database lacks, one after the other, are missing: not the zeros of idle seconds that it
-// need not have.
-func (p *part) lacking(ctx context.Context, s *logged, samples []sample) {
+// need not have. It returns those that may be written.
+func (p *part) lacking(ctx context.Context, s *series, samples []sample) (holes []sample) {
 	active := p.log.active[s.resource]
 	first, last := len(samples), -1 // with events
 	for i, x := range samples {
@@ -158,23 +151,18 @@ func (p *part) lacking(ctx context.Context, s *logged, samples []sample) {
 	}
 	for i, x := range samples {
 		at := p.at(x.unix)
-		if (i < first || i > last) && at.stored {
+		switch {
+		case (i < first || i > last) && at.stored:
 			p.report.Idle++
-			p.findings.stored(s.key)
-			continue
+		case p.judge(ctx, x.unix, at).missing:
+			p.report.add(&s.wrong().Missing, s.compared, x.unix)
+			if at.verdict == hole {
+				holes = append(holes, x)
+			}
 		}
-		v := p.judge(ctx, x.unix, at)
-		if !v.missing {
-			p.findings.stored(s.key)
-			continue
-		}
-		p.findings.missing(s.key, x.unix)
-		at.missing = true
-		if v == hole {
-			at.hole = true
-			p.write(s, x)
-		}
+		s.compared = x.unix
 	}
+	return holes
 }
 
 // judge decides what a second is of which the database lacks samples.
@@ -182,22 +170,21 @@ func (p *part) judge(ctx context.Context, unix int64, at *second) verdict {
 	if p.whose == nil && p.err == nil {
 		p.whose, p.err = p.owners(ctx)
 	}
-	if !at.judged && p.err == nil {
-		at.verdict, at.judged = p.whose.judge(unix, p.runs.ID(unix), at.run), true
+	if at.verdict == (verdict{}) && p.err == nil {
+		at.verdict = p.whose.judge(unix, p.runs.ID(unix), at.run)
 	}
 	return at.verdict
 }
 
-// write gives a sample to the sink, if there is one.
-func (p *part) write(s *logged, x sample) {
-	if p.heal == nil {
+// write gives samples to the sink, if there is one.
+func (p *part) write(s *series, samples []sample) {
+	if p.heal == nil || len(samples) == 0 {
 		return
 	}
-	if p.current != s {
-		p.heal.Series(s.family, s.names, s.values)
-		p.current = s
+	p.heal.Series(s.family, s.names, s.values)
+	for _, x := range samples {
+		p.heal.Value(x.unix, x.value)
 	}
-	p.heal.Value(x.unix, x.value)
 }
 
 // count adds the part to the report.
@@ -213,8 +200,8 @@ func (p *part) count() {
 			p.report.judged(unix, x.verdict)
 		}
 		count(&p.report.Seconds, x.logged)
-		count(&p.report.Missing, x.missing)
-		count(&p.report.holes, x.hole)
+		count(&p.report.Missing, x.verdict.missing)
+		count(&p.report.holes, x.verdict == hole)
 		count(&p.report.Different, x.different)
 		count(&p.report.Extra, x.extra)
 	}

@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -36,8 +34,9 @@ type Report struct {
 	Notes    []string `json:"notes"`
 	Warnings []string `json:"warnings"`
 
-	holes int64   // missing seconds that may be written
-	last  verdict // about the last second
+	holes  int64 // missing seconds that may be written
+	last   int64 // the second of the log that was judged last
+	ranges int   // of all findings
 }
 
 // NotHealed are seconds of the log that the labels lack, and why they are not written.
@@ -52,16 +51,13 @@ func (r *Report) judged(unix int64, v verdict) {
 	if v.held {
 		list = &r.Elsewhere
 	}
-	at := time.Unix(unix, 0).UTC()
 	switch n := len(*list); {
-	case v.reason == "" || n == maxRanges:
-	case v == r.last:
-		(*list)[n-1].To = at
-		(*list)[n-1].Seconds++
-	default:
-		*list = append(*list, NotHealed{Range{at, at, 1}, v.reason})
+	case v.reason == "":
+	case n > 0 && (*list)[n-1].Reason == v.reason && (*list)[n-1].extend(r.last, unix):
+	case n < maxRanges:
+		*list = append(*list, NotHealed{newRange(unix), v.reason})
 	}
-	r.last = v
+	r.last = unix
 }
 
 // Clean reports whether the database has what the log has of the instance, and nothing else. Seconds of others do not count.
@@ -82,6 +78,31 @@ type Range struct {
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
 	Seconds int64     `json:"seconds"`
+}
+
+func newRange(unix int64) Range {
+	at := time.Unix(unix, 0).UTC()
+	return Range{at, at, 1}
+}
+
+// extend adds a second to a range that ends with the one before, and reports whether it does.
+func (r *Range) extend(before, unix int64) bool {
+	if r.To.Unix() != before {
+		return false
+	}
+	r.To = time.Unix(unix, 0).UTC()
+	r.Seconds++
+	return true
+}
+
+// add adds a second to ranges: to the last one if that ends with the one before. No more than maxRanges are listed in all.
+func (r *Report) add(to *[]Range, before, unix int64) {
+	if n := len(*to); n > 0 && (*to)[n-1].extend(before, unix) {
+		return
+	}
+	if r.ranges++; r.ranges <= maxRanges {
+		*to = append(*to, newRange(unix))
+	}
 }
 
 // Difference is a second with two values.
@@ -106,76 +127,3 @@ const (
 	maxRanges = 10_000
 	maxValues = 5 // of a series
 )
-
-// findings collect what is wrong, range by range.
-type findings struct {
-	series map[key]*finding
-	ranges int
-	cut    bool // some ranges are not listed
-}
-
-type finding struct {
-	Finding
-	open bool // the last sample of the log is missing
-}
-
-func (f *findings) of(k key) *finding {
-	x := f.series[k]
-	if x == nil {
-		x = &finding{Finding: Finding{Resource: k.resource, Metric: k.metric}}
-		f.series[k] = x
-	}
-	return x
-}
-
-// add adds a second to the ranges: to the last one if that goes on.
-func (f *findings) add(to *[]Range, unix int64, goesOn bool) {
-	at := time.Unix(unix, 0).UTC()
-	if n := len(*to); goesOn && n > 0 {
-		(*to)[n-1].To = at
-		(*to)[n-1].Seconds++
-		return
-	}
-	if f.ranges++; f.ranges > maxRanges {
-		f.cut = true
-		return
-	}
-	*to = append(*to, Range{at, at, 1})
-}
-
-func (f *findings) missing(k key, unix int64) {
-	x := f.of(k)
-	f.add(&x.Missing, unix, x.open && !f.cut)
-	x.open = true
-}
-
-func (f *findings) extra(k key, unix int64) {
-	x := f.of(k)
-	n := len(x.Extra)
-	f.add(&x.Extra, unix, n > 0 && x.Extra[n-1].To.Unix() == unix-1)
-}
-
-func (f *findings) different(k key, unix int64, log, database float64) {
-	x := f.of(k)
-	if x.Different++; len(x.Values) < maxValues {
-		x.Values = append(x.Values, Difference{time.Unix(unix, 0).UTC(), log, Value(database)})
-	}
-}
-
-// stored notes that a sample is not missing.
-func (f *findings) stored(k key) {
-	if x := f.series[k]; x != nil {
-		x.open = false
-	}
-}
-
-func (f *findings) list() []Finding {
-	list := []Finding{}
-	for _, x := range f.series {
-		list = append(list, x.Finding)
-	}
-	slices.SortFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
-	})
-	return list
-}

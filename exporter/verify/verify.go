@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,7 +28,7 @@ func Check(ctx context.Context, gap Gap, o Options) (Report, error) {
 	c := newComparison(gap, o)
 	defer c.http.CloseIdleConnections()
 	if err := c.find(ctx); err != nil {
-		return c.done(0), fmt.Errorf("verify: %w", err)
+		return c.done(err)
 	}
 	return c.run(ctx)
 }
@@ -39,16 +40,14 @@ type comparison struct {
 	options  Options
 	runs     *runs.File // of the log
 	selector string
-	metrics  map[string]bool // that are compared
-	left     map[string]bool // those that would have been, but are not in the database
-	found    bool            // the database has series of the instance
+	found    bool // the database has series of the instance
 
+	metrics   []string        // that are compared
 	resources map[string]bool // that are compared; nil for all
-	unknown   map[string]bool // those that would have been, but are not in the database
 	whose     *owners         // nil until something is missing
 	partSize  int
+	log       *expected
 	report    Report
-	findings  findings
 	between   bool         // some samples are not at a whole second
 	again     bool         // some seconds are stored several times
 	heal      seconds.Sink // gets what is missing; nil for nobody
@@ -56,10 +55,7 @@ type comparison struct {
 
 func newComparison(gap Gap, o Options) *comparison {
 	o.defaults(DefaultDelay)
-	return &comparison{
-		client: newClient(o), gap: gap, options: o, metrics: map[string]bool{}, left: map[string]bool{}, unknown: map[string]bool{},
-		partSize: partSize, report: Report{Labels: o.Labels},
-	}
+	return &comparison{client: newClient(o), gap: gap, options: o, partSize: partSize, log: new(expected), report: Report{Labels: o.Labels}}
 }
 
 // clamp makes the range that of the seconds that can be compared, and returns what is to be said about it.
@@ -95,12 +91,13 @@ func (c *comparison) find(ctx context.Context) (err error) {
 		return nil
 	}
 	if c.runs, err = c.gap.runs(); err != nil {
-		c.report.Notes = append(c.report.Notes, "the runs of the log are not known: "+redact.Line(err.Error()))
+		c.note(true, "the runs of the log are not known: %s", redact.Line(err.Error()))
 	}
-	names, from, to := seconds.Names(c.gap.namespace(), true), c.gap.From.Unix(), c.gap.To.Unix()
-	all, err := c.series(ctx, selector(names, c.report.Labels), from, to)
+	c.metrics = seconds.Names(c.gap.namespace(), true)
+	from, to := c.gap.From.Unix(), c.gap.To.Unix()
+	all, err := c.series(ctx, selector(c.metrics, c.report.Labels), from, to)
 	if err == nil && len(all) == 0 {
-		all, err = c.series(ctx, selector(names, c.report.Labels), from-around, to+around)
+		all, err = c.series(ctx, selector(c.metrics, c.report.Labels), from-around, to+around)
 	}
 	if c.found = len(all) > 0; c.found && err == nil {
 		c.report.Labels, err = c.instance(ctx, all)
@@ -108,65 +105,60 @@ func (c *comparison) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.note(!c.found, "the database has no series with these labels; are they those of the instance?")
+	if !c.found || c.options.All {
+		return nil
+	}
 	// Those that the database has of the instance are compared.
-	if !c.found {
-		c.report.Notes = append(c.report.Notes, "the database has no series with these labels; are they those of the instance?")
+	resources, err := c.values(ctx, "resource", selector(c.metrics, c.report.Labels), from-around, to+around)
+	c.resources = map[string]bool{"": true}
+	for _, resource := range resources {
+		c.resources[resource] = true
 	}
-	for _, name := range names {
-		has := func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) }
-		if !c.found || c.options.All || slices.ContainsFunc(all, has) {
-			c.metrics[name] = true
-		}
-	}
-	if c.found && !c.options.All {
-		list, err := c.values(ctx, "resource", selector(names, c.report.Labels), from-around, to+around)
-		if err != nil {
-			return err
-		}
-		c.resources = map[string]bool{"": true}
-		for _, resource := range list {
-			c.resources[resource] = true
-		}
-	}
-	return nil
+	c.metrics = slices.DeleteFunc(c.metrics, func(name string) bool {
+		return !slices.ContainsFunc(all, func(x stored) bool { return x.metric == name && matches(c.report.Labels, x.labels) })
+	})
+	return err
+}
+
+// compares reports whether a series is one that the database has, unless all are compared.
+func (c *comparison) compares(s *series) bool {
+	return slices.Contains(c.metrics, s.metric) && (c.resources == nil || c.resources[s.resource])
 }
 
 // run compares everything.
 func (c *comparison) run(ctx context.Context) (Report, error) {
-	c.findings = findings{series: map[key]*finding{}}
 	if c.gap.From.After(c.gap.To) {
-		return c.done(0), nil
+		return c.done(nil)
 	}
-	log, from := newExpected(table.Run(c.gap.namespace()).Name), c.gap.From.Unix()
-	c.selector = selector(append(slices.Sorted(maps.Keys(c.metrics)), log.runs.metric), c.report.Labels)
-	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, log, func(before time.Time) error {
+	c.log = newExpected(table.Run(c.gap.namespace()).Name)
+	c.selector = selector(append(slices.Clip(c.metrics), c.log.runs.metric), c.report.Labels)
+	from := c.gap.From.Unix()
+	malformed, err := c.gap.emit(ctx, c.runs, c.partSize, c.log, func(before time.Time) error {
 		first, _, err := c.gap.Searcher.Span(c.gap.PIDs...) // files may have been deleted since
 		if err != nil {
 			return err
 		}
 		if cut := first.Unix(); cut > from {
-			c.report.Notes = append(c.report.Notes, "the log was cut while it was read: "+time.Unix(from, 0).UTC().Format(time.RFC3339)+" and what follows is not compared")
+			c.note(true, "the log was cut while it was read: %s and what follows is not compared", time.Unix(from, 0).UTC().Format(time.RFC3339))
 			from = cut
 		}
-		err = c.compare(ctx, log, from, before.Unix()-1)
-		log.reset()
+		err = c.compare(ctx, from, before.Unix()-1)
+		c.log.reset()
 		from = max(from, before.Unix())
 		return err
 	})
-	report := c.done(malformed)
-	if err != nil {
-		err = fmt.Errorf("verify: %w", err)
-	}
-	return report, err
+	c.note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
+	return c.done(err)
 }
 
 // compare compares the seconds from and to, Unix times, and those between.
-func (c *comparison) compare(ctx context.Context, log *expected, from, to int64) error {
+func (c *comparison) compare(ctx context.Context, from, to int64) error {
 	if from > to {
 		return nil
 	}
 	return divided(from, to, func(from, to int64) error {
-		series, err := c.samples(ctx, c.selector, from, to)
+		all, err := c.samples(ctx, c.selector, from, to)
 		if err != nil {
 			return err
 		}
@@ -175,32 +167,50 @@ func (c *comparison) compare(ctx context.Context, log *expected, from, to int64)
 				return fmt.Errorf("nothing is written while the server warns: %s", warning)
 			}
 		}
-		p := &part{comparison: c, log: log, from: from, to: to, points: map[key][]point{}, seconds: map[int64]*second{}}
-		if err := p.sort(series); err != nil {
+		p := &part{comparison: c, from: from, to: to, seconds: map[int64]*second{}}
+		if err := p.sort(all); err != nil {
 			return err
 		}
 		return p.compare(ctx)
 	})
 }
 
-// done completes the report.
-func (c *comparison) done(malformed int64) Report {
-	r := c.report
-	r.Findings = c.findings.list()
-	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
-	slices.Sort(r.Warnings)
-	r.Notes = slices.Clone(r.Notes)
-	note := func(is bool, format string, args ...any) {
-		if is {
-			r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+// note adds a note to the report if something is so.
+func (c *comparison) note(is bool, format string, args ...any) {
+	if is {
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// done completes the report. The error is why there is no more of it.
+func (c *comparison) done(err error) (Report, error) {
+	findings, metrics, resources := []Finding{}, map[string]bool{}, map[string]bool{}
+	for _, s := range c.log.series {
+		switch {
+		case s.finding != nil:
+			findings = append(findings, *s.finding)
+		case !slices.Contains(c.metrics, s.metric):
+			metrics[s.metric] = true
+		case !c.compares(s):
+			resources[s.resource] = true
 		}
 	}
-	note(len(c.left) > 0, "the database does not have %s of the instance, and they are not compared: is it asked for them?", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
-	note(len(c.unknown) > 0, "the database does not have %d resources of the instance, and they are not compared: is it asked for them?", len(c.unknown))
-	note(r.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", r.Idle)
-	note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
-	note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
-	note(malformed > 0, "%d lines of the log are malformed, and were left out", malformed)
-	note(c.findings.cut, "only the first %d ranges are listed", maxRanges)
-	return r
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Metric, b.Metric))
+	})
+	const left = "the database does not have %v of the instance, and they are not compared: is it asked for them?"
+	c.note(len(metrics) > 0, left, strings.Join(slices.Sorted(maps.Keys(metrics)), ", "))
+	c.note(len(resources) > 0, left, fmt.Sprintf("%d resources", len(resources)))
+	c.note(c.report.Idle > 0, "%d samples of idle seconds are not in the database, and need not be", c.report.Idle)
+	c.note(c.between, "samples of the database are not at whole seconds: is honor_timestamps true?")
+	c.note(c.again, "the database has several samples of one second: VictoriaMetrics needs -dedup.minScrapeInterval=1ms")
+	c.note(c.report.ranges > maxRanges, "only the first %d ranges are listed", maxRanges)
+	r := c.report
+	r.Findings, r.Notes = findings, slices.Clone(r.Notes)
+	r.Warnings = slices.AppendSeq([]string{}, maps.Keys(c.warned))
+	slices.Sort(r.Warnings)
+	if err != nil {
+		err = fmt.Errorf("verify: %w", err)
+	}
+	return r, err
 }

@@ -31,9 +31,6 @@ var onPage = [metrics]string{
 	inFlight: "in_flight_avg",
 }
 
-// every has every metric.
-var every = []metric{peak, pass, block, exception, complete, rtSum, rtP99, inFlight}
-
 // values are those of a resource in a second. Unknown ones are NaN.
 type values [metrics]float64
 
@@ -43,16 +40,12 @@ var unknown = values(slices.Repeat([]float64{math.NaN()}, int(metrics)))
 // whole returns the values with what the page leaves out of a second in which a resource was idle: its passes stand alone, and are 0, as
 // all else is that can be.
 func (v values) whole() values {
-	idle := v[pass] == 0
 	for m, x := range v {
-		idle = idle && (metric(m) == pass || math.IsNaN(x))
-	}
-	for m := range v {
-		if idle && metric(m) != rtP99 {
-			v[m] = 0
+		if metric(m) == pass && x != 0 || metric(m) != pass && !math.IsNaN(x) {
+			return v
 		}
 	}
-	return v
+	return values{rtP99: math.NaN()}
 }
 
 // add adds the same second of another process. What is unknown of one is unknown of both. Peaks and quantiles do not add up: the
@@ -116,23 +109,14 @@ func number(v float64) string {
 // scaled formats a number with three digits, in the first unit in which it is below a thousand; each is a thousand times the one before.
 func scaled(v, unit float64, names ...string) string {
 	for _, name := range names {
-		if math.Abs(v) < 999.5*unit {
-			return three(v/unit) + name
+		for i, below := range [...]float64{9.995, 99.95, 999.5} { // what is rounded up to the next power of ten has a decimal less
+			if math.Abs(v) < below*unit {
+				return strconv.FormatFloat(v/unit, 'f', 2-i, 64) + name
+			}
 		}
 		unit *= 1000
 	}
 	return "huge" // beyond any real count
-}
-
-// three formats a number below a thousand with three digits.
-func three(v float64) string {
-	switch a := math.Abs(v); {
-	case a < 9.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case a < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
 // duration formats seconds in at most six characters.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +36,9 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Second/2, fmt.Errorf("no answer in half a second"))
 	defer cancel()
 	d.resource = resource
-	u := *e.page
-	u.Path, u.RawPath = path.Join(path.Dir(path.Dir(u.Path)), "live/seconds"), ""
 	// Of seconds that it has had, and of a table long ago, which cost nothing.
 	q := url.Values{"resource": {resource}, "past": {"1"}, "had": {"9999999999"}, "range": {"1-2"}}
-	d.err = e.get(ctx, &u, q, "application/json", func(body io.Reader) error {
+	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {
 		var answer struct {
 			Now     int64
 			Details map[string][]share
@@ -54,58 +51,60 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 }
 
 // lists are what is shown of details, with their titles. Those that are empty are left out.
-var lists = [][2]string{{"limits", "limits"}, {"blocks", "refused since the start"}, {"origins", "origins"}, {"callers", "callers"}, {"codes", "codes"}}
+var lists = [][2]string{
+	{"limits", "limits"},
+	{"blocks", "refused since the start"},
+	{"origins", "origins"},
+	{"callers", "callers"},
+	{"codes", "codes"},
+	{"running", "in flight for longest"},
+}
 
-// describe returns the details of a resource of some targets: calls added up, and all limits, which do not add up.
+// mostCalls is how many calls in flight are shown.
+const mostCalls = 5
+
+// describe returns the details of a resource of some targets, the greatest first: calls added up; all limits, which do not add up; and the
+// calls that have been in flight for longest, with origin, entrance and trace.
 func describe(targets []*target, resource string) (text []string) {
+	var details []detail
+	for _, t := range targets {
+		switch d := t.state.detail; {
+		case d.err != nil:
+			return []string{"limits, refusals, origins and codes: " + clean(d.err.Error())}
+		case d.resource == resource:
+			details = append(details, d)
+		}
+	}
 	for _, list := range lists {
-		sums := map[string]int64{}
-		for _, t := range targets {
-			d := t.state.detail
-			if d.err != nil {
-				return []string{"limits, refusals, origins and codes: " + clean(d.err.Error())}
-			}
+		numbers := map[string]int64{}
+		for _, d := range details {
 			for _, s := range d.lists[list[0]] {
-				switch {
-				case d.resource != resource:
-				case list[0] == "limits":
-					sums[fmt.Sprint(s.Name, " ", s.Pass)] = 0
+				switch list[0] {
+				case "limits":
+					numbers[fmt.Sprint(s.Name, " ", s.Pass)] = 0
+				case "running":
+					age := time.Duration(d.now-s.Since) * time.Millisecond
+					words := strings.Fields(fmt.Sprint(age.Round(time.Second/10), " ", s.Origin, " ", s.Entrance, " ", s.Trace))
+					numbers[strings.Join(words, " ")] = int64(age)
 				default:
-					sums[cmp.Or(s.Name, "(none)")] += s.Pass + s.Block + s.Complete
+					numbers[cmp.Or(s.Name, "(none)")] += s.Pass + s.Block + s.Complete
 				}
 			}
 		}
+		names := slices.SortedFunc(maps.Keys(numbers), func(x, y string) int { return cmp.Or(cmp.Compare(numbers[y], numbers[x]), cmp.Compare(x, y)) })
 		var parts []string
-		for _, name := range slices.SortedFunc(maps.Keys(sums), func(x, y string) int { return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y)) }) {
-			if parts = append(parts, clean(name)); sums[name] > 0 {
-				parts[len(parts)-1] += fmt.Sprint(" ", sums[name])
+		for _, name := range names {
+			switch part := clean(name); {
+			case list[0] == "running" && len(parts) == mostCalls:
+			case list[0] == "running" || numbers[name] == 0:
+				parts = append(parts, part)
+			default:
+				parts = append(parts, fmt.Sprint(part, " ", numbers[name]))
 			}
 		}
 		if len(parts) > 0 {
 			text = append(text, list[1]+": "+strings.Join(parts, ", "))
 		}
 	}
-	if calls := longest(targets, resource); len(calls) > 0 {
-		text = append(text, "in flight for longest: "+strings.Join(calls, ", "))
-	}
 	return text
-}
-
-// mostCalls is how many calls in flight are shown.
-const mostCalls = 5
-
-// longest returns the calls of a resource that have been in flight for longest at any target: age, origin, entrance and trace.
-func longest(targets []*target, resource string) (list []string) {
-	ages := map[string]time.Duration{}
-	for _, t := range targets {
-		if d := t.state.detail; d.resource == resource {
-			for _, s := range d.lists["running"] {
-				age := time.Duration(d.now-s.Since) * time.Millisecond
-				words := strings.Fields(fmt.Sprint(age.Round(time.Second/10), " ", s.Origin, " ", s.Entrance, " ", s.Trace))
-				ages[clean(strings.Join(words, " "))] = age
-			}
-		}
-	}
-	list = slices.SortedFunc(maps.Keys(ages), func(x, y string) int { return cmp.Or(cmp.Compare(ages[y], ages[x]), cmp.Compare(x, y)) })
-	return list[:min(len(list), mostCalls)]
 }

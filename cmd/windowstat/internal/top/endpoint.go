@@ -121,32 +121,19 @@ func (e *Endpoint) get(ctx context.Context, u *url.URL, query url.Values, kind s
 	return read(resp.Body)
 }
 
-// statusError is a response with a status other than 200. The reader asks for something else after some of them.
-type statusError struct {
-	status int
-	text   string
-}
+// statusError is the status of a response if it is not 200. The reader asks for something else after some of them.
+type statusError int
 
-func (e *statusError) Error() string { return e.text }
+func (e statusError) Error() string { return fmt.Sprint(int(e), " ", http.StatusText(int(e))) }
 
-// statusOf returns the status of the response that is the error, 0 if there was none.
-func statusOf(err error) int {
-	var s *statusError
-	if errors.As(err, &s) {
-		return s.status
-	}
-	return 0
-}
-
-// refusal makes a statusError of a response, with the first line of its body if that says more than the status.
+// refusal is the error for a response, with the first line of its body if that says more than the status.
 func refusal(u *url.URL, resp *http.Response, kind string) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))
 	first, _, _ := strings.Cut(string(b), "\n")
-	status := http.StatusText(resp.StatusCode)
-	text := fmt.Sprintf("%s: %d %s", clean(u.String()), resp.StatusCode, status)
-	if (kind == "text/plain" || kind == "") && first != "" && first != status && resp.StatusCode != http.StatusNotFound {
-		text += ": " + redact.Excerpt(first, resp, "")
+	err := fmt.Errorf("%s: %w", clean(u.String()), statusError(resp.StatusCode))
+	if (kind == "text/plain" || kind == "") && first != "" && first != http.StatusText(resp.StatusCode) && resp.StatusCode != http.StatusNotFound {
+		err = fmt.Errorf("%w: %s", err, redact.Excerpt(first, resp, ""))
 	}
-	return &statusError{resp.StatusCode, text}
+	return err
 }

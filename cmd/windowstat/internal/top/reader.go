@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -27,11 +26,11 @@ import (
 // otherwise, as at the beginning, one metric with each poll, so that no response is very large and the first comes soon.
 type reader struct {
 	endpoint *Endpoint
-	kept     int64    // how many seconds are wanted at most
-	all      bool     // the page does not know all metrics, and is asked for what it has
-	last     int64    // the newest second read
-	past     []metric // those whose past is still to be read, one each time
-	window   int64    // how many seconds of it
+	kept     int64  // how many seconds are wanted at most
+	all      bool   // the page does not know all metrics, and is asked for what it has
+	last     int64  // the newest second read
+	past     metric // the next one whose past is to be read, one each time; metrics if there is none
+	window   int64  // how many seconds of it
 }
 
 // few is how many missed seconds are requested at once.
@@ -50,7 +49,8 @@ type answer struct {
 
 // read requests the last second, some of what is missing before it, and the detail of a resource that is selected.
 func (r *reader) read(ctx context.Context, selected string) (a answer) {
-	if a.err = r.try(ctx, &a); a.err != nil {
+	a.samples, a.newest, a.err = r.seconds(ctx)
+	if a.err != nil {
 		r.all = false // the service may be another one
 	} else if selected != inbound {
 		a.detail = r.endpoint.detail(ctx, selected)
@@ -58,86 +58,79 @@ func (r *reader) read(ctx context.Context, selected string) (a answer) {
 	return a
 }
 
-// try requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
+// seconds requests the last second, and what is missing. Services whose logs have no response times do not know the metrics of these, and
 // refuse requests that name one.
-func (r *reader) try(ctx context.Context, a *answer) (err error) {
-	a.samples, a.newest, err = r.ask(ctx, 1, every...)
-	if statusOf(err) == http.StatusBadRequest && !r.all {
+func (r *reader) seconds(ctx context.Context) (samples []sample, newest int64, err error) {
+	samples, newest, err = r.ask(ctx, 1, 0, metrics)
+	if errors.Is(err, statusError(http.StatusBadRequest)) && !r.all {
 		r.all = true
-		a.samples, a.newest, err = r.ask(ctx, 1, every...)
+		samples, newest, err = r.ask(ctx, 1, 0, metrics)
 	}
-	if statusOf(err) == http.StatusNotFound {
-		return fmt.Errorf("%w\n%w", err, errNoSeconds)
-	} else if errors.Is(err, errNoSeconds) {
-		return fmt.Errorf("%s has metrics, but no seconds\n%w", clean(r.endpoint.page.String()), err)
+	switch {
+	case errors.Is(err, statusError(http.StatusNotFound)):
+		err = fmt.Errorf("%w\n%w", err, errNoSeconds)
+	case errors.Is(err, errNoSeconds):
+		err = fmt.Errorf("%s has metrics, but no seconds\n%w", clean(r.endpoint.page.String()), err)
 	}
-	if err != nil || a.newest == 0 {
-		return err
+	if err != nil || newest == 0 {
+		return nil, 0, err
 	}
-	resources := 1
-	for i := range a.samples {
-		if a.samples[i].metric == pass { // each has its passes
+	resources := int64(1)
+	for i := range samples {
+		if samples[i].metric == pass { // each has its passes
 			resources++
 		}
 	}
-	missed, err := r.missed(ctx, a.newest, min(r.kept, max(maxPast/int64(resources), minute)))
+	missed, err := r.missed(ctx, newest, min(r.kept, max(maxPast/resources, minute)))
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	a.samples, r.last = append(a.samples, missed...), a.newest
-	return nil
+	r.last = newest
+	return append(samples, missed...), newest, nil
 }
 
 // missed returns what is missing before the newest second, some of the last so many. It depends on the gap: none, a few seconds, or more
 // than that, as before the first second. What is being read of a longer past goes on when a short gap is closed.
-func (r *reader) missed(ctx context.Context, newest, kept int64) ([]sample, error) {
+func (r *reader) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
 	gap := newest - r.last - 1
-	if gap > 0 && gap <= few {
-		list, _, err := r.ask(ctx, gap+2, every...) // a second may end meanwhile
-		return list, err
-	}
-	if gap > few {
-		r.past, r.window = every, min(gap+int64(len(every))+2, kept) // a second ends with each poll that it takes
-	}
-	if len(r.past) == 0 {
+	switch {
+	case gap > few:
+		r.past, r.window = 0, min(gap+int64(metrics)+2, kept) // a second ends with each poll that it takes
+	case gap > 0:
+		samples, _, err = r.ask(ctx, gap+2, 0, metrics) // a second may end meanwhile
+		return samples, err
+	case r.past == metrics:
 		return nil, nil
 	}
-	next := r.past[0]
-	list, _, err := r.ask(ctx, r.window, next)
-	if statusOf(err) == http.StatusBadRequest && r.window > minute { // it keeps less, or sends less at a time
+	samples, _, err = r.ask(ctx, r.window, r.past, r.past+1)
+	if errors.Is(err, statusError(http.StatusBadRequest)) && r.window > minute { // it keeps less, or sends less at a time
 		r.window = minute // of which it sends what it can
-		list, _, err = r.ask(ctx, minute, next)
+		samples, _, err = r.ask(ctx, minute, r.past, r.past+1)
 	}
-	r.past = r.past[1:]
-	return list, err
+	r.past++
+	return samples, err
 }
 
 // errNoSeconds ends the error of an endpoint without a per-second page.
 var errNoSeconds = errors.New("there is no per-second page; pass host:port of a service that serves\n" + defaultPage + " (package exporter), or the URL of that page")
 
-// ask requests the last seconds of some metrics. Of a minute the endpoint may send fewer.
-func (r *reader) ask(ctx context.Context, window int64, list ...metric) (samples []sample, newest int64, err error) {
+// ask requests the last seconds of the metrics from one to before another. Of a minute the endpoint may send fewer.
+func (r *reader) ask(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
 	q := url.Values{}
-	for _, m := range list {
+	for _, name := range onPage[from:to] {
 		if !r.all {
-			q["metric"] = append(q["metric"], "persecond_"+onPage[m], "persecond_inbound_"+onPage[m])
+			q["metric"] = append(q["metric"], "persecond_"+name, "persecond_inbound_"+name)
 		}
 	}
 	if window != minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
-	err = r.endpoint.get(ctx, r.endpoint.page, q, "text/plain", func(body io.Reader) error {
-		p, err := readPage(body)
-		if err == nil {
-			samples, newest, err = p.seconds()
-		}
+	err = r.endpoint.get(ctx, r.endpoint.page, q, "text/plain", func(body io.Reader) (err error) {
+		samples, newest, err = readPage(body)
 		return err
 	})
 	return samples, newest, err
 }
-
-// page is a parsed response, by family.
-type page map[string]*dto.MetricFamily
 
 // The bounds of a page: more than a per-second page sends by default. A parsed line takes far more memory than it has
 // bytes, and one with very many labels takes too much time.
@@ -145,38 +138,6 @@ const (
 	maxPage  = 80 << 20
 	maxLines = 1_000_000
 )
-
-// readPage parses a page in Prometheus's text format. It reads the page before it parses it: the parser has no bounds, and takes a
-// response that broke off for one in a wrong format.
-func readPage(r io.Reader) (page, error) {
-	var text bytes.Buffer
-	scanner := bufio.NewScanner(r)
-	for n := 1; scanner.Scan(); n++ {
-		switch {
-		case n > maxLines:
-			return nil, fmt.Errorf("the answer has more than %d lines", maxLines)
-		case text.Len() > maxPage:
-			return nil, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
-		}
-		text.Write(scanner.Bytes())
-		text.WriteByte('\n')
-	}
-	switch err := scanner.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("the answer has a line of more than %d KiB", bufio.MaxScanTokenSize>>10)
-	case err != nil:
-		return nil, fmt.Errorf("the answer broke off: %w", redact.Error(err))
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(&text)
-	if err != nil {
-		return nil, fmt.Errorf("the answer is not in Prometheus's text format: %w", redact.Error(err))
-	}
-	return families, nil
-}
-
-// inbound is all inbound traffic, in the place of a resource: no resource has an empty name.
-const inbound = ""
 
 // sample is one value of a resource in a second.
 type sample struct {
@@ -186,11 +147,38 @@ type sample struct {
 	value    float64
 }
 
-// seconds returns the samples of the per-second page, and its last second, 0 if it has none. The metric run is there of every
-// second, whatever is asked for and whether or not anything was counted, so it tells the page from others and is its clock. Series
-// of resources have the label resource, those of all inbound traffic have not.
-func (p page) seconds() (all []sample, newest int64, err error) {
-	for full, family := range p {
+// inbound is all inbound traffic, in the place of a resource: no resource has an empty name.
+const inbound = ""
+
+// readPage reads the samples of a per-second page in Prometheus's text format, and its last second, 0 if it has none. It reads the page
+// before it parses it: the parser has no bounds, and takes a response that broke off for one in a wrong format.
+func readPage(r io.Reader) (all []sample, newest int64, err error) {
+	var text bytes.Buffer
+	scanner := bufio.NewScanner(r)
+	for n := 1; scanner.Scan(); n++ {
+		switch {
+		case n > maxLines:
+			return nil, 0, fmt.Errorf("the answer has more than %d lines", maxLines)
+		case text.Len() > maxPage:
+			return nil, 0, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
+		}
+		text.Write(scanner.Bytes())
+		text.WriteByte('\n')
+	}
+	switch err := scanner.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, 0, fmt.Errorf("the answer has a line of more than %d KiB", bufio.MaxScanTokenSize>>10)
+	case err != nil:
+		return nil, 0, fmt.Errorf("the answer broke off: %w", redact.Error(err))
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	page, err := parser.TextToMetricFamilies(&text)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the answer is not in Prometheus's text format: %w", redact.Error(err))
+	}
+	// The metric run is there of every second, whatever is asked for and whether or not anything was counted, so it tells the page from
+	// others and is its clock. Series of resources have the label resource, those of all inbound traffic have not.
+	for full, family := range page {
 		_, name, _ := strings.Cut(full, "persecond_")
 		name, isTotal := strings.CutPrefix(name, "inbound_")
 		m := slices.Index(onPage[:], name)
@@ -212,7 +200,7 @@ func (p page) seconds() (all []sample, newest int64, err error) {
 			}
 		}
 	}
-	if newest == 0 && len(p) > 0 { // it is empty until the first second ends
+	if newest == 0 && len(page) > 0 { // it is empty until the first second ends
 		err = errNoSeconds
 	}
 	return all, newest, err

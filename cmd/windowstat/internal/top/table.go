@@ -77,36 +77,36 @@ type table struct {
 	lines  []line // of the resources with the filter
 }
 
-// newTable returns the table of a second, of the resources whose names contain the filter, ignoring case.
+// newTable returns the table of a second: each resource that any of the targets has in it and whose name contains the filter, ignoring
+// case. Apart, a target has lines of its own, and otherwise they are added up.
 func newTable(targets []*target, unix int64, apart bool, o order, filter string) (x table) {
+	size := len(targets)
 	if apart {
-		for _, t := range targets {
-			x.add([]*target{t}, t.name, unix, filter)
+		size = 1
+	}
+	for scope := range slices.Chunk(targets, size) {
+		var k key
+		if apart {
+			k.target = scope[0].name
 		}
-	} else {
-		x.add(targets, "", unix, filter)
+		names := map[string]bool{}
+		for _, t := range scope {
+			for name := range t.seconds[unix] {
+				names[name] = true
+			}
+		}
+		for k.name = range names {
+			l := newLine(k, scope, unix)
+			if k.name == inbound {
+				x.totals = append(x.totals, l)
+			} else if strings.Contains(strings.ToLower(l.shown), strings.ToLower(filter)) {
+				x.lines = append(x.lines, l)
+			}
+		}
 	}
 	order{}.sort(x.totals)
 	o.sort(x.lines)
 	return x
-}
-
-// add adds the lines of targets that are added up: each resource that any of them has in the second.
-func (x *table) add(scope []*target, target string, unix int64, filter string) {
-	names := map[string]bool{}
-	for _, t := range scope {
-		for name := range t.seconds[unix] {
-			names[name] = true
-		}
-	}
-	for name := range names {
-		l := newLine(key{name, target}, scope, unix)
-		if name == inbound {
-			x.totals = append(x.totals, l)
-		} else if strings.Contains(strings.ToLower(l.shown), strings.ToLower(filter)) {
-			x.lines = append(x.lines, l)
-		}
-	}
 }
 
 // order is how a table is sorted.

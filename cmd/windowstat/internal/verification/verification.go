@@ -120,11 +120,9 @@ func (r reporter) end(h verify.Healing, err error) error {
 	case len(r.Logs) > 1:
 		fmt.Fprintf(r.w, "%s: %d seconds compared; missing: %d, different: %d, too much: %d, not healed: %d, under other labels: %d; healed: %d samples\n",
 			logquery.Visible(r.log.Searcher.Dir), report.Seconds, report.Missing, report.Different, report.Extra, total(report.NotHealed), total(report.Elsewhere), h.Written)
-	case r.File != "" && err == nil: // nothing of it is in the database yet
-		r.print(report, nil)
 	default:
 		r.print(report, err)
-		if report.Missing > 0 {
+		if inFile := r.File != "" && err == nil; report.Missing > 0 && !inFile {
 			r.advise(report, h.WriteResult)
 		}
 	}
@@ -154,10 +152,12 @@ func healed(r push.WriteResult) string {
 	return fmt.Sprintf("%d samples were written, %d refused, %d unconfirmed, %d not sent", r.Written, r.Refused, r.Unconfirmed, r.Left)
 }
 
+// say prints a line.
+func (r reporter) say(format string, args ...any) { fmt.Fprintf(r.w, format+"\n", args...) }
+
 // print prints a report for reading; it is complete unless there was an error.
 func (r reporter) print(report verify.Report, err error) {
-	say := func(format string, args ...any) { fmt.Fprintf(r.w, format+"\n", args...) }
-	show := r.log.Time
+	say, show := r.say, r.log.Time
 	compared := !report.From.After(report.To)
 	if compared {
 		say("%s to %s: %d samples of %d seconds compared", show(report.From), show(report.To), report.Samples, report.Seconds)
@@ -212,15 +212,13 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 		resource string
 	}
 	metrics := map[series][]string{}
-	add := func(what string, ranges []verify.Range, f verify.Finding) {
-		for _, x := range ranges {
-			k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
-			metrics[k] = append(metrics[k], logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")))
-		}
-	}
 	for _, f := range report.Findings {
-		add("missing", f.Missing, f)
-		add("too much", f.Extra, f)
+		for what, ranges := range map[string][]verify.Range{"missing": f.Missing, "too much": f.Extra} {
+			for _, x := range ranges {
+				k := series{finding{x.From, x.To, x.Seconds, what, ""}, resourceOf(f)}
+				metrics[k] = append(metrics[k], logquery.Visible(strings.TrimPrefix(f.Metric, r.Namespace+"_persecond_")))
+			}
+		}
 	}
 	logged := 0 // metrics of a resource
 	for _, m := range exporter.Catalogue() {
@@ -252,36 +250,27 @@ const blocksAfter = 3 * time.Hour
 
 // advise says how to fill what is missing.
 func (r reporter) advise(report verify.Report, result push.WriteResult) {
-	say := func(format string, args ...any) { fmt.Fprintf(r.w, format+"\n", args...) }
-	say("")
+	r.say("")
 	switch {
 	case !r.Heal:
-		say("--heal writes what is missing, if the server accepts samples out of order.")
+		r.say("--heal writes what is missing, if the server accepts samples out of order.")
 	case result.Refused > 0:
-		say("The server refuses samples: Prometheus needs an out_of_order_time_window that reaches back to them.")
+		r.say("The server refuses samples: Prometheus needs an out_of_order_time_window that reaches back to them.")
 	case result.Written > 0:
-		say("The server accepted samples and does not show them. Prometheus hides what is written to a deleted range for some hours.")
+		r.say("The server accepted samples and does not show them. Prometheus hides what is written to a deleted range for some hours.")
 	}
-	var from, to time.Time // of what is old enough
+	var old []verify.Range
 	for _, f := range report.Findings {
-		for _, x := range f.Missing {
-			if time.Since(x.To) < blocksAfter {
-				continue
-			}
-			if from.IsZero() || x.From.Before(from) {
-				from = x.From
-			}
-			if x.To.After(to) {
-				to = x.To
-			}
-		}
+		old = append(old, slices.DeleteFunc(slices.Clone(f.Missing), func(x verify.Range) bool { return time.Since(x.To) < blocksAfter })...)
 	}
-	if to.IsZero() {
-		say("Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
+	if len(old) == 0 {
+		r.say("Once they are three hours old, blocks can be made of them for Prometheus: this command will tell how.")
 		return
 	}
-	say("For Prometheus, blocks can be made of what is older than three hours: run this command with the options")
-	say("  --from %d --to %d --heal --openmetrics gap-%d.om", from.Unix(), to.Unix(), from.Unix())
-	say("in the place of its own, and then, DATA being the data directory of Prometheus,")
-	say("  promtool tsdb create-blocks-from openmetrics gap-%d.om DATA", from.Unix())
+	from := slices.MinFunc(old, func(a, b verify.Range) int { return a.From.Compare(b.From) }).From.Unix()
+	to := slices.MaxFunc(old, func(a, b verify.Range) int { return a.To.Compare(b.To) }).To.Unix()
+	r.say("For Prometheus, blocks can be made of what is older than three hours: run this command with the options")
+	r.say("  --from %d --to %d --heal --openmetrics gap-%d.om", from, to, from)
+	r.say("in the place of its own, and then, DATA being the data directory of Prometheus,")
+	r.say("  promtool tsdb create-blocks-from openmetrics gap-%d.om DATA", from)
 }
