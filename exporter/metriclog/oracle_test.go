@@ -29,7 +29,7 @@ type process struct {
 // newProcess is a process of an application; without a number in the names of files if pid is 0.
 func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
 	t.Helper()
-	p := &process{&files{dir: dir, log: logName(app, pid), maxSize: maxSize}, loc}
+	p := &process{&files{Options: Options{Dir: dir, MaxFileSize: maxSize}, log: logName(app, pid)}, loc}
 	if err := p.resume(); err != nil {
 		t.Fatal(err)
 	}

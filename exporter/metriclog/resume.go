@@ -6,55 +6,57 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 )
 
 // ready resumes the log unless everything is as it was left.
 func (f *files) ready() error {
-	if f.lock != nil && same(f.lockPath(), f.lock.File) &&
-		(f.data == nil || same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged()) {
+	if f.locked() && same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged() {
 		return nil
 	}
 	return f.resume()
 }
 
-// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last.
+// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last. That is not always
+// in the newest: a clock may have been set back.
 func (f *files) resume() error {
-	err := errors.Join(f.closeSegment(), f.acquire())
+	if err := errors.Join(f.closeSegment(), f.acquire()); err != nil {
+		return err
+	}
+	all, err := f.list()
 	if err != nil {
-		return errors.Join(err, f.close())
+		return err
 	}
 	f.current = segment{}
-	all, err := f.list()
-	if err == nil && len(all) > 0 {
-		f.current = all[len(all)-1]
-		err = f.open()
+	for _, s := range all {
+		if s.err != nil && !errors.Is(s.err, os.ErrNotExist) { // another process deleted it
+			return s.err
+		}
+		f.last = max(f.last, f.current.last)
+		f.current = s
 	}
-	last := int64(0)
-	if err == nil {
-		last, err = lastOf(f.dir, all)
+	if len(all) == 0 {
+		return nil
 	}
-	if err != nil {
-		return errors.Join(err, f.close())
-	}
-	f.last = max(f.last, last)
-	return nil
+	return f.open()
 }
 
 // lockPath is where the lock file is.
-func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
+func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuffix }
+
+// locked reports whether this process has the lock, and the file is still there for others to see it.
+func (f *files) locked() bool { return f.lock != nil && same(f.lockPath(), f.lock.File) }
 
 // errLocked is the error for a log that another process writes.
 var errLocked = errors.New("another process writes this log; give each an App or a directory of its own")
 
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {
-	if f.lock != nil && same(f.lockPath(), f.lock.File) {
+	if f.locked() {
 		return nil
 	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return err
 	}
 	lock, err := filelock.Lock(f.lockPath())
@@ -71,7 +73,7 @@ func (f *files) acquire() error {
 	return nil
 }
 
-// same reports whether the file at the path is the one that is open.
+// same reports whether the file at the path is the one that is open; nil is none.
 func same(path string, open *os.File) bool {
 	at, err := os.Stat(path)
 	if err != nil {
@@ -87,22 +89,7 @@ func (f *files) unchanged() bool {
 	return err == nil && size == f.size
 }
 
-// lastOf returns the last second in some files; 0 if there is none. It is not always in the newest: a clock may have been set back.
-func lastOf(dir string, all []segment) (last int64, err error) {
-	for _, s := range slices.Backward(all) {
-		if _, most := s.span(); most <= last {
-			continue
-		}
-		second, err := lastSecond(dir, s)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
-			return 0, err
-		}
-		last = max(last, second)
-	}
-	return last, nil
-}
-
-// open opens the current file and its index, makes them if needed, and removes what a crash left incomplete.
+// open opens the current file and its index, makes them if needed, removes what a crash left incomplete, and reads the last second.
 func (f *files) open() (err error) {
 	defer func() {
 		if err != nil {
@@ -120,8 +107,8 @@ func (f *files) open() (err error) {
 	if err = f.repair(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if f.sync > 0 && made {
-		return syncDir(f.dir) // or a power cut could remove the new file
+	if f.Sync > 0 && made {
+		return syncDir(f.Dir) // or a power cut could remove the new file
 	}
 	return nil
 }
@@ -142,7 +129,7 @@ func openEnd(path string) (*os.File, int64, error) {
 func (f *files) repair() error {
 	from, to := f.current.span()
 	o := &segmentReader{f.data, from, to, f.size}
-	end, err := o.completeEnd(true)
+	end, _, err := o.completeEnd(true)
 	if err != nil {
 		return err
 	}
@@ -167,7 +154,7 @@ func (f *files) repair() error {
 			missing, last = appendRecord(missing, second, lines.began), second
 		}
 	}
-	f.records = missing
+	f.records, f.last = missing, max(f.last, last)
 	if end == f.size && kept == f.idxSize && len(missing) == 0 {
 		return nil
 	}
