@@ -27,15 +27,11 @@ type files struct {
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
 	rows          []byte   // added, and not written
-	marks         []mark   // where each of their seconds begins
-	dayEnds       int64    // Unix time of the end of their date
-	records       []byte   // a buffer
+	records       []byte   // of the index, for each second of these rows
+	added         int64    // Unix time of the last of these seconds
 	synced        int64    // Unix time of the last second that was synced
 	retained      int64    // Unix time of the second at which old files were last deleted
 }
-
-// mark is the offset at which the rows of a second begin.
-type mark struct{ second, offset int64 }
 
 // path is where a file of the log is.
 func (f *files) path(s segment) string { return filepath.Join(f.Dir, s.name()) }
@@ -52,24 +48,21 @@ const flushSize = 256 << 10
 var errLate = errors.New("the log has later seconds")
 
 // end is the last second that was written or added.
-func (f *files) end() int64 {
-	if n := len(f.marks); n > 0 {
-		return f.marks[n-1].second
-	}
-	return f.last
-}
+func (f *files) end() int64 { return max(f.last, f.added) }
 
 // append adds the rows of a second to those that flush writes. Before that it writes those if the second is of another date, or if they
 // are enough. Seconds must ascend, or the error is errLate.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
-	if len(f.marks) > 0 && (second >= f.dayEnds || len(f.rows) >= flushSize || f.full()) {
+	var date [len(time.DateOnly)]byte // compared without memory for it
+	if string(start.AppendFormat(date[:0], time.DateOnly)) != f.current.date || len(f.rows) >= flushSize || f.full() {
 		if err := f.flush(); err != nil {
 			return err
 		}
 	}
+	first := len(f.records) == 0
 	// Before the first second of a write it is seen to that the files are those that were left.
-	if len(f.marks) == 0 {
+	if first {
 		if err := f.ready(); err != nil {
 			return err
 		}
@@ -77,44 +70,38 @@ func (f *files) append(start time.Time, rows []byte) error {
 	if second <= f.end() {
 		return errLate
 	}
-	if len(f.marks) == 0 {
+	if first {
 		if err := f.roll(start); err != nil {
 			return err
 		}
-		year, month, day := start.Date()
-		f.dayEnds = time.Date(year, month, day+1, 0, 0, 0, 0, start.Location()).Unix()
 	}
-	f.marks = append(f.marks, mark{second, int64(len(f.rows))})
+	f.records = appendRecord(f.records, second, f.size+int64(len(f.rows)))
 	f.rows = append(f.rows, rows...)
+	f.added = second
 	return nil
 }
 
 // flush writes what was added. After an error it is gone, and may be added again.
-func (f *files) flush() (err error) {
-	if len(f.marks) == 0 {
+func (f *files) flush() error {
+	if len(f.records) == 0 {
 		return nil
 	}
-	f.records = f.records[:0]
-	for _, m := range f.marks {
-		f.records = appendRecord(f.records, m.second, f.size+m.offset)
-	}
-	last := f.marks[len(f.marks)-1].second
-	_, err = f.data.WriteAt(f.rows, f.size)
+	_, err := f.data.WriteAt(f.rows, f.size)
 	if err == nil {
 		_, err = f.idx.WriteAt(f.records, f.idxSize)
 	}
-	if err == nil && f.Sync > 0 && last-f.synced >= int64(f.Sync/time.Second) {
+	if err == nil && f.Sync > 0 && f.added-f.synced >= int64(f.Sync/time.Second) {
 		if err = f.fsync(); err == nil {
-			f.synced = last
+			f.synced = f.added
 		}
 	}
-	written := int64(len(f.rows))
-	f.rows, f.marks = f.rows[:0], f.marks[:0]
 	if err != nil {
-		return errors.Join(err, f.truncate(), f.closeSegment())
+		err = errors.Join(err, f.truncate(), f.closeSegment())
+	} else {
+		f.size, f.idxSize, f.last = f.size+int64(len(f.rows)), f.idxSize+int64(len(f.records)), f.added
 	}
-	f.size, f.idxSize, f.last = f.size+written, f.idxSize+int64(len(f.records)), last
-	return nil
+	f.rows, f.records, f.added = f.rows[:0], f.records[:0], 0
+	return err
 }
 
 // truncate cuts both files to the sizes that are known to be complete.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 // ready resumes the log unless everything is as it was left.
@@ -48,9 +49,6 @@ func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuf
 // locked reports whether this process has the lock, and the file is still there for others to see it.
 func (f *files) locked() bool { return f.lock != nil && same(f.lockPath(), f.lock.File) }
 
-// errLocked is the error for a log that another process writes.
-var errLocked = errors.New("another process writes this log; give each an App or a directory of its own")
-
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {
 	if f.locked() {
@@ -61,7 +59,7 @@ func (f *files) acquire() error {
 	}
 	lock, err := filelock.Lock(f.lockPath())
 	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
+		return fmt.Errorf("%s: another process writes this log; give each an App or a directory of its own", f.lockPath())
 	}
 	if err != nil {
 		return err
@@ -108,7 +106,7 @@ func (f *files) open() (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if f.Sync > 0 && made {
-		return syncDir(f.Dir) // or a power cut could remove the new file
+		return atomicfile.SyncDir(f.Dir) // or a power cut could remove the new file
 	}
 	return nil
 }
@@ -141,7 +139,7 @@ func (f *files) repair() error {
 			break
 		}
 	}
-	kept, missing := int64(x.n)*idxRecord, f.records[:0]
+	kept, missing := int64(x.n)*idxRecord, []byte(nil)
 	for lines := newLineReader(f.data, began, end, end); ; {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -154,7 +152,7 @@ func (f *files) repair() error {
 			missing, last = appendRecord(missing, second, lines.began), second
 		}
 	}
-	f.records, f.last = missing, max(f.last, last)
+	f.last = max(f.last, last)
 	if end == f.size && kept == f.idxSize && len(missing) == 0 {
 		return nil
 	}
@@ -165,13 +163,4 @@ func (f *files) repair() error {
 	_, err = f.idx.WriteAt(missing, f.idxSize)
 	f.idxSize += int64(len(missing))
 	return err
-}
-
-// syncDir syncs a directory's entries to disk.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

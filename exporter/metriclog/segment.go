@@ -1,7 +1,6 @@
 package metriclog
 
 import (
-	"bytes"
 	"cmp"
 	"os"
 	"regexp"
@@ -128,15 +127,7 @@ func (s *segment) readEnds(dir string) error {
 		return err
 	}
 	defer o.Close()                                   //nolint:errcheck // it was only read
-	for _, size := range []int64{maxStamp, maxLine} { // mostly the first line is valid
-		begin := make([]byte, min(size, o.size))
-		_, _ = o.ReadAt(begin, 0)
-		for line := range bytes.Lines(begin) {
-			if second, ok := o.second(line); ok && s.first == 0 {
-				s.first = second
-			}
-		}
-	}
+	s.first = o.firstSecond()
 	_, s.last, err = o.completeEnd(false)
 	return err
 }

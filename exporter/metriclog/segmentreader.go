@@ -46,6 +46,20 @@ func (o *segmentReader) second(line []byte) (second int64, ok bool) {
 	return second, true
 }
 
+// firstSecond returns the first second of the file; 0 if there is none near the beginning.
+func (o *segmentReader) firstSecond() int64 {
+	for _, size := range []int64{maxStamp, maxLine} { // mostly the first line is valid
+		begin := make([]byte, min(size, o.size))
+		_, _ = o.ReadAt(begin, 0)
+		for line := range bytes.Lines(begin) {
+			if second, ok := o.second(line); ok {
+				return second
+			}
+		}
+	}
+	return 0
+}
+
 // lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends there.
 func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err error) {
 	for size := int64(4 << 10); ; size *= 16 { // most lines are short

@@ -129,12 +129,13 @@ func (w *Writer) write(seconds []second) (n int, err error) {
 		}
 		if err = w.files.append(s.start, s.lines); errors.Is(err, errLate) {
 			s.lose()
-		} else if err != nil {
+			err = nil
+		}
+		if err != nil {
 			break
 		}
 	}
-	// The last one was late, which is no reason not to write the others.
-	if err == nil || errors.Is(err, errLate) {
+	if err == nil {
 		err = w.files.flush()
 	}
 	if err == nil {
