@@ -126,7 +126,7 @@ func (s *segment) readEnds(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer o.Close()                                   //nolint:errcheck // it was only read
+	defer o.Close() //nolint:errcheck // it was only read
 	s.first = o.firstSecond()
 	_, s.last, err = o.completeEnd(false)
 	return err

@@ -39,7 +39,7 @@ type format struct {
 
 // formats are those of [Options].Output.
 var formats = map[string]*format{
-	"table":    {time: timeLayout, line: appendTable, head: appendTitles},
+	"table":    {time: TimeLayout, line: appendTable, head: appendTitles},
 	"json":     {time: time.RFC3339, line: appendJSON},
 	"csv":      {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
 	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }, noSums: true},
@@ -145,26 +145,30 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 	return b
 }
 
-// appendField appends a name as a value, quoted if it could be taken for more than one.
+// appendField appends a name as a value, quoted if it could be taken for more than one, and with an apostrophe before it if a spreadsheet
+// would calculate it as a formula.
 func appendField(b []byte, name string) []byte {
-	s := noFormula(name)
+	s := Visible(name)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		s = "'" + s
+	}
 	if !strings.ContainsAny(s, `",`) && !strings.HasPrefix(s, " ") {
 		return append(b, s...)
 	}
 	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }
 
-// timeLayout can be given to --from and --to.
-const timeLayout = "2006-01-02 15:04:05-07:00"
+// TimeLayout is how times are shown. They can be given to --from and --to.
+const TimeLayout = "2006-01-02 15:04:05-07:00"
 
 // appendTitles appends the titles of the columns of a table.
 func appendTitles(b []byte, l *layout) []byte {
-	b = fmt.Appendf(b, "%-*s", len(timeLayout), "time")
+	b = fmt.Appendf(b, "%-*s", len(TimeLayout), "time")
 	for _, c := range columns {
 		b = fmt.Appendf(b, "  %*s", width(c.title), c.title)
 	}
 	if l.sums {
-		b = fmt.Appendf(b, "  %*s  %-*s", width("peak"), "peak", len(timeLayout), "at")
+		b = fmt.Appendf(b, "  %*s  %-*s", width("peak"), "peak", len(TimeLayout), "at")
 	}
 	if l.several {
 		b = fmt.Appendf(b, "  %-12s", "log")
@@ -187,9 +191,9 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 		b = appendNumber(b, "peak", r.sums.peak)
 		at := "-"
 		if !r.sums.peakAt.IsZero() {
-			at = r.sums.peakAt.In(l.zone).Format(timeLayout)
+			at = r.sums.peakAt.In(l.zone).Format(TimeLayout)
 		}
-		b = fmt.Appendf(b, "  %-*s", len(timeLayout), at)
+		b = fmt.Appendf(b, "  %-*s", len(TimeLayout), at)
 	}
 	if l.several {
 		b = fmt.Appendf(b, "  %-12s", Visible(metriclog.Log{App: r.App, PID: r.PID}.String()))

@@ -103,7 +103,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 }
 
 // Time shows a time in the selection's zone.
-func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(timeLayout) }
+func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(TimeLayout) }
 
 // checkLogs checks that there is something to search, or may be.
 func (s *Selection) checkLogs(o Source) error {
@@ -111,7 +111,7 @@ func (s *Selection) checkLogs(o Source) error {
 	if o.Dir == "" {
 		return errors.New("--dir: the directory of the log is needed")
 	}
-	all, err := metriclog.Searcher{Dir: o.Dir}.Logs()
+	logs, err := s.Searcher.Logs()
 	switch {
 	case errors.Is(err, os.ErrNotExist) && o.Follow:
 		return nil
@@ -119,14 +119,12 @@ func (s *Selection) checkLogs(o Source) error {
 		return fmt.Errorf("--dir: there is no %s", o.Dir)
 	case err != nil:
 		return fmt.Errorf("--dir: %w", err)
-	case len(all) == 0 && !o.Follow:
-		return fmt.Errorf("--dir: there are no metric logs in %s", o.Dir)
-	}
-	logs, err := s.Searcher.Logs()
-	if err != nil {
-		return fmt.Errorf("--dir: %w", err)
 	}
 	if len(logs) == 0 && !o.Follow {
+		all, _ := metriclog.Searcher{Dir: o.Dir}.Logs() // it could be read just now
+		if len(all) == 0 {
+			return fmt.Errorf("--dir: there are no metric logs in %s", o.Dir)
+		}
 		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, o.Dir, List(apps(all)))
 	}
 	s.several = s.several || len(logs) > 1
