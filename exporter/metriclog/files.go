@@ -153,17 +153,16 @@ func (f *files) close() error {
 
 // closeSegment closes the current file and its index.
 func (f *files) closeSegment() error {
-	var errs []error
-	if f.Sync > 0 && f.data != nil && f.idx != nil {
-		errs = append(errs, f.fsync())
+	if f.data == nil {
+		return nil
 	}
-	for _, file := range []**os.File{&f.data, &f.idx} {
-		if *file != nil {
-			errs = append(errs, (*file).Close())
-			*file = nil
-		}
+	var err error
+	if f.Sync > 0 {
+		err = f.fsync()
 	}
-	return errors.Join(errs...)
+	err = errors.Join(err, f.data.Close(), f.idx.Close())
+	f.data, f.idx = nil, nil
+	return err
 }
 
 // retainInterval is how often, in seconds, old files are deleted when no new file is started.

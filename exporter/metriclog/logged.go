@@ -81,8 +81,8 @@ func (w *Writer) openRuns(last int64) error {
 		return err
 	}
 	oldest := last
-	for _, s := range all {
-		oldest = min(oldest, s.first)
+	if len(all) > 0 {
+		oldest = min(oldest, all[0].first)
 	}
 	own := runs.Run{
 		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix(), History: int64(w.stats.History() / time.Second),

@@ -90,7 +90,7 @@ func (o *Options) open() (*files, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	f := &files{Options: *o, log: logName(o.App, 0)}
+	f := &files{Options: *o, log: logName(o.App)}
 	if err := f.resume(); err != nil {
 		return nil, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: errors.Join(err, f.close())}
 	}

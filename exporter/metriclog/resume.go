@@ -13,7 +13,8 @@ import (
 
 // ready resumes the log unless everything is as it was left.
 func (f *files) ready() error {
-	if f.locked() && same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged() {
+	path := f.path(f.current)
+	if f.locked() && sizeOf(path, f.data) == f.size && sizeOf(path+idxSuffix, f.idx) == f.idxSize {
 		return nil
 	}
 	return f.resume()
@@ -47,7 +48,7 @@ func (f *files) resume() error {
 func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuffix }
 
 // locked reports whether this process has the lock, and the file is still there for others to see it.
-func (f *files) locked() bool { return f.lock != nil && same(f.lockPath(), f.lock.File) }
+func (f *files) locked() bool { return f.lock != nil && sizeOf(f.lockPath(), f.lock.File) >= 0 }
 
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {
@@ -71,42 +72,36 @@ func (f *files) acquire() error {
 	return nil
 }
 
-// same reports whether the file at the path is the one that is open; nil is none.
-func same(path string, open *os.File) bool {
+// sizeOf returns the size of the file at a path if it is the one that is open, and otherwise -1, also if none is open.
+func sizeOf(path string, open *os.File) int64 {
 	at, err := os.Stat(path)
 	if err != nil {
-		return false
+		return -1
 	}
-	opened, err := open.Stat()
-	return err == nil && os.SameFile(at, opened)
-}
-
-// unchanged reports whether the data file has the size that was written.
-func (f *files) unchanged() bool {
-	size, err := f.data.Seek(0, io.SeekEnd)
-	return err == nil && size == f.size
+	if opened, err := open.Stat(); err != nil || !os.SameFile(at, opened) {
+		return -1
+	}
+	return at.Size()
 }
 
 // open opens the current file and its index, makes them if needed, removes what a crash left incomplete, and reads the last second.
-func (f *files) open() (err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.closeSegment())
-		}
-	}()
+func (f *files) open() error {
 	path := f.path(f.current)
-	if f.data, f.size, err = openEnd(path); err != nil {
+	data, size, err := openEnd(path)
+	if err != nil {
 		return err
 	}
-	made := f.size == 0
-	if f.idx, f.idxSize, err = openEnd(path + idxSuffix); err != nil {
-		return err
+	idx, idxSize, err := openEnd(path + idxSuffix)
+	if err != nil {
+		return errors.Join(err, data.Close())
 	}
-	if err = f.repair(); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
+	err = f.repair()
+	if err == nil && f.Sync > 0 && size == 0 {
+		err = atomicfile.SyncDir(f.Dir) // or a power cut could remove the new file
 	}
-	if f.Sync > 0 && made {
-		return atomicfile.SyncDir(f.Dir) // or a power cut could remove the new file
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), f.closeSegment())
 	}
 	return nil
 }

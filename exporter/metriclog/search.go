@@ -50,14 +50,23 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	}
 	r := &Rows{names: map[string]*name{}, match: q.Match}
 	var log *stream
-	for _, x := range all {
+	for i, x := range all {
 		if log == nil || log.log != x.log {
 			after := q.After.logs[x.log]
 			log = &stream{dir: s.Dir, log: x.log, from: max(from, after.second), to: to, after: after}
 			log.row.App, log.row.PID = x.app, x.pid
 			r.streams = append(r.streams, log)
 		}
-		log.add(x)
+		_, end := x.span()
+		if x.last != 0 && i+1 < len(all) && all[i+1].log == x.log { // a later file has begun
+			end = x.last + 1
+		}
+		if end > log.from {
+			if len(log.files) == 0 {
+				log.unix = max(x.first, log.from)
+			}
+			log.files = append(log.files, x)
+		}
 	}
 	return r, nil
 }

@@ -41,14 +41,8 @@ func (s segment) name() string {
 // fileName returns the application's name as in file names: dots, which separate fields there, become dashes, as in Sentinel.
 func fileName(app string) string { return strings.ReplaceAll(app, ".", "-") }
 
-// logName returns the prefix of a log's file names. pid is 0 for none.
-func logName(app string, pid int) string {
-	name := fileName(app) + "-metrics.log"
-	if pid != 0 {
-		name += ".pid" + strconv.Itoa(pid)
-	}
-	return name
-}
+// logName returns the prefix of the file names of an application's log that is not one of several processes.
+func logName(app string) string { return fileName(app) + "-metrics.log" }
 
 // segmentName is the name of a data file: that of the log, the date, and a number if it is not the first of the day.
 var segmentName = regexp.MustCompile(`^(([^.\n]+)-metrics\.log(?:\.pid([1-9]\d{0,17}))?)\.(\d{4}-\d\d-\d\d)(?:\.([1-9]\d{0,8}))?$`)

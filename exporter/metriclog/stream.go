@@ -126,13 +126,3 @@ func (s *stream) next(second int64) bool {
 	s.at.rows++
 	return second != s.after.second || s.at.rows > s.after.rows
 }
-
-// add adds the log's next file, unless it ends before the range.
-func (s *stream) add(x segment) {
-	if x.last != 0 && x.last < s.from {
-		return
-	}
-	if s.files = append(s.files, x); len(s.files) == 1 {
-		s.unix = max(x.first, s.from)
-	}
-}

@@ -21,7 +21,7 @@ import (
 // history lacks the record of a resource, or the log has a later second already. An error leaves the position where it is, so the
 // next Flush, a second later with [Writer.Run], begins with the same second; what was written of it is cut off.
 //
-// A second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
+// A second, or as many as it is behind, costs eight system calls: two write rows and index, and six notice that files were
 // deleted, truncated or locked by another process meanwhile. Rows of up to 64 seconds, or about 32,768, are in memory at a time, and
 // those of one second afterwards.
 type Writer struct {
