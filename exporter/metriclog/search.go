@@ -95,7 +95,7 @@ type Rows struct {
 	names     map[string]*name // by escaped name
 	match     func(string) bool
 	malformed int64
-	errs      []error
+	errs      []error // nil among them is none
 }
 
 // name is a cached resource name.

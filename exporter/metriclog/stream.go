@@ -38,9 +38,7 @@ func (s *stream) advance(r *Rows) {
 			if !errors.Is(err, io.EOF) {
 				r.errs = append(r.errs, err)
 			}
-			if err := s.close(); err != nil {
-				r.errs = append(r.errs, err)
-			}
+			r.errs = append(r.errs, s.close())
 			continue
 		}
 		rest, ok := s.parser.stamp(line)
@@ -101,9 +99,7 @@ func (s *stream) begin(open *segmentReader, r *Rows) error {
 		}
 	}
 	low, high, err := open.bisect(s.from, s.to)
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
+	r.errs = append(r.errs, err)
 	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)
 	return nil
 }

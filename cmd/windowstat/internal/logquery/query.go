@@ -68,7 +68,7 @@ func (o *Options) check() error {
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
 	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
 	// What an output can show decides which options go with it.
-	wrong(o.sums() && formats[o.Output].noSums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
+	wrong(o.sums() && formats[o.Output].time == "", "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 

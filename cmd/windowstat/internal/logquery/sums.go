@@ -206,12 +206,6 @@ func last(rows iter.Seq[*row], most int) iter.Seq[*row] {
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	format, seconds := "", 0.0
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return "-"
-		}
-		return t.In(zone).Format(format)
-	}
 	for r := range rows {
 		x := r.sums
 		if format == "" {
@@ -232,8 +226,8 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			name = Visible(x.App) + ": " + name
 		}
 		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.Pass, rate(float64(x.Pass)/seconds), x.peak, at(x.peakAt), x.Block, share(x.Block, x.Pass+x.Block),
-			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), at(x.worstAt), name)
+			x.Pass, rate(float64(x.Pass)/seconds), x.peak, shown(x.peakAt, zone, format, "-"), x.Block, share(x.Block, x.Pass+x.Block),
+			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), shown(x.worstAt, zone, format, "-"), name)
 	}
 	if format == "" { // there are no rows
 		return nil
