@@ -52,8 +52,11 @@ type Query struct {
 // New makes a Query at a time, from which relative times are counted. Warnings go to stderr. The error has everything that is
 // wrong with the options.
 func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
-	s, err := Select(o.Source, now)
-	return &Query{Options: o, Selection: s, stderr: stderr}, errors.Join(err, o.check())
+	all, err := Select(o.Source, now)
+	if len(all) > 1 {
+		err = errors.Join(err, errors.New("--dir: several are for --onset and --backtest only"))
+	}
+	return &Query{Options: o, Selection: all[0], stderr: stderr}, errors.Join(err, o.check())
 }
 
 // check returns what is wrong with the options, and what the output cannot show.
