@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
 	"github.com/windowstat/windowstat/internal/atomicfile"
@@ -31,17 +32,22 @@ func (f *files) resume() error {
 		return err
 	}
 	f.current = segment{}
-	for _, s := range all {
-		if s.err != nil && !errors.Is(s.err, os.ErrNotExist) { // another process deleted it
-			return s.err
-		}
-		f.last = max(f.last, f.current.last)
-		f.current = s
-	}
 	if len(all) == 0 {
 		return nil
 	}
-	return f.open()
+	older := all[:len(all)-1]
+	f.current = all[len(older)]
+	if err := f.open(); err != nil {
+		return err
+	}
+	for _, s := range slices.Backward(older) {
+		// One that cannot be read may have later seconds, if its date allows it and no other process has deleted it.
+		if _, end := s.span(); end > f.last && s.err != nil && !errors.Is(s.err, os.ErrNotExist) {
+			return errors.Join(s.err, f.closeSegment())
+		}
+		f.last = max(f.last, s.last)
+	}
+	return nil
 }
 
 // lockPath is where the lock file is.
