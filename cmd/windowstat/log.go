@@ -21,10 +21,7 @@ func logCommand() *cli.Command {
 	var asked question
 	follow := []string{"follow"} // which does not end
 	rows := []string{"follow", "where", "summary", "step", "top", "n"}
-	set := append(flags.Set{
-		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &asked.dirs, Usage: "`DIRECTORY` of the log (required); repeatable with --onset and --backtest, one for each host"}},
-	}, sourceFlags(&o.Source)...)
-	set = append(set, flags.Set{
+	set := append(sourceFlags(&o.Source, "repeatable with --onset and --backtest, one for each host"), flags.Set{
 		{Flag: &cli.BoolFlag{Name: "follow", Destination: &o.Source.Follow, Usage: "print rows as they are logged, from --from or now on, until interrupted"}, Not: []string{"to"}},
 		{Flag: &cli.GenericFlag{Name: "format", Value: flags.OneOf(&o.Output, "table", logquery.Formats()...), Usage: "`FORMAT`: " + strings.Join(logquery.Formats(), ", ")}},
 		{Zero: true, Flag: &cli.GenericFlag{Name: "where", Value: flags.Values(&o.Where, logquery.ParseCondition), Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, and all must be met"}},
@@ -78,13 +75,7 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 			if asked.onset || len(asked.limits) > 0 {
 				return asked.answer(ctx, c, set, &o)
 			}
-			if len(asked.dirs) > 0 {
-				o.Source.Dir = asked.dirs[0]
-			}
 			q, err := logquery.New(o, time.Now(), c.Root().ErrWriter)
-			if len(asked.dirs) > 1 {
-				err = errors.Join(err, errors.New("--dir: several are for --onset and --backtest only"))
-			}
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
@@ -99,9 +90,10 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 	}
 }
 
-// sourceFlags are the flags of commands that read the log, but for its directory.
-func sourceFlags(o *logquery.Source) flags.Set {
+// sourceFlags are the flags of commands that read the log, which say what several directories are for.
+func sourceFlags(o *logquery.Source, several string) flags.Set {
 	return flags.Set{
+		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &o.Dirs, Usage: "`DIRECTORY` of the log (required); " + several}},
 		{Flag: &cli.StringFlag{Name: "app", Destination: &o.App, Usage: "`NAME` of the application, if the directory has several"}},
 		{Flag: &cli.IntSliceFlag{Name: "pid", Destination: &o.PIDs, Usage: "`NUMBER` of a process, where it is in the files' names; all by default; repeatable"}},
 		{Flag: &cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`TIME` of the first second; by default 15 minutes before --to"}},

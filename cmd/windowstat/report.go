@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -27,9 +26,7 @@ func reportCommand() *cli.Command {
 	var r incident.Report
 	var database verify.Options
 	needs := []string{"url"}
-	set := slices.Concat(flags.Set{
-		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &asked.dirs, Usage: "`DIRECTORY` of the log (required); repeatable, one for each host"}},
-	}, sourceFlags(&source), flags.Set{
+	set := append(sourceFlags(&source, "repeatable, one for each host"), flags.Set{
 		{Flag: &cli.StringFlag{Name: "o", Destination: &out, Usage: "`FILE` to write (required)"}},
 		{Flag: &cli.StringFlag{Name: "title", Value: "Incident", Destination: &r.Title, Usage: "`TITLE` of the page"}},
 		{Flag: &cli.GenericFlag{Name: "backtest", Value: flags.Values(&asked.limits, incident.ParseLimit), Usage: "`LIMIT` to draw in the charts, and to try: " + incident.LimitHelp + "; repeatable"}},
@@ -38,7 +35,7 @@ func reportCommand() *cli.Command {
 		{Of: "Labels", Needs: needs, Flag: &cli.StringMapFlag{Name: "label", Destination: &database.Labels, Usage: "`NAME=VALUE` of a label that an alert must have; repeatable"}},
 		{Needs: needs, Flag: &cli.GenericFlag{Name: "config.file", Value: flags.Value(&database.Client, "", flags.ParseClient), Usage: flags.ClientUsage}},
 		{Of: "Timeout", Needs: needs, Flag: &cli.DurationFlag{Name: "timeout", Value: verify.DefaultTimeout, Destination: &database.Timeout, Usage: "`DURATION` that a request may take"}},
-	})
+	}...)
 	return &cli.Command{
 		Name:  "report",
 		Usage: "write what the metric log has of an incident into one file, for a browser without a network",
@@ -84,7 +81,6 @@ Exit status 1 means that something could not be read or written, 2 that the argu
 
 // question is what windowstat log and windowstat report ask of an incident: of each directory the same range, as each is the log of a host.
 type question struct {
-	dirs   []string
 	onset  bool
 	limits []collector.Limit
 	offset time.Duration
@@ -101,16 +97,10 @@ func (q *question) read(ctx context.Context, c *cli.Command, set flags.Set, sour
 	if q.offset < 0 {
 		errs = append(errs, fmt.Errorf("--clock-offset: %v is negative", q.offset))
 	}
-	if len(q.dirs) == 0 {
-		q.dirs = []string{""}
-	}
-	now, all := time.Now(), []*logquery.Selection{}
-	for _, source.Dir = range q.dirs {
-		s, err := logquery.Select(source, now)
-		all, errs = append(all, s), append(errs, err)
-		if q.most > 0 && s.To.Sub(s.From) >= q.most {
-			errs = append(errs, fmt.Errorf("--from: more than %v before --to", q.most))
-		}
+	all, err := logquery.Select(source, time.Now())
+	errs = append(errs, err)
+	if q.most > 0 && all[0].To.Sub(all[0].From) >= q.most {
+		errs = append(errs, fmt.Errorf("--from: more than %v before --to", q.most))
 	}
 	if err := set.Check(c, errors.Join(errs...)); err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +63,6 @@ much, or could not be read, 2 that the arguments are wrong.`,
 // verifyOptions are what the flags fill in.
 type verifyOptions struct {
 	v      verification.Verification
-	dirs   []string
 	source logquery.Source
 	target push.Options // with another URL than that of the database
 	format string
@@ -73,9 +71,7 @@ type verifyOptions struct {
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
 	writes := []string{"heal|new"}
-	return slices.Concat(flags.Set{
-		{Flag: &cli.StringSliceFlag{Name: "dir", Destination: &o.dirs, Usage: "`DIRECTORY` of the log (required); repeatable: each has a line"}},
-	}, sourceFlags(&o.source), flags.Set{
+	return append(sourceFlags(&o.source, "repeatable: each has a line"), flags.Set{
 		{Flag: &cli.BoolFlag{Name: "all", Destination: &from.All, Usage: "compare metrics and resources that the database does not have of the instance, too"}},
 		{Of: "URL", Flag: &cli.StringFlag{Name: "url", Destination: &from.URL, Usage: "`URL` of the query API, without /api/v1 (required)"}},
 		{Of: "Labels", Flag: &cli.StringMapFlag{Name: "label", Destination: &from.Labels, Usage: "`NAME=VALUE` of a label that the instance's series have, such as job and instance (required); repeatable"}},
@@ -90,7 +86,7 @@ func (o *verifyOptions) flags() flags.Set {
 		{Of: "Target", Needs: writes, Flag: &cli.StringFlag{Name: "remote-write", Destination: &o.target.URL, Usage: "`URL` to write to (default: --url and /api/v1/write)"}},
 		{Needs: []string{"heal|new", "remote-write"}, Flag: &cli.GenericFlag{Name: "remote-write.config.file", Value: flags.Value(&o.target.Client, "", flags.ParseClient), Usage: "`FILE` for it, as --config.file, which is used without --remote-write"}},
 		{Needs: writes, Flag: &cli.StringFlag{Name: "openmetrics", Destination: &o.v.File, Usage: "`FILE` to write to in the place of a server, for promtool tsdb create-blocks-from openmetrics"}},
-	})
+	}...)
 }
 
 // parseRun reads the number of a run, see [collector.Collector.RunID]; 0 is that of seconds that do not tell theirs.
@@ -109,15 +105,10 @@ func parseRun(s string) (int64, error) {
 func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v := &o.v
 	v.JSON, o.source.OneApp = o.format == "json", true
-	var errs []error
-	if len(o.dirs) == 0 {
-		o.dirs = []string{""}
-	}
-	for _, o.source.Dir = range o.dirs {
-		s, err := logquery.Select(o.source, now)
-		v.Logs, errs = append(v.Logs, s), append(errs, err)
-	}
-	if len(o.dirs) > 1 && (v.New || v.File != "") {
+	logs, err := logquery.Select(o.source, now)
+	v.Logs = logs
+	errs := []error{err}
+	if len(logs) > 1 && (v.New || v.File != "") {
 		errs = append(errs, errors.New("--dir: several are not for --new or --openmetrics"))
 	}
 	var wrong error

@@ -14,7 +14,6 @@ import (
 // ends without [Archive.Close] loses what is buffered, and leaves whole seconds. It must be made with [NewArchive], and is not safe for concurrent use.
 type Archive struct {
 	files *files
-	loc   *time.Location
 	head  []byte
 	rows  []byte // of a second
 	err   error  // of the first write that failed; nothing is written after it
@@ -27,9 +26,8 @@ func NewArchive(o Options) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	// All seconds are older than any limit.
-	files.keep = retention{}
-	return &Archive{files: files, loc: o.Location}, nil
+	files.MaxFiles = 0 // not the default, either: all seconds are older than any limit
+	return &Archive{files: files}, nil
 }
 
 // Append adds a second, which must be later than all in the log: a row for each resource, that of collector.InboundTotal last.
@@ -38,7 +36,7 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 	if a.err != nil {
 		return a.err
 	}
-	start = start.In(a.loc)
+	start = start.In(a.files.Location)
 	a.head, a.rows = appendHead(a.head[:0], start), a.rows[:0]
 	for resource, m := range rows {
 		a.rows = appendLine(a.rows, a.head, resource, m)
@@ -46,7 +44,7 @@ func (a *Archive) Append(start time.Time, rows iter.Seq2[string, *node.MetricNod
 	switch err := a.files.append(start, a.rows); {
 	case errors.Is(err, errLate):
 		return fmt.Errorf("metriclog: the log %s in %s has seconds up to %s already, and cannot take %s",
-			a.files.log, a.files.dir, time.Unix(a.files.end(), 0).In(a.loc).Format(time.DateTime), start.Format(time.DateTime))
+			a.files.log, a.files.Dir, time.Unix(a.files.end(), 0).In(start.Location()).Format(time.DateTime), start.Format(time.DateTime))
 	case err != nil:
 		a.err = fmt.Errorf("metriclog: %w", err)
 	}

@@ -341,3 +341,16 @@ func TestSearchGoesOnBehindALineFromLater(t *testing.T) {
 	got, _ := found(t, Searcher{Dir: d.dir}, Query{To: to})
 	equal(t, "up to the third file", got, only(want, time.Time{}, to, "", nil))
 }
+
+// A damaged last line of a file does not hide the file from a search that begins in it.
+func TestSearchBeginsInAFileWithADamagedEnd(t *testing.T) {
+	d := newDamaged(t)
+	all, _ := scan(t, d.dir)
+	d.write(t, 0, slices.Concat(d.data[0], []byte("rubbish\n")), d.idx[0])
+	from := start.Add(2 * time.Second)
+	got, malformed := found(t, Searcher{Dir: d.dir}, Query{From: from})
+	equal(t, "from the third second", got, only(all, from, time.Time{}, "", nil))
+	if malformed != 1 {
+		t.Errorf("%d malformed lines, want 1", malformed)
+	}
+}

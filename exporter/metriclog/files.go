@@ -12,16 +12,14 @@ import (
 // files are the files of one log: the data file that is written now, its index, and older ones.
 //
 // Nothing is taken for granted to be as it was left. Before each write ready looks whether lock, data file and index are still
-// those that are open. If one is not, because it was deleted, moved, truncated or had by another process, the log is resumed from the
-// disk, as at the start of a process: it is locked, its newest file is repaired, and its last second is read.
+// those that are open. If one is not, because a write failed, or it was deleted, moved, truncated or had by another process, the log is
+// resumed from the disk, as at the start of a process: it is locked, its newest file is repaired, and its last second is read.
 //
 // Seconds are added to a buffer, and several of one date are written together: their rows in one write, and then their index
 // records. If that fails, both files are truncated to the sizes that they had.
 type files struct {
-	dir, log string
-	maxSize  int64
-	keep     retention
-	sync     time.Duration // interval; 0 for never
+	Options
+	log string // prefix of the files' names
 
 	lock          *filelock.File // nil while closed
 	last          int64          // Unix time of the last second in the log; 0 if there is none
@@ -29,24 +27,19 @@ type files struct {
 	data, idx     *os.File // nil while closed
 	size, idxSize int64    // in bytes
 	rows          []byte   // added, and not written
-	marks         []mark   // where each of their seconds begins
-	dayEnds       int64    // Unix time of the end of their date
-	records       []byte   // a buffer
+	records       []byte   // of the index, for each second of these rows
+	added         int64    // Unix time of the last of these seconds
 	synced        int64    // Unix time of the last second that was synced
 	retained      int64    // Unix time of the second at which old files were last deleted
 }
 
-// mark is the offset at which the rows of a second begin.
-type mark struct{ second, offset int64 }
-
 // path is where a file of the log is.
-func (f *files) path(s segment) string { return filepath.Join(f.dir, s.name()) }
-
-// own reports whether a file is one of this log.
-func (f *files) own(log string) bool { return log == f.log }
+func (f *files) path(s segment) string { return filepath.Join(f.Dir, s.name()) }
 
 // list returns the log's files, oldest first.
-func (f *files) list() ([]segment, error) { return segments(f.dir, f.own) }
+func (f *files) list() ([]segment, error) {
+	return segments(f.Dir, func(s segment) bool { return s.log == f.log })
+}
 
 // flushSize is how many bytes of rows are enough for one write.
 const flushSize = 256 << 10
@@ -55,24 +48,21 @@ const flushSize = 256 << 10
 var errLate = errors.New("the log has later seconds")
 
 // end is the last second that was written or added.
-func (f *files) end() int64 {
-	if n := len(f.marks); n > 0 {
-		return f.marks[n-1].second
-	}
-	return f.last
-}
+func (f *files) end() int64 { return max(f.last, f.added) }
 
 // append adds the rows of a second to those that flush writes. Before that it writes those if the second is of another date, or if they
 // are enough. Seconds must ascend, or the error is errLate.
 func (f *files) append(start time.Time, rows []byte) error {
 	second := start.Unix()
-	if len(f.marks) > 0 && (second >= f.dayEnds || len(f.rows) >= flushSize || f.full()) {
+	var date [len(time.DateOnly)]byte // compared without memory for it
+	if string(start.AppendFormat(date[:0], time.DateOnly)) != f.current.date || len(f.rows) >= flushSize || f.full() {
 		if err := f.flush(); err != nil {
 			return err
 		}
 	}
+	first := len(f.records) == 0
 	// Before the first second of a write it is seen to that the files are those that were left.
-	if len(f.marks) == 0 {
+	if first {
 		if err := f.ready(); err != nil {
 			return err
 		}
@@ -80,44 +70,38 @@ func (f *files) append(start time.Time, rows []byte) error {
 	if second <= f.end() {
 		return errLate
 	}
-	if len(f.marks) == 0 {
+	if first {
 		if err := f.roll(start); err != nil {
 			return err
 		}
-		year, month, day := start.Date()
-		f.dayEnds = time.Date(year, month, day+1, 0, 0, 0, 0, start.Location()).Unix()
 	}
-	f.marks = append(f.marks, mark{second, int64(len(f.rows))})
+	f.records = appendRecord(f.records, second, f.size+int64(len(f.rows)))
 	f.rows = append(f.rows, rows...)
+	f.added = second
 	return nil
 }
 
 // flush writes what was added. After an error it is gone, and may be added again.
-func (f *files) flush() (err error) {
-	if len(f.marks) == 0 {
+func (f *files) flush() error {
+	if len(f.records) == 0 {
 		return nil
 	}
-	f.records = f.records[:0]
-	for _, m := range f.marks {
-		f.records = appendRecord(f.records, m.second, f.size+m.offset)
-	}
-	last := f.marks[len(f.marks)-1].second
-	_, err = f.data.WriteAt(f.rows, f.size)
+	_, err := f.data.WriteAt(f.rows, f.size)
 	if err == nil {
 		_, err = f.idx.WriteAt(f.records, f.idxSize)
 	}
-	if err == nil && f.sync > 0 && last-f.synced >= int64(f.sync/time.Second) {
+	if err == nil && f.Sync > 0 && f.added-f.synced >= int64(f.Sync/time.Second) {
 		if err = f.fsync(); err == nil {
-			f.synced = last
+			f.synced = f.added
 		}
 	}
-	written := int64(len(f.rows))
-	f.rows, f.marks = f.rows[:0], f.marks[:0]
 	if err != nil {
-		return errors.Join(err, f.truncate(), f.closeSegment())
+		err = errors.Join(err, f.truncate(), f.closeSegment())
+	} else {
+		f.size, f.idxSize, f.last = f.size+int64(len(f.rows)), f.idxSize+int64(len(f.records)), f.added
 	}
-	f.size, f.idxSize, f.last = f.size+written, f.idxSize+int64(len(f.records)), last
-	return nil
+	f.rows, f.records, f.added = f.rows[:0], f.records[:0], 0
+	return err
 }
 
 // truncate cuts both files to the sizes that are known to be complete.
@@ -133,16 +117,9 @@ func (f *files) fsync() error {
 // roll opens the file for a second: the current one, or the next if that is full or of another date.
 func (f *files) roll(start time.Time) error {
 	date, second := start.Format(time.DateOnly), start.Unix()
-	if f.current.date == date {
-		if f.data == nil {
-			if err := f.open(); err != nil {
-				return err
-			}
-		}
-		if !f.full() {
-			f.retain(second, false)
-			return nil
-		}
+	if f.current.date == date && !f.full() {
+		f.retain(second, false)
+		return nil
 	}
 	if err := f.closeSegment(); err != nil {
 		return err
@@ -162,7 +139,7 @@ func (f *files) roll(start time.Time) error {
 }
 
 // full reports whether the next file begins behind what was added.
-func (f *files) full() bool { return f.size+int64(len(f.rows)) >= f.maxSize }
+func (f *files) full() bool { return f.size+int64(len(f.rows)) >= f.MaxFileSize }
 
 // close closes the files and releases the lock.
 func (f *files) close() error {
@@ -176,33 +153,25 @@ func (f *files) close() error {
 
 // closeSegment closes the current file and its index.
 func (f *files) closeSegment() error {
-	var errs []error
-	if f.sync > 0 && f.data != nil && f.idx != nil {
-		errs = append(errs, f.fsync())
+	if f.data == nil {
+		return nil
 	}
-	for _, file := range []**os.File{&f.data, &f.idx} {
-		if *file != nil {
-			errs = append(errs, (*file).Close())
-			*file = nil
-		}
+	var err error
+	if f.Sync > 0 {
+		err = f.fsync()
 	}
-	return errors.Join(errs...)
-}
-
-// retention limits the files that are kept; 0 is no limit. The oldest file goes first, with its index, whichever limit it is over.
-// Readers that have it open keep it.
-type retention struct {
-	files int
-	bytes int64         // with indexes
-	age   time.Duration // of a file's last second
+	err = errors.Join(err, f.data.Close(), f.idx.Close())
+	f.data, f.idx = nil, nil
+	return err
 }
 
 // retainInterval is how often, in seconds, old files are deleted when no new file is started.
 const retainInterval = 60
 
-// retain deletes the oldest files until the limits hold, but never the current one. Failures are ignored: they must not stop the log, and the next call tries again.
+// retain deletes files until the limits of the options hold, the oldest first, but never the current one. Readers that have a file open
+// keep it. Failures are ignored: they must not stop the log, and the next call tries again.
 func (f *files) retain(now int64, newFile bool) {
-	if f.keep == (retention{}) || !newFile && (f.keep.age == 0 && f.keep.bytes == 0 || now-f.retained < retainInterval) {
+	if f.MaxFiles == 0 && f.MaxBytes == 0 && f.MaxAge == 0 || !newFile && now-f.retained < retainInterval {
 		return
 	}
 	f.retained = now
@@ -222,9 +191,11 @@ func (f *files) retain(now int64, newFile bool) {
 			continue
 		}
 		// Any limit is enough: they are all promises.
-		tooMany := f.keep.files > 0 && count > f.keep.files
-		tooMuch := f.keep.bytes > 0 && total > f.keep.bytes
-		if !tooMany && !tooMuch && !f.tooOld(s, now) {
+		tooMany := f.MaxFiles > 0 && count > f.MaxFiles
+		tooMuch := f.MaxBytes > 0 && total > f.MaxBytes
+		day, _ := s.span()
+		tooOld := f.MaxAge > 0 && s.err == nil && now-max(day, s.first, s.last) > int64(f.MaxAge/time.Second)
+		if !tooMany && !tooMuch && !tooOld {
 			continue
 		}
 		bytes := f.bytes(s)
@@ -234,15 +205,6 @@ func (f *files) retain(now int64, newFile bool) {
 			total -= bytes
 		}
 	}
-}
-
-// tooOld reports whether a file's last second is older than the limit.
-func (f *files) tooOld(s segment, now int64) bool {
-	if f.keep.age == 0 {
-		return false
-	}
-	last, err := lastSecond(f.dir, s)
-	return err == nil && now-max(last, s.first) > int64(f.keep.age/time.Second)
 }
 
 // bytes returns the size of a file and its index.

@@ -132,12 +132,19 @@ type parser struct {
 
 // stamp parses the first two fields of a line into the row, and returns the rest. It reports false if they are invalid.
 func (p *parser) stamp(line []byte) (rest []byte, ok bool) {
-	if len(p.head) == 0 || !bytes.HasPrefix(line, p.head) {
-		if !p.second(line) {
-			return nil, false
-		}
+	if len(p.head) > 0 && bytes.HasPrefix(line, p.head) {
+		return line[len(p.head):], true
 	}
-	return line[len(p.head):], true
+	stamp, rest, _ := bytes.Cut(line, []byte("|"))
+	_, rest, ok = bytes.Cut(rest, []byte("|"))
+	ms, err := strconv.ParseInt(string(stamp), 10, 64)
+	if !ok || err != nil {
+		return nil, false
+	}
+	p.head = append(p.head[:0], line[:len(line)-len(rest)]...)
+	p.row.Start = time.UnixMilli(ms).UTC()
+	p.unix = p.row.Start.Unix()
+	return rest, true
 }
 
 // counts parses the fields behind the name into the row. Nearly all have too few digits to overflow, and no sign: they take one pass.
@@ -176,19 +183,5 @@ func (p *parser) counts(rest []byte) bool {
 	r.Pass, r.Block, r.Success, r.Exception = v[0], v[1], v[2], v[3]
 	r.RT = time.Duration(v[4]) * time.Millisecond
 	r.OccupiedPass, r.Concurrency = v[5], v[6]
-	return true
-}
-
-// second parses the first two fields. It reports false if they are invalid.
-func (p *parser) second(line []byte) bool {
-	stamp, rest, _ := bytes.Cut(line, []byte("|"))
-	date := bytes.IndexByte(rest, '|')
-	ms, err := strconv.ParseInt(string(stamp), 10, 64)
-	if date < 0 || err != nil {
-		return false
-	}
-	p.head = append(p.head[:0], line[:len(stamp)+1+date+1]...)
-	p.row.Start = time.UnixMilli(ms).UTC()
-	p.unix = p.row.Start.Unix()
 	return true
 }

@@ -18,7 +18,7 @@ import (
 func (w *Writer) StateFile(name string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	path := filepath.Join(w.files.dir, w.app+"-"+name)
+	path := filepath.Join(w.o.Dir, fileName(w.o.App)+"-"+name)
 	if slices.Contains(w.stateFiles, name) {
 		return "", fmt.Errorf("metriclog: %s is in use", path)
 	}
@@ -31,7 +31,7 @@ func (w *Writer) StateFile(name string) (string, error) {
 // OccupiedPass and InFlightMax. It is valid during the call. Rows that cannot be read are left out and counted as an error.
 func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNode) bool) {
 	// Only what is complete is found, and no file stays open.
-	own := Searcher{Dir: w.files.dir, App: w.app}
+	own := Searcher{Dir: w.o.Dir, App: w.o.App}
 	rows, err := own.Search(Query{From: time.Unix(from, 0), To: time.Unix(to-1, 0), PIDs: []int{0}})
 	if err == nil {
 		for row := range rows.All() {
@@ -44,7 +44,7 @@ func (w *Writer) Logged(from, to int64, f func(resource string, m *node.MetricNo
 	}
 	if err != nil {
 		w.stat.errors.Add(1)
-		w.logger.Error("cannot read the metric log", "dir", w.files.dir, "err", err)
+		w.o.Logger.Error("cannot read the metric log", "dir", w.o.Dir, "err", err)
 	}
 }
 
@@ -81,16 +81,14 @@ func (w *Writer) openRuns(last int64) error {
 		return err
 	}
 	oldest := last
-	for _, s := range all {
-		if s.known {
-			oldest = min(oldest, s.first)
-		}
+	if len(all) > 0 {
+		oldest = min(oldest, all[0].first)
 	}
 	own := runs.Run{
 		ID: w.stats.RunID(), PID: os.Getpid(), First: w.stats.Timeline().NameFrom(w.first).Unix(), History: int64(w.stats.History() / time.Second),
 	}
 	if w.runs, err = runs.Open(path, own, oldest, last); err != nil {
-		w.logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
+		w.o.Logger.Error("the file of runs, which says whose the seconds in the metric log are", "file", path, "err", err)
 	}
 	return nil
 }

@@ -90,12 +90,9 @@ func (o *Options) open() (*files, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	f := &files{
-		dir: o.Dir, log: logName(o.App, 0), maxSize: o.MaxFileSize, sync: o.Sync,
-		keep: retention{o.MaxFiles, o.MaxBytes, o.MaxAge},
-	}
+	f := &files{Options: *o, log: logName(o.App)}
 	if err := f.resume(); err != nil {
-		return nil, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: err}
+		return nil, &collector.OptionError{Package: "metriclog", Field: "Dir", Err: errors.Join(err, f.close())}
 	}
 	return f, nil
 }

@@ -29,7 +29,7 @@ type process struct {
 // newProcess is a process of an application; without a number in the names of files if pid is 0.
 func newProcess(t testing.TB, dir, app string, pid int, maxSize int64, loc *time.Location) *process {
 	t.Helper()
-	p := &process{&files{dir: dir, log: logName(app, pid), maxSize: maxSize}, loc}
+	p := &process{&files{Options: Options{Dir: dir, MaxFileSize: maxSize}, log: processLog(app, pid)}, loc}
 	if err := p.resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,15 @@ func scan(t testing.TB, dir string) (rows []Row, malformed int64) {
 }
 
 // log is the name of the row's log.
-func (r *Row) log() string { return logName(r.App, r.PID) }
+func (r *Row) log() string { return processLog(r.App, r.PID) }
+
+// processLog is the prefix of a log's file names; pid is 0 for none.
+func processLog(app string, pid int) string {
+	if pid == 0 {
+		return logName(app)
+	}
+	return logName(app) + ".pid" + strconv.Itoa(pid)
+}
 
 // only is the rows of a range of seconds, both included, and of the resources that match.
 func only(rows []Row, from, to time.Time, app string, match func(string) bool) (out []Row) {

@@ -107,7 +107,7 @@ func TestRetentionUnderReaders(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := newProcess(t, dir, "shop", 0, 1500, time.UTC)
-	p.keep = retention{files: 3}
+	p.MaxFiles = 3
 	begin := start.Unix()
 	var done atomic.Bool
 	var readers sync.WaitGroup

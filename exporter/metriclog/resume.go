@@ -9,57 +9,64 @@ import (
 	"slices"
 
 	"github.com/windowstat/windowstat/exporter/internal/filelock"
+	"github.com/windowstat/windowstat/internal/atomicfile"
 )
 
 // ready resumes the log unless everything is as it was left.
 func (f *files) ready() error {
-	if f.lock != nil && same(f.lockPath(), f.lock.File) &&
-		(f.data == nil || same(f.path(f.current), f.data) && same(f.path(f.current)+idxSuffix, f.idx) && f.unchanged()) {
+	path := f.path(f.current)
+	if f.locked() && sizeOf(path, f.data) == f.size && sizeOf(path+idxSuffix, f.idx) == f.idxSize {
 		return nil
 	}
 	return f.resume()
 }
 
-// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last.
+// resume locks the log for this process, opens the newest file to append to it, and reads which second is the last. That is not always
+// in the newest: a clock may have been set back.
 func (f *files) resume() error {
-	err := errors.Join(f.closeSegment(), f.acquire())
+	if err := errors.Join(f.closeSegment(), f.acquire()); err != nil {
+		return err
+	}
+	all, err := f.list()
 	if err != nil {
-		return errors.Join(err, f.close())
+		return err
 	}
 	f.current = segment{}
-	all, err := f.list()
-	if err == nil && len(all) > 0 {
-		f.current = all[len(all)-1]
-		err = f.open()
+	if len(all) == 0 {
+		return nil
 	}
-	last := int64(0)
-	if err == nil {
-		last, err = lastOf(f.dir, all)
+	older := all[:len(all)-1]
+	f.current = all[len(older)]
+	if err := f.open(); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, f.close())
+	for _, s := range slices.Backward(older) {
+		// One that cannot be read may have later seconds, if its date allows it and no other process has deleted it.
+		if _, end := s.span(); end > f.last && s.err != nil && !errors.Is(s.err, os.ErrNotExist) {
+			return errors.Join(s.err, f.closeSegment())
+		}
+		f.last = max(f.last, s.last)
 	}
-	f.last = max(f.last, last)
 	return nil
 }
 
 // lockPath is where the lock file is.
-func (f *files) lockPath() string { return filepath.Join(f.dir, f.log) + lockSuffix }
+func (f *files) lockPath() string { return filepath.Join(f.Dir, f.log) + lockSuffix }
 
-// errLocked is the error for a log that another process writes.
-var errLocked = errors.New("another process writes this log; give each an App or a directory of its own")
+// locked reports whether this process has the lock, and the file is still there for others to see it.
+func (f *files) locked() bool { return f.lock != nil && sizeOf(f.lockPath(), f.lock.File) >= 0 }
 
 // acquire locks the log, if it is not locked: one process at a time writes it. Where the system has no locks, nothing keeps two from it.
 func (f *files) acquire() error {
-	if f.lock != nil && same(f.lockPath(), f.lock.File) {
+	if f.locked() {
 		return nil
 	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return err
 	}
 	lock, err := filelock.Lock(f.lockPath())
 	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("%s: %w", f.lockPath(), errLocked)
+		return fmt.Errorf("%s: another process writes this log; give each an App or a directory of its own", f.lockPath())
 	}
 	if err != nil {
 		return err
@@ -71,57 +78,36 @@ func (f *files) acquire() error {
 	return nil
 }
 
-// same reports whether the file at the path is the one that is open.
-func same(path string, open *os.File) bool {
+// sizeOf returns the size of the file at a path if it is the one that is open, and otherwise -1, also if none is open.
+func sizeOf(path string, open *os.File) int64 {
 	at, err := os.Stat(path)
 	if err != nil {
-		return false
+		return -1
 	}
-	opened, err := open.Stat()
-	return err == nil && os.SameFile(at, opened)
-}
-
-// unchanged reports whether the data file has the size that was written.
-func (f *files) unchanged() bool {
-	size, err := f.data.Seek(0, io.SeekEnd)
-	return err == nil && size == f.size
-}
-
-// lastOf returns the last second in some files; 0 if there is none. It is not always in the newest: a clock may have been set back.
-func lastOf(dir string, all []segment) (last int64, err error) {
-	for _, s := range slices.Backward(all) {
-		if _, most := s.span(); most <= last {
-			continue
-		}
-		second, err := lastSecond(dir, s)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // another process deleted it
-			return 0, err
-		}
-		last = max(last, second)
+	if opened, err := open.Stat(); err != nil || !os.SameFile(at, opened) {
+		return -1
 	}
-	return last, nil
+	return at.Size()
 }
 
-// open opens the current file and its index, makes them if needed, and removes what a crash left incomplete.
-func (f *files) open() (err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.closeSegment())
-		}
-	}()
+// open opens the current file and its index, makes them if needed, removes what a crash left incomplete, and reads the last second.
+func (f *files) open() error {
 	path := f.path(f.current)
-	if f.data, f.size, err = openEnd(path); err != nil {
+	data, size, err := openEnd(path)
+	if err != nil {
 		return err
 	}
-	made := f.size == 0
-	if f.idx, f.idxSize, err = openEnd(path + idxSuffix); err != nil {
-		return err
+	idx, idxSize, err := openEnd(path + idxSuffix)
+	if err != nil {
+		return errors.Join(err, data.Close())
 	}
-	if err = f.repair(); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	f.data, f.size, f.idx, f.idxSize = data, size, idx, idxSize
+	err = f.repair()
+	if err == nil && f.Sync > 0 && size == 0 {
+		err = atomicfile.SyncDir(f.Dir) // or a power cut could remove the new file
 	}
-	if f.sync > 0 && made {
-		return syncDir(f.dir) // or a power cut could remove the new file
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), f.closeSegment())
 	}
 	return nil
 }
@@ -142,7 +128,7 @@ func openEnd(path string) (*os.File, int64, error) {
 func (f *files) repair() error {
 	from, to := f.current.span()
 	o := &segmentReader{f.data, from, to, f.size}
-	end, err := o.completeEnd(true)
+	end, _, err := o.completeEnd(true)
 	if err != nil {
 		return err
 	}
@@ -154,7 +140,7 @@ func (f *files) repair() error {
 			break
 		}
 	}
-	kept, missing := int64(x.n)*idxRecord, f.records[:0]
+	kept, missing := int64(x.n)*idxRecord, []byte(nil)
 	for lines := newLineReader(f.data, began, end, end); ; {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -167,7 +153,7 @@ func (f *files) repair() error {
 			missing, last = appendRecord(missing, second, lines.began), second
 		}
 	}
-	f.records = missing
+	f.last = max(f.last, last)
 	if end == f.size && kept == f.idxSize && len(missing) == 0 {
 		return nil
 	}
@@ -178,13 +164,4 @@ func (f *files) repair() error {
 	_, err = f.idx.WriteAt(missing, f.idxSize)
 	f.idxSize += int64(len(missing))
 	return err
-}
-
-// syncDir syncs a directory's entries to disk.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,26 +48,34 @@ func (s Searcher) Search(q Query) (*Rows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metriclog: %w", err)
 	}
-	logs := map[string][]segment{}
-	for _, x := range all {
-		logs[x.log] = append(logs[x.log], x)
-	}
 	r := &Rows{names: map[string]*name{}, match: q.Match}
-	for _, log := range slices.Sorted(maps.Keys(logs)) {
-		r.streams = append(r.streams, newStream(s.Dir, log, logs[log], from, to, q.After.logs[log]))
+	var log *stream
+	for i, x := range all {
+		if log == nil || log.log != x.log {
+			after := q.After.logs[x.log]
+			log = &stream{dir: s.Dir, log: x.log, from: max(from, after.second), to: to, after: after}
+			log.row.App, log.row.PID = x.app, x.pid
+			r.streams = append(r.streams, log)
+		}
+		_, end := x.span()
+		if x.last != 0 && i+1 < len(all) && all[i+1].log == x.log { // a later file has begun
+			end = x.last + 1
+		}
+		if end > log.from {
+			if len(log.files) == 0 {
+				log.unix = max(x.first, log.from)
+			}
+			log.files = append(log.files, x)
+		}
 	}
 	return r, nil
 }
 
-// wanted returns whether a log is searched.
-func (s Searcher) wanted(pids []int) func(log string) bool {
-	app, _ := parseLogName(logName(s.App, 0))
-	return func(log string) bool {
-		of, pid := parseLogName(log)
-		if len(pids) > 0 && !slices.Contains(pids, pid) {
-			return false
-		}
-		return s.App == "" || of == app
+// wanted returns whether a file is searched.
+func (s Searcher) wanted(pids []int) func(segment) bool {
+	app := fileName(s.App)
+	return func(x segment) bool {
+		return (app == "" || x.app == app) && (len(pids) == 0 || slices.Contains(pids, x.pid))
 	}
 }
 
@@ -88,7 +95,7 @@ type Rows struct {
 	names     map[string]*name // by escaped name
 	match     func(string) bool
 	malformed int64
-	errs      []error
+	errs      []error // nil among them is none
 }
 
 // name is a cached resource name.
@@ -122,7 +129,7 @@ func (r *Rows) Each(ctx context.Context, f func(*Row) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for second := s.second; s.hasRow && s.second == second; s.advance(r) {
+		for second := s.unix; s.hasRow && s.unix == second; s.advance(r) {
 			if !s.next(second) || !s.wanted {
 				continue
 			}
@@ -141,7 +148,7 @@ func (r *Rows) first() (first *stream) {
 	for {
 		first = nil
 		for _, s := range r.streams {
-			if (s.hasRow || !s.started) && (first == nil || s.minSecond() < first.minSecond()) {
+			if (s.hasRow || !s.started) && (first == nil || s.unix < first.unix) {
 				first = s
 			}
 		}
@@ -243,13 +250,10 @@ func (s Searcher) Logs() ([]Log, error) {
 	}
 	var logs []Log
 	for _, x := range all {
-		app, pid := parseLogName(x.log)
-		if log := (Log{app, pid}); !slices.Contains(logs, log) {
-			logs = append(logs, log)
-		}
+		logs = append(logs, Log{x.app, x.pid})
 	}
 	slices.SortFunc(logs, func(a, b Log) int { return cmp.Or(strings.Compare(a.App, b.App), a.PID-b.PID) })
-	return logs, nil
+	return slices.Compact(logs), nil
 }
 
 // Span returns the first and the last second of the logs of these processes, all if there are none: zero Times if nothing is
@@ -260,14 +264,11 @@ func (s Searcher) Span(pids ...int) (first, last time.Time, err error) {
 		return first, last, fmt.Errorf("metriclog: %w", err)
 	}
 	for _, x := range all {
-		if !x.known {
-			continue
-		}
-		if at := time.Unix(x.first, 0).UTC(); first.IsZero() || at.Before(first) {
+		if at := time.Unix(x.first, 0).UTC(); x.first != 0 && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
-		if second, err := lastSecond(s.Dir, x); err == nil && second > 0 && second > last.Unix() {
-			last = time.Unix(second, 0).UTC()
+		if at := time.Unix(x.last, 0).UTC(); x.last != 0 && at.After(last) {
+			last = at
 		}
 	}
 	return first, last, nil

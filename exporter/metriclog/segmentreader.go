@@ -38,10 +38,26 @@ func openSegment(dir string, s segment) (*segmentReader, error) {
 	return &segmentReader{file, from, to, size}, nil
 }
 
-// second returns the second of a line. It reports false for one that is malformed, or of a second that the file cannot have.
+// second returns the second of a line. It is 0, false for one that is malformed, or of a second that the file cannot have.
 func (o *segmentReader) second(line []byte) (second int64, ok bool) {
-	second, ok = secondOf(line)
-	return second, ok && second >= o.from && second < o.to
+	if second, ok = secondOf(line); !ok || second < o.from || second >= o.to {
+		return 0, false
+	}
+	return second, true
+}
+
+// firstSecond returns the first second of the file; 0 if there is none near the beginning.
+func (o *segmentReader) firstSecond() int64 {
+	for _, size := range []int64{maxStamp, maxLine} { // mostly the first line is valid
+		begin := make([]byte, min(size, o.size))
+		_, _ = o.ReadAt(begin, 0)
+		for line := range bytes.Lines(begin) {
+			if second, ok := o.second(line); ok {
+				return second
+			}
+		}
+	}
+	return 0
 }
 
 // lastLine returns the last line that ends at an offset or before it, and its end. If it is empty, no line ends there.
@@ -59,20 +75,20 @@ func (o *segmentReader) lastLine(before int64) (line []byte, end int64, err erro
 	}
 }
 
-// completeEnd returns the end of the last complete second. A second that is being written, or that a crash or power cut left
-// incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere, so that the line before
-// the second is no total, either: there the last second is complete if its last line is. A damaged line may have been that total, so
-// any earlier one tells. ours says that the first second of the file is not Sentinel's.
-func (o *segmentReader) completeEnd(ours bool) (int64, error) {
+// completeEnd returns the end of the last complete second, and that second; 0 if it cannot be read. A second that is being written, or
+// that a crash or power cut left incomplete, lacks the total of inbound calls as its last line. Files of Sentinel may lack it everywhere,
+// so that the line before the second is no total, either: there the last second is complete if its last line is. A damaged line may have
+// been that total, so any earlier one tells. ours says that the first second of the file is not Sentinel's.
+func (o *segmentReader) completeEnd(ours bool) (end, second int64, err error) {
 	line, end, err := o.lastLine(o.size)
 	second, ok := o.second(line)
 	if err != nil || !ok || isTotal(line) {
-		return end, err
+		return end, second, err
 	}
-	began := end - int64(len(line)) // of the second
+	began, last := end-int64(len(line)), int64(0) // of the second, and the one before it
 	for at, damaged := began, false; ; at -= int64(len(line)) {
 		if line, _, err = o.lastLine(at); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		switch before, ok := o.second(line); {
 		case len(line) > 0 && !ok:
@@ -80,10 +96,11 @@ func (o *segmentReader) completeEnd(ours bool) (int64, error) {
 		case ok && before == second:
 			began, damaged = at-int64(len(line)), false
 		case ok && damaged && !isTotal(line):
+			last = max(last, before)
 		case end == o.size && (ok && !isTotal(line) || !ok && !ours && !o.begun()):
-			return end, nil
+			return end, second, nil
 		default:
-			return began, nil
+			return began, max(last, before), nil
 		}
 	}
 }
@@ -93,24 +110,6 @@ func (o *segmentReader) begun() bool {
 	at, err := os.Stat(o.Name() + idxSuffix)
 	now, e := o.Stat()
 	return e != nil || now.Size() != o.size || err == nil && at.Size() == 0
-}
-
-// lastSecond returns the last second of a file; 0 if there is none.
-func lastSecond(dir string, s segment) (last int64, err error) {
-	o, err := openSegment(dir, s)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, o.Close()) }()
-	end, err := o.completeEnd(false)
-	if err != nil {
-		return 0, err
-	}
-	line, _, err := o.lastLine(end)
-	if second, ok := o.second(line); ok {
-		last = second
-	}
-	return last, err
 }
 
 // maxLine is the longest line, with its newline; longer ones are skipped.
@@ -160,11 +159,6 @@ func appendRecord(b []byte, second, offset int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(offset))
 }
 
-// parseRecord is the inverse of appendRecord.
-func parseRecord(b []byte) (second, offset int64) {
-	return int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))
-}
-
 // index is an open index.
 type index struct {
 	*os.File
@@ -177,7 +171,7 @@ func (x index) record(i int) (second, offset int64) {
 	if _, err := x.ReadAt(b[:], int64(i)*idxRecord); err != nil {
 		return 0, -1
 	}
-	return parseRecord(b[:])
+	return int64(binary.BigEndian.Uint64(b[:])), int64(binary.BigEndian.Uint64(b[8:]))
 }
 
 // search returns the number of the first record of this second or a later one, n if there is none.

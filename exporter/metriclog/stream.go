@@ -17,25 +17,13 @@ type stream struct {
 
 	open    *segmentReader
 	lines   *lineReader
-	started bool
+	started bool // the first file was opened
 
-	hasRow bool // the parser has the next row
-	parser
+	parser      // has the next row, or before that the second before which there is none
+	hasRow bool // or else all are read
 	line   []byte
-	second int64
 	wanted bool
 	last   *name // of the last row
-}
-
-// minSecond returns a lower bound of the second of the next row; it is known before a file is opened.
-func (s *stream) minSecond() int64 {
-	switch {
-	case s.hasRow:
-		return s.second
-	case s.started || len(s.files) == 0 || !s.files[0].known:
-		return noFrom
-	}
-	return max(s.files[0].first, s.from)
 }
 
 // advance reads the next row.
@@ -50,18 +38,15 @@ func (s *stream) advance(r *Rows) {
 			if !errors.Is(err, io.EOF) {
 				r.errs = append(r.errs, err)
 			}
-			if err := s.close(); err != nil {
-				r.errs = append(r.errs, err)
-			}
+			r.errs = append(r.errs, s.close())
 			continue
 		}
 		rest, ok := s.parser.stamp(line)
-		second := s.unix
-		if !ok || second < s.open.from || second >= s.open.to {
+		if !ok || s.unix < s.open.from || s.unix >= s.open.to {
 			r.malformed++
 			continue
 		}
-		if second < s.from || second > s.to {
+		if s.unix < s.from || s.unix > s.to {
 			continue
 		}
 		// The numbers of a resource that nobody asked for are not parsed.
@@ -72,7 +57,7 @@ func (s *stream) advance(r *Rows) {
 		}
 		s.last = n
 		s.parser.row.Resource = n.resource
-		s.hasRow, s.line, s.second, s.wanted = true, line, second, n.wanted
+		s.hasRow, s.line, s.wanted = true, line, n.wanted
 		return
 	}
 }
@@ -81,14 +66,13 @@ func (s *stream) advance(r *Rows) {
 func (s *stream) openNext(r *Rows) bool {
 	for len(s.files) > 0 {
 		x := s.files[0]
-		if x.known && x.first > s.to {
-			s.files = nil
+		if x.first > s.to {
 			return false
 		}
 		s.files = s.files[1:]
 		open, err := openSegment(s.dir, x)
 		if err == nil {
-			if err = s.begin(open, x.ended, r); err == nil {
+			if err = s.begin(open, r); err == nil {
 				return true
 			}
 			err = errors.Join(err, open.Close())
@@ -102,12 +86,12 @@ func (s *stream) openNext(r *Rows) bool {
 
 // begin starts to read a file. The log's newest may end with a second that is being written; in those that have ended, whatever
 // is behind the last complete second counts as malformed.
-func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
-	end, err := open.completeEnd(false)
+func (s *stream) begin(open *segmentReader, r *Rows) error {
+	end, _, err := open.completeEnd(false)
 	if err != nil {
 		return err
 	}
-	if ended {
+	if len(s.files) > 0 { // a later one has begun
 		for cut := newLineReader(open, end, open.size, open.size); cut.after < open.size; r.malformed++ {
 			if _, err := cut.next(); err != nil && !errors.Is(err, io.EOF) {
 				return err
@@ -115,9 +99,7 @@ func (s *stream) begin(open *segmentReader, ended bool, r *Rows) error {
 		}
 	}
 	low, high, err := open.bisect(s.from, s.to)
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
+	r.errs = append(r.errs, err)
 	s.open, s.lines = open, newLineReader(open, low, min(high, end), end)
 	return nil
 }
@@ -139,22 +121,4 @@ func (s *stream) next(second int64) bool {
 	}
 	s.at.rows++
 	return second != s.after.second || s.at.rows > s.after.rows
-}
-
-// newStream makes the stream of a log from its files, sorted by their first seconds, without those that end before from.
-func newStream(dir, log string, files []segment, from, to int64, after position) *stream {
-	s := &stream{dir: dir, log: log, from: max(from, after.second), to: to, after: after}
-	s.parser.row.App, s.parser.row.PID = parseLogName(log)
-	for i, x := range files {
-		if _, most := x.span(); most <= s.from {
-			continue
-		}
-		if x.ended = i+1 < len(files); x.ended && x.known && x.first < s.from {
-			if last, err := lastSecond(dir, x); err == nil && last < s.from {
-				continue
-			}
-		}
-		s.files = append(s.files, x)
-	}
-	return s
 }

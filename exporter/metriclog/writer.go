@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,15 +21,12 @@ import (
 // history lacks the record of a resource, or the log has a later second already. An error leaves the position where it is, so the
 // next Flush, a second later with [Writer.Run], begins with the same second; what was written of it is cut off.
 //
-// A second, or as many as it is behind, costs nine system calls: two write rows and index, and seven notice that files were
+// A second, or as many as it is behind, costs eight system calls: two write rows and index, and six notice that files were
 // deleted, truncated or locked by another process meanwhile. Rows of up to 64 seconds, or about 32,768, are in memory at a time, and
 // those of one second afterwards.
 type Writer struct {
 	stats     *collector.Collector
-	loc       *time.Location
-	logger    *slog.Logger
-	app       string
-	zeroRows  bool
+	o         Options
 	first     int64  // index of the first second of this process
 	unpublish func() // removes the metrics
 
@@ -61,7 +57,7 @@ func New(c *collector.Collector, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{stats: c, loc: o.Location, logger: o.Logger, app: fileName(o.App), zeroRows: o.ZeroRows, files: files}
+	w := &Writer{stats: c, o: files.Options, files: files}
 	w.first = c.Seal().Open
 	w.next = w.first
 	w.stat.last.Store(files.last)
@@ -80,8 +76,8 @@ func (w *Writer) warnFuture() {
 	last := w.stat.last.Load()
 	name, ok := w.stats.Timeline().Name(w.first)
 	if last > 0 && (!ok || last-name.Unix() > tolerated) {
-		w.logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
-			"dir", w.files.dir, "end", time.Unix(last, 0).In(w.loc))
+		w.o.Logger.Warn("metric log ends in the future; nothing is written until then. If the clock was wrong, move the files away and restart",
+			"dir", w.o.Dir, "end", time.Unix(last, 0).In(w.o.Location))
 	}
 }
 
@@ -110,13 +106,13 @@ func (w *Writer) Flush() error {
 		if err != nil {
 			w.stat.errors.Add(1)
 			if !w.failing {
-				w.logger.Error("cannot write the metric log; retrying every second", "dir", w.files.dir, "err", err)
+				w.o.Logger.Error("cannot write the metric log; retrying every second", "dir", w.o.Dir, "err", err)
 			}
 			w.failing = true
 			return fmt.Errorf("metriclog: %w", err)
 		}
 		if w.failing {
-			w.logger.Info("writing the metric log works again", "dir", w.files.dir, "lost_seconds", w.stat.lost.Load())
+			w.o.Logger.Info("writing the metric log works again", "dir", w.o.Dir, "lost_seconds", w.stat.lost.Load())
 			w.failing = false
 		}
 	}
@@ -133,12 +129,13 @@ func (w *Writer) write(seconds []second) (n int, err error) {
 		}
 		if err = w.files.append(s.start, s.lines); errors.Is(err, errLate) {
 			s.lose()
-		} else if err != nil {
+			err = nil
+		}
+		if err != nil {
 			break
 		}
 	}
-	// The last one was late, which is no reason not to write the others.
-	if err == nil || errors.Is(err, errLate) {
+	if err == nil {
 		err = w.files.flush()
 	}
 	if err == nil {

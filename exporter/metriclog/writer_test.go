@@ -487,6 +487,7 @@ func TestDeletedFilesAreMadeAgain(t *testing.T) {
 		"moved":     func(dir string) error { return os.Rename(filepath.Join(dir, today), filepath.Join(dir, "old")) },
 		"truncated": func(dir string) error { return os.Truncate(filepath.Join(dir, today), 0) },
 		"cut":       func(dir string) error { return os.Truncate(filepath.Join(dir, today), 150) },
+		"cut index": func(dir string) error { return os.Truncate(filepath.Join(dir, today+".idx"), 20) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, start, metriclog.Options{})
@@ -504,8 +505,11 @@ func TestDeletedFilesAreMadeAgain(t *testing.T) {
 			second(5)
 			os.Remove(filepath.Join(r.dir, "old"))
 			want := 5
-			if name == "cut" {
+			switch name {
+			case "cut":
 				want = 6 // the first second is still whole
+			case "cut index":
+				want = 10 // all are, and the index is made again
 			}
 			if rows := r.checkIndexes(t); rows != want {
 				t.Errorf("%d rows, want %d: %v", rows, want, r.files(t))

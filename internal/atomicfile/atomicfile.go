@@ -77,9 +77,15 @@ func write(path string, content []byte, sync bool) error {
 	if !sync {
 		return nil
 	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = dir.Sync() // not all systems can
-		_ = dir.Close()
-	}
+	_ = SyncDir(filepath.Dir(path)) // not all systems can
 	return nil
+}
+
+// SyncDir syncs a directory's entries to the disk: without it a power cut may take a new file, or its new name.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -20,11 +20,8 @@ type File struct{ *os.File }
 // Close ends the lock and closes the file. The lock would end with the file only once no process has it open; a program that was being
 // started at this moment has, until it runs.
 func (f *File) Close() error {
-	err := flock(int(f.Fd()), unix.LOCK_UN)
-	if unsupported(err) {
-		err = nil
-	}
-	return errors.Join(err, f.File.Close())
+	_ = flock(int(f.Fd()), unix.LOCK_UN) // or it ends with the file
+	return f.File.Close()
 }
 
 // Lock makes and locks the file for this process, until it is closed. If it is locked already, the error is ErrHeld. On file

@@ -37,7 +37,7 @@ func (t *table) add(cells ...any) {
 	for _, c := range cells {
 		text := fmt.Sprint(c)
 		if at, ok := c.(time.Time); ok {
-			if text = at.Format(layout); at.IsZero() {
+			if text = at.Format(logquery.TimeLayout); at.IsZero() {
 				text = "-"
 			}
 		}

@@ -64,13 +64,11 @@ type Trial struct {
 // by its name only, as a pattern limits each of the names in it by itself.
 func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	all := []Trial{}
-	for _, l := range s.logs {
-		for _, r := range l.resources {
-			if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
-				t := Trial{Limit: fmt.Sprintf("%s %d", limit, limit.Count), Log: l.name, Resource: r.name, Spans: []Span{}}
-				s.try(limit, r, &t)
-				all = append(all, t)
-			}
+	for _, r := range s.resources() {
+		if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
+			t := Trial{Limit: fmt.Sprintf("%s %d", limit, limit.Count), Log: r.log.name, Resource: r.name, Spans: []Span{}}
+			s.try(limit, r, &t)
+			all = append(all, t)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Trial) int {

@@ -39,11 +39,11 @@ func (l *logging) trials(t *testing.T, limit collector.Limit) []Trial {
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
-	sel, err := logquery.Select(logquery.Source{Dir: l.dir, From: "-2h", Zone: time.UTC}, time.Now())
+	all, err := logquery.Select(logquery.Source{Dirs: []string{l.dir}, From: "-2h", Zone: time.UTC}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Read(t.Context(), []*logquery.Selection{sel}, t.Output())
+	s, err := Read(t.Context(), all, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,26 +39,24 @@ type Onset struct {
 	Log      string    `json:"log"`
 	Resource string    `json:"resource"`
 	Changes  []Change  `json:"changes"` // by time
-	host     int
+	of       *resource
 }
 
 // Onsets returns the resources of which a number left, the first one first. Two onsets are tied if they are less than a second and, of
 // different directories, the clocks' offset apart: what is in one second has no order, and clocks of hosts differ.
 func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 	all := []Onset{}
-	for _, l := range s.logs {
-		for _, r := range l.resources {
-			o := Onset{Log: l.name, Resource: r.name, host: l.host}
-			for column := range columns {
-				if c, left := s.left(l, r, column); left && floors[column] > 0 {
-					o.Changes = append(o.Changes, c)
-				}
+	for _, r := range s.resources() {
+		o := Onset{Log: r.log.name, Resource: r.name, of: r}
+		for column := range columns {
+			if c, left := s.left(r, column); left && floors[column] > 0 {
+				o.Changes = append(o.Changes, c)
 			}
-			if len(o.Changes) > 0 {
-				slices.SortStableFunc(o.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
-				o.Time = o.Changes[0].Time
-				all = append(all, o)
-			}
+		}
+		if len(o.Changes) > 0 {
+			slices.SortStableFunc(o.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
+			o.Time = o.Changes[0].Time
+			all = append(all, o)
 		}
 	}
 	slices.SortFunc(all, func(a, b Onset) int {
@@ -70,7 +68,7 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 		for j := range all {
 			apart := x.Time.Sub(all[j].Time)
 			within := time.Second
-			if all[j].host != x.host {
+			if all[j].of.log.host != x.of.log.host {
 				within += clockOffset
 			}
 			if apart >= within {
@@ -88,11 +86,11 @@ type point struct {
 	v  float64
 }
 
-// points are the numbers of a column in the seconds of a log. Where a resource has no row there are no calls, and where none ended there
+// points are the numbers of a column in the seconds of the log. Where a resource has no row there are no calls, and where none ended there
 // is no response time.
-func (l *log) points(r *resource, column int) (list []point) {
+func (r *resource) points(column int) (list []point) {
 	rows := r.rows
-	for at := l.first; at <= l.last; at++ {
+	for at := r.log.first; at <= r.log.last; at++ {
 		for len(rows) > 0 && rows[0].at < at { // Sentinel's clock was set back
 			rows = rows[1:]
 		}
@@ -108,8 +106,8 @@ func (l *log) points(r *resource, column int) (list []point) {
 }
 
 // left finds the second in which a number left.
-func (s *Seconds) left(l *log, r *resource, column int) (c Change, ok bool) {
-	list := l.points(r, column)
+func (s *Seconds) left(r *resource, column int) (c Change, ok bool) {
+	list := r.points(column)
 	begin, _ := slices.BinarySearchFunc(list, s.From, func(p point, at int64) int { return cmp.Compare(p.at, at) })
 	if begin < leastOld {
 		return c, false

@@ -93,15 +93,11 @@ func (s *service) write(t testing.TB, dir string, seconds int, seed uint64) {
 // read reads the range of so many seconds from the epoch on.
 func read(t testing.TB, seconds int, dirs ...string) *Seconds {
 	t.Helper()
-	var all []*logquery.Selection
-	for _, dir := range dirs {
-		sel, err := logquery.Select(logquery.Source{
-			Dir: dir, From: epoch.Format(time.RFC3339), To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339), Zone: time.UTC,
-		}, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, sel)
+	all, err := logquery.Select(logquery.Source{
+		Dirs: dirs, From: epoch.Format(time.RFC3339), To: epoch.Add(time.Duration(seconds-1) * time.Second).Format(time.RFC3339), Zone: time.UTC,
+	}, epoch)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var stderr strings.Builder
 	s, err := Read(t.Context(), all, &stderr)

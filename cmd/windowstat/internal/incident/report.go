@@ -60,13 +60,13 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	}
 	totals := []*resource{}
 	for _, l := range s.logs {
-		if l.total != nil {
-			totals = append(totals, l.total)
+		if total := l.byName[collector.InboundTotal]; total != nil {
+			totals = append(totals, total)
 		}
 	}
 	rec.Total = recorded(first, rec.Seconds, totals...)
 	for _, x := range shown {
-		out := recorded(first, rec.Seconds, x.resource)
+		out := recorded(first, rec.Seconds, x)
 		if out.Name = x.name; len(s.logs) > 1 {
 			out.Name = x.log.name + ": " + x.name
 		}
@@ -86,33 +86,16 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 }
 
 // ranked are the resources of all logs, in the order in which a report shows them.
-func (s *Seconds) ranked(onsets []Onset) (all []ranked) {
-	rank := map[[2]string]int{}
+func (s *Seconds) ranked(onsets []Onset) []*resource {
+	rank := map[*resource]int{} // below 0 for an onset
 	for i, o := range onsets {
-		rank[[2]string{o.Log, o.Resource}] = i - len(onsets)
+		rank[o.of] = i - len(onsets)
 	}
-	for _, l := range s.logs {
-		for _, r := range l.resources {
-			x := ranked{log: l, resource: r, rank: rank[[2]string{l.name, r.name}]}
-			for i := range r.rows {
-				x.trouble += int64(r.rows[i].v[exception]) + int64(r.rows[i].v[block])
-				x.pass += int64(r.rows[i].v[pass])
-			}
-			all = append(all, x)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(a.rank-b.rank, cmp.Compare(b.trouble, a.trouble), cmp.Compare(b.pass, a.pass))
+	all := s.resources()
+	slices.SortStableFunc(all, func(a, b *resource) int {
+		return cmp.Or(rank[a]-rank[b], cmp.Compare(b.harmed, a.harmed), cmp.Compare(b.passed, a.passed))
 	})
 	return all
-}
-
-// ranked is a resource of a log with what decides its place.
-type ranked struct {
-	*resource
-	log           *log
-	rank          int // below 0 for an onset
-	trouble, pass int64
 }
 
 // recorded is the seconds of resources, added up.
@@ -172,21 +155,19 @@ func (r *Report) tables(s *Seconds) []table {
 // refusals are the resources of which calls were refused in the range, the most first.
 func (s *Seconds) refusals() table {
 	t := table{Title: "Refusals", Empty: "No call was refused.", Head: []string{"Resource", "Refused", "Of calls", "In seconds", "First", "Last", "Most in a second", "Log"}}
-	for _, l := range s.logs {
-		for _, r := range l.resources {
-			var refused, calls, seconds, most, first, last int64
-			for _, v := range r.rows {
-				if v.at < s.From || v.at > s.To {
-					continue
-				}
-				calls += int64(v.v[pass]) + int64(v.v[block])
-				if n := int64(v.v[block]); n > 0 {
-					refused, seconds, most, first, last = refused+n, seconds+1, max(most, n), cmp.Or(first, v.at), v.at
-				}
+	for _, r := range s.resources() {
+		var refused, calls, seconds, most, first, last int64
+		for _, v := range r.rows {
+			if v.at < s.From || v.at > s.To {
+				continue
 			}
-			if refused > 0 {
-				t.add(r.name, refused, calls, seconds, s.time(first), s.time(last), most, l.name)
+			calls += int64(v.v[pass]) + int64(v.v[block])
+			if n := int64(v.v[block]); n > 0 {
+				refused, seconds, most, first, last = refused+n, seconds+1, max(most, n), cmp.Or(first, v.at), v.at
 			}
+		}
+		if refused > 0 {
+			t.add(r.name, refused, calls, seconds, s.time(first), s.time(last), most, r.log.name)
 		}
 	}
 	refused := func(row []string) int { n, _ := strconv.Atoi(row[1]); return n }

@@ -38,14 +38,15 @@ type log struct {
 	host        int    // its directory: clocks of several may differ
 	first, last int64  // seconds that it has, within what was read
 	resources   []*resource
-	total       *resource // all inbound calls; nil if there are none
-	byName      map[string]*resource
+	byName      map[string]*resource // these, and the total of inbound calls
 }
 
 // resource is the rows of a resource in a log, ascending. A second without calls has none.
 type resource struct {
-	name string
-	rows []row
+	name           string
+	log            *log
+	rows           []row
+	passed, harmed int64 // calls that passed, and that were refused or failed
 }
 
 // row is a second: its Unix time, and the numbers of the log, cut at two billion.
@@ -132,11 +133,9 @@ func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log
 func (l *log) add(r *metriclog.Row) {
 	x := l.byName[r.Resource]
 	if x == nil {
-		x = &resource{name: r.Resource}
+		x = &resource{name: r.Resource, log: l}
 		l.byName[r.Resource] = x
-		if r.Resource == collector.InboundTotal {
-			l.total = x
-		} else {
+		if r.Resource != collector.InboundTotal {
 			l.resources = append(l.resources, x)
 		}
 	}
@@ -145,10 +144,17 @@ func (l *log) add(r *metriclog.Row) {
 		next.v[i] = int32(min(n, math.MaxInt32))
 	}
 	x.rows = append(x.rows, next)
+	x.passed += int64(next.v[pass])
+	x.harmed += int64(next.v[block]) + int64(next.v[exception])
 }
 
-// layout is how times are shown, as windowstat log does.
-const layout = "2006-01-02 15:04:05-07:00"
+// resources returns the resources of all logs.
+func (s *Seconds) resources() (all []*resource) {
+	for _, l := range s.logs {
+		all = append(all, l.resources...)
+	}
+	return all
+}
 
 // time returns a second, in the zone.
 func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) }
@@ -157,10 +163,10 @@ func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) 
 func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
 		if n := max(0, s.From-l.first); onsets && n < 60 {
-			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", l.name, n, s.time(s.From).Format(layout)))
+			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to say what is usual", l.name, n, s.time(s.From).Format(logquery.TimeLayout)))
 		}
 		if l.last < s.To-steady {
-			notes = append(notes, fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(layout)))
+			notes = append(notes, fmt.Sprintf("the log %s ends at %s", l.name, s.time(l.last).Format(logquery.TimeLayout)))
 		}
 	}
 	return notes

@@ -50,15 +50,6 @@ func Visible(name string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// noFormula returns a visible name, with an apostrophe before it if a spreadsheet would calculate it as a formula.
-func noFormula(name string) string {
-	s := Visible(name)
-	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
-
 // quoted returns a name as a JSON string. DEL and the control characters from U+0080 on, which JSON allows and a terminal may
 // obey, are escaped, too.
 func quoted(name string) string {

@@ -41,10 +41,10 @@ func TestPatterns(t *testing.T) {
 			}
 			patterns = append(patterns, p)
 		}
-		s, _ := Select(Source{Zone: time.UTC, Resources: patterns}, time.Now())
+		all, _ := Select(Source{Zone: time.UTC, Resources: patterns}, time.Now())
 		var got []string
 		for _, name := range names {
-			if s.Match(name) {
+			if all[0].Match(name) {
 				got = append(got, name)
 			}
 		}
@@ -52,7 +52,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%q: %q, want %q", tc.patterns, got, tc.want)
 		}
 	}
-	if s, _ := Select(Source{Zone: time.UTC}, time.Now()); s.Match != nil {
+	if all, _ := Select(Source{Zone: time.UTC}, time.Now()); all[0].Match != nil {
 		t.Error("without patterns some names do not match")
 	}
 	for _, text := range []string{"", "~(", "~a)(b"} {

@@ -52,8 +52,11 @@ type Query struct {
 // New makes a Query at a time, from which relative times are counted. Warnings go to stderr. The error has everything that is
 // wrong with the options.
 func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
-	s, err := Select(o.Source, now)
-	return &Query{Options: o, Selection: s, stderr: stderr}, errors.Join(err, o.check())
+	all, err := Select(o.Source, now)
+	if len(all) > 1 {
+		err = errors.Join(err, errors.New("--dir: several are for --onset and --backtest only"))
+	}
+	return &Query{Options: o, Selection: all[0], stderr: stderr}, errors.Join(err, o.check())
 }
 
 // check returns what is wrong with the options, and what the output cannot show.
@@ -68,7 +71,7 @@ func (o *Options) check() error {
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
 	wrong(o.Tail < 0, "-n", "%d is not at least 1", o.Tail)
 	// What an output can show decides which options go with it.
-	wrong(o.sums() && formats[o.Output].noSums, "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
+	wrong(o.sums() && formats[o.Output].time == "", "--format", "%s has the lines of the log, and no sums as with --step, --top and --summary", o.Output)
 	return errors.Join(errs...)
 }
 

@@ -30,19 +30,18 @@ type layout struct {
 
 // format is how rows are written: a line for each.
 type format struct {
-	time   string // how times are written; empty if they are as in the log
-	line   func(b []byte, at string, r *row, l *layout) []byte
-	head   func(b []byte, l *layout) []byte // what stands above the rows; nil if nothing does
-	alone  bool                             // the head is written without rows, too
-	noSums bool                             // it has lines of the log alone
+	time  string // how times are written; empty for the lines of the log, which have no sums
+	line  func(b []byte, at string, r *row, l *layout) []byte
+	head  func(b []byte, l *layout) []byte // what stands above the rows; nil if nothing does
+	alone bool                             // the head is written without rows, too
 }
 
 // formats are those of [Options].Output.
 var formats = map[string]*format{
-	"table":    {time: timeLayout, line: appendTable, head: appendTitles},
+	"table":    {time: TimeLayout, line: appendTable, head: appendTitles},
 	"json":     {time: time.RFC3339, line: appendJSON},
 	"csv":      {time: time.RFC3339, line: appendCSV, head: appendKeys, alone: true},
-	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }, noSums: true},
+	"sentinel": {line: func(b []byte, _ string, r *row, _ *layout) []byte { return append(b, r.line...) }},
 }
 
 // Formats are the values of --format.
@@ -106,8 +105,8 @@ func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	}
 	if l.sums {
 		b = strconv.AppendInt(append(b, `,"peak":`...), r.sums.peak, 10)
-		if !r.sums.peakAt.IsZero() {
-			b = append(r.sums.peakAt.In(l.zone).AppendFormat(append(b, `,"peak_time":"`...), time.RFC3339), '"')
+		if at := shown(r.sums.peakAt, l.zone, time.RFC3339, ""); at != "" {
+			b = append(append(append(b, `,"peak_time":"`...), at...), '"')
 		}
 	}
 	return append(b, '}')
@@ -137,34 +136,36 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 		b = columns[i].append(append(b, ','), r.Row)
 	}
 	if l.sums {
-		b = append(strconv.AppendInt(append(b, ','), r.sums.peak, 10), ',')
-		if !r.sums.peakAt.IsZero() {
-			b = r.sums.peakAt.In(l.zone).AppendFormat(b, time.RFC3339)
-		}
+		b = strconv.AppendInt(append(b, ','), r.sums.peak, 10)
+		b = append(append(b, ','), shown(r.sums.peakAt, l.zone, time.RFC3339, "")...)
 	}
 	return b
 }
 
-// appendField appends a name as a value, quoted if it could be taken for more than one.
+// appendField appends a name as a value, quoted if it could be taken for more than one, and with an apostrophe before it if a spreadsheet
+// would calculate it as a formula.
 func appendField(b []byte, name string) []byte {
-	s := noFormula(name)
+	s := Visible(name)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		s = "'" + s
+	}
 	if !strings.ContainsAny(s, `",`) && !strings.HasPrefix(s, " ") {
 		return append(b, s...)
 	}
 	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }
 
-// timeLayout can be given to --from and --to.
-const timeLayout = "2006-01-02 15:04:05-07:00"
+// TimeLayout is how times are shown. They can be given to --from and --to.
+const TimeLayout = "2006-01-02 15:04:05-07:00"
 
 // appendTitles appends the titles of the columns of a table.
 func appendTitles(b []byte, l *layout) []byte {
-	b = fmt.Appendf(b, "%-*s", len(timeLayout), "time")
+	b = fmt.Appendf(b, "%-*s", len(TimeLayout), "time")
 	for _, c := range columns {
 		b = fmt.Appendf(b, "  %*s", width(c.title), c.title)
 	}
 	if l.sums {
-		b = fmt.Appendf(b, "  %*s  %-*s", width("peak"), "peak", len(timeLayout), "at")
+		b = fmt.Appendf(b, "  %*s  %-*s", width("peak"), "peak", len(TimeLayout), "at")
 	}
 	if l.several {
 		b = fmt.Appendf(b, "  %-12s", "log")
@@ -185,16 +186,20 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 	}
 	if l.sums {
 		b = appendNumber(b, "peak", r.sums.peak)
-		at := "-"
-		if !r.sums.peakAt.IsZero() {
-			at = r.sums.peakAt.In(l.zone).Format(timeLayout)
-		}
-		b = fmt.Appendf(b, "  %-*s", len(timeLayout), at)
+		b = fmt.Appendf(b, "  %-*s", len(TimeLayout), shown(r.sums.peakAt, l.zone, TimeLayout, "-"))
 	}
 	if l.several {
 		b = fmt.Appendf(b, "  %-12s", Visible(metriclog.Log{App: r.App, PID: r.PID}.String()))
 	}
 	return append(append(b, "  "...), Visible(r.Resource)...)
+}
+
+// shown is a time in a zone, or what stands for one that is not known.
+func shown(t time.Time, zone *time.Location, layout, unknown string) string {
+	if t.IsZero() {
+		return unknown
+	}
+	return t.In(zone).Format(layout)
 }
 
 // appendNumber appends a number in its column.

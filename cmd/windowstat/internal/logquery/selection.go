@@ -14,9 +14,10 @@ import (
 
 // Source says which rows of which logs are wanted, in the words of a user.
 type Source struct {
-	// Dir is the directory of the logs, App the application, all if empty, and PIDs are processes, all if empty.
-	Dir, App string
-	PIDs     []int
+	// Dirs are the directories of the logs, App the application, all if empty, and PIDs are processes, all if empty.
+	Dirs []string
+	App  string
+	PIDs []int
 	// From and To are times, see [TimeHelp], both included: by default a quarter of an hour before To, and now.
 	From, To string
 	// Zone is the time zone of times that are given and printed.
@@ -32,7 +33,7 @@ type Source struct {
 // defaultRange is how long a range is if only its end is known.
 const defaultRange = 15 * time.Minute
 
-// Selection is a Source that was read: what [metriclog.Searcher] needs to find the rows, and what a user is told about them. The commands
+// Selection is a directory of a Source that was read: what [metriclog.Searcher] needs to find the rows, and what a user is told about them. The commands
 // log, report and verify choose rows by the same flags, and so by the same Selection.
 type Selection struct {
 	Searcher metriclog.Searcher
@@ -50,21 +51,28 @@ type Selection struct {
 // maxSeen bounds the names that are remembered.
 const maxSeen = 10_000
 
-// Select reads a Source at a time. The error has everything that is wrong with it; the Selection has what could be read.
-func Select(o Source, now time.Time) (*Selection, error) {
-	s := &Selection{
-		Searcher: metriclog.Searcher{Dir: o.Dir, App: o.App}, PIDs: o.PIDs, Zone: o.Zone,
-		Resources: o.Resources, seen: map[string]bool{},
+// Select reads a Source at a time: a Selection for each directory, and one at least. The error has everything that is wrong with the
+// Source; the Selections have what could be read.
+func Select(o Source, now time.Time) (all []*Selection, err error) {
+	if len(o.Dirs) == 0 {
+		o.Dirs = []string{""} // which is an error
 	}
-	if len(o.Resources) > 0 {
-		s.Match = func(name string) bool {
-			if len(s.seen) < maxSeen {
-				s.seen[name] = true
-			}
-			return slices.ContainsFunc(s.Resources, func(p Pattern) bool { return p.matches(name) })
+	for _, dir := range o.Dirs {
+		s := &Selection{
+			Searcher: metriclog.Searcher{Dir: dir, App: o.App}, PIDs: o.PIDs, Zone: o.Zone,
+			Resources: o.Resources, seen: map[string]bool{},
 		}
+		if len(o.Resources) > 0 {
+			s.Match = func(name string) bool {
+				if len(s.seen) < maxSeen {
+					s.seen[name] = true
+				}
+				return slices.ContainsFunc(s.Resources, func(p Pattern) bool { return p.matches(name) })
+			}
+		}
+		all, err = append(all, s), errors.Join(err, s.setRange(o, now), s.checkLogs(o))
 	}
-	return s, errors.Join(s.setRange(o, now), s.checkLogs(o))
+	return all, err
 }
 
 // setRange reads from when to when. Of what can mean several seconds, the first is the beginning and the last the end.
@@ -103,31 +111,30 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 }
 
 // Time shows a time in the selection's zone.
-func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(timeLayout) }
+func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(TimeLayout) }
 
 // checkLogs checks that there is something to search, or may be.
 func (s *Selection) checkLogs(o Source) error {
 	s.several = o.Follow && o.App == ""
-	if o.Dir == "" {
+	dir := s.Searcher.Dir
+	if dir == "" {
 		return errors.New("--dir: the directory of the log is needed")
 	}
-	all, err := metriclog.Searcher{Dir: o.Dir}.Logs()
+	logs, err := s.Searcher.Logs()
 	switch {
 	case errors.Is(err, os.ErrNotExist) && o.Follow:
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("--dir: there is no %s", o.Dir)
+		return fmt.Errorf("--dir: there is no %s", dir)
 	case err != nil:
-		return fmt.Errorf("--dir: %w", err)
-	case len(all) == 0 && !o.Follow:
-		return fmt.Errorf("--dir: there are no metric logs in %s", o.Dir)
-	}
-	logs, err := s.Searcher.Logs()
-	if err != nil {
 		return fmt.Errorf("--dir: %w", err)
 	}
 	if len(logs) == 0 && !o.Follow {
-		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, o.Dir, List(apps(all)))
+		all, _ := metriclog.Searcher{Dir: dir}.Logs() // it could be read just now
+		if len(all) == 0 {
+			return fmt.Errorf("--dir: there are no metric logs in %s", dir)
+		}
+		return fmt.Errorf("--app: there is no log of %q in %s, but of %s", o.App, dir, List(apps(all)))
 	}
 	s.several = s.several || len(logs) > 1
 	// A process may start after the command that follows its log.

@@ -14,10 +14,11 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// totals adds rows up, by application and resource; the processes of an application count together. Only what adds up is added:
+// Summary adds rows up, by application and resource; the processes of an application count together. Only what adds up is added:
 // the average response time is that of all calls, each counted with the average of its row, which the log has in whole
-// milliseconds, rounded down. Its memory is that of the names.
-type totals struct {
+// milliseconds, rounded down. Its memory is that of the names. Commands that have rows of their own make one with [NewSummary].
+type Summary struct {
+	zone        *time.Location
 	by          *Column // of the busiest second
 	of          map[sumKey]*sums
 	first, last time.Time // seconds
@@ -25,13 +26,16 @@ type totals struct {
 	severalApps bool
 }
 
+// NewSummary makes a Summary that shows times in a zone.
+func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: &columns[0]} }
+
 // sumKey is what rows have in common that are added up.
 type sumKey struct{ app, resource string }
 
 // sums are what one resource did: what adds up, the busiest second, which is that of all processes together, and the worst average of a second.
 type sums struct {
 	metriclog.Row // Start and RT are not set, and Concurrency is the most of a second and process
-	of            *totals
+	of            *Summary
 	rt            float64 // of all calls, in nanoseconds
 
 	now     time.Time // the second of the last row
@@ -47,8 +51,8 @@ type sums struct {
 // maxSummed bounds the resources that are kept apart. What comes later counts as [collector.Other].
 const maxSummed = 100_000
 
-// add adds a row. Rows must ascend by second.
-func (t *totals) add(r *metriclog.Row) {
+// Add adds a row. Rows must ascend by second.
+func (t *Summary) Add(r *metriclog.Row) {
 	if t.first.IsZero() {
 		t.first = r.Start
 	}
@@ -73,7 +77,7 @@ func (t *totals) add(r *metriclog.Row) {
 }
 
 // find returns the sums that a row is added to. Beyond maxSummed resources these are those of all others.
-func (t *totals) find(r *metriclog.Row) *sums {
+func (t *Summary) find(r *metriclog.Row) *sums {
 	// Seconds have mostly the same resources in the same order, so the next one is mostly known without a look at the map, which would be a
 	// twentieth of a replay.
 	if t.latest != nil {
@@ -105,7 +109,7 @@ func (t *totals) find(r *metriclog.Row) *sums {
 }
 
 // rows yields the sums of a step that begins at a time, those with the most of a column first. All inbound traffic, which is no resource, comes last.
-func (t *totals) rows(begin time.Time) iter.Seq[*row] {
+func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 	inbound := func(x *sums) int {
 		if x.Resource == collector.InboundTotal {
 			return 1
@@ -132,7 +136,7 @@ func (t *totals) rows(begin time.Time) iter.Seq[*row] {
 // no total of inbound calls.
 func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
-		t, begin, end := &totals{by: q.By}, q.From, time.Time{}
+		t, begin, end := &Summary{by: q.By}, q.From, time.Time{}
 		step := func() bool {
 			n := 0
 			for r := range t.rows(begin) {
@@ -151,10 +155,10 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 				if !step() {
 					return
 				}
-				t = &totals{by: q.By}
+				t = &Summary{by: q.By}
 				begin, end = stepOf(r.Start, q.Step, q.Zone)
 			}
-			t.add(r.Row)
+			t.Add(r.Row)
 		}
 		step()
 	}
@@ -202,23 +206,17 @@ func last(rows iter.Seq[*row], most int) iter.Seq[*row] {
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	format, seconds := "", 0.0
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return "-"
-		}
-		return t.In(zone).Format(format)
-	}
 	for r := range rows {
 		x := r.sums
 		if format == "" {
 			first, last := x.of.first.In(zone), x.of.last.In(zone)
 			const day = "2006-01-02-07:00"
 			if format = time.TimeOnly; first.Format(day) != last.Format(day) {
-				format = timeLayout
+				format = TimeLayout
 			}
 			// Rates are those of the seconds that the log has, not of a range that may be longer.
 			seconds = last.Sub(first).Seconds() + 1
-			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(timeLayout), last.Format(timeLayout)); err != nil {
+			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout), last.Format(TimeLayout)); err != nil {
 				return err
 			}
 			fmt.Fprintln(columns, "pass\tper second\tpeak\tat\tblock\tshare\tcomplete\texception\tshare\tworst rt\tat\t  resource")
@@ -228,8 +226,8 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 			name = Visible(x.App) + ": " + name
 		}
 		fmt.Fprintf(columns, "%d\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t  %s\n",
-			x.Pass, rate(float64(x.Pass)/seconds), x.peak, at(x.peakAt), x.Block, share(x.Block, x.Pass+x.Block),
-			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), at(x.worstAt), name)
+			x.Pass, rate(float64(x.Pass)/seconds), x.peak, shown(x.peakAt, zone, format, "-"), x.Block, share(x.Block, x.Pass+x.Block),
+			x.Success, x.Exception, share(x.Exception, x.Success), x.worstRT(), shown(x.worstAt, zone, format, "-"), name)
 	}
 	if format == "" { // there are no rows
 		return nil
@@ -264,22 +262,5 @@ func share(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(whole))
 }
 
-// Summary adds rows up to the table that [Options].Summary prints, for commands that have rows of their own. It must be made with
-// [NewSummary].
-type Summary struct {
-	zone *time.Location
-	totals
-}
-
-// NewSummary makes a Summary that shows times in a zone.
-func NewSummary(zone *time.Location) *Summary {
-	return &Summary{zone: zone, totals: totals{by: &columns[0]}}
-}
-
-// Add adds a row. Rows must ascend by second.
-func (s *Summary) Add(r *metriclog.Row) { s.add(r) }
-
-// Write writes the table, or nothing if there were no rows.
-func (s *Summary) Write(w io.Writer) error {
-	return writeSummary(w, s.zone, s.rows(time.Time{}))
-}
+// Write writes the table that [Options].Summary prints, or nothing if there were no rows.
+func (t *Summary) Write(w io.Writer) error { return writeSummary(w, t.zone, t.rows(time.Time{})) }
