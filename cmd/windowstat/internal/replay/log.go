@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +17,13 @@ import (
 // what was read and not yet taken.
 //
 // It is in one of four states, which advance goes by: its first item is to be taken (ready), more must be read to tell (none of the
-// others), nothing is there now (idle, of a log that grows), or nothing will be (ended).
+// others), nothing is there now (upTo, of a log that grows), or nothing will be (ended).
 type log struct {
 	name string
 	sample
-	input  input // nil until it is opened
-	ended  bool  // there will be no more
-	idle   bool  // nothing is there now
-	upTo   time.Time
+	input  input     // nil until it is opened, of a log that ends
+	ended  bool      // there will be no more
+	upTo   time.Time // nothing is there now: all lines written before were returned; zero if there may be more
 	parser *accesslog.Parser
 	line   int64 // number of the last one
 	shown  int   // malformed ones
@@ -127,14 +127,10 @@ func (r *Follower) begin(l *log, x block) bool {
 		return false
 	}
 	if l.format == nil {
-		if s, err := judge(x.data, l.name, nil, r.Zone); err == nil {
-			l.sample = s
-			r.note(l.doubt)
-		}
+		l.sample = judge(x.data, l.name, nil, r.Zone)
+		r.note(l.doubt)
 	}
-	if l.format == nil {
-		l.format = r.Format
-	}
+	l.format = cmp.Or(l.format, r.Format)
 	l.parser = l.format.NewParser(r.Zone)
 	return true
 }
@@ -194,9 +190,13 @@ type sample struct {
 // sampleLines is how many lines are inspected to detect a log's format.
 const sampleLines = 200
 
-// inspect finds out about a log, of a format or of one that is to be detected, from its first lines. A log without a readable line is an
-// error, unless it is empty: then it has no format.
-func inspect(f *file, name string, format *accesslog.Format, lines int, zone *time.Location) (sample, error) {
+// firstLines finds out about a log from its first lines. A file that can be opened again is closed. Any other one, such as a pipe, is returned;
+// what is read from it begins with these lines. The error is that of opening it; what is wrong with its lines is in the sample.
+func (r *Follower) firstLines(name string, lines int) (s sample, pipe *file, err error) {
+	f, err := open(name, r.Stdin)
+	if err != nil {
+		return s, nil, err
+	}
 	head := make([]byte, 0, blockSize)
 	for len(head) < cap(head) && bytes.Count(head, []byte("\n")) < lines {
 		n, err := f.Read(head[len(head):cap(head)])
@@ -205,24 +205,30 @@ func inspect(f *file, name string, format *accesslog.Format, lines int, zone *ti
 			break // reading it again meets the same error
 		}
 	}
-	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
-	s, err := judge(head, name, format, zone)
+	s = judge(head, name, r.Format, r.Zone)
 	s.packed = f.packed
-	return s, err
+	if f.regular {
+		return s, nil, f.close()
+	}
+	f.Reader = io.MultiReader(bytes.NewReader(head), f.Reader)
+	return s, f, nil
 }
 
-// judge finds the format, the time of the first line, and whether lines have durations.
-func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample, err error) {
+// judge finds the format, unless it is given, the time of the first line, and whether lines have durations. Of nothing there is no format, and
+// no error.
+func judge(head []byte, name string, format *accesslog.Format, zone *time.Location) (s sample) {
 	lines := bytes.SplitAfter(head, []byte("\n"))
 	if n := len(lines); n > 1 {
 		lines = lines[:n-1] // it may be cut off
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
-		return s, nil
+		return s
 	}
 	if s.format = format; format == nil {
+		var err error
 		if s.format, err = accesslog.Detect(lines); err != nil {
-			return s, fmt.Errorf("%s: %w", name, err)
+			s.err = fmt.Errorf("%s: %w", name, err)
+			return s
 		}
 	}
 	p := s.format.NewParser(zone)
@@ -239,7 +245,7 @@ func judge(head []byte, name string, format *accesslog.Format, zone *time.Locati
 			s.doubt = doubted(name, s.format, line, format == nil)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // doubted is what may be wrong with how a line is read.

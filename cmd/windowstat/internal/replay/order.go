@@ -19,6 +19,13 @@ func (r *Follower) advance() (*log, error) {
 	for {
 		var first *log
 		for _, l := range r.logs {
+			// A log is opened when the others have come to its beginning: a year of rotated files has few open at a time.
+			if l.input == nil && !l.ended {
+				if first == nil || l.first <= first.latest {
+					return l, nil
+				}
+				break // the others begin later
+			}
 			if !l.ready && !r.settle(l) {
 				return l, nil
 			}
@@ -26,12 +33,7 @@ func (r *Follower) advance() (*log, error) {
 				first = l
 			}
 		}
-		switch {
-		// The next log is opened when the others have come to its beginning: a year of rotated files has few open at a time.
-		case len(r.waiting) > 0 && (first == nil || r.waiting[0].first <= first.latest):
-			r.logs, r.waiting = append(r.logs, r.waiting[0]), r.waiting[1:]
-			continue
-		case first == nil:
+		if first == nil {
 			r.logs = slices.DeleteFunc(r.logs, func(l *log) bool { return l.ended })
 			return nil, nil
 		}
@@ -58,7 +60,7 @@ func (r *Follower) settle(l *log) bool {
 			continue
 		case at > l.latest+tolerance:
 			// The lines behind it may not have been read yet.
-			if len(l.items) <= witnesses && !l.ended && !l.idle {
+			if len(l.items) <= witnesses && !l.ended && l.upTo.IsZero() {
 				return false
 			}
 			behind := l.items[1:min(len(l.items), 1+witnesses)]
@@ -76,7 +78,7 @@ func (r *Follower) settle(l *log) bool {
 		l.latest, l.ready = max(l.latest, at), true
 		return true
 	}
-	return l.ended || l.idle
+	return l.ended || !l.upTo.IsZero()
 }
 
 // fill reads more of a log. It reports whether there was anything.
@@ -94,8 +96,8 @@ func (r *Follower) fill(l *log) (bool, error) {
 	defer r.mu.Unlock()
 	if err == nil {
 		r.parse(l, x)
-		l.upTo, l.idle = x.upTo, !x.upTo.IsZero()
-		return !l.idle, nil
+		l.upTo = x.upTo
+		return l.upTo.IsZero(), nil
 	}
 	l.ended = true
 	if l.parser != nil && l.parser.Partial() {
