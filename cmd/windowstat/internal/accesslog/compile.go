@@ -35,6 +35,7 @@ type variable struct {
 	rank    int           // of two for the same slot the higher one counts
 	unit    time.Duration // of duration, and of a timestamp without a pattern
 	pattern string        // of timestamp
+	layout  *layout       // of timestamp; nil if the pattern has none
 	stamp   Stamp         // of timestamp
 	digits  digits        // of what is skipped
 
@@ -67,9 +68,8 @@ func (v variable) String() string {
 // A step reads one field of a line.
 type step struct {
 	variable
-	layout       *layout // of timestamp
-	beforeStatus bool    // it ends where the status follows
-	last         bool    // nothing may follow
+	beforeStatus bool // it ends where the status follows
+	last         bool // nothing may follow
 	missing, bad error
 }
 
@@ -105,10 +105,14 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 			continue
 		}
 		v, err := read(text[i:], i+1)
+		if v.at = i + 1; v.slot == timestamp {
+			if v.layout, err = newLayout(v.pattern, v.unit); err != nil {
+				err = fmt.Errorf("%s, at column %d: %w", v.name, v.at, err)
+			}
+		}
 		if err != nil {
 			problems = append(problems, err)
 		}
-		v.at = i + 1
 		i += len(v.name)
 		literal(v.before)
 		if v.slot != nothing {
@@ -119,7 +123,7 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 	// their fraction a time, and two fields that nobody needs are one that nobody needs.
 	variables = join(variables, func(a, b variable) bool { return a.slot == target && b.slot == tail && a.until == "" })
 	variables = join(variables, func(a, b variable) bool { // a time that several variables make up
-		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.part() || b.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
+		return a.slot == timestamp && b.slot == timestamp && a.stamp == b.stamp && (a.layout.part() || b.layout.part() || a.until+b.pattern == ".%3" || a.until+b.pattern == ".%6")
 	})
 	stamp, err := choose(variables)
 	if err != nil {
@@ -172,17 +176,10 @@ func newStep(t variable, beforeStatus, last bool) step {
 	case status:
 		what = "a status of three digits"
 	case timestamp:
-		s.layout, _ = newLayout(t.pattern, t.unit) // it has been compiled before
 		what = s.layout.String()
 	}
 	s.bad = fmt.Errorf("%s is not %s", t, what)
 	return s
-}
-
-// part reports whether a timestamp is only a part of one.
-func (v variable) part() bool {
-	l, err := newLayout(v.pattern, v.unit)
-	return err == nil && l.lacks() != ""
 }
 
 // unescape undoes the backslashes of a format string in a server's configuration, up to a quote that ends it, or to its end if end is 0.
@@ -216,6 +213,7 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 		a := &joined[n]
 		if a.pattern != "" { // a number has its fraction behind it
 			a.pattern += strings.ReplaceAll(a.until, "%", "%%") + t.pattern
+			a.layout, _ = newLayout(a.pattern, 0) // what is wrong with it is a problem already
 		}
 		a.name += a.until + t.name
 		a.until = t.until
@@ -228,11 +226,10 @@ func choose(variables []variable) (stamp Stamp, err error) {
 	best := map[slot]int{}
 	for i, t := range variables {
 		if t.slot == timestamp {
-			l, bad := newLayout(t.pattern, t.unit)
-			if bad != nil {
+			if t.layout == nil {
 				continue // it is a problem already
 			}
-			if lack := l.lacks(); lack != "" {
+			if lack := t.layout.lacks(); lack != "" {
 				err = fmt.Errorf("its time has no %s", lack)
 				continue
 			}

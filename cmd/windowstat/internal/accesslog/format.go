@@ -169,22 +169,21 @@ func (p *Parser) Parse(line []byte, r *Record) error {
 	if len(line) == 0 {
 		return errEmpty
 	}
-	if p.format.json {
-		return p.object(line, r)
-	}
-	_, err := p.fields(line, r)
+	_, err := p.read(line, r)
 	return err
+}
+
+// read reads a line that is not empty, and returns what is behind the fields of a text format.
+func (p *Parser) read(line []byte, r *Record) (rest []byte, err error) {
+	if p.format.json {
+		return nil, p.object(line, r)
+	}
+	return p.fields(line, r)
 }
 
 // trimEnd cuts off the end of the line, be it LF or CR LF.
 func trimEnd(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
 // Stamp is the end of a call that the time of its line is. It decides the second in which the call is counted: a server that stamps beginnings

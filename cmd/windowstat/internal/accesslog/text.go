@@ -16,11 +16,7 @@ var errEmpty = errors.New("an empty line")
 // match reads a line of a format strictly, to the end of the format, and returns what is behind that.
 func (p *Parser) match(line []byte) (rest []byte, ok bool) {
 	p.buf = p.buf[:0]
-	var r Record
-	if p.format.json {
-		return nil, p.object(line, &r) == nil
-	}
-	rest, err := p.fields(line, &r)
+	rest, err := p.read(line, new(Record))
 	return rest, err == nil
 }
 
@@ -105,10 +101,7 @@ func (p *Parser) keep(s *step, field []byte, r *Record) (ok bool) {
 		r.Host = present(field)
 	case client:
 		r.Client = present(field)
-	case duration:
-		r.Duration, r.HasDuration, ok = parseDuration(field, s.unit)
-		return ok
-	case more:
+	case duration, more: // of which there may be several
 		d, has, ok := parseDuration(field, s.unit)
 		r.HasDuration = r.HasDuration || has
 		r.Duration += min(d, math.MaxInt64-r.Duration)
