@@ -80,12 +80,12 @@ func ParseStatuses(list string) (s Statuses, err error) {
 // Has reports whether a status is in the set.
 func (s *Statuses) Has(status int) bool { return status >= 0 && status < len(s) && s[status] }
 
-// Common returns a status that is in both sets.
-func (s *Statuses) Common(o *Statuses) (status int, ok bool) {
+// Common returns a status that is in both sets, 0 if there is none.
+func (s *Statuses) Common(o *Statuses) (status int) {
 	for i := range s {
 		if s[i] && o[i] {
-			return i, true
+			return i
 		}
 	}
-	return 0, false
+	return 0
 }
