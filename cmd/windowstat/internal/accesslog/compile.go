@@ -3,7 +3,6 @@ package accesslog
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -129,9 +128,6 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 	if err != nil {
 		problems = append(problems, err)
 	}
-	if !slices.ContainsFunc(variables, func(t variable) bool { return t.slot == status }) {
-		problems = append(problems, errors.New("it has no status ($status; %>s)"))
-	}
 	variables = join(variables, func(a, b variable) bool { return a.slot == skip && b.slot == skip && a.until == "" })
 	f := &Format{name: text, prefix: []byte(prefix), escaped: escaped, stamp: stamp}
 	f.noPrefix = fmt.Errorf("the line does not begin with %q", prefix)
@@ -223,8 +219,9 @@ func join(variables []variable, together func(a, b variable) bool) []variable {
 
 // choose keeps one variable for each slot, the best, and skips the others. It returns which end of the call the time is.
 func choose(variables []variable) (stamp Stamp, err error) {
-	best := map[slot]int{}
-	for i, t := range variables {
+	best := map[slot]*variable{}
+	for i := range variables {
+		t := &variables[i]
 		if t.slot == timestamp {
 			if t.layout == nil {
 				continue // it is a problem already
@@ -234,30 +231,25 @@ func choose(variables []variable) (stamp Stamp, err error) {
 				continue
 			}
 		}
-		if b, ok := best[t.slot]; !ok || t.rank > variables[b].rank {
-			best[t.slot] = i
+		if b := best[t.slot]; b == nil || t.rank > b.rank {
+			best[t.slot] = t
 		}
 	}
-	if at, ok := best[timestamp]; ok {
-		stamp, err = variables[at].stamp, nil
+	if at := best[timestamp]; at != nil {
+		stamp, err = at.stamp, nil
 	} else if err == nil {
 		err = errors.New("it has no time ($time_local, $time_iso8601, $msec; %t)")
 	}
-	// The request line has method and target, as the client sent them.
-	_, line := best[request]
+	if best[status] == nil {
+		err = errors.Join(err, errors.New("it has no status ($status; %>s)"))
+	}
+	if best[request] != nil { // it has method and target, as the client sent them
+		delete(best, method)
+		delete(best, target)
+	}
+	delete(best, tail) // of no target
 	for i := range variables {
-		t := &variables[i]
-		b, ok := best[t.slot]
-		keep := ok && b == i
-		switch t.slot {
-		case method, target:
-			keep = keep && !line
-		case tail:
-			keep = false
-		case more:
-			keep = true
-		}
-		if !keep {
+		if t := &variables[i]; t.slot != more && t != best[t.slot] {
 			t.slot = skip
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // log is one of the logs that are replayed, whether it ends or grows: what its first lines tell, where more of it comes from, and
 // what was read and not yet taken.
 //
-// It is in one of four states, which advance goes by: its first item is to be taken (ready), more must be read to tell (none of the
+// It is in one of four states, which advance goes by: its next item is to be taken (ready), more must be read to tell (none of the
 // others), nothing is there now (upTo, of a log that grows), or nothing will be (ended).
 type log struct {
 	name string
@@ -28,10 +28,10 @@ type log struct {
 	line   int64 // number of the last one
 	shown  int   // malformed ones
 
-	items  []item // read and not yet taken
-	spare  []item // memory for the next ones
-	ready  bool   // the first of them is to be taken
-	latest int64  // the latest time so far, with that of the first item
+	items  []item // read
+	next   int    // the first of them that is not yet taken
+	ready  bool   // it is to be taken
+	latest int64  // the latest time so far, with that of the next item
 	count  *Behind
 }
 
@@ -70,9 +70,8 @@ func (r *Follower) parse(l *log, x block) {
 	if l.parser == nil && !r.begin(l, x) {
 		return
 	}
-	if len(l.items) == 0 {
-		l.items = l.spare[:0]
-	}
+	// Those that are not yet taken are few: settle wants to see those behind them.
+	l.items, l.next = append(l.items[:0], l.items[l.next:]...), 0
 	// The previous process has counted the lines of its last seconds. If the last line of a block is one of those, all are, as far as times
 	// show: what is wrong with them was reported, and is not reported again.
 	was, malformed, examples := len(l.items), r.counts.Malformed, len(r.counts.Examples)
@@ -109,9 +108,6 @@ func (r *Follower) parse(l *log, x block) {
 			it.duration = int64(rec.Duration)
 		}
 		l.items = append(l.items, it)
-	}
-	if was == 0 {
-		l.spare = l.items
 	}
 	if n := len(l.items); n > was && l.items[n-1].stamp < r.after*nanos { // the previous process has reported the others
 		lines, r.counts.Malformed, r.counts.Examples = int64(n-was), malformed, r.counts.Examples[:examples]

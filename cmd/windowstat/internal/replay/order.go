@@ -37,8 +37,8 @@ func (r *Follower) advance() (*log, error) {
 			r.logs = slices.DeleteFunc(r.logs, func(l *log) bool { return l.ended })
 			return nil, nil
 		}
-		it := &first.items[0]
-		first.items, first.ready = first.items[1:], false
+		it := &first.items[first.next]
+		first.next, first.ready = first.next+1, false
 		if err := r.take(first, it); err != nil {
 			return nil, err
 		}
@@ -48,22 +48,22 @@ func (r *Follower) advance() (*log, error) {
 // witnesses is how many lines decide whether the one before them is an outlier.
 const witnesses = 10
 
-// settle drops lines from the future and outliers, until the first line of a log is one to take. An outlier is ahead of the lines
+// settle drops lines from the future and outliers, until the next line of a log is one to take. An outlier is ahead of the lines
 // before it by more than the tolerance, and most of those behind it are not. It is false if more must be read to tell.
 func (r *Follower) settle(l *log) bool {
 	tolerance := int64(r.Tolerance)
-	for ; len(l.items) > 0; l.items = l.items[1:] {
-		at := l.items[0].stamp
+	for ; l.next < len(l.items); l.next++ {
+		at, behind := l.items[l.next].stamp, l.items[l.next+1:]
 		switch {
 		case at > r.present:
 			r.counts.Future++
 			continue
 		case at > l.latest+tolerance:
 			// The lines behind it may not have been read yet.
-			if len(l.items) <= witnesses && !l.ended && l.upTo.IsZero() {
+			if len(behind) < witnesses && !l.ended && l.upTo.IsZero() {
 				return false
 			}
-			behind := l.items[1:min(len(l.items), 1+witnesses)]
+			behind = behind[:min(len(behind), witnesses)]
 			earlier := 0
 			for i := range behind {
 				if behind[i].stamp < at-tolerance {
