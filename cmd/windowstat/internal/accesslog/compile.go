@@ -68,7 +68,6 @@ func (v variable) String() string {
 type step struct {
 	variable
 	beforeStatus bool // it ends where the status follows
-	last         bool // nothing may follow
 	missing, bad error
 }
 
@@ -142,12 +141,9 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 			problems = append(problems, fmt.Errorf("nothing tells where %s ends and %s begins, at column %d",
 				t.name, variables[i+1].name, t.at+len(t.name)))
 		}
-		f.steps = append(f.steps, newStep(t, !end && variables[i+1].slot == status && t.slot != timestamp, end && t.until == ""))
-		switch t.slot {
-		case timestamp, status:
+		f.steps = append(f.steps, newStep(t, !end && variables[i+1].slot == status && t.slot != timestamp))
+		if t.slot == timestamp || t.slot == status {
 			f.required = i
-		case duration:
-			f.duration = true
 		}
 	}
 	if len(problems) > 0 {
@@ -157,8 +153,8 @@ func compile(text string, sign byte, escaped bool, read func(rest string, column
 }
 
 // newStep makes a step and its errors.
-func newStep(t variable, beforeStatus, last bool) step {
-	s := step{variable: t, beforeStatus: beforeStatus, last: last}
+func newStep(t variable, beforeStatus bool) step {
+	s := step{variable: t, beforeStatus: beforeStatus}
 	switch {
 	case t.until == "":
 		s.missing = fmt.Errorf("something is behind %s, where the line should end", t)

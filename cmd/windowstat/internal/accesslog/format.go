@@ -32,6 +32,7 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,15 +54,16 @@ type Format struct {
 	required int   // a line may end behind this step
 	stamp    Stamp // of all lines; in JSON the key decides
 	escaped  bool  // a backslash before a quote makes it part of the field
-	duration bool
-	syslog   bool // a header of syslog may be in front
+	syslog   bool  // a header of syslog may be in front
 }
 
 // String returns the name of a named format, otherwise the format string.
 func (f *Format) String() string { return f.name }
 
 // HasDuration reports whether lines have a duration. JSON lines may have one.
-func (f *Format) HasDuration() bool { return f.duration }
+func (f *Format) HasDuration() bool {
+	return f.json || slices.ContainsFunc(f.steps, func(s step) bool { return s.slot == duration })
+}
 
 // presets are the named formats, each as a format string of httpd with what that lacks: %{+s}T is added to the duration. Of those that
 // leave equally much of a line unread, [Detect] takes the first.
@@ -120,7 +122,7 @@ func Named(name string) (*Format, error) {
 		switch {
 		case n.name != name:
 		case n.unit != 0:
-			return &Format{name: name, json: true, unit: n.unit, duration: true}, nil
+			return &Format{name: name, json: true, unit: n.unit}, nil
 		default:
 			f, err := Apache(n.format)
 			if err != nil {

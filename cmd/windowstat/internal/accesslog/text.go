@@ -50,7 +50,7 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 			}
 			r.Status, rest = code, rest[n:]
 			switch {
-			case s.follows(rest) && !(s.last && len(rest) > 0):
+			case s.follows(rest) && (s.until != "" || i+1 < len(f.steps) || len(rest) == 0): // nothing may follow the last field
 				rest = rest[len(s.until):]
 			case len(rest) > 0 || i < f.required:
 				return nil, s.missing

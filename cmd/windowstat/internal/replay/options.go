@@ -58,11 +58,9 @@ func ParseStatuses(list string) (s Statuses, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.TrimSpace(part)
 		from, to, ranged := strings.Cut(part, "-")
-		if class := part[:min(len(part), 1)]; strings.EqualFold(part, class+"xx") {
-			from, to, ranged = class+"00", class+"99", true
-		}
-		if !ranged {
-			to = from
+		if !ranged { // a class, or one status
+			class := strings.ToLower(part)
+			from, to = strings.Replace(class, "xx", "00", 1), strings.Replace(class, "xx", "99", 1)
 		}
 		if !status.MatchString(from) || !status.MatchString(to) || from > to {
 			errs = append(errs, fmt.Errorf("%q is not a status (429), a class (5xx) or a range (500-503)", part))

@@ -151,7 +151,10 @@ func (r *Follower) take(l *log, it *item) error {
 		return nil
 	}
 	if second < r.timeline.From && !c.Passed || r.timeline.Late(&c) {
-		r.late(l)
+		r.counts.Late++
+		if l.count.Late++; l.count.Late == 1 {
+			r.behind = append(r.behind, l.count)
+		}
 		return nil
 	}
 	if err := r.timeline.Until(second - int64(r.Tolerance/time.Second)); err != nil {
