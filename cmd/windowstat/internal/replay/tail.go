@@ -76,25 +76,16 @@ func (t *tail) open(now time.Time) error {
 	return nil
 }
 
-// reopen opens the file that has the name now, if it is another than before.
+// reopen opens the file that has the name now, if it is another than before. The old one may still grow.
 func (t *tail) reopen(now time.Time) error {
 	at, err := os.Stat(t.name)
-	if t.gone = notThere(err); t.gone {
-		return nil // the old one may still grow
-	}
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(t.parts, func(p *part) bool { return p.is(at) }); i >= 0 { // a rotation may have been undone
+	if i := slices.IndexFunc(t.parts, func(p *part) bool { return err == nil && os.SameFile(p.at, at) }); i >= 0 { // a rotation may have been undone
 		p := t.parts[i]
-		t.parts = append(slices.Delete(t.parts, i, i+1), p)
-		return nil
-	}
-	if t.gone = t.opened.has(at); t.gone {
+		t.parts, t.gone = append(slices.Delete(t.parts, i, i+1), p), false
 		return nil
 	}
 	p, err := t.opened.file(t.name, now)
-	if p != nil {
+	if t.gone = p == nil && err == nil; p != nil {
 		t.parts = append(t.parts, p)
 	}
 	return err
