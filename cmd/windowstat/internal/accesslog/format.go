@@ -140,7 +140,7 @@ func Named(name string) (*Format, error) {
 type Parser struct {
 	format *Format
 	clock  clock
-	buf    []byte    // unescaped strings of JSON
+	buf    []byte    // unescaped strings
 	parts  [2][]byte // of lines that a container's runtime has split, in stdout and stderr
 	strict bool      // fields that are skipped must look like what they are, and none may be missing
 }

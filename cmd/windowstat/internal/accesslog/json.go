@@ -118,12 +118,10 @@ func (p *Parser) readTime(b []byte) (ok bool) {
 
 // plain returns a value without escapes.
 func (p *Parser) plain(v *value) []byte {
-	if !v.quoted || bytes.IndexByte(v.raw, '\\') < 0 {
+	if !v.quoted {
 		return v.raw
 	}
-	begin := len(p.buf)
-	p.buf = appendUnescaped(p.buf, v.raw)
-	return p.buf[begin:len(p.buf):len(p.buf)]
+	return p.unescaped(v.raw)
 }
 
 // smallNumber parses up to three digits; it is negative for anything else.
@@ -238,9 +236,9 @@ func quoted(b []byte, i int) int {
 	}
 }
 
-// space returns the index of the first byte from i on that is not white space.
+// space returns the index of the first byte from i on that is not white space, as JSON has it.
 func space(b []byte, i int) int {
-	for i < len(b) && isSpace(b[i]) {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
 	}
 	return i

@@ -208,6 +208,3 @@ func unquote(s string) (joined string, err error) {
 	}
 	return joined, nil
 }
-
-// isSpace reports whether a byte is white space, as JSON has it.
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

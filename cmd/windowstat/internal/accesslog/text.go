@@ -76,11 +76,7 @@ func (p *Parser) fields(line []byte, r *Record) ([]byte, error) {
 		rest = rest[min(end+len(s.until), len(rest)):]
 	}
 	r.Time, r.Coarse = p.clock.at, p.clock.coarse
-	if bytes.IndexByte(r.Target, '\\') >= 0 { // of the server: what is not of ASCII, and quotes
-		begin := len(p.buf)
-		p.buf = appendUnescaped(p.buf, r.Target)
-		r.Target = p.buf[begin:len(p.buf):len(p.buf)]
-	}
+	r.Target = p.unescaped(r.Target) // the server escapes what is not of ASCII, and quotes
 	return rest, nil
 }
 
@@ -186,6 +182,16 @@ func statusCode(b []byte) (code, width int) {
 		return 0, 1
 	}
 	return 0, 0
+}
+
+// unescaped returns a string without its escapes. It is copied only if it has some.
+func (p *Parser) unescaped(s []byte) []byte {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	begin := len(p.buf)
+	p.buf = appendUnescaped(p.buf, s)
+	return p.buf[begin:len(p.buf):len(p.buf)]
 }
 
 // appendUnescaped appends a string without its escapes: those of JSON, and \x22 and the like, which nginx and httpd write. Unknown escapes

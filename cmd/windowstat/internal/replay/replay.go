@@ -94,17 +94,15 @@ func (r *Follower) play(ctx context.Context) error {
 		case err != nil:
 			return err
 		case ctx.Err() != nil: // there may be more
-			return ctx.Err()
 		case len(r.logs)+len(r.patterns) == 0:
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.timeline.Until(math.MaxInt64)
-		case !idle:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(poll):
+		case idle:
+			select {
+			case <-ctx.Done():
+			case <-time.After(poll):
+			}
 		}
 	}
 	return ctx.Err()
