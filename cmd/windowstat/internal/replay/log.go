@@ -80,13 +80,7 @@ func (r *Follower) parse(l *log, x block) {
 	r.counts.Malformed += lines
 	l.line += lines
 	var rec accesslog.Record
-	for rest := x.data; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 {
-			end = len(rest)
-		}
-		line := rest[:end]
-		rest = rest[end:]
+	for line := range bytes.Lines(x.data) {
 		l.line++
 		err := l.parser.Parse(line, &rec)
 		if err == accesslog.ErrPartial {

@@ -53,13 +53,14 @@ const witnesses = 10
 func (r *Follower) settle(l *log) bool {
 	tolerance := int64(r.Tolerance)
 	for ; l.next < len(l.items); l.next++ {
-		at, behind := l.items[l.next].stamp, l.items[l.next+1:]
+		at := l.items[l.next].stamp
 		switch {
 		case at > r.present:
 			r.counts.Future++
 			continue
 		case at > l.latest+tolerance:
 			// The lines behind it may not have been read yet.
+			behind := l.items[l.next+1:]
 			if len(behind) < witnesses && !l.ended && l.upTo.IsZero() {
 				return false
 			}
